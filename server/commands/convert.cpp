@@ -21,6 +21,7 @@
 #include "core/ops/run.h"
 #include "server/commands/bench_inputs.h"
 #include "server/commands/commands.h"
+#include "server/commands/convert_sizes.h"
 
 namespace tensord::server {
 
@@ -31,28 +32,12 @@ struct ConvertOptions {
   std::vector<std::string> inputs, dynamic;
 };
 
-// Sets of examples: two that are written by, and one that only the finished file is tried with.
+// Sets of examples that a program has to run with: it is written by two of them.
 constexpr int64_t kSets = 3;
+// Further sets are tried that are at most so many times as large as the examples, or have so many elements.
+constexpr int64_t kMostTimes = 2, kMostElements = 20'000;
 
-// How open sizes are chosen: what they are in the first set where nobody says it (of the batch, and of others), and
-// whether they are multiplied for the other sets or count up. Programs have ranges of sizes, and some want multiples.
-struct SizePlan {
-  int64_t batch, other;
-  bool multiplies;
-};
-constexpr SizePlan kSizePlans[] = {{2, 8, true}, {2, 4, true}, {2, 5, false}, {1, 2, true}, {2, 3, false}};
-
-// An argument, and which of its dimensions stay open; or one that is no tensor, and always this value.
-struct Input {
-  std::string name;
-  std::optional<ops::Value> fixed = {};
-  std::string dtype;
-  Dims sizes;    // of the example; -1 where the plan says it
-  Tensor given;  // or the example itself
-  std::set<int64_t> open;
-  std::vector<std::string> size_names = {};
-  std::set<int64_t> batch = {};  // open sizes that are a batch's
-};
+using Input = ConvertInput;
 
 // A value that may be a constant of the file.
 bool is_plain(const ops::Value& value) { return value.is_none() || value.is_number() || value.is_string(); }
@@ -110,19 +95,6 @@ std::vector<Input> find_inputs(const ConvertOptions& options, const jit::Module&
   return inputs;
 }
 
-// The first dimension is the batch's, and what has its name. Sizes of one name are equal.
-void find_batches(std::vector<Input>& inputs) {
-  std::map<std::string, bool> is_batch;
-  for (Input& input : inputs) {
-    for (const int64_t dim : input.open) {
-      const auto at = static_cast<size_t>(dim);
-      const std::string name = at < input.size_names.size() ? input.size_names[at] : "";
-      const bool is = name.empty() ? dim == 0 : is_batch.emplace(name, dim == 0).first->second;
-      if (is) input.batch.insert(dim);
-    }
-  }
-}
-
 // --dynamic NAME:DIM,DIM
 void open_sizes(const std::string& text, std::vector<Input>& inputs) {
   const size_t colon = text.rfind(':');
@@ -140,23 +112,11 @@ void open_sizes(const std::string& text, std::vector<Input>& inputs) {
   }
 }
 
-// The example of a set.
-Tensor example_of(const Input& input, const SizePlan& plan, int64_t set) {
-  const int64_t rank = input.given.defined() ? input.given.ndim() : std::ssize(input.sizes);
-  for (const int64_t dim : input.open) check(dim < rank, "input '", input.name, "' has no dimension ", dim);
-  if (input.given.defined()) {
-    Dims repeats(static_cast<size_t>(rank), 1);
-    for (const int64_t dim : input.open) repeats[static_cast<size_t>(dim)] = set;
-    return ops::call("aten::repeat", input.given, repeats);
+void check_open_sizes(const std::vector<Input>& inputs) {
+  for (const Input& input : inputs) {
+    const int64_t rank = input.given.defined() ? input.given.ndim() : std::ssize(input.sizes);
+    for (const int64_t dim : input.open) check(dim < rank, "input '", input.name, "' has no dimension ", dim);
   }
-  std::string text;
-  for (int64_t i = 0; i < rank; ++i) {
-    int64_t size = input.sizes[static_cast<size_t>(i)];
-    if (size < 0) size = input.batch.contains(i) ? plan.batch : plan.other;
-    if (input.open.contains(i)) size = plan.multiplies ? size * set : size + set - 1;
-    text += concat(i > 0 ? "," : "", size);
-  }
-  return make_input(text + ":" + input.dtype, 0);
 }
 
 // The same with elements in another order, so that a number that came from the examples' elements shows.
@@ -167,19 +127,28 @@ Tensor shuffled(const Tensor& example, int64_t set) {
   return example.ndim() > 0 ? ops::call("aten::roll", turned, Dims{set - 1}, Dims{example.ndim() - 1}) : example;
 }
 
-// What a method is called with for a set; `has_fixed`: with the arguments that are no tensors.
-std::vector<ops::Value> arguments_of(const std::vector<Input>& inputs, const SizePlan& plan, int64_t set,
-                                     bool has_fixed, bool is_shuffled) {
+// What a method is called with, where open sizes have these sizes; `has_fixed`: with the arguments that are no tensors;
+// `shuffle`: another order of elements for each number, 0 is theirs.
+std::vector<ops::Value> arguments_of(const std::vector<Input>& inputs, const SizePlan& plan,
+                                     const std::vector<int64_t>& open, bool has_fixed, int64_t shuffle) {
   std::vector<ops::Value> arguments;
-  for (const Input& input : inputs) {
-    if (input.fixed) {
-      if (has_fixed) arguments.push_back(*input.fixed);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].fixed) {
+      if (has_fixed) arguments.push_back(*inputs[i].fixed);
       continue;
     }
-    const Tensor example = example_of(input, plan, set);
-    arguments.emplace_back((is_shuffled ? shuffled(example, set) : example).clone());
+    const Tensor example = example_of(inputs[i], plan.sizes_of(inputs, i, open));
+    arguments.emplace_back((shuffle > 0 ? shuffled(example, shuffle) : example).clone());
   }
   return arguments;
+}
+
+int64_t count_elements(const std::vector<Input>& inputs, const SizePlan& plan, const std::vector<int64_t>& open) {
+  int64_t count = 0;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].fixed) count += Tensor::meta(plan.sizes_of(inputs, i, open), DType::kUInt8).numel();
+  }
+  return count;
 }
 
 std::vector<Tensor> leaves_of(const ops::Value& value) {
@@ -221,19 +190,37 @@ void compare(const Tensor& got, const Tensor& expected, const std::string& what)
   if (worst > tolerance_of(expected.dtype()) * (largest + 1e-6)) refuse(concat("differs by ", worst));
 }
 
-// The file that was written, against the model that it was made from, for every set of examples.
-void try_file(const std::string& file, const ConvertOptions& options, const std::vector<Input>& inputs,
-              const SizePlan& plan) {
+// The file that was written, against the model that it was made from. Gives for how many sets of examples: those that
+// the plan says, and small and larger ones as far as the model takes them.
+int64_t try_file(const std::string& file, const ConvertOptions& options, const std::vector<Input>& inputs,
+                 const SizePlan& plan) {
   const std::shared_ptr<jit::Module> model = jit::Module::load(options.model), written = jit::Module::load(file);
   const auto frame = jit::make_frame(), other = jit::make_frame();
-  for (int64_t set = 1; set <= kSets; ++set) {
-    const std::vector<ops::Value> first = arguments_of(inputs, plan, set, true, true);
-    const std::vector<ops::Value> second = arguments_of(inputs, plan, set, options.to == "torchscript", true);
-    const std::vector<Tensor> expected = leaves_of(model->method(options.method).run(*frame, first));
+  std::vector<std::vector<int64_t>> sets;
+  for (int64_t set = 1; set <= kSets; ++set) sets.push_back(plan.example(set));
+  const int64_t most = std::max(kMostElements, kMostTimes * count_elements(inputs, plan, sets[1]));
+  for (const std::vector<int64_t>& probe : plan.probes()) {
+    const bool is_small = !probe.empty() && std::ranges::all_of(probe, [](int64_t size) { return size < 10'000; });
+    if (is_small && count_elements(inputs, plan, probe) <= most) sets.push_back(probe);
+  }
+  int64_t tried = 0;
+  for (size_t set = 0; set < sets.size(); ++set) {
+    const auto shuffle = static_cast<int64_t>(set) + 1;
+    const std::vector<ops::Value> first = arguments_of(inputs, plan, sets[set], true, shuffle);
+    const std::vector<ops::Value> second = arguments_of(inputs, plan, sets[set], options.to == "torchscript", shuffle);
+    std::vector<Tensor> expected;
+    try {
+      expected = leaves_of(model->method(options.method).run(*frame, first));
+    } catch (const Error&) {
+      if (set < static_cast<size_t>(kSets)) throw;
+      continue;
+    }
     const std::vector<Tensor> got = leaves_of(written->method("forward").run(*other, second));
     check_internal(expected.size() == got.size(), "the written file has another number of outputs");
     for (size_t i = 0; i < got.size(); ++i) compare(got[i], expected[i], concat("output ", i));
+    ++tried;
   }
+  return tried;
 }
 
 void write_torchscript(const jit::Module& module, const std::string& method, const std::string& file) {
@@ -244,17 +231,34 @@ void write_torchscript(const jit::Module& module, const std::string& method, con
 // The first plan with which the model runs. Throws what stands against the last one.
 SizePlan find_plan(const ConvertOptions& options, const jit::Module& module, const std::vector<Input>& inputs) {
   const auto frame = jit::make_frame();
-  for (const SizePlan& plan : kSizePlans) {
+  const std::vector<SizePlan> plans = size_plans(inputs);
+  for (const SizePlan& plan : plans) {
     try {
       for (int64_t set = 1; set <= kSets; ++set) {
-        module.method(options.method).run(*frame, arguments_of(inputs, plan, set, true, false));
+        module.method(options.method).run(*frame, arguments_of(inputs, plan, plan.example(set), true, 0));
       }
       return plan;
     } catch (const Error&) {
-      if (&plan == std::end(kSizePlans) - 1) throw;
+      if (&plan == &plans.back()) throw;
     }
   }
-  return kSizePlans[0];
+  return plans.front();
+}
+
+// An input of the file, with its examples and probes.
+jit::tracing::ExportArgument export_argument(const std::vector<Input>& inputs, size_t index, const SizePlan& plan) {
+  const Input& input = inputs[index];
+  if (input.fixed) return {input.name, Tensor(), Tensor(), *input.fixed};
+  jit::tracing::ExportArgument out{input.name,
+                                   example_of(input, plan.sizes_of(inputs, index, plan.example(1))),
+                                   example_of(input, plan.sizes_of(inputs, index, plan.example(2))),
+                                   {}};
+  for (int64_t dim = 0; dim < out.first.ndim(); ++dim) {
+    const auto place = plan.places.find({index, dim});
+    out.size_names.push_back(place == plan.places.end() ? "" : concat("size ", place->second));
+  }
+  for (const std::vector<int64_t>& probe : plan.probes()) out.probes.push_back(plan.sizes_of(inputs, index, probe));
+  return out;
 }
 
 // As ONNX or as an exported program: both are traced.
@@ -262,13 +266,7 @@ void write_traced(const ConvertOptions& options, const jit::Module& module, cons
                   const SizePlan& plan, const std::string& file) {
   const jit::Method& method = module.method(options.method);
   std::vector<jit::tracing::ExportArgument> arguments;
-  for (const Input& input : inputs) {
-    if (input.fixed) {
-      arguments.push_back({input.name, Tensor(), Tensor(), *input.fixed});
-    } else {
-      arguments.push_back({input.name, example_of(input, plan, 1), example_of(input, plan, 2), {}, input.size_names});
-    }
-  }
+  for (size_t i = 0; i < inputs.size(); ++i) arguments.push_back(export_argument(inputs, i, plan));
   for (size_t i = inputs.size(); i < method.schema().arguments.size(); ++i) {
     const auto& argument = method.schema().arguments[i];
     check(argument.default_value.has_value(), "argument '", argument.name, "': give an example of it");
@@ -282,7 +280,8 @@ void write_traced(const ConvertOptions& options, const jit::Module& module, cons
   jit::onnx::export_model(file, method.graph(), module.object(), arguments, outputs);
 }
 
-// Gives what the file was written for: " for flag = True", or nothing.
+// Gives what the file was written for and with how many sets of examples it was tried: "written for flag = True, and
+// equal to model.pt for 6 sets of examples".
 std::string write_checked(const ConvertOptions& options, const std::string& file) {
   jit::LoadOptions load;
   load.for_training = true;  // weights keep their names, and the graph the model's own operators
@@ -294,7 +293,7 @@ std::string write_checked(const ConvertOptions& options, const std::string& file
     std::shared_ptr<jit::Module> module = jit::Module::load(options.model, load);
     inputs = find_inputs(options, *module, module->method(options.method));
     for (const std::string& text : options.dynamic) open_sizes(text, inputs);
-    find_batches(inputs);
+    check_open_sizes(inputs);
     plan = find_plan(options, *module, inputs);
     module = jit::Module::load(options.model, load);  // as it was before it ran
     if (options.to == "torchscript") {
@@ -304,29 +303,28 @@ std::string write_checked(const ConvertOptions& options, const std::string& file
     }
   }
   const GradModeGuard guard({.is_enabled = false, .is_inference = true});
-  try_file(file, options, inputs, plan);
+  const int64_t tried = try_file(file, options, inputs, plan);
   std::string fixed;
   for (const Input& input : inputs) {
     if (input.fixed && options.to != "torchscript")
       fixed += concat(fixed.empty() ? " for " : ", ", input.name, " = ", shown(*input.fixed));
   }
-  return fixed;
+  return concat("written", fixed, ", and equal to ", options.model, " for ", tried, " sets of examples");
 }
 
 void convert(const ConvertOptions& options) {
   set_thread_budget(available_cores());
   const std::string unchecked = options.out + ".unchecked";
-  std::string fixed;
+  std::string said;
   try {
-    fixed = write_checked(options, unchecked);
+    said = write_checked(options, unchecked);
     std::filesystem::rename(unchecked, options.out);
   } catch (...) {
     std::error_code ignored;
     std::filesystem::remove(unchecked, ignored);
     throw;
   }
-  std::cout << options.out << ": written" << fixed << ", and equal to " << options.model << " for " << kSets
-            << " sets of examples\n";
+  std::cout << options.out << ": " << said << '\n';
 }
 
 }  // namespace

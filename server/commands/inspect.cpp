@@ -26,7 +26,7 @@ namespace {
 
 struct InspectOptions {
   ModelOptions model;
-  std::string method = "forward";
+  std::string method;  // "": forward, or the first one of a model without
   std::string after;
   std::vector<std::string> inputs;
   std::string arguments_path;
@@ -133,7 +133,7 @@ std::vector<ops::Value> arguments_of(const InspectOptions& options) {
   return arguments;
 }
 
-void inspect(const InspectOptions& options) {
+void inspect(InspectOptions options) {
   std::vector<Snapshot> snapshots;
   bool is_recording = false;
   jit::LoadOptions load = load_options(options.model);
@@ -144,6 +144,9 @@ void inspect(const InspectOptions& options) {
   const std::shared_ptr<jit::Module> module = load_model(options.model, load);
   // The method is compiled here, so that the observer sees it and nothing else.
   is_recording = true;
+  const std::vector<std::string> names = module->method_names();
+  if (options.method.empty())
+    options.method = module->has_method("forward") || names.empty() ? "forward" : names.front();
   const jit::Method& method = module->method(options.method);
   std::string plan;
   if (!options.inputs.empty() || !options.arguments_path.empty()) {
@@ -176,7 +179,8 @@ void add_inspect_command(CLI::App& app, int* exit_code) {
       app.add_subcommand("inspect", "Show a model: signatures, tensors, its graph before and after passes");
   auto options = std::make_shared<InspectOptions>();
   add_model_options(*command, options->model);
-  command->add_option("--method", options->method, "The method whose graph is shown")->capture_default_str();
+  command->add_option("--method", options->method,
+                      "The method whose graph is shown; without it forward, or the first where there is none");
   command->add_option("--after", options->after, "Show only the graph after the last run of this pass");
   auto* inputs = command
                      ->add_option("--input", options->inputs,

@@ -10,7 +10,7 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 import torch
 from torch import Tensor, nn
 
-from tests.e2e.convert_test import Attention, Branch, Layers, Recurrent, Script, leaves
+from tests.e2e.convert_test import Attention, Branch, Layers, Recurrent, Script, WritesInBranch, leaves
 from tests.e2e.daemon import BINARY
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -178,6 +178,56 @@ class SizesInTensors(nn.Module):
         return z, positions, mask, rest.flatten(1), torch.zeros(b, (t + 3) // 4, 2), x.mean(1, keepdim=True).expand_as(x)
 
 
+class Branches(nn.Module):
+    """Branches on data, one in another, over weights, a buffer and an open size; what is made inside is written inside."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(4, 4), nn.Linear(4, 4)
+        self.register_buffer("shift", torch.ones(4))
+
+    def forward(self, x: Tensor, flag: Tensor) -> Tuple[Tensor, Tensor]:
+        y = x * 2
+        kept = y
+        if bool(y.sum() > 0):
+            z = self.first(y).relu_() + self.shift
+            if not bool(flag):
+                z = z + torch.arange(y.size(0), device=x.device).unsqueeze(1)
+                kept = z * 3
+        else:
+            z = self.second(y)
+        return z - 1, kept
+
+
+class OtherSizes(nn.Module):
+    def forward(self, x):
+        return x[1:] if bool(x.sum() > 0) else x
+
+
+class Rounds(nn.Module):
+    def forward(self, x):
+        while bool(x.sum() < 10):
+            x = x + 1
+        return x
+
+
+class KeepsInBranch(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("last", torch.zeros(4))
+
+    def forward(self, x):
+        if bool(x.sum() > 0):
+            self.last = x.sum(0)
+        return x + self.last
+
+
+class UsesSize(nn.Module):
+    def forward(self, x):
+        n = x.size(0) + 1
+        return x + n if bool(x.sum() > 0) else x
+
+
 class ConvertPt2Test(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -299,6 +349,13 @@ class ConvertPt2Test(unittest.TestCase):
                           input_names=["x"], dynamic_axes={"x": {0: "batch"}})
         self.assertIn("hangs on an open size or on data", self.convert(self.folder / "model.onnx", ok=False))
 
+    def test_branches_on_data(self):
+        for scale in (1.0, -1.0):
+            for flag in (True, False):
+                self.check(Branches(), [torch.rand(7, 4) * scale, torch.tensor(flag)],
+                           ["--input", "2,4", "--input", ":bool", "--dynamic", "x:0"], self.names_of(Branches()))
+        self.check(Branch(), [torch.randn(5, 4)], ["--input", "2,4", "--dynamic", "x:0"], [])
+
     def test_state(self):
         """What a call writes to buffers is there in the next one: here, in PyTorch, and after its decomposition."""
         module = torch.jit.script(State().eval())
@@ -348,7 +405,10 @@ torch.save(runs, sys.argv[2] + "/newest.pt")
                     torch.testing.assert_close(one, other)
 
     def test_refused(self):
-        for module, message in ((Branch(), "prim::If"),
+        for module, message in ((OtherSizes(), "the ways of a branch on data give tensors of different sizes"),
+                                (Rounds(), "how often a loop runs hangs on"), (KeepsInBranch(), "in a branch on data"),
+                                (WritesInBranch(), "writes, in a branch on data, to memory that was there before"),
+                                (UsesSize(), "a branch on data uses a size that was computed before it"),
                                 (WritesParameter(), "writes to the model's own tensor 'weight', which is a parameter"),
                                 (Counts(), "sets the attribute 'count', which is a int"),
                                 (GivesOld(), "the attribute 'last' is set, and its memory is also that of a result"),
@@ -356,7 +416,7 @@ torch.save(runs, sys.argv[2] + "/newest.pt")
                                 (Lists(), "changes the model's own 'seen'"),
                                 (Grows(), "sets the attribute 'all'")):
             torch.jit.script(module).save(self.folder / "model.pt")
-            self.assertIn(message, self.convert(self.folder / "model.pt", "--input", "2,4", ok=False))
+            self.assertIn(message, self.convert(self.folder / "model.pt", "--input", "2,4", "--dynamic", "x:0", ok=False))
             self.assertEqual(list(self.folder.glob("out.pt2*")), [])
 
     @unittest.skipUnless(NEWEST.exists(), "needs the newest PyTorch: scripts/setup pypi_torch")

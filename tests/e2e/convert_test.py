@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from typing import Tuple
 
 import torch
 from torch import nn
@@ -116,6 +117,67 @@ class OddSizes(nn.Module):
         return x * 2 if x.size(0) > 3 else x
 
 
+class Branches(nn.Module):
+    """Branches in branches; what is read from outside, and written inside; weights; other sizes for each way."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(4, 3), nn.Linear(4, 3)
+
+    def forward(self, x: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
+        y = x * 2
+        if bool(y.sum() > 0):
+            z = self.first(y)
+            if not bool(y.max() > 3):
+                z = z.clone().relu_() + y.mean()
+            rows = y[:1]
+        elif x.size(0) > 4:
+            z, rows = self.second(x), y
+        else:
+            z, rows = y[:, :3], x[1:]
+        if float(z.mean()) >= 0.25:
+            z = z - 1
+        return z + rows.size(0), torch.cat([rows, y])
+
+
+class WritesInBranch(nn.Module):
+    def forward(self, x):
+        y = x + 1
+        if bool(x.sum() > 0):
+            y.mul_(2)
+        return y
+
+
+class WritesResult(nn.Module):
+    def forward(self, x):
+        y = x + 1
+        z = y if bool(x.sum() > 0) else -y
+        z.mul_(2)
+        return y + z
+
+
+class ListInBranch(nn.Module):
+    def forward(self, x):
+        parts = [x]
+        if bool(x.sum() > 0):
+            parts.append(x + 1)
+        return torch.cat(parts)
+
+
+class TwoKinds(nn.Module):
+    def forward(self, x):
+        y = x
+        if bool(x.sum() > 0):
+            y = x.sum(0)
+        return y
+
+
+class ChoosesNumber(nn.Module):
+    def forward(self, x):
+        n = 2 if x.size(0) > 3 else 1
+        return x * n
+
+
 def leaves(value):
     if isinstance(value, torch.Tensor):
         return [value]
@@ -180,6 +242,16 @@ class ConvertTest(unittest.TestCase):
     def test_script(self):
         self.check_onnx(Script(), [torch.randn(7, 4)], ["--input", "2,4", "--dynamic", "x:0"])
 
+    def test_branches(self):
+        """On data and on open sizes: If, whichever way the examples go."""
+        flags = ["--input", "2,4", "--dynamic", "x:0"]
+        for rows in (3, 8):
+            for scale in (1.0, -1.0, 30.0, -30.0):
+                with self.subTest(rows=rows, scale=scale):
+                    self.check_onnx(Branches(), [torch.rand(rows, 4) * scale], flags)
+            self.check_onnx(OddSizes(), [torch.randn(rows, 4)], flags)
+            self.check_onnx(Branch(), [torch.randn(rows, 4)], flags)
+
     def test_names_and_open_sizes(self):
         torch.jit.script(Attention().eval()).save(self.folder / "model.pt")
         self.convert(self.folder / "model.pt", "--to", "onnx", "-o", self.folder / "out.onnx", "--input", "2,7:int64",
@@ -190,9 +262,12 @@ class ConvertTest(unittest.TestCase):
 
     def test_refused(self):
         for module, flags, message in (
-                (Branch(), [], "prim::If"),
+                (WritesInBranch(), [], "writes, in a branch on data, to memory that was there before"),
+                (WritesResult(), [], "writes to the result of a branch on data"),
+                (ListInBranch(), [], "changes a list in a branch on data"),
+                (TwoKinds(), [], "a branch on data gives"),
                 (Noise(), [], "aten::rand_like"),
-                (OddSizes(), ["--dynamic", "x:0"], "hangs on an open size"),
+                (ChoosesNumber(), ["--dynamic", "x:0"], "hangs on an open size"),
                 (nn.Dropout(0.5).train(), [], "")):
             torch.jit.script(module).save(self.folder / "model.pt")
             said = self.convert(self.folder / "model.pt", "--to", "onnx", "-o", self.folder / "out.onnx", "--input", "2,4", *flags,

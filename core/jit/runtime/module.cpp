@@ -403,7 +403,11 @@ std::shared_ptr<Module> Module::compile(const std::string& source,
 
 const Method& Module::method(const std::string& name) const {
   const auto found = impl_->slots.find(name);
-  if (found == impl_->slots.end()) fail(ErrorCode::kNotFound, impl_->object->type->name(), " has no method ", name);
+  if (found == impl_->slots.end()) {
+    std::string others;
+    for (const std::string& other : method_names()) others += concat(others.empty() ? ", but " : ", ", other);
+    fail(ErrorCode::kNotFound, impl_->object->type->name(), " has no method ", name, others);
+  }
   Impl::Slot& slot = found->second;
   if (const Method* ready = slot.ready.load(std::memory_order_acquire)) return *ready;
   MutexLock lock(impl_->compile_mutex);

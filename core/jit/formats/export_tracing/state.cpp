@@ -48,6 +48,7 @@ void Tracer::get_attribute(const Node& node) {
   Traced value = wrap(owner->attribute(node.name()), owner->attribute(node.name()));
   const auto found = paths_.find(owner.get());
   value.path = (found == paths_.end() ? std::string() : found->second) + node.name();
+  set_fixed_probes(value);
   if (target_.shares_memory() && value.a.is_tensor()) bind(value, weight_name(value.a.to_tensor()));
   set(node.output(), std::move(value));
 }
@@ -55,6 +56,7 @@ void Tracer::get_attribute(const Node& node) {
 void Tracer::set_attribute(const Node& node) {
   const ops::ObjectPtr owner = at(node.input(0)).a.to_object();
   const Traced& now = at(node.input(1));
+  if (outer_storages_) refuse(node, concat("sets the attribute '", node.name(), "' in a branch on data"));
   if (!target_.shares_memory())
     refuse(node, concat("sets the attribute '", node.name(), "', which has no form in ", format()));
   SetAttribute* known = find_set(owner.get(), node.name());
@@ -67,6 +69,7 @@ void Tracer::set_attribute(const Node& node) {
     }
     if (place->second.is_parameter) refuse(node, "sets '" + place->second.path + "', which is a parameter");
     Traced before = wrap(old, old);
+    set_fixed_probes(before);
     bind(before, weight_name(old.to_tensor()));
     set_attributes_.push_back({owner.get(), node.name(), std::move(before), {}});
     known = &set_attributes_.back();

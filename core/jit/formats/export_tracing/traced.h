@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +23,9 @@ struct Traced {
   std::shared_ptr<const std::pair<Traced, Traced>> equality;
   std::string name;  // of a tensor that an operator gave, where the target keeps memory shared
   std::string path;  // of an attribute: "layer1.0.weight"
+  // What it is for each set of other sizes (tracer.h); none where that is not known. Tensors have no elements, but
+  // small ones.
+  std::shared_ptr<const std::vector<std::optional<ops::Value>>> probes;
   std::shared_ptr<std::vector<Traced>> items;  // of lists and tuples; of dicts key, value, key, value …
 
   bool is_list() const { return a.is_list() && items; }

@@ -72,6 +72,10 @@ Traced wrap(const Value& a, const Value& b) {
   Traced out;
   out.a = a;
   out.b = b;
+  if (a.is_tensor() && b.is_tensor() && a.to_tensor().defined() && b.to_tensor().defined() &&
+      a.to_tensor().ndim() != b.to_tensor().ndim()) {
+    fail(ErrorCode::kUnimplemented, "how many dimensions the result has hangs on an open size");
+  }
   const auto take_items = [&](const std::vector<Value>& first, const std::vector<Value>& second) {
     if (first.size() != second.size()) {
       fail(ErrorCode::kUnimplemented, "a list's length hangs on an open size, which no exported file can say");
@@ -90,8 +94,8 @@ Traced wrap(const Value& a, const Value& b) {
   return out;
 }
 
-Tracer::Tracer(Target& target, const ops::ObjectPtr& self, bool has_open_sizes)
-    : target_(target), is_double_(has_open_sizes) {
+Tracer::Tracer(Target& target, const ops::ObjectPtr& self, bool has_open_sizes, size_t probe_count)
+    : target_(target), is_double_(has_open_sizes), dead_probes_(probe_count) {
   // Passes put modules where they are used, so the way to them through attributes is not in the graph.
   std::vector<std::pair<const ops::Object*, std::string>> waiting{{self.get(), ""}};
   while (!waiting.empty()) {
@@ -123,6 +127,11 @@ Value Tracer::to_value(const Traced& value, bool second) const {
   if (!value.items) return sample;
   std::vector<Value> items;
   for (const Traced& item : *value.items) items.push_back(to_value(item, second));
+  return to_container(sample, std::move(items));
+}
+
+// A container like this one that holds these.
+Value Tracer::to_container(const Value& sample, std::vector<Value> items) {
   if (sample.is_list()) return ops::make_list(sample.to_list()->element, std::move(items));
   if (sample.is_tuple()) return make_intrusive<ops::TupleObject>(std::move(items), sample.to_tuple()->type);
   auto dict = make_intrusive<ops::DictObject>(sample.to_dict()->key, sample.to_dict()->value);
@@ -189,9 +198,13 @@ void Tracer::mark_written(const Tensor& a, bool is_open) {
   }
 }
 
-Traced Tracer::add_input(const std::string& name, const Tensor& a, const Tensor& b) {
+Traced Tracer::add_input(const std::string& name, const Tensor& a, const Tensor& b, const std::vector<Dims>& probes) {
   Traced input = wrap(a, b);
   bind(input, name);
+  std::vector<std::optional<Value>> found;
+  for (const Dims& sizes : probes) found.emplace_back(Tensor::meta(sizes, a.dtype(), a.device()));
+  check_internal(found.size() == dead_probes_.size(), "an input has another number of probes");
+  set_probes(input, found);
   return input;
 }
 
@@ -252,9 +265,12 @@ void Tracer::run_if(const Node& node) {
   const bool is_choice = condition.is_dynamic && !node.outputs().empty() && is_arithmetic(*node.blocks()[0]) &&
                          is_arithmetic(*node.blocks()[1]);
   if (is_choice) return choose(node, Traced(condition));
-  if (condition.is_dynamic && (way != condition.b.to_bool() || !only_raises(other))) {
+  const bool has_two_ways = condition.is_dynamic && (way != condition.b.to_bool() || !only_raises(other));
+  if (has_two_ways && !condition.number.empty()) return run_ways(node, Traced(condition));
+  if (has_two_ways) {
     refuse(node, "which way a branch goes hangs on an open size or on data, and this is not the same for every input");
   }
+  note_way(node, condition, way, only_raises(other));
   const std::vector<Traced> results = run_block(*node.blocks()[way ? 0 : 1]);
   for (size_t i = 0; i < results.size(); ++i) set(node.output(i), results[i]);
 }
@@ -282,10 +298,12 @@ void Tracer::choose(const Node& node, const Traced& condition) {
   // What the other way would give; it may fail where it is not taken.
   std::optional<std::vector<Traced>> other;
   if (condition.equality && first_way == second_way) {
+    const std::vector<bool> dead = dead_probes_;
     try {
       other = run_way(!first_way);
     } catch (const Error&) {
     }
+    dead_probes_ = dead;
   }
   for (size_t i = 0; i < first.size(); ++i) {
     Traced result = wrap(first[i].a, second[i].b);
@@ -295,6 +313,17 @@ void Tracer::choose(const Node& node, const Traced& condition) {
       const Traced &yes = first_way ? first[i] : rest[i], &no = first_way ? rest[i] : first[i];
       if (const std::optional<Traced> known = join_ways(condition, yes, no)) result = *known;
     }
+    const auto taken = [&](bool way) -> const Traced* {
+      if (way == first_way) return &first[i];
+      return first_way != second_way ? &second[i] : other ? &(*other)[i] : nullptr;
+    };
+    std::vector<std::optional<Value>> found;
+    for (size_t set = 0; set < dead_probes_.size(); ++set) {
+      const std::optional<Value> known = probe(condition, set);
+      const Traced* way = known && known->is_bool() ? taken(known->to_bool()) : nullptr;
+      found.push_back(way ? probe(*way, set) : std::nullopt);
+    }
+    set_probes(result, found);
     set(node.output(i), std::move(result));
   }
 }
@@ -396,6 +425,7 @@ void Tracer::call(const Node& node) {
   const bool is_open = std::ranges::any_of(arguments, [&](const Traced& argument) { return is_dynamic(argument); });
   const std::vector<Tensor> written = written_tensors(node, op, arguments);
   for (const Tensor& tensor : written) {
+    check_way_writes(node, tensor);
     if (target_.shares_memory()) {
       check_written(node, tensor);
     } else if (is_open) {
@@ -410,10 +440,18 @@ void Tracer::call(const Node& node) {
   const bool changes_list = op.schema.is_mutating() && has_container;
   if (changes_list && !arguments[0].path.empty())
     refuse(node, concat("changes the model's own '", arguments[0].path, "'"));
+  if (changes_list && outer_storages_) refuse(node, "changes a list in a branch on data");
   std::vector<Traced> results;
   if (!changes_list) {
     const std::vector<Value> a = ops::run(op, first), b = is_double_ ? ops::run(op, second) : a;
     for (size_t i = 0; i < a.size(); ++i) results.push_back(wrap(a[i], b[i]));
+  }
+  ProbeResults found;
+  if (is_open && !changes_list) {
+    found = run_probes(op, arguments);
+    set_probes(results, found);
+  } else if (!changes_list) {
+    for (Traced& result : results) set_fixed_probes(result);
   }
   for (const Tensor& tensor : written) mark_written(tensor, is_open);
 
@@ -428,8 +466,7 @@ void Tracer::call(const Node& node) {
   // What only asks for types and ranks has the same answer for every input.
   const bool asks = ((op.reads_only_shape && !is_reader_of_shapes(name)) || asks_for_kind(op)) && !gives_tensor;
   const auto is_dynamic_number = [&](const Traced& one) { return !one.a.is_tensor() && is_dynamic(one); };
-  const bool is_made = is_maker(name) &&
-                       call.results()[0].a.to_tensor().sizes() == call.results()[0].b.to_tensor().sizes() &&
+  const bool is_made = is_maker(name) && has_one_shape(call.results()[0]) &&
                        std::ranges::none_of(call.arguments(), is_dynamic_number) &&
                        (name != "aten::full_like" || !call.arguments()[1].a.is_tensor());
   const bool is_fixed = !is_open || asks || is_made;
@@ -446,6 +483,7 @@ void Tracer::call(const Node& node) {
   }
   mark_results(call.results(), call.arguments(), is_fixed);
   target_.write(call);
+  if (is_open) set_probes(call.results(), found);
   finish();
 }
 

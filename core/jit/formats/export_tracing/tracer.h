@@ -14,15 +14,18 @@
 namespace tensord::jit::tracing {
 
 // Runs a graph for two sets of examples and hands what its operators do to tensors to a target. Branches and loops have
-// to go the same way for every input, so they leave nothing in the file; those that hang on data or on an open size are
-// refused, unless the other way only raises an error. Throws Error{kUnimplemented} that names operator and place.
+// to go the same way for every input, so they leave nothing in the file. A branch that hangs on data or on an open size
+// goes into the file where the format has such; else it is refused, unless the other way only raises an error. Throws
+// Error{kUnimplemented} that names operator and place. Two examples may agree by chance. So the operators are also
+// asked what shapes they give for many other sizes, the probes, and nothing counts as the same for every input that is
+// another in one of them. A probe with sizes that the program raises an error for is dropped.
 class Tracer {
  public:
   // `has_open_sizes`: the sets differ; otherwise one run does.
-  Tracer(Target& target, const ops::ObjectPtr& self, bool has_open_sizes);
+  Tracer(Target& target, const ops::ObjectPtr& self, bool has_open_sizes, size_t probe_count);
 
-  // An input that the file calls `name`.
-  Traced add_input(const std::string& name, const Tensor& a, const Tensor& b);
+  // An input that the file calls `name`, with its sizes in each probe.
+  Traced add_input(const std::string& name, const Tensor& a, const Tensor& b, const std::vector<Dims>& probes);
   // Runs the graph, and writes what the program set attributes to into the tensors that they had before.
   Traced run(const Block& block, std::vector<Traced> arguments);
 
@@ -35,6 +38,17 @@ class Tracer {
   bool is_constant(const Tensor& a) const;
   void bind(Traced& tensor, const std::string& name);
   ops::Value to_value(const Traced& value, bool second) const;
+  // What a value is in a probe; none where that is not known.
+  std::optional<ops::Value> probe(const Traced& value, size_t set) const;
+  std::vector<std::optional<Tensor>> probe_tensors(const Traced& tensor) const;
+  std::vector<std::optional<int64_t>> probe_sizes(const Traced& tensor, int64_t dim) const;
+  // Whether a size of a tensor is not the same for every input, or nothing says that it is.
+  bool is_open_size(const Traced& tensor, int64_t dim) const;
+  bool has_open_sizes(const Traced& tensor) const;
+  // Whether it has one shape in the examples and in all probes.
+  bool has_one_shape(const Traced& tensor) const;
+  // A size as a number; what the file has for it is the target's to say.
+  Traced size_of(const Traced& tensor, int64_t dim) const;
   [[noreturn]] void refuse(const Node& node, const std::string& why) const;
   std::string_view format() const { return target_.format(); }
 
@@ -58,6 +72,11 @@ class Tracer {
   void mark_results(std::vector<Traced>& results, const std::vector<Traced>& arguments, bool is_fixed);
   void run_if(const Node& node);
   void choose(const Node& node, const Traced& condition);
+  void run_ways(const Node& node, const Traced& condition);
+  std::vector<Traced> run_way(const Node& node, const Traced& condition, bool way);
+  Traced join_tensors(const Traced& condition, const Traced& yes, const Traced& no) const;
+  std::set<const StorageImpl*> storages_so_far() const;
+  void check_way_writes(const Node& node, const Tensor& tensor) const;
   std::optional<Traced> join_ways(const Traced& condition, const Traced& yes, const Traced& no) const;
   void run_loop(const Node& node);
   void get_attribute(const Node& node);
@@ -65,6 +84,15 @@ class Tracer {
   void write_attributes(const Traced& result);
   // Where memory is shared: the name of a tensor of the model, "" of another one.
   std::string weight_name(const Tensor& tensor);
+  static ops::Value to_container(const ops::Value& sample, std::vector<ops::Value> items);
+  // Of each probe the results of a call.
+  using ProbeResults = std::vector<std::optional<std::vector<ops::Value>>>;
+  ProbeResults run_probes(const ops::Op& op, const std::vector<Traced>& arguments);
+  void set_probes(std::vector<Traced>& results, const ProbeResults& found) const;
+  void set_probes(Traced& result, const std::vector<std::optional<ops::Value>>& found) const;
+  void set_fixed_probes(Traced& value) const;
+  // A branch goes this way: probes that go the other, which raises an error, are dropped.
+  void note_way(const Node& node, const Traced& condition, bool way, bool may_raise);
   void construct(const Node& node);
   void unpack(const Node& node);
   const Traced& at(const GraphValue* value) const { return scope_.at(value); }
@@ -92,6 +120,12 @@ class Tracer {
   std::unordered_map<const StorageImpl*, std::vector<const TensorImpl*>> attribute_storages_;
   std::set<const StorageImpl*> written_storages_;  // with what comes from inputs
   std::vector<Tensor> kept_;                       // addresses stay theirs
+  // Within a way of a branch that goes into the file: memory that was there before.
+  std::optional<std::set<const StorageImpl*>> outer_storages_;
+  std::set<const StorageImpl*> joined_storages_;  // of results of branches that may be other tensors' memory as well
+  std::vector<bool> dead_probes_;
+  std::set<const StorageImpl*> lost_storages_;  // of probes' tensors that were written
+  std::vector<ops::Value> kept_probes_;
 };
 
 }  // namespace tensord::jit::tracing

@@ -85,11 +85,10 @@ std::string Call::size_at(const std::string& name, int64_t dim) {
   return emit("Shape", {name}, {{"start", dim}, {"end", dim + 1}});
 }
 
-std::vector<Traced> Call::sizes_of(const std::string& name, const Tensor& a, const Tensor& b) {
+std::vector<Traced> Call::sizes_of(const std::string& name, const Traced& tensor) {
   std::vector<Traced> out;
-  for (int64_t i = 0; i < a.ndim(); ++i) {
-    Traced size = tracing::wrap(a.size(i), b.size(i));
-    size.is_dynamic = a.size(i) != b.size(i);
+  for (int64_t i = 0; i < tensor.a.to_tensor().ndim(); ++i) {
+    Traced size = tracer_.size_of(tensor, i);
     if (size.is_dynamic) size.number = size_at(name, i);
     out.push_back(std::move(size));
   }

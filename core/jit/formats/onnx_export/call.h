@@ -37,8 +37,10 @@ class Call : public tracing::Call {
   std::string size_vector(std::span<const Traced> numbers);
   std::string shape_of(const std::string& name) { return emit("Shape", {name}); }
   std::string size_at(const std::string& name, int64_t dim);  // shape [1]
-  // The sizes of a tensor as numbers: open where they differ between the sets.
-  std::vector<Traced> sizes_of(const std::string& name, const Tensor& a, const Tensor& b);
+  // The sizes of a tensor as numbers, which the file has as `name`.
+  std::vector<Traced> sizes_of(const std::string& name, const Traced& tensor);
+  // Whether a size of an argument is not the same for every input.
+  bool is_open(const char* name, int64_t dim) const { return tracer_.is_open_size(in(name), dim); }
   std::string reshape(const std::string& name, std::span<const Traced> sizes);
   std::string reshape(const std::string& name, const Dims& sizes);
   std::string transpose(const std::string& name, const Dims& order);

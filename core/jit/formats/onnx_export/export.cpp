@@ -26,6 +26,18 @@ class OnnxFile : public tracing::Target {
   bool can_write(const ops::Op& op) const override {
     return find_handler(op.base ? op.base->schema.name : op.schema.name) != nullptr;
   }
+  void begin_way() override { writer_.begin_way(); }
+  void end_way(const Tracer& /*tracer*/, const std::vector<Traced>& results, const Strings& names) override {
+    std::vector<WrittenTensor> outputs;
+    for (size_t i = 0; i < results.size(); ++i) {
+      const Tensor& tensor = results[i].a.to_tensor();
+      outputs.push_back({names[i], tensor.dtype(), Dims(static_cast<size_t>(tensor.ndim()), -1), {}});
+    }
+    writer_.end_way(outputs);
+  }
+  Strings add_choice(const Tracer& /*tracer*/, const std::string& condition, const std::vector<Traced>&) override {
+    return writer_.add_if(condition, "branch");
+  }
   void write(tracing::Call& call) override {
     const ops::Op& op = call.op();
     Call own(std::move(call), writer_);
@@ -69,7 +81,7 @@ void export_model(const std::string& path, const Graph& graph, const ops::Object
   const bool has_open_sizes = tracing::has_open_sizes(given);
   ModelWriter writer;
   OnnxFile file(writer);
-  Tracer tracer(file, self, has_open_sizes);
+  Tracer tracer(file, self, has_open_sizes, tracing::count_probes(given));
   std::vector<Traced> arguments{tracing::wrap(self)};
   for (const tracing::ExportArgument& input : given) {
     if (!input.first.defined()) {
@@ -82,7 +94,7 @@ void export_model(const std::string& path, const Graph& graph, const ops::Object
     const Dims sizes = tracing::common_sizes(input.first, input.second);
     const std::string name = writer.new_name(input.name);
     writer.add_input({name, input.first.dtype(), sizes, size_names});
-    arguments.push_back(tracer.add_input(name, input.first.clone(), input.second.clone()));
+    arguments.push_back(tracer.add_input(name, input.first.clone(), input.second.clone(), tracing::probes_of(input)));
   }
   const Traced result = tracer.run(*graph.block(), std::move(arguments));
   std::vector<std::pair<std::string, Traced>> leaves;
@@ -92,8 +104,11 @@ void export_model(const std::string& path, const Graph& graph, const ops::Object
     const auto& [own, value] = leaves[i];
     const bool has_names = output_names.size() == leaves.size() && !output_names[i].empty();
     const std::string wish = has_names ? output_names[i] : !own.empty() ? own : concat("output_", i);
-    const Tensor &a = value.a.to_tensor(), &b = has_open_sizes ? value.b.to_tensor() : a;
-    const Dims sizes = tracing::common_sizes(a, b);
+    const Tensor& a = value.a.to_tensor();
+    Dims sizes = a.sizes();
+    for (int64_t dim = 0; dim < a.ndim(); ++dim) {
+      if (tracer.is_open_size(value, dim)) sizes[static_cast<size_t>(dim)] = -1;
+    }
     // A value may be an input, a weight or two results at once; a node of its own gives it its name.
     const std::string name = writer.add_node("Identity", {tracer.name_of(value)}, {}, 1, wish).front();
     writer.add_output({name, a.dtype(), sizes, {}});

@@ -31,7 +31,8 @@ void scatter(Call& c) {
   const std::string index = indices(c, c.in("index"));
   std::string source;
   if (c.op().schema.find_argument("src") >= 0) {
-    if (c.t("src").sizes() != c.t("index").sizes()) c.refuse("a source larger than the index has no form in ONNX here");
+    if (c.t("src").sizes() != c.t("index").sizes() || c.t2("src").sizes() != c.t2("index").sizes())
+      c.refuse("a source larger than the index has no form in ONNX here");
     source = c.operand("src", c.dtype());
   } else {
     source = c.emit("Expand", {c.operand("value", c.dtype()), c.shape_of(index)});

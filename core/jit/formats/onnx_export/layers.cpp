@@ -117,7 +117,7 @@ Window pool_window(Call& c, size_t count) {
 void check_ceil(Call& c, const Window& window, const Dims& dilation) {
   for (size_t i = 0; i < window.kernel.size(); ++i) {
     const int64_t dim = c.t().ndim() - std::ssize(window.kernel) + static_cast<int64_t>(i);
-    if (c.t().size(dim) != c.t2().size(dim)) c.refuse("ceil_mode over an open size has no form in ONNX here");
+    if (c.is_open("self", dim)) c.refuse("ceil_mode over an open size has no form in ONNX here");
     const int64_t span = c.t().size(dim) + 2 * window.padding[i] - dilation[i] * (window.kernel[i] - 1) - 1;
     const int64_t windows = (span + window.stride[i] - 1) / window.stride[i] + 1;
     if ((windows - 1) * window.stride[i] >= c.t().size(dim) + window.padding[i])
@@ -160,7 +160,7 @@ void adaptive_pool(Call& c) {
   std::vector<int64_t> kernel;
   for (int64_t i = first; i < rank; ++i) {
     const int64_t in = c.t().size(i), out = size[static_cast<size_t>(i - first)];
-    if (in != c.t2().size(i) || out <= 0 || in % out != 0) c.refuse("windows of several sizes have no form in ONNX");
+    if (c.is_open("self", i) || out <= 0 || in % out != 0) c.refuse("windows of several sizes have no form in ONNX");
     kernel.push_back(in / out);
   }
   const bool is_alone = rank == int64_t{kCount} + 1;

@@ -1,4 +1,5 @@
 // Operators on numbers and lists: sizes that are open are computed in the file as well.
+#include <algorithm>
 #include <map>
 #include <string_view>
 
@@ -46,10 +47,34 @@ const std::map<std::string_view, NumberForm> kForms = {
     {"aten::Int", {"Int", false}},    {"aten::Float", {"Float", true}},
 };
 
+const std::map<std::string_view, const char*> kComparisons = {
+    {"aten::eq", "Equal"},   {"aten::ne", "Equal"},       {"aten::lt", "Less"},
+    {"aten::gt", "Greater"}, {"aten::le", "LessOrEqual"}, {"aten::ge", "GreaterOrEqual"},
+};
+
+// Of two ints or floats, or the opposite of a bool.
+void write_bool(Call& c) {
+  Traced& result = c.results()[0];
+  const std::string_view name = c.op().schema.name;
+  const std::vector<Traced>& given = c.arguments();
+  if (name == "aten::__not__" && given[0].a.is_bool() && !given[0].number.empty()) {
+    result.number = c.emit("Not", {given[0].number});
+  }
+  const auto found = kComparisons.find(name);
+  const auto is_plain = [](const Traced& one) { return one.a.is_int() || one.a.is_float(); };
+  if (found == kComparisons.end() || given.size() != 2 || !std::ranges::all_of(given, is_plain)) return;
+  const DType type = given[0].a.is_int() && given[1].a.is_int() ? DType::kInt64 : DType::kFloat64;
+  const std::string first = vector_of(c, given[0], type), second = vector_of(c, given[1], type);
+  if (first.empty() || second.empty()) return;
+  result.number = c.emit(found->second, {first, second});
+  if (name == "aten::ne") result.number = c.emit("Not", {result.number});
+}
+
 }  // namespace
 
 void write_number(Call& c) {
   Traced& result = c.results()[0];
+  if (result.a.is_bool() && result.is_dynamic) write_bool(c);
   const auto found = kForms.find(c.op().schema.name);
   if (found == kForms.end() || !result.is_number() || result.a.is_bool()) return;
   const NumberForm& form = found->second;
@@ -82,26 +107,19 @@ void write_number(Call& c) {
 namespace {
 
 void size(Call& c) {
-  const Tensor &a = c.t(), &b = c.t2();
-  const std::string x = c.x();
-  std::vector<Traced> sizes = c.sizes_of(x, a, b);
+  std::vector<Traced> sizes = c.sizes_of(c.x(), c.first());
   if (c.has("dim")) {
-    c.results()[0] = sizes.at(static_cast<size_t>(c.dim("dim", a.ndim())));
+    c.results()[0] = sizes.at(static_cast<size_t>(c.dim("dim", c.t().ndim())));
     return;
   }
   c.results()[0].items = std::make_shared<std::vector<Traced>>(std::move(sizes));
 }
 
-void length(Call& c) {
-  const ops::Argument& argument = c.op().schema.arguments[0];
-  const Tensor &a = c.t(argument.name.c_str()), &b = c.t2(argument.name.c_str());
-  c.results()[0] = c.sizes_of(c.x(argument.name.c_str()), a, b).at(0);
-}
+void length(Call& c) { c.results()[0] = c.sizes_of(c.tracer().name_of(c.first()), c.first()).at(0); }
 
 void numel(Call& c) {
-  const Tensor &a = c.t(), &b = c.t2();
-  if (a.numel() == b.numel()) {
-    c.results()[0] = tracing::wrap(a.numel(), b.numel());
+  if (!c.tracer().has_open_sizes(c.first())) {
+    c.results()[0] = tracing::wrap(c.t().numel());
     return;
   }
   c.set_number(c.reshape(c.emit("Size", {c.x()}), Dims{1}));
@@ -117,8 +135,10 @@ void element(Call& c) {
 }
 
 void number_to_tensor(Call& c) {
-  const char* name = c.op().schema.arguments[0].name.c_str();
-  c.set(c.scalar(c.in(name), c.dtype()));
+  if (!c.first().items) return c.set(c.scalar(c.first(), c.dtype()));
+  const auto is_int = [](const Traced& one) { return one.a.is_int(); };
+  if (!std::ranges::all_of(*c.first().items, is_int)) c.refuse("of such a list has no form in ONNX here");
+  c.set(c.cast(c.size_vector(*c.first().items), DType::kInt64, c.dtype()));
 }
 
 void as_tensor(Call& c) {
@@ -141,6 +161,8 @@ std::span<const HandlerRow> number_rows() {
       {"aten::Int", element},
       {"aten::Float", element},
       {"aten::Bool", element},
+      {"aten::__not__", write_number},
+      {"aten::is_nonzero", element},
       {"aten::item", element},
       {"aten::_local_scalar_dense", element},
       {"aten::IntImplicit", element},

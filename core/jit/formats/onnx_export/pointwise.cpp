@@ -229,7 +229,9 @@ void dropout(Call& c) {
 
 void copy(Call& c) {
   const std::string source = c.operand("src", c.dtype());
-  c.set(c.t("src").sizes() == c.t().sizes() ? source : c.emit("Expand", {source, c.shape_of(c.x())}));
+  const bool is_fixed = !c.tracer().has_open_sizes(c.in("src")) && !c.tracer().has_open_sizes(c.in("self"));
+  const bool is_same = is_fixed && c.t("src").sizes() == c.t().sizes();
+  c.set(is_same ? source : c.emit("Expand", {source, c.shape_of(c.x())}));
 }
 
 void fill(Call& c) { c.set(c.emit("Expand", {c.operand("value", c.dtype()), c.shape_of(c.x())})); }

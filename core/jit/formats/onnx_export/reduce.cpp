@@ -72,7 +72,7 @@ std::string count_less(Call& c, const Dims& dims, double correction) {
   bool is_open = false;
   for (const int64_t dim : dims) {
     count *= static_cast<double>(c.t().size(dim));
-    is_open = is_open || c.t().size(dim) != c.t2().size(dim);
+    is_open = is_open || c.is_open("self", dim);
   }
   if (!is_open) return c.scalar(std::max(0.0, count - correction), c.t().dtype());
   const std::string sizes = c.emit("Gather", {c.shape_of(c.x()), c.int_vector(dims)});

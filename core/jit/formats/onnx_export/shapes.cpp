@@ -20,11 +20,11 @@ void view(Call& c) {
 void view_as(Call& c) { c.set(c.emit("Reshape", {c.x(), c.shape_of(c.x("other"))})); }
 
 void flatten(Call& c) {
-  const Tensor &a = c.t(), &b = c.t2();
+  const Tensor& a = c.t();
   if (a.ndim() == 0) return c.set(c.reshape(c.x(), Dims{1}));
   const int64_t begin = c.dim("start_dim", a.ndim()), end = c.dim("end_dim", a.ndim());
   const std::string x = c.x();
-  const std::vector<Traced> sizes = c.sizes_of(x, a, b);
+  const std::vector<Traced> sizes = c.sizes_of(x, c.first());
   std::vector<Traced> flat(sizes.begin(), sizes.begin() + begin);
   flat.push_back(known(-1));
   flat.insert(flat.end(), sizes.begin() + end + 1, sizes.end());
@@ -33,7 +33,7 @@ void flatten(Call& c) {
 
 void unflatten(Call& c) {
   const std::string x = c.x();
-  std::vector<Traced> sizes = c.sizes_of(x, c.t(), c.t2());
+  std::vector<Traced> sizes = c.sizes_of(x, c.first());
   const int64_t dim = c.dim("dim", c.t().ndim());
   const std::vector<Traced> parts = c.list("sizes");
   sizes.erase(sizes.begin() + dim);
@@ -52,7 +52,7 @@ void squeeze(Call& c) {
     if (has_dim) {
       for (const int64_t dim : c.ints("dim")) is_meant = is_meant || wrap_dim(dim, rank) == i;
     }
-    if (is_meant && c.t().size(i) == 1 && c.t2().size(i) == 1) dims.push_back(i);
+    if (is_meant && c.t().size(i) == 1 && !c.is_open("self", i)) dims.push_back(i);
   }
   c.set(dims.empty() ? c.x() : c.emit("Squeeze", {c.x(), c.int_vector(dims)}));
 }
@@ -126,7 +126,7 @@ void repeat_interleave(Call& c) {
     c.refuse("this overload has no form in ONNX here");
   const int64_t dim = c.dim("dim", c.t().ndim());
   const std::string x = c.x();
-  std::vector<Traced> sizes = c.sizes_of(x, c.t(), c.t2());
+  std::vector<Traced> sizes = c.sizes_of(x, c.first());
   std::vector<Traced> tiles(sizes.size() + 1, known(1));
   tiles[static_cast<size_t>(dim) + 1] = c.in("repeats");
   const std::string wide = c.emit("Unsqueeze", {x, c.int_vector({dim + 1})});
@@ -157,7 +157,7 @@ void stack(Call& c) {
 Strings split_at(Call& c, int64_t dim) {
   Dims sizes;
   for (const Traced& part : *c.results()[0].items) {
-    if (part.a.to_tensor().size(dim) != part.b.to_tensor().size(dim)) c.refuse("sizes of parts hang on an open size");
+    if (c.tracer().is_open_size(part, dim)) c.refuse("sizes of parts hang on an open size");
     sizes.push_back(part.a.to_tensor().size(dim));
   }
   if (sizes.size() == 1) return {c.x()};
@@ -205,7 +205,7 @@ void narrow(Call& c) {
   const int64_t dim = c.dim("dim", c.t().ndim());
   int64_t start = c.integer("start");
   if (start < 0) {
-    if (c.t().size(dim) != c.t2().size(dim)) c.refuse("a start from the end of an open size has no form in ONNX here");
+    if (c.is_open("self", dim)) c.refuse("a start from the end of an open size has no form in ONNX here");
     start += c.t().size(dim);
   }
   c.set(c.emit("Slice",
@@ -230,7 +230,7 @@ void roll(Call& c) {
   const std::string last = c.int_vector({std::numeric_limits<int64_t>::max()}), first = c.int_vector({0});
   for (size_t i = 0; i < dims.size(); ++i) {
     const int64_t dim = wrap_dim(dims[i], c.t().ndim()), size = c.t().size(dim);
-    if (size != c.t2().size(dim)) c.refuse("an open size has no form in ONNX here");
+    if (c.is_open("self", dim)) c.refuse("an open size has no form in ONNX here");
     if (size == 0) continue;
     const std::string at = c.int_vector({((-shifts[i]) % size + size) % size}), axis = c.int_vector({dim});
     x = c.emit("Concat", {c.emit("Slice", {x, at, last, axis}), c.emit("Slice", {x, first, at, axis})},

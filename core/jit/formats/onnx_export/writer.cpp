@@ -93,19 +93,77 @@ Strings ModelWriter::add_node(const char* op_type, const Strings& inputs, const 
   return node.outputs;
 }
 
-void ModelWriter::write(const std::string& path, const std::string& graph_name) {
-  std::set<std::string> wanted;
-  for (const WrittenTensor& output : outputs_) wanted.insert(output.name);
-  std::vector<const NodeText*> nodes;
-  for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) {
+std::vector<const ModelWriter::NodeText*> ModelWriter::live_nodes(const std::vector<NodeText>& nodes,
+                                                                  std::set<std::string>& wanted) {
+  std::vector<const NodeText*> live;
+  for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) {
     const bool is_wanted =
         std::ranges::any_of(node->outputs, [&](const std::string& name) { return wanted.contains(name); });
     if (!is_wanted) continue;
-    nodes.push_back(&*node);
+    live.push_back(&*node);
     wanted.insert(node->inputs.begin(), node->inputs.end());
   }
+  std::ranges::reverse(live);
+  return live;
+}
+
+void ModelWriter::begin_way() {
+  outside_.push_back(std::move(nodes_));
+  nodes_.clear();
+}
+
+void ModelWriter::end_way(const std::vector<WrittenTensor>& outputs) {
+  std::vector<WrittenTensor> own = outputs;
+  std::set<std::string> wanted;
+  for (WrittenTensor& output : own) {
+    output.name = add_node("Identity", {output.name}, {}, 1, output.name).front();
+    wanted.insert(output.name);
+  }
   MessageWriter graph;
-  for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) graph.text(kGraphNode, (*node)->bytes);
+  for (const NodeText* node : live_nodes(nodes_, wanted)) graph.text(kGraphNode, node->bytes);
+  graph.text(kGraphName, concat("way_", ways_.size()));
+  for (const WrittenTensor& output : own) graph.message(kGraphOutput, value_info(output));
+  for (const NodeText& node : nodes_) {
+    for (const std::string& name : node.outputs) wanted.erase(name);
+  }
+  ways_.push_back({graph.bytes(), Strings(wanted.begin(), wanted.end()), own.size()});
+  nodes_ = std::move(outside_.back());
+  outside_.pop_back();
+}
+
+Strings ModelWriter::add_if(const std::string& condition, std::string_view wish) {
+  const Way no = std::move(ways_.back()), yes = std::move(ways_[ways_.size() - 2]);
+  ways_.resize(ways_.size() - 2);
+  NodeText node;
+  MessageWriter out;
+  out.text(kNodeInput, condition);
+  for (size_t i = 0; i < yes.outputs; ++i) {
+    node.outputs.push_back(new_name(wish));
+    out.text(kNodeOutput, node.outputs.back());
+  }
+  out.text(kNodeName, new_name("node_if"));
+  out.text(kNodeOpType, "If");
+  for (const auto& [name, way] : {std::pair("then_branch", &yes), std::pair("else_branch", &no)}) {
+    constexpr int kTypeGraph = 5;
+    MessageWriter attribute;
+    attribute.text(1, name);
+    attribute.text(6, way->bytes);
+    attribute.number(20, kTypeGraph);
+    out.message(kNodeAttribute, attribute);
+  }
+  node.inputs = {condition};
+  for (const Way* way : {&yes, &no}) node.inputs.insert(node.inputs.end(), way->reads.begin(), way->reads.end());
+  node.bytes = out.bytes();
+  nodes_.push_back(node);
+  return node.outputs;
+}
+
+void ModelWriter::write(const std::string& path, const std::string& graph_name) {
+  std::set<std::string> wanted;
+  for (const WrittenTensor& output : outputs_) wanted.insert(output.name);
+  const std::vector<const NodeText*> nodes = live_nodes(nodes_, wanted);
+  MessageWriter graph;
+  for (const NodeText* node : nodes) graph.text(kGraphNode, node->bytes);
   graph.text(kGraphName, graph_name);
   for (const WrittenTensor& input : inputs_) graph.message(kGraphInput, value_info(input));
   for (const WrittenTensor& output : outputs_) graph.message(kGraphOutput, value_info(output));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -41,6 +42,11 @@ class ModelWriter {
   // A node with `count` outputs, whose names are given back.
   Strings add_node(const char* op_type, const Strings& inputs, const Attributes& attributes, size_t count,
                    std::string_view wish);
+  // Nodes go into a graph of their own until end_way, which gives it these outputs; they may read what is outside.
+  void begin_way();
+  void end_way(const std::vector<WrittenTensor>& outputs);
+  // An If over the last two ways, of which the first is for true; its outputs.
+  Strings add_if(const std::string& condition, std::string_view wish);
   // Writes the file whole or not at all. Nodes that lead to no output are left out, and initializers that nobody reads.
   // Throws Error{kResourceExhausted} beyond 2 GB.
   void write(const std::string& path, const std::string& graph_name);
@@ -55,7 +61,17 @@ class ModelWriter {
     Tensor tensor;
   };
   std::vector<WrittenTensor> inputs_, outputs_;
+  // Those that lead to the outputs, in order; the names that they read are added to `wanted`, which has the outputs.
+  static std::vector<const NodeText*> live_nodes(const std::vector<NodeText>& nodes, std::set<std::string>& wanted);
+
+  struct Way {
+    std::string bytes;
+    Strings reads;  // from outside
+    size_t outputs = 0;
+  };
   std::vector<NodeText> nodes_;
+  std::vector<std::vector<NodeText>> outside_;  // while a way is written, the innermost last
+  std::vector<Way> ways_;
   std::vector<Initializer> initializers_;
   std::vector<std::string> taken_;  // sorted
 };

@@ -80,17 +80,33 @@ bool ProgramWriter::is_same_number(const Traced& one, const Traced& other) const
          second != expressions_.end() && first->second == second->second;
 }
 
-std::optional<bool> ProgramWriter::compare(std::string_view op, const Traced& x, const Traced& y) const {
+std::optional<bool> ProgramWriter::compare_bounds(std::string_view op, const Traced& x, const Traced& y) const {
   if (!x.a.is_int() || !y.a.is_int()) return std::nullopt;
   const bool is_same = x.is_dynamic && is_same_number(x, y);
   if (is_same || (!x.is_dynamic && !y.is_dynamic)) return holds(op, is_same ? 0 : x.a.to_int() - y.a.to_int());
   if (x.is_dynamic && y.is_dynamic) return std::nullopt;
-  if (y.is_dynamic) return compare(mirrored(op), y, x);
+  if (y.is_dynamic) return compare_bounds(mirrored(op), y, x);
   const int64_t bound = least(x), fixed = y.a.to_int();
   if (bound > fixed) return holds(op, 1);
   if (bound == fixed && op == "aten::ge") return true;
   if (bound == fixed && op == "aten::lt") return false;
   return std::nullopt;
+}
+
+std::optional<bool> ProgramWriter::compare(std::string_view op, const Traced& x, const Traced& y) const {
+  const std::optional<bool> answer = compare_bounds(op, x, y);
+  const auto value_in = [](const Traced& number, size_t set) -> std::optional<int64_t> {
+    if (!number.is_dynamic) return number.a.to_int();
+    if (!number.probes || set >= number.probes->size()) return std::nullopt;
+    const std::optional<ops::Value>& one = (*number.probes)[set];
+    return one && one->is_int() ? std::optional(one->to_int()) : std::nullopt;
+  };
+  const size_t count = std::max(x.probes ? x.probes->size() : 0, y.probes ? y.probes->size() : 0);
+  for (size_t set = 0; answer && set < count; ++set) {
+    const std::optional<int64_t> first = value_in(x, set), second = value_in(y, set);
+    if (first && second && holds(op, (*first > *second) - (*first < *second)) != answer) return std::nullopt;
+  }
+  return answer;
 }
 
 }  // namespace tensord::jit::pt2

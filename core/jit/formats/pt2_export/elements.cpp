@@ -56,20 +56,20 @@ Traced number_of(int64_t a, int64_t b) { return tracing::wrap(a, b); }
 
 std::optional<Elements> ProgramWriter::elements_of(Call& call, const Traced& tensor) const {
   if (!tensor.a.is_tensor()) return std::nullopt;
-  const Tensor &a = tensor.a.to_tensor(), &b = tensor.b.to_tensor();
+  const Tensor& a = tensor.a.to_tensor();
   if (!is_followed(a)) return std::nullopt;
   const auto found = elements_.find(a.impl());
   if (found != elements_.end()) return found->second.items;
-  if (call.tracer().is_dynamic(tensor) || a.sizes() != b.sizes()) return std::nullopt;
+  if (call.tracer().is_dynamic(tensor) || !call.tracer().has_one_shape(tensor)) return std::nullopt;
   Elements out;
   for (const int64_t value : integers_of(a)) out.push_back(number_of(value, value));
   return out;
 }
 
 // What they are has to be what the tensors of both examples hold.
-void ProgramWriter::set_elements(const Traced& tensor, Elements items) {
+void ProgramWriter::set_elements(const Call& call, const Traced& tensor, Elements items) {
   const Tensor &a = tensor.a.to_tensor(), &b = tensor.b.to_tensor();
-  if (!is_followed(a) || a.sizes() != b.sizes()) return;
+  if (!is_followed(a) || !call.tracer().has_one_shape(tensor)) return;
   const std::vector<int64_t> first = integers_of(a), second = integers_of(b);
   check_internal(items.size() == first.size(), "a followed tensor has other elements than it should");
   for (size_t i = 0; i < items.size(); ++i) {
@@ -99,9 +99,9 @@ void ProgramWriter::follow_elements(Call& call) {
   if (name == "aten::_shape_as_tensor") {
     Elements sizes;
     for (int64_t i = 0; i < call.t().ndim(); ++i) sizes.push_back(size_at(call, call.first(), i));
-    set_elements(result, std::move(sizes));
+    set_elements(call, result, std::move(sizes));
   } else if (name == "aten::to" || name == "aten::_to_copy") {
-    if (auto items = elements_of(call, call.first())) set_elements(result, std::move(*items));
+    if (auto items = elements_of(call, call.first())) set_elements(call, result, std::move(*items));
   } else if (is_of(name, kArithmetic) || is_of(name, kComparisons) || name == "aten::where") {
     follow_pointwise(call);
   } else if ((name == "aten::prod" || name == "aten::sum") && result.a.to_tensor().numel() == 1) {
@@ -145,7 +145,7 @@ void ProgramWriter::follow_moves(Call& call) {
   const auto take = [&](const Traced& result, const Tensor& ids) {
     Elements items;
     for (const int64_t id : integers_of(ids)) items.push_back(pool.at(static_cast<size_t>(id)));
-    set_elements(result, std::move(items));
+    set_elements(call, result, std::move(items));
   };
   const Traced& result = call.results()[0];
   if (moved.is_tensor()) return take(result, moved.to_tensor());
@@ -202,7 +202,7 @@ void ProgramWriter::follow_pointwise(Call& call) {
     if (!items) return;
     operands.push_back(std::move(*items));
   }
-  if (a.sizes() != result.b.to_tensor().sizes()) return;
+  if (!call.tracer().has_one_shape(result)) return;
   const std::vector<int64_t> first = integers_of(a), second = integers_of(result.b.to_tensor());
   Elements out;
   for (size_t i = 0; i < first.size(); ++i) {
@@ -217,7 +217,7 @@ void ProgramWriter::follow_pointwise(Call& call) {
     if (is_truncated && (least(here[0]) < 0 || least(here[1]) <= 0)) return;
     out.push_back(element_of(call, name, here, first[i], second[i]));
   }
-  set_elements(result, std::move(out));
+  set_elements(call, result, std::move(out));
 }
 
 void ProgramWriter::follow_reduction(Call& call) {
@@ -233,7 +233,7 @@ void ProgramWriter::follow_reduction(Call& call) {
     total = element_of(call, is_product ? "aten::mul" : "aten::add", {total, next}, join(total.a, next.a),
                        join(total.b, next.b));
   }
-  set_elements(call.results()[0], {total});
+  set_elements(call, call.results()[0], {total});
 }
 
 }  // namespace tensord::jit::pt2

@@ -57,7 +57,7 @@ Json add_outputs(ProgramWriter& writer, tracing::Tracer& tracer, const Traced& v
 void export_program(const std::string& path, const Graph& graph, const ops::ObjectPtr& self,
                     const std::vector<tracing::ExportArgument>& given) {
   ProgramWriter writer;
-  tracing::Tracer tracer(writer, self, tracing::has_open_sizes(given));
+  tracing::Tracer tracer(writer, self, tracing::has_open_sizes(given), tracing::count_probes(given));
   std::vector<Traced> arguments{tracing::wrap(self)};
   std::vector<ops::Value> examples;
   Json leaves = Json::array();
@@ -67,8 +67,8 @@ void export_program(const std::string& path, const Graph& graph, const ops::Obje
       continue;
     }
     // What the program writes in place is not the caller's.
-    const std::string name = writer.add_input(input.name, input.first, input.second, input.size_names);
-    arguments.push_back(tracer.add_input(name, input.first.clone(), input.second.clone()));
+    const std::string name = writer.add_input(input);
+    arguments.push_back(tracer.add_input(name, input.first.clone(), input.second.clone(), tracing::probes_of(input)));
     examples.emplace_back(input.second);
     leaves.push_back(leaf_spec());
   }

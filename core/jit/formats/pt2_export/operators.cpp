@@ -41,7 +41,7 @@ bool makes_tensor_of_numbers(const ops::Op& op) {
 }
 bool takes_element(std::string_view name) {
   return name == "aten::Int" || name == "aten::Float" || name == "aten::IntImplicit" || name == "aten::FloatImplicit" ||
-         name == "aten::ScalarImplicit" || name == "aten::item";
+         name == "aten::ScalarImplicit" || name == "aten::item" || name == "aten::Bool";
 }
 bool is_conversion(const ops::Op& op) {
   return (op.schema.name == "aten::to" && op.schema.overload.starts_with("prim_")) ||
@@ -126,8 +126,9 @@ bool is_program_operator(const ops::Op& op) {
 bool ProgramWriter::can_write(const ops::Op& op) const {
   const std::string_view name = op.schema.name;
   return is_program_operator(op) || makes_tensor_of_numbers(op) || takes_element(name) || is_conversion(op) ||
-         find_number_function(name) || is_comparison(name) || name == "prim::tolist" || name == "aten::size" ||
-         name == "aten::sym_size" || name == "aten::numel" || name == "aten::sym_numel" || name == "aten::len";
+         find_number_function(name) || is_comparison(name) || name == "aten::__not__" || name == "prim::tolist" ||
+         name == "aten::size" || name == "aten::sym_size" || name == "aten::numel" || name == "aten::sym_numel" ||
+         name == "aten::len";
 }
 
 void ProgramWriter::write(Call& call) {
@@ -167,7 +168,7 @@ void ProgramWriter::write_operator(Call& call, const std::string& target) {
   const std::vector<OpenSize> known = known_sizes(call);
   const auto name_of = [&](const Traced& tensor) {
     names.push_back(new_name(short_name));
-    describe(names.back(), tensor, known);
+    describe(call.tracer(), names.back(), tensor, known);
     return names.back();
   };
   for (size_t i = 0; i < call.results().size(); ++i) {
@@ -204,14 +205,15 @@ void ProgramWriter::write_conversion(Call& call) {
     inputs.push_back({{"name", "non_blocking"}, {"arg", {{"as_bool", false}}}, {"kind", 1}});
     inputs.push_back({{"name", "copy"}, {"arg", {{"as_bool", true}}}, {"kind", 1}});
   }
-  describe(name, call.results()[0], known_sizes(call));
+  describe(call.tracer(), name, call.results()[0], known_sizes(call));
   call.set(name);
   add_node(name, "torch.ops.aten.to.dtype", inputs, {{{"as_tensor", {{"name", name}}}}}, {name}, false);
 }
 
 Json ProgramWriter::number_argument(Call& call, const Traced& number) const {
   if (number.is_dynamic) {
-    if (number.number.empty()) call.refuse("a number hangs on an open size or on data in a way that is not written");
+    if (number.number.empty() || number.a.is_bool())
+      call.refuse("a number hangs on an open size or on data in a way that is not written");
     return {{number.a.is_int() ? "as_sym_int" : "as_sym_float", {{"as_name", number.number}}}};
   }
   if (number.a.is_int()) return {{"as_int", number.a.to_int()}};
@@ -300,9 +302,7 @@ std::string ProgramWriter::size_of(const std::string& tensor, int64_t dim) {
 }
 
 Traced ProgramWriter::size_at(Call& call, const Traced& tensor, int64_t dim) {
-  const int64_t a = tensor.a.to_tensor().size(dim), b = tensor.b.to_tensor().size(dim);
-  Traced size = tracing::wrap(a, b);
-  size.is_dynamic = a != b;
+  Traced size = call.tracer().size_of(tensor, dim);
   if (size.is_dynamic) size.number = size_of(call.tracer().name_of(tensor), dim);
   return size;
 }
@@ -400,6 +400,10 @@ void ProgramWriter::write_number(Call& call) {
   }
   if (!result.is_dynamic) return;
   const std::string_view name = call.op().schema.name;
+  if (result.a.is_bool() && (name == "aten::Bool" || name == "aten::__not__")) {
+    result.number = condition_of(call);
+    return;
+  }
   if (takes_element(name) && call.first().a.is_tensor()) {
     const std::optional<Elements> items = elements_of(call, call.first());
     if (items && items->size() == 1 && result.a.is_int()) result = items->front();
@@ -422,7 +426,7 @@ void ProgramWriter::write_number(Call& call) {
 std::string ProgramWriter::add_scalar_tensor(Call& call, const Traced& number, const Traced& like) {
   const std::string name = new_name("scalar_tensor");
   const int64_t dtype = schema_number(like.a.to_tensor().dtype());
-  describe(name, like, {});
+  describe_fixed(name, like.a.to_tensor());
   add_node(name, "torch.ops.aten.scalar_tensor.default",
            {{{"name", "s"}, {"arg", number_argument(call, number)}, {"kind", 1}},
             {{"name", "dtype"}, {"arg", {{"as_scalar_type", dtype}}}, {"kind", 2}}},
@@ -436,13 +440,13 @@ void ProgramWriter::write_tensor_of_numbers(Call& call) {
   Traced& result = call.results()[0];
   if (given.is_number()) {
     call.set(add_scalar_tensor(call, given, result));
-    if (given.a.is_int()) set_elements(result, {given});
+    if (given.a.is_int()) set_elements(call, result, {given});
     return;
   }
   if (call.tracer().is_dynamic(given)) return write_list_of_sizes(call);
   // A new one each time, which the program may write to.
   const std::string name = new_name("clone"), constant = add_constant("", call.result().clone());
-  describe(name, result, {});
+  describe_fixed(name, result.a.to_tensor());
   call.set(name);
   add_node(name, "torch.ops.aten.clone.default",
            {{{"name", "self"}, {"arg", {{"as_tensor", {{"name", constant}}}}}, {"kind", 1}}},
@@ -452,18 +456,18 @@ void ProgramWriter::write_tensor_of_numbers(Call& call) {
 void ProgramWriter::write_list_of_sizes(Call& call) {
   Traced& result = call.results()[0];
   if (result.a.to_tensor().ndim() != 1) call.refuse("a nested list of open sizes is not written as a tensor");
-  const auto first_of = [](const ops::Value& all) { return ops::call("aten::select", all.to_tensor(), 0, 0); };
+  const auto first_of = [](const ops::Value& all) { return ops::call("aten::select.int", all.to_tensor(), 0, 0); };
   const Traced like = tracing::wrap(first_of(result.a), first_of(result.b));
   Json parts = Json::array();
   for (const Traced& number : *call.first().items) {
     parts.push_back({{"name", add_scalar_tensor(call, number, like)}});
   }
   const std::string name = new_name("stack");
-  describe(name, result, {});
+  describe_fixed(name, result.a.to_tensor());
   call.set(name);
   add_node(name, "torch.ops.aten.stack.default", {{{"name", "tensors"}, {"arg", {{"as_tensors", parts}}}, {"kind", 1}}},
            {{{"as_tensor", {{"name", name}}}}}, {name}, false);
-  set_elements(result, *call.first().items);
+  set_elements(call, result, *call.first().items);
 }
 
 }  // namespace tensord::jit::pt2

@@ -34,6 +34,19 @@ std::string_view bytes_of(const Tensor& contiguous) {
           static_cast<size_t>(contiguous.numel()) * size_of(contiguous.dtype())};
 }
 
+std::vector<OpenSize> strides_of(const tracing::Tracer& tracer, const Traced& tensor) {
+  const Tensor &a = tensor.a.to_tensor(), &b = tracer.is_double() ? tensor.b.to_tensor() : a;
+  const std::vector<std::optional<Tensor>> probes = tracer.probe_tensors(tensor);
+  std::vector<OpenSize> strides;
+  for (size_t i = 0; i < static_cast<size_t>(a.ndim()); ++i) {
+    strides.push_back({a.strides()[i], b.strides()[i], ""});
+    for (const std::optional<Tensor>& one : probes) {
+      strides.back().probes.push_back(one ? std::optional(one->strides()[i]) : std::nullopt);
+    }
+  }
+  return strides;
+}
+
 // What torch.save would write, as bytes of an entry.
 std::string torch_file_bytes(const std::string& beside, const ops::Value& value) {
   const std::string path = beside + ".examples";
@@ -68,49 +81,51 @@ std::string ProgramWriter::new_symbol(int64_t min) {
 }
 
 Json ProgramWriter::size_json(const OpenSize& size) const {
-  if (size.a == size.b) return {{"as_int", size.a}};
+  if (!size.is_open) return {{"as_int", size.a}};
   return {{"as_expr", {{"expr_str", size.expression}, {"hint", {{"as_int", size.b}}}}}};
 }
 
 // Of dense tensors each stride is the product of the sizes of the dimensions below.
-Json ProgramWriter::strides_json(const Tensor& first, const Tensor& second, const std::vector<OpenSize>& sizes) {
+Json ProgramWriter::strides_json(std::vector<OpenSize> strides, const std::vector<OpenSize>& sizes) {
   std::vector<size_t> order(sizes.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = order.size() - 1 - i;
-  std::ranges::stable_sort(order, {}, [&](size_t i) { return first.strides()[i]; });
-  std::vector<OpenSize> strides(sizes.size());
+  std::ranges::stable_sort(order, {}, [&](size_t i) { return strides[i].a; });
   OpenSize product{1, 1, "Integer(1)"};
   for (const size_t i : order) {
     OpenSize& stride = strides[i];
-    stride = {first.strides()[i], second.strides()[i], ""};
-    if (stride.a != stride.b) {
-      const bool is_dense = stride.a == product.a && stride.b == product.b;
-      stride.expression = is_dense ? product.expression : find_expression(stride.a, stride.b, sizes);
-      if (stride.expression.empty()) stride.expression = symbol_expression(new_symbol());
-    }
-    const std::string size = sizes[i].a == sizes[i].b ? concat("Integer(", sizes[i].a, ")") : sizes[i].expression;
-    product = {product.a * sizes[i].a, product.b * sizes[i].b, concat("Mul(", product.expression, ", ", size, ")")};
+    const bool is_dense = stride.a == product.a && stride.b == product.b;
+    stride.is_open = stride.a != stride.b || (is_dense && product.is_open);
+    if (stride.is_open) stride.expression = is_dense ? product.expression : find_expression(stride, sizes);
+    if (stride.is_open && stride.expression.empty()) stride.expression = symbol_expression(new_symbol());
+    const std::string size = sizes[i].is_open ? sizes[i].expression : concat("Integer(", sizes[i].a, ")");
+    product = {product.a * sizes[i].a, product.b * sizes[i].b, concat("Mul(", product.expression, ", ", size, ")"),
+               product.is_open || sizes[i].is_open};
   }
   Json out = Json::array();
   for (const OpenSize& stride : strides) out.push_back(size_json(stride));
   return out;
 }
 
-void ProgramWriter::describe(const std::string& name, const Traced& tensor, const std::vector<OpenSize>& known) {
-  const Tensor &first = tensor.a.to_tensor(), &second = tensor.b.to_tensor();
+void ProgramWriter::describe(const tracing::Tracer& tracer, const std::string& name, const Traced& tensor,
+                             const std::vector<OpenSize>& known) {
+  const Tensor& first = tensor.a.to_tensor();
   std::vector<OpenSize>& sizes = shapes_[name];
   Json size_list = Json::array();
   for (int64_t i = 0; i < first.ndim(); ++i) {
-    OpenSize size{first.size(i), second.size(i), ""};
-    if (size.a != size.b) size.expression = find_expression(size.a, size.b, known);
-    if (size.a != size.b && size.expression.empty()) size.expression = symbol_expression(new_symbol());
+    OpenSize size = open_size(tracer, tensor, i);
+    if (size.is_open) size.expression = find_expression(size, known);
+    if (size.is_open && size.expression.empty()) size.expression = symbol_expression(new_symbol());
     size_list.push_back(size_json(size));
     sizes.push_back(std::move(size));
   }
-  tensor_values_[name] = meta_json(first.dtype(), size_list, strides_json(first, second, sizes), false);
+  tensor_values_[name] = meta_json(first.dtype(), size_list, strides_json(strides_of(tracer, tensor), sizes), false);
 }
 
+// Of a tensor whose sizes are the same for every input.
 void ProgramWriter::describe_fixed(const std::string& name, const Tensor& tensor) {
-  describe(name, tracing::wrap(tensor), {});
+  std::vector<OpenSize>& sizes = shapes_[name];
+  for (const int64_t size : tensor.sizes()) sizes.push_back({size, size, ""});
+  tensor_values_[name] = meta_json(tensor.dtype(), ints_json(tensor.sizes()), ints_json(tensor.strides()), false);
 }
 
 std::vector<OpenSize> ProgramWriter::known_sizes(Call& call) {
@@ -121,10 +136,14 @@ std::vector<OpenSize> ProgramWriter::known_sizes(Call& call) {
     } else if (value.a.is_tensor()) {
       const auto shape = shapes_.find(call.tracer().name_of(value));
       if (shape == shapes_.end()) return;
-      std::ranges::copy_if(shape->second, std::back_inserter(known),
-                           [](const OpenSize& one) { return one.a != one.b; });
+      std::ranges::copy_if(shape->second, std::back_inserter(known), [](const OpenSize& one) { return one.is_open; });
     } else if (value.is_dynamic && value.a.is_int() && !value.number.empty()) {
-      known.push_back({value.a.to_int(), value.b.to_int(), expressions_[value.number]});
+      OpenSize size{value.a.to_int(), value.b.to_int(), expressions_[value.number], true};
+      for (size_t i = 0; value.probes && i < value.probes->size(); ++i) {
+        const std::optional<ops::Value>& one = (*value.probes)[i];
+        size.probes.push_back(one && one->is_int() ? std::optional(one->to_int()) : std::nullopt);
+      }
+      known.push_back(std::move(size));
     }
   };
   for (const Traced& argument : call.arguments()) add(add, argument);
@@ -159,31 +178,30 @@ void ProgramWriter::write_weight(const std::string& weight, const std::string& v
            {{{"as_tensor", {{"name", name}}}}}, {name}, true);
 }
 
-std::string ProgramWriter::add_input(const std::string& wish, const Tensor& first, const Tensor& second,
-                                     const Strings& size_names) {
-  const std::string name = new_name(wish);
+std::string ProgramWriter::add_input(const tracing::ExportArgument& input) {
+  const std::string name = new_name(input.name);
   inputs_.push_back(name);
-  const Tensor a = first.contiguous(), b = second.contiguous();
-  std::vector<OpenSize> open;
-  for (int64_t i = 0; i < a.ndim(); ++i) {
-    if (a.size(i) == b.size(i)) continue;
-    const std::string name = static_cast<size_t>(i) < size_names.size() ? size_names[static_cast<size_t>(i)] : "";
-    const auto named = name.empty() ? named_sizes_.end() : named_sizes_.find(name);
-    if (named != named_sizes_.end() && named->second.a == a.size(i) && named->second.b == b.size(i)) {
-      open.push_back(named->second);
-      continue;
-    }
-    open.push_back({a.size(i), b.size(i), symbol_expression(new_symbol(1))});
-    if (!name.empty()) named_sizes_.emplace(name, open.back());
-  }
-  std::vector<OpenSize>& sizes = shapes_[name];
+  const Tensor a = input.first.contiguous(), b = input.second.contiguous();
+  const std::vector<Dims> probes = tracing::probes_of(input);
+  std::vector<OpenSize> sizes, strides(static_cast<size_t>(a.ndim()));
   Json size_list = Json::array();
-  for (int64_t i = 0, next = 0; i < a.ndim(); ++i) {
-    const bool is_open = a.size(i) != b.size(i);
-    sizes.push_back(is_open ? open[static_cast<size_t>(next++)] : OpenSize{a.size(i), b.size(i), ""});
-    size_list.push_back(size_json(sizes.back()));
+  for (size_t i = 0; i < strides.size(); ++i) {
+    strides[i] = {a.strides()[i], b.strides()[i], ""};
+    OpenSize size{a.sizes()[i], b.sizes()[i], "", a.sizes()[i] != b.sizes()[i]};
+    for (const Dims& probe : probes) size.probes.emplace_back(probe[i]);
+    const std::string own = i < input.size_names.size() ? input.size_names[i] : "";
+    const auto named = own.empty() ? named_sizes_.end() : named_sizes_.find(own);
+    if (size.is_open && named != named_sizes_.end() && named->second.a == size.a && named->second.b == size.b) {
+      size.expression = named->second.expression;
+    } else if (size.is_open) {
+      size.expression = symbol_expression(new_symbol(1));
+      if (!own.empty()) named_sizes_.emplace(own, size);
+    }
+    size_list.push_back(size_json(size));
+    sizes.push_back(std::move(size));
   }
-  tensor_values_[name] = meta_json(a.dtype(), size_list, strides_json(a, b, sizes), false);
+  tensor_values_[name] = meta_json(a.dtype(), size_list, strides_json(strides, sizes), false);
+  shapes_[name] = std::move(sizes);
   return name;
 }
 
@@ -211,22 +229,23 @@ void ProgramWriter::add_node(std::string_view name, const std::string& target, J
                     writes});
 }
 
-// Without those that lead to nothing; `used`: the names of what they read.
-std::vector<ProgramWriter::Node> ProgramWriter::live_nodes(std::set<std::string>& used) const {
+std::vector<ProgramWriter::Node> ProgramWriter::live_nodes(const std::vector<Node>& nodes,
+                                                           const std::vector<Json>& outputs,
+                                                           std::set<std::string>& used) {
   const auto use = [&](const auto& self, const Json& value) -> void {
     if (value.is_object()) {
       for (auto it = value.begin(); it != value.end(); ++it) {
         const bool is_name = (it.key() == "name" || it.key() == "as_name") && it.value().is_string();
         if (is_name) used.insert(it.value().get<std::string>());
-        self(self, it.value());
+        if (it.key() != "as_graph") self(self, it.value());  // a graph reads its operands alone
       }
     } else if (value.is_array()) {
       for (const Json& item : value) self(self, item);
     }
   };
-  for (const Json& output : outputs_) use(use, output);
+  for (const Json& output : outputs) use(use, output);
   std::vector<Node> live;
-  for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) {
+  for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) {
     const bool is_used =
         std::ranges::any_of(node->outputs, [&](const std::string& name) { return used.contains(name); });
     if (!is_used && !node->writes) continue;
@@ -267,7 +286,7 @@ void ProgramWriter::write_file(const std::string& path, const std::string& in_sp
                                const ops::Value& examples) const {
   Json nodes = Json::array(), inputs = Json::array(), output_specs = Json::array(), names = inputs_;
   std::set<std::string> used;
-  const std::vector<Node> live = live_nodes(used);
+  const std::vector<Node> live = live_nodes(nodes_, outputs_, used);
   std::vector<Stored> constants = constants_;
   std::erase_if(constants, [&](const Stored& one) { return !used.contains(one.name); });
   std::set<std::string> made;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/jit/formats/export_tracing/call.h"
+#include "core/jit/formats/export_tracing/export_argument.h"
 #include "core/jit/formats/pt2/json.h"
 
 namespace tensord::jit::pt2 {
@@ -17,14 +18,19 @@ using tracing::Call;
 using tracing::Strings;
 using tracing::Traced;
 
-// A size, or another number of a shape, in both sets of examples, and what it is as SymPy writes it.
+// A size, or another number of a shape, in both sets of examples, and what it is as SymPy writes it where it is open.
 struct OpenSize {
   int64_t a = 0, b = 0;
   std::string expression;
+  bool is_open = false;
+  std::vector<std::optional<int64_t>> probes = {};  // what it is in each probe, as far as that is known
 };
 
-// An expression over `known` that gives both values, as simple as there is one; "" if none is found.
-std::string find_expression(int64_t a, int64_t b, const std::vector<OpenSize>& known);
+// A size of a tensor, still without an expression.
+OpenSize open_size(const tracing::Tracer& tracer, const Traced& tensor, int64_t dim);
+// An expression over `known` that gives all values that are known, as simple as there is one; "" if none is found. Of
+// a size of which no probe is known, as where it hangs on data, nothing is found.
+std::string find_expression(const OpenSize& wanted, const std::vector<OpenSize>& known);
 std::string symbol_expression(const std::string& symbol);
 
 // Collects an exported program and writes it as a file. Of a number that is not the same for every input the file has a
@@ -40,9 +46,13 @@ class ProgramWriter : public tracing::Target {
   bool can_write(const ops::Op& op) const override;
   void write(Call& call) override;
   bool is_same_number(const Traced& one, const Traced& other) const override;
+  void begin_way() override;
+  void end_way(const tracing::Tracer& tracer, const std::vector<Traced>& results, const Strings& names) override;
+  Strings add_choice(const tracing::Tracer& tracer, const std::string& condition,
+                     const std::vector<Traced>& results) override;
 
-  // Gives the name that the graph has for it. Sizes that differ are open; `size_names`: as ExportArgument has them.
-  std::string add_input(const std::string& name, const Tensor& first, const Tensor& second, const Strings& size_names);
+  // Gives the name that the graph has for it. Sizes that differ are open.
+  std::string add_input(const tracing::ExportArgument& input);
   // `argument`: as as_argument has it.
   void add_output(const Json& argument) { outputs_.push_back(argument); }
   // `in_spec` and `out_spec`: pytrees as text. `examples`: a tuple of the inputs and an empty dict.
@@ -64,10 +74,11 @@ class ProgramWriter : public tracing::Target {
   std::string new_name(std::string_view wish);
   std::string new_symbol(int64_t min = 0);
   // Says of a tensor what it is; `known`: sizes that its own may come from.
-  void describe(const std::string& name, const Traced& tensor, const std::vector<OpenSize>& known);
+  void describe(const tracing::Tracer& tracer, const std::string& name, const Traced& tensor,
+                const std::vector<OpenSize>& known);
   void describe_fixed(const std::string& name, const Tensor& tensor);
   Json size_json(const OpenSize& size) const;
-  Json strides_json(const Tensor& first, const Tensor& second, const std::vector<OpenSize>& sizes);
+  Json strides_json(std::vector<OpenSize> strides, const std::vector<OpenSize>& sizes);
   std::vector<OpenSize> known_sizes(Call& call);
   void add_node(std::string_view wish, const std::string& target, Json inputs, Json outputs, Strings names,
                 bool writes);
@@ -86,7 +97,7 @@ class ProgramWriter : public tracing::Target {
   // elements.cpp
   using Elements = std::vector<Traced>;
   std::optional<Elements> elements_of(Call& call, const Traced& tensor) const;
-  void set_elements(const Traced& tensor, Elements items);
+  void set_elements(const Call& call, const Traced& tensor, Elements items);
   void forget_elements(const Tensor& written);
   void follow_elements(Call& call);
   void follow_moves(Call& call);
@@ -99,17 +110,35 @@ class ProgramWriter : public tracing::Target {
   int64_t least(const Traced& number) const;
   std::optional<bool> contains(const Traced& list, const Traced& number) const;
   std::optional<bool> compare(std::string_view op, const Traced& x, const Traced& y) const;
+  std::optional<bool> compare_bounds(std::string_view op, const Traced& x, const Traced& y) const;
   // The value of a Python function of numbers; "" where there is none.
   std::string python_number(Call& call, std::string_view op, const std::vector<Traced>& operands, const Traced& result);
   Traced size_at(Call& call, const Traced& tensor, int64_t dim);
   std::string size_of(const std::string& tensor, int64_t dim);
   std::string declare_number(const std::string& name, const Traced& number, std::string expression);
 
-  std::vector<Node> live_nodes(std::set<std::string>& used) const;
+  // The nodes that the outputs need, or that write; `used`: the names of what they read.
+  static std::vector<Node> live_nodes(const std::vector<Node>& nodes, const std::vector<Json>& outputs,
+                                      std::set<std::string>& used);
+  // ways.cpp
+  struct Way {
+    std::vector<Node> nodes;
+    std::vector<Json> outputs;
+    Strings names;                // of the outputs
+    std::set<std::string> reads;  // names from outside
+  };
+  Json way_graph(const std::string& name, const Way& way, const Strings& operands) const;
+  std::string condition_of(Call& call);
   Json specs_json(Json& inputs, const std::vector<Stored>& constants) const;
 
   std::set<std::string> taken_;
   std::vector<Node> nodes_;
+  struct Outside {
+    std::vector<Node> nodes;
+    std::map<std::pair<std::string, int64_t>, std::string> sizes;
+  };
+  std::vector<Outside> outside_;  // while a way is written, the innermost last
+  std::vector<Way> ways_;
   std::vector<Stored> weights_, constants_;
   std::vector<std::string> inputs_;
   std::vector<Json> outputs_;

@@ -1,33 +1,116 @@
-// What the sizes of results are, found from two examples of them.
+// What the sizes of results are: found from the examples, and believed when all probes agree.
+#include <algorithm>
+#include <iterator>
+
 #include "core/base/error.h"
 #include "core/jit/formats/pt2_export/program_writer.h"
 
 namespace tensord::jit::pt2 {
 namespace {
 
+// In so many probes, or in all that are known of where there are fewer, a formula has to be right.
+constexpr int64_t kLeastProbes = 3;
+// Beyond this a size is of no use, and sums and products of two stay within an int64.
+constexpr int64_t kLargest = int64_t{1} << 31;
+
 std::string integer(int64_t value) { return concat("Integer(", value, ")"); }
 
-// e, c e, e + c, c e + d and e / c.
-std::string find_linear(int64_t a, int64_t b, const OpenSize& size) {
-  const std::string& e = size.expression;
-  if (size.a == a && size.b == b) return e;
-  const int64_t step = size.b - size.a;
-  if (step == 0) return "";
-  if ((b - a) % step == 0 && (b - a) / step > 0) {
-    const int64_t factor = (b - a) / step, rest = a - factor * size.a;
-    const std::string product = factor == 1 ? e : concat("Mul(", integer(factor), ", ", e, ")");
-    return rest == 0 ? product : concat("Add(", integer(rest), ", ", product, ")");
+// An expression with its values: for the examples and in each probe.
+template <class Fn>
+OpenSize computed(std::string expression, const OpenSize& x, const OpenSize& y, const Fn& fn) {
+  OpenSize out{fn(x.a, y.a), fn(x.b, y.b), std::move(expression), true, {}};
+  for (size_t i = 0; i < x.probes.size() && i < y.probes.size(); ++i) {
+    const bool is_known = x.probes[i] && y.probes[i] && *x.probes[i] <= kLargest && *y.probes[i] <= kLargest;
+    out.probes.push_back(is_known ? std::optional(fn(*x.probes[i], *y.probes[i])) : std::nullopt);
   }
-  for (int64_t divisor = 2; divisor <= 64 && a > 0; ++divisor) {
-    // As strided layers round: with an offset of up to the divisor.
-    for (int64_t offset = 0; offset < divisor; ++offset) {
-      if ((size.a + offset) / divisor != a || (size.b + offset) / divisor != b) continue;
-      const std::string sum = offset == 0 ? e : concat("Add(", integer(offset), ", ", e, ")");
-      return concat("FloorDiv(", sum, ", ", integer(divisor), ")");
+  return out;
+}
+
+OpenSize fixed(int64_t value, const OpenSize& like) {
+  return {value, value, integer(value), false, std::vector<std::optional<int64_t>>(like.probes.size(), value)};
+}
+
+OpenSize sum(const OpenSize& x, const OpenSize& y) {
+  return computed(concat("Add(", x.expression, ", ", y.expression, ")"), x, y,
+                  [](int64_t a, int64_t b) { return a + b; });
+}
+OpenSize product(const OpenSize& x, const OpenSize& y) {
+  return computed(concat("Mul(", x.expression, ", ", y.expression, ")"), x, y,
+                  [](int64_t a, int64_t b) { return a * b; });
+}
+OpenSize multiple(int64_t factor, const OpenSize& x) { return factor == 1 ? x : product(fixed(factor, x), x); }
+OpenSize plus(int64_t offset, const OpenSize& x) { return offset == 0 ? x : sum(fixed(offset, x), x); }
+OpenSize part(const OpenSize& x, int64_t divisor) {
+  return computed(concat("FloorDiv(", x.expression, ", ", integer(divisor), ")"), x, fixed(divisor, x),
+                  [](int64_t a, int64_t b) { return a / b; });
+}
+
+class Search {
+ public:
+  Search(const OpenSize& wanted, const std::vector<OpenSize>& known) : wanted_(wanted) {
+    std::ranges::copy_if(known, std::back_inserter(known_), &OpenSize::is_open);
+  }
+
+  std::string run() {
+    for (const OpenSize& size : known_) {
+      if (fits(size)) return size.expression;
+    }
+    for (size_t i = 0; i < known_.size(); ++i) {
+      for (size_t k = i + 1; k < known_.size(); ++k) {
+        if (fits(sum(known_[i], known_[k]))) return sum(known_[i], known_[k]).expression;
+      }
+    }
+    for (const OpenSize& size : known_) try_multiple(size);
+    for (size_t i = 0; i < known_.size(); ++i) {
+      for (size_t k = i + 1; k < known_.size(); ++k) try_multiple(product(known_[i], known_[k]));
+    }
+    for (const OpenSize& size : known_) try_linear(size);
+    return found_;
+  }
+
+ private:
+  bool fits(const OpenSize& one) const {
+    if (one.a != wanted_.a || one.b != wanted_.b) return false;
+    int64_t right = 0, known = 0;
+    for (size_t i = 0; i < wanted_.probes.size(); ++i) {
+      if (!wanted_.probes[i]) continue;
+      ++known;
+      if (i >= one.probes.size() || !one.probes[i]) continue;
+      if (*one.probes[i] != *wanted_.probes[i]) return false;
+      ++right;
+    }
+    return known > 0 && right >= std::min(known, kLeastProbes);
+  }
+
+  void try_it(const OpenSize& one) {
+    if (found_.empty() && fits(one)) found_ = one.expression;
+  }
+
+  void try_multiple(const OpenSize& size) {
+    if (size.a != 0 && wanted_.a % size.a == 0) try_it(multiple(wanted_.a / size.a, size));
+  }
+
+  // c e + d and (e + d) / c
+  void try_linear(const OpenSize& size) {
+    const int64_t step = size.b - size.a;
+    if (step == 0) return;
+    if ((wanted_.b - wanted_.a) % step == 0) {
+      const int64_t factor = (wanted_.b - wanted_.a) / step;
+      if (factor > 0) try_it(plus(wanted_.a - factor * size.a, multiple(factor, size)));
+    }
+    for (int64_t divisor = 2; divisor <= 64 && wanted_.a > 0 && found_.empty(); ++divisor) {
+      // As strided layers round: with an offset of up to the divisor, and more for what a window takes.
+      for (int64_t offset = -divisor; offset < divisor; ++offset) {
+        const bool is_above = size.a + offset >= 0 && size.b + offset >= 0;
+        if (is_above && (size.a + offset) / divisor == wanted_.a) try_it(part(plus(offset, size), divisor));
+      }
     }
   }
-  return "";
-}
+
+  const OpenSize& wanted_;
+  std::vector<OpenSize> known_;
+  std::string found_;
+};
 
 }  // namespace
 
@@ -35,37 +118,13 @@ std::string symbol_expression(const std::string& symbol) {
   return concat("Symbol('", symbol, "', positive=True, integer=True)");
 }
 
-std::string find_expression(int64_t a, int64_t b, const std::vector<OpenSize>& known) {
-  for (const OpenSize& size : known) {
-    if (size.a == a && size.b == b) return size.expression;
-  }
-  for (size_t i = 0; i < known.size(); ++i) {
-    for (size_t k = i + 1; k < known.size(); ++k) {
-      const OpenSize &x = known[i], &y = known[k];
-      if (x.a + y.a == a && x.b + y.b == b) return concat("Add(", x.expression, ", ", y.expression, ")");
-    }
-  }
-  // Of one size a multiple or a part before products: those that leave no rest first.
-  for (const OpenSize& size : known) {
-    if (size.a != 0 && size.b != 0 && a % size.a == 0 && b % size.b == 0 && a / size.a == b / size.b) {
-      return concat("Mul(", integer(a / size.a), ", ", size.expression, ")");
-    }
-  }
-  for (size_t i = 0; i < known.size(); ++i) {
-    for (size_t k = i + 1; k < known.size(); ++k) {
-      const OpenSize product{known[i].a * known[k].a, known[i].b * known[k].b,
-                             concat("Mul(", known[i].expression, ", ", known[k].expression, ")")};
-      if (product.a == 0 || product.b == 0 || a % product.a != 0 || b % product.b != 0) continue;
-      if (a / product.a != b / product.b) continue;
-      return a == product.a ? product.expression
-                            : concat("Mul(", integer(a / product.a), ", ", product.expression, ")");
-    }
-  }
-  for (const OpenSize& size : known) {
-    const std::string found = find_linear(a, b, size);
-    if (!found.empty()) return found;
-  }
-  return "";
+std::string find_expression(const OpenSize& wanted, const std::vector<OpenSize>& known) {
+  return Search(wanted, known).run();
+}
+
+OpenSize open_size(const tracing::Tracer& tracer, const Traced& tensor, int64_t dim) {
+  const Traced size = tracer.size_of(tensor, dim);
+  return {size.a.to_int(), size.b.to_int(), "", size.is_dynamic, tracer.probe_sizes(tensor, dim)};
 }
 
 }  // namespace tensord::jit::pt2
