@@ -73,7 +73,8 @@ Trainer::Trainer(TrainingJob& job, Options options)
     job_.update([](JobStatus& status) { status.progress = {}; });
   }
   if (options_.group != nullptr) {
-    ranks_ = std::make_unique<RankGroup>(*options_.group, parameters_, step_, spec_.distribution, compression_state_);
+    ranks_ = std::make_unique<RankGroup>(*options_.group, parameters_, step_, spec_.distribution, compression_state_,
+                                         model_->may_have_sparse_gradients());
     compression_state_ = {};
   }
   update_ = make_update();
