@@ -54,6 +54,60 @@ TEST(BatchStreamTest, ABatchIsUsedOnceAndNoneIsLeftOut) {
   EXPECT_EQ(stream.next(), 6);
 }
 
+TEST(BatchStreamTest, WhatWasTakenIsThereAgain) {
+  BatchStream stream(1 << 20, 5, /*keeps=*/true);
+  for (int64_t rows : {1, 2, 3, 4}) stream.push({}, batch(rows));
+  StreamedBatch got;
+  for (int i = 0; i < 3; ++i) ASSERT_EQ(stream.pop(0ms, got), BatchStream::Popped::kBatch);
+  stream.forget(6);
+  EXPECT_FALSE(stream.rewind(5));
+  EXPECT_FALSE(stream.rewind(9));
+  ASSERT_TRUE(stream.rewind(6));
+  stream.detach(true);
+  for (int64_t number : {6, 7, 8}) {
+    ASSERT_EQ(stream.pop(0ms, got), BatchStream::Popped::kBatch);
+    EXPECT_EQ(got.number, number);
+    EXPECT_EQ(got.arrays[0].second.size(0), number - 4);
+  }
+  EXPECT_EQ(stream.pop(0ms, got), BatchStream::Popped::kComplete);
+  // The end comes again as well.
+  ASSERT_TRUE(stream.rewind(8));
+  ASSERT_EQ(stream.pop(0ms, got), BatchStream::Popped::kBatch);
+  EXPECT_EQ(got.number, 8);
+  EXPECT_EQ(stream.pop(0ms, got), BatchStream::Popped::kComplete);
+  ASSERT_TRUE(stream.rewind(9));  // nothing of it
+}
+
+TEST(BatchStreamTest, OnlySoManyBytesAreKept) {
+  const uint64_t each = 16 * 4 * 4 + 16 * 8;
+  BatchStream stream(3 * each, 0, /*keeps=*/true);
+  StreamedBatch got;
+  for (int i = 0; i < 10; ++i) {
+    stream.push({}, batch(16));
+    ASSERT_EQ(stream.pop(0ms, got), BatchStream::Popped::kBatch);
+  }
+  EXPECT_FALSE(stream.rewind(6));
+  EXPECT_TRUE(stream.rewind(7));
+  // What came back counts as waiting.
+  bool has_room = false;
+  stream.when_room([&] { has_room = true; });
+  EXPECT_FALSE(has_room);
+  ASSERT_EQ(stream.pop(0ms, got), BatchStream::Popped::kBatch);
+  EXPECT_TRUE(has_room);
+  stream.close(ErrorCode::kUnavailable, "closed");
+  EXPECT_TRUE(stream.rewind(0));
+  EXPECT_EQ(stream.pop(0ms, got), BatchStream::Popped::kNothing);
+}
+
+TEST(BatchStreamTest, WithoutKeepingNothingIsThereAgain) {
+  BatchStream stream(1 << 20, 0);
+  stream.push({}, batch(1));
+  StreamedBatch got;
+  ASSERT_EQ(stream.pop(0ms, got), BatchStream::Popped::kBatch);
+  EXPECT_FALSE(stream.rewind(0));
+  EXPECT_TRUE(stream.rewind(1));
+}
+
 TEST(BatchStreamTest, OneClientAtATime) {
   BatchStream stream(1 << 20, 0);
   stream.attach();

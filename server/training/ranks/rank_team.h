@@ -54,6 +54,7 @@ class RankTeam {
   // False: something else is wanted of the job.
   bool gather_hosts();
   void start();
+  void rewind_stream(const std::string& reason);
   RankTask task() const;
   void add_rank(std::unique_ptr<RankLink> link);
   void read_news();
