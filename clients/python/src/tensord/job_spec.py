@@ -137,6 +137,7 @@ class Distribution(TypedDict, total=False):
     compression: str
     compression_rank: int
     compression_start_step: int
+    backend: str
 
 
 class JobSpec(TypedDict, total=False):
