@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/parallel.h"
+#include "core/distributed/launch/environment.h"
 #include "core/tensor/device_runtime.h"
 #include "server/commands/commands.h"
 #include "server/commands/launch_workers.h"
@@ -88,11 +89,28 @@ void read_pod(Flags& flags) {
   }
 }
 
+// One launcher on each node of a Slurm step: `srun --ntasks-per-node=1 tensord launch …`. What is said otherwise
+// counts.
+void read_slurm(Flags& flags) {
+  const auto number = [](const char* name) {
+    const char* const text = std::getenv(name);
+    return text && *text ? number_in(text, name, 0, 1 << 30) : 0;
+  };
+  const int nodes = number("SLURM_STEP_NUM_NODES");
+  const bool is_said =
+      flags.nodes != "1" || flags.node_rank >= 0 || !flags.rendezvous.empty() || !flags.address.empty();
+  if (is_said || flags.is_standalone || nodes < 2 || number("SLURM_STEP_NUM_TASKS") != nodes) return;
+  flags.nodes = std::to_string(nodes);
+  flags.node_rank = number("SLURM_NODEID");
+  flags.address = distributed::first_slurm_node();
+}
+
 int run(Flags flags) {
   LaunchOptions& options = flags.options;
   check(flags.backend == "static" || flags.backend == "c10d", "--rdzv-backend: '", flags.backend,
         "' is not known; there are static and c10d");
   read_pod(flags);
+  read_slurm(flags);
   options.workers = workers_of(flags.workers);
   options.nodes = flags.is_standalone ? 1 : nodes_of(flags.nodes);
   if (!flags.is_standalone) {
