@@ -202,11 +202,15 @@ void check_checkpoints(CheckpointSpec& spec) {
 
 void check_hosts(DistributionSpec& spec) {
   if (!spec.has_several_hosts()) {
-    check(spec.hosts.empty() && spec.join_timeout_seconds == 0,
-          spec.hosts.empty() ? "distribution.join_timeout_seconds" : "distribution.hosts",
+    check(spec.hosts.empty() && spec.join_timeout_seconds == 0 && spec.min_world_size == 0,
+          !spec.hosts.empty()              ? "distribution.hosts"
+          : spec.join_timeout_seconds != 0 ? "distribution.join_timeout_seconds"
+                                           : "distribution.min_world_size",
           ": all ranks run on this host; give fewer processes_per_host");
     return;
   }
+  if (spec.min_world_size == 0) spec.min_world_size = spec.world_size;
+  check_at_least("distribution.min_world_size", spec.min_world_size, 1, spec.world_size);
   if (spec.join_timeout_seconds == 0) spec.join_timeout_seconds = 300;
   const int64_t others = (spec.world_size - 1) / spec.processes_per_host;
   check(spec.hosts.size() <= 1024, "distribution.hosts: more than 1024");
@@ -256,11 +260,12 @@ void check_distribution(const JobSpec& job, DistributionSpec& spec) {
   check_at_least("distribution.timeout_seconds", spec.timeout_seconds, 0, 24 * 3600);
   check_at_least("distribution.join_timeout_seconds", spec.join_timeout_seconds, 0, 24 * 3600);
   check_at_least("distribution.zero", spec.zero, 0, 1);
+  check_at_least("distribution.min_world_size", spec.min_world_size, 0, 1024);
   check_compression(spec);
   if (!spec.is_wanted()) {
     check(spec.processes_per_host == 0 && !spec.max_restarts && spec.timeout_seconds == 0 &&
               spec.join_timeout_seconds == 0 && spec.hosts.empty() && !spec.sync_batch_norm && spec.zero == 0 &&
-              spec.compression.empty() && spec.backend.empty(),
+              spec.compression.empty() && spec.backend.empty() && spec.min_world_size == 0,
           "distribution.world_size: needed where there is a distribution");
     return;
   }

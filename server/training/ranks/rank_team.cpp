@@ -81,6 +81,7 @@ RankTeam::~RankTeam() = default;
 RankTask RankTeam::task() const {
   RankTask task;
   task.job = job_.status();
+  task.job.spec.distribution.world_size = world_size_;
   task.folder = options_.folder.string();
   task.base_archive = options_.base_archive;
   task.data_folder = options_.data_folder;
@@ -104,6 +105,8 @@ void RankTeam::add_rank(std::unique_ptr<RankLink> link) {
 void RankTeam::note_pid(Rank& rank) { rank.progress.pid = rank.link->pid(); }
 
 bool RankTeam::gather_hosts() {
+  const int64_t wanted = job_.spec().distribution.world_size;
+  world_size_ = static_cast<int>(wanted);
   if (host_size_ == world_size_) return true;
   remote_ = std::make_unique<RemoteHosts>(job_, RemoteHosts::Options{.registry = options_.hosts,
                                                                      .facts = options_.facts,
@@ -114,7 +117,17 @@ bool RankTeam::gather_hosts() {
   const auto tell = [this](const std::string& message) {
     job_.update([&](JobStatus& status) { status.message = message; });
   };
-  return remote_->gather(tell) && remote_->prepare(tell);
+  if (!remote_->gather(tell)) return false;
+  world_size_ = static_cast<int>(remote_->world_size());
+  if (world_size_ == host_size_) {
+    remote_.reset();
+  } else if (!remote_->prepare(tell)) {
+    return false;
+  }
+  if (world_size_ == wanted) return true;
+  log(LogLevel::kWarning, "training job has fewer ranks", {{"job", job_.id()}, {"ranks", world_size_}, {"of", wanted}});
+  tell(concat("goes on with ", world_size_, " of ", wanted, " ranks: there were no more hosts"));
+  return true;
 }
 
 void RankTeam::start() {

@@ -138,6 +138,7 @@ class Distribution(TypedDict, total=False):
     compression_rank: int
     compression_start_step: int
     backend: str
+    min_world_size: int
 
 
 class JobSpec(TypedDict, total=False):
