@@ -19,7 +19,7 @@ def run(module, *arguments):
 
 class HostFaultsTest(unittest.TestCase):
     def test_ranks(self):
-        self.assertIn("different: []", run("tests.e2e.rank_faults", "--faults", "3"))
+        self.assertIn("different: []", run("tests.e2e.rank_faults", "--faults", "3", "--silent-after", PATIENCE))
 
     def test_hosts(self):
         if why := namespaces.missing():
