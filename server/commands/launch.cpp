@@ -119,9 +119,11 @@ int run(Flags flags) {
     options.port = static_cast<uint16_t>(flags.port);
     if (!flags.rendezvous.empty()) read_endpoint(flags.rendezvous, options);
   }
-  options.node_rank = std::max(0, flags.node_rank);
+  // As torchrun's c10d, nodes may find out themselves; Kubeflow's elastic jobs want that.
+  const bool finds_place = options.nodes > 1 && flags.node_rank < 0 && flags.backend == "c10d";
+  options.node_rank = finds_place ? -1 : std::max(0, flags.node_rank);
   if (options.nodes > 1) {
-    check(flags.node_rank >= 0, "--node-rank: which of the ", options.nodes, " nodes is this?");
+    check(flags.node_rank >= 0 || finds_place, "--node-rank: which of the ", options.nodes, " nodes is this?");
     check(flags.node_rank < options.nodes, "--node-rank: ", flags.node_rank, " of ", options.nodes, " nodes");
     check(!flags.rendezvous.empty() || !flags.address.empty(),
           "--rdzv-endpoint: several nodes have to know where node 0 is");
@@ -154,7 +156,8 @@ void add_launch_command(CLI::App& app, int* exit_code) {
   add("--node-rank,--node_rank", "PET_NODE_RANK", flags->node_rank, "Which of the nodes this is, from 0");
   add("--rdzv-endpoint,--rdzv,--rdzv_endpoint", "PET_RDZV_ENDPOINT", flags->rendezvous,
       "HOST:PORT of node 0, where the launchers meet; default port 29500");
-  add("--rdzv-backend,--rdzv_backend", "PET_RDZV_BACKEND", flags->backend, "static or c10d, which are the same here");
+  add("--rdzv-backend,--rdzv_backend", "PET_RDZV_BACKEND", flags->backend,
+      "static, or c10d: nodes need no --node-rank then");
   add("--rdzv-id,--rdzv_id", "PET_RDZV_ID", options.run_id, "A name of the run, for workers");
   add("--master-addr,--master_addr", "PET_MASTER_ADDR", flags->address, "Host of node 0, instead of --rdzv-endpoint");
   add("--master-port,--master_port", "PET_MASTER_PORT", flags->port, "Port there; default one that is free");
