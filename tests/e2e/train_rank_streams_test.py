@@ -11,7 +11,7 @@ import torch
 from tests.e2e import training_models as models
 from tests.e2e.daemon import training
 from tests.e2e.hosts import Coordinator, Worker
-from tests.e2e.training_daemon import AT_REST, COMPLETED, FAILED, PAUSED, RUNNING, spec
+from tests.e2e.training_daemon import AT_REST, CANCELLED, COMPLETED, FAILED, PAUSED, RUNNING, spec
 
 SGD = training.Optimizer(name="sgd", lr=0.05, momentum=0.9)
 AT_END = training.PublishPolicy(when="at_end")
@@ -204,6 +204,23 @@ class TrainRankStreamsTest(unittest.TestCase):
         paused, _ = self.server.watch(job.id)
         self.assertEqual((paused.state, paused.progress.step, paused.progress.checkpoint_step), (PAUSED, 10, 10))
         self.assertEqual(paused.message, "no client has streamed data for 1 seconds; the next batch is 10")
+
+    def test_what_waits_for_data_can_be_stopped(self):
+        waits = []
+        for _ in range(2):
+            waits.append(self.create(2, checkpoints=training.CheckpointPolicy(every_steps=10**6)))
+            self.assertEqual(self.feed(waits[-1], self.batches[:5], complete=False), 5)
+            self.server.wait_until(waits[-1].id, lambda now: now.progress.step == 5 or now.state in AT_REST)
+        self.server.stub.CancelJob(training.CancelJobRequest(id=waits[0].id), timeout=300)
+        self.assertEqual(self.server.watch(waits[0].id)[0].state, CANCELLED)
+        # The daemon's end writes a checkpoint.
+        self.assertEqual(self.server.daemon.stop(), 0)
+        self.server.restart()
+        now = self.server.wait_until(waits[1].id, lambda now: now.message == "waiting for data" or now.state in AT_REST)
+        self.assertEqual((now.state, now.progress.next_batch), (RUNNING, 5), now.message)
+        self.assertEqual(self.feed(waits[1]), 115)
+        self.result(waits[1])
+        self.server.wait_for_hosts("b")
 
     def test_a_batch_that_does_not_fit_the_model(self):
         job = self.create(2)
