@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/parallel.h"
+#include "core/distributed/launch/environment.h"
 #include "core/tensor/device_runtime.h"
 #include "server/commands/commands.h"
 #include "server/commands/launch_workers.h"
@@ -88,11 +89,28 @@ void read_pod(Flags& flags) {
   }
 }
 
+// One launcher on each node of a Slurm step: `srun --ntasks-per-node=1 tensord launch …`. What is said otherwise
+// counts.
+void read_slurm(Flags& flags) {
+  const auto number = [](const char* name) {
+    const char* const text = std::getenv(name);
+    return text && *text ? number_in(text, name, 0, 1 << 30) : 0;
+  };
+  const int nodes = number("SLURM_STEP_NUM_NODES");
+  const bool is_said =
+      flags.nodes != "1" || flags.node_rank >= 0 || !flags.rendezvous.empty() || !flags.address.empty();
+  if (is_said || flags.is_standalone || nodes < 2 || number("SLURM_STEP_NUM_TASKS") != nodes) return;
+  flags.nodes = std::to_string(nodes);
+  flags.node_rank = number("SLURM_NODEID");
+  flags.address = distributed::first_slurm_node();
+}
+
 int run(Flags flags) {
   LaunchOptions& options = flags.options;
   check(flags.backend == "static" || flags.backend == "c10d", "--rdzv-backend: '", flags.backend,
         "' is not known; there are static and c10d");
   read_pod(flags);
+  read_slurm(flags);
   options.workers = workers_of(flags.workers);
   options.nodes = flags.is_standalone ? 1 : nodes_of(flags.nodes);
   if (!flags.is_standalone) {
@@ -101,9 +119,11 @@ int run(Flags flags) {
     options.port = static_cast<uint16_t>(flags.port);
     if (!flags.rendezvous.empty()) read_endpoint(flags.rendezvous, options);
   }
-  options.node_rank = std::max(0, flags.node_rank);
+  // As torchrun's c10d, nodes may find out themselves; Kubeflow's elastic jobs want that.
+  const bool finds_place = options.nodes > 1 && flags.node_rank < 0 && flags.backend == "c10d";
+  options.node_rank = finds_place ? -1 : std::max(0, flags.node_rank);
   if (options.nodes > 1) {
-    check(flags.node_rank >= 0, "--node-rank: which of the ", options.nodes, " nodes is this?");
+    check(flags.node_rank >= 0 || finds_place, "--node-rank: which of the ", options.nodes, " nodes is this?");
     check(flags.node_rank < options.nodes, "--node-rank: ", flags.node_rank, " of ", options.nodes, " nodes");
     check(!flags.rendezvous.empty() || !flags.address.empty(),
           "--rdzv-endpoint: several nodes have to know where node 0 is");
@@ -136,7 +156,8 @@ void add_launch_command(CLI::App& app, int* exit_code) {
   add("--node-rank,--node_rank", "PET_NODE_RANK", flags->node_rank, "Which of the nodes this is, from 0");
   add("--rdzv-endpoint,--rdzv,--rdzv_endpoint", "PET_RDZV_ENDPOINT", flags->rendezvous,
       "HOST:PORT of node 0, where the launchers meet; default port 29500");
-  add("--rdzv-backend,--rdzv_backend", "PET_RDZV_BACKEND", flags->backend, "static or c10d, which are the same here");
+  add("--rdzv-backend,--rdzv_backend", "PET_RDZV_BACKEND", flags->backend,
+      "static, or c10d: nodes need no --node-rank then");
   add("--rdzv-id,--rdzv_id", "PET_RDZV_ID", options.run_id, "A name of the run, for workers");
   add("--master-addr,--master_addr", "PET_MASTER_ADDR", flags->address, "Host of node 0, instead of --rdzv-endpoint");
   add("--master-port,--master_port", "PET_MASTER_PORT", flags->port, "Port there; default one that is free");

@@ -1,5 +1,6 @@
 // The starts of a launcher's workers, together with the launchers of other nodes.
 #include <arpa/inet.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -39,6 +40,26 @@ uint16_t free_port() {
   return ntohs(address.sin_port);
 }
 
+// Whether the name is this host's: other addresses cannot be bound. A name that is not known yet is waited for.
+bool is_own(const std::string& host, std::chrono::seconds timeout) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* list = nullptr;
+  const auto deadline = std::chrono::steady_clock::now() + timeout;
+  while (const int error = getaddrinfo(host.c_str(), "0", &hints, &list)) {
+    if (std::chrono::steady_clock::now() > deadline) {
+      fail(ErrorCode::kUnavailable, "the address of ", host, ": ", gai_strerror(error));
+    }
+    std::this_thread::sleep_for(kStoreInterval);
+  }
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(list, freeaddrinfo);
+  for (const addrinfo* at = list; at; at = at->ai_next) {
+    const FileDescriptor fd(socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (fd.get() >= 0 && bind(fd.get(), at->ai_addr, at->ai_addrlen) == 0) return true;
+  }
+  return false;
+}
+
 std::string host_name() {
   char name[256] = {};
   gethostname(name, sizeof(name) - 1);
@@ -73,12 +94,14 @@ class Signals {
 // What the launchers of all nodes say to each other; nothing where there is one.
 class Nodes {
  public:
-  explicit Nodes(const LaunchOptions& options) : options_(options) {
+  // A node that does not know which it is finds out.
+  explicit Nodes(LaunchOptions& options) : options_(options) {
     if (options.nodes == 1) return;
-    store_ = std::make_unique<TcpStore>(TcpStoreOptions{.host = options.address,
-                                                        .port = options.port,
-                                                        .is_server = options.node_rank == 0,
-                                                        .timeout = options.join_timeout});
+    if (options.node_rank >= 0) {
+      store_ = open_store(options.node_rank == 0);
+    } else {
+      options.node_rank = take_place();
+    }
   }
 
   struct Master {
@@ -125,6 +148,28 @@ class Nodes {
   }
 
  private:
+  std::unique_ptr<TcpStore> open_store(bool is_server) const {
+    return std::make_unique<TcpStore>(TcpStoreOptions{
+        .host = options_.address, .port = options_.port, .is_server = is_server, .timeout = options_.join_timeout});
+  }
+
+  // The host where all meet is node 0, the others count as they come.
+  int take_place() {
+    if (is_own(options_.address, options_.join_timeout)) {
+      try {
+        store_ = open_store(true);
+        return 0;
+      } catch (const Error& error) {
+        // Another launcher of this host was here before.
+        if (error.code() != ErrorCode::kUnavailable) throw;
+      }
+    }
+    store_ = open_store(false);
+    const auto place = static_cast<int>(store_->add("nodes", 1));
+    check(place < options_.nodes, "--nnodes: ", options_.nodes, " nodes have come before this one");
+    return place;
+  }
+
   static std::string key(int start, const char* what) { return concat("start_", start, "/", what); }
   const LaunchOptions& options_;
   std::unique_ptr<distributed::Store> store_;
@@ -174,7 +219,7 @@ End run_once(const LaunchOptions& options, const Signals& signals, Nodes& nodes,
 
 }  // namespace
 
-int launch(const LaunchOptions& options) {
+int launch(LaunchOptions options) {
   const Signals signals;
   Nodes nodes(options);
   for (int start = 0;; ++start) {

@@ -15,9 +15,9 @@
 namespace tensord::server {
 
 struct LaunchOptions {
-  std::vector<std::string> program;  // with its arguments
-  int workers = 1;                   // of this node
-  int nodes = 1, node_rank = 0;
+  std::vector<std::string> program;   // with its arguments
+  int workers = 1;                    // of this node
+  int nodes = 1, node_rank = 0;       // of several nodes -1: not known
   std::string address = "127.0.0.1";  // of the node with rank 0
   uint16_t port = 0;                  // there: where launchers meet (several nodes), or rank 0 listens; 0: any
   std::string run_id = "none", role = "default";
@@ -65,6 +65,6 @@ class Workers {
 };
 
 // Runs the program until all workers end well: 0, or until there are no restarts left: 1. Signals to end are passed on.
-int launch(const LaunchOptions& options);
+int launch(LaunchOptions options);
 
 }  // namespace tensord::server

@@ -55,15 +55,7 @@ Trainer::Trainer(TrainingJob& job, Options options)
   }
   parameters_ = model_->trained_parameters();
   data_ = read_job_data(spec_, options_.data_folder, *model_);
-  if (options_.group != nullptr) {
-    source_ = make_rank_source(*data_.to_train_on(), spec_, options_.group->rank());
-  } else if (spec_.data.streamed) {
-    source_ = make_stream_source(job_.stream(), spec_, *model_, [this](bool is_waiting) {
-      job_.update([&](JobStatus& status) { status.message = is_waiting ? "waiting for data" : ""; });
-    });
-  } else {
-    source_ = make_file_source(*data_.to_train_on(), spec_, order_);
-  }
+  source_ = make_source();
   const int64_t epochs = spec_.data.streamed ? 0 : spec_.epochs;
   learning_rate_ = std::make_unique<LearningRate>(spec_.schedule, *optimizer_, total_steps(), epochs);
   if (found) {
@@ -73,7 +65,8 @@ Trainer::Trainer(TrainingJob& job, Options options)
     job_.update([](JobStatus& status) { status.progress = {}; });
   }
   if (options_.group != nullptr) {
-    ranks_ = std::make_unique<RankGroup>(*options_.group, parameters_, step_, spec_.distribution, compression_state_);
+    ranks_ = std::make_unique<RankGroup>(*options_.group, parameters_, step_, spec_.distribution, compression_state_,
+                                         model_->may_have_sparse_gradients());
     compression_state_ = {};
   }
   update_ = make_update();
@@ -81,6 +74,19 @@ Trainer::Trainer(TrainingJob& job, Options options)
   if (ranks_) note_rank({});
   if (ranks_ && ranks_->size() > 1) note_local_operators();
   checkpoint_ns_ = Clock::system().now_ns();
+}
+
+std::unique_ptr<BatchSource> Trainer::make_source() {
+  const auto of_stream = [this] {
+    return make_stream_source(job_.stream(), spec_, *model_, [this](bool is_waiting) {
+      if (is_waiting) meter_->flush();  // nothing else says how far it is
+      job_.update([&](JobStatus& status) { status.message = is_waiting ? "waiting for data" : ""; });
+    });
+  };
+  distributed::ProcessGroup* const group = options_.group;
+  if (!group) return spec_.data.streamed ? of_stream() : make_file_source(*data_.to_train_on(), spec_, order_);
+  if (!spec_.data.streamed) return make_rank_source(*data_.to_train_on(), spec_, group->rank());
+  return make_rank_stream_source(*group, group->rank() == 0 ? of_stream() : nullptr);
 }
 
 std::unique_ptr<TrainingStep> Trainer::make_update() {
@@ -159,11 +165,13 @@ Trainer::Outcome Trainer::run() {
 // A step, or the end of an epoch; an outcome when the job has to end here.
 std::optional<Trainer::Outcome> Trainer::advance() {
   std::vector<Tensor> batch;
-  switch (source_->next(batch, [this] { return wanted().has_value(); })) {
+  switch (source_->next(batch, [this] { return job_.request() != JobRequest::kNone; })) {
     case BatchSource::Next::kBatch: break;
     case BatchSource::Next::kEpochEnd: end_epoch(); return std::nullopt;
     case BatchSource::Next::kComplete: stream_is_complete_ = true; return std::nullopt;
-    case BatchSource::Next::kInterrupted: return std::nullopt;
+    case BatchSource::Next::kInterrupted:
+      if (ranks_) agreed_ = ranks_->shared_request(job_.request());
+      return std::nullopt;
     case BatchSource::Next::kStarved: return Outcome::kStarved;
   }
   train(batch);

@@ -60,6 +60,7 @@ class Trainer {
   std::optional<Outcome> advance();
   void end_epoch();
   void train(std::span<const Tensor> batch);
+  std::unique_ptr<BatchSource> make_source();
   std::unique_ptr<TrainingStep> make_update();
   std::map<std::string, double> measure();
   bool is_first() const { return !ranks_ || ranks_->is_first(); }

@@ -32,6 +32,11 @@ TrainerCurve read_curve(const std::string& path) {
   return curve;
 }
 
+int64_t next_batch_after(const Checkpoints& checkpoints) {
+  const auto newest = checkpoints.newest();
+  return newest ? read_curve(newest->curve_file()).progress.next_batch : 0;
+}
+
 ops::Value generator_state(const ops::Generator& generator) {
   const std::vector<uint8_t> bytes = generator.state();
   const Tensor tensor = Tensor::empty(Dims{static_cast<int64_t>(bytes.size())}, DType::kUInt8);

@@ -5,6 +5,7 @@
 
 #include "core/ops/generator.h"
 #include "core/ops/value.h"
+#include "server/training/checkpoint.h"
 #include "server/training/jobs/job_status.h"
 
 namespace tensord::server {
@@ -17,6 +18,8 @@ struct TrainerCurve {
 std::string to_text(const TrainerCurve& curve);
 // Throws Error{kDataLoss}.
 TrainerCurve read_curve(const std::string& path);
+// The first batch of a stream that is not in the newest checkpoint.
+int64_t next_batch_after(const Checkpoints& checkpoints);
 
 // A generator's state as a value, and back. Throws Error when it is no state.
 ops::Value generator_state(const ops::Generator& generator);

@@ -59,6 +59,19 @@ void find_local_operators(const jit::Block* block, std::set<std::string>& found)
   }
 }
 
+bool has_sparse_choice(const jit::Block* block) {
+  for (const jit::Node* node = block->first(); node != nullptr; node = node->next()) {
+    for (const jit::Block* inner : node->blocks()) {
+      if (has_sparse_choice(inner)) return true;
+    }
+    if (node->kind() != jit::NodeKind::kOp) continue;
+    for (const auto& argument : node->op()->schema.arguments) {
+      if (argument.name == "sparse" || argument.name == "sparse_grad") return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 TrainingModel::TrainingModel(const std::string& archive, const LossSpec& loss,
@@ -192,10 +205,16 @@ TrainingModel::Evaluated TrainingModel::evaluate(std::span<const Tensor> batch,
   return out;
 }
 
+const jit::Block* TrainingModel::block_of_loss() const {
+  const Call& call = loss_call_.method != nullptr ? loss_call_ : forward_call_;
+  return call.method->graph().block();
+}
+
+bool TrainingModel::may_have_sparse_gradients() const { return has_sparse_choice(block_of_loss()); }
+
 std::string TrainingModel::local_operators() const {
   std::set<std::string> found;
-  const Call& call = loss_call_.method != nullptr ? loss_call_ : forward_call_;
-  find_local_operators(call.method->graph().block(), found);
+  find_local_operators(block_of_loss(), found);
   std::string out;
   for (const std::string& name : found) out += (out.empty() ? "" : ", ") + name;
   return out;

@@ -48,6 +48,8 @@ class TrainingModel {
   // The operators of the loss whose result hangs on which rows are computed together, or by which rank: "batch_norm,
   // dropout"; stand-ins are none. Empty: none is known.
   std::string local_operators() const;
+  // Whether an operator of the loss has a choice of sparse gradients, as tables do.
+  bool may_have_sparse_gradients() const;
   // Those that require a gradient, by name.
   std::vector<std::pair<std::string, Tensor>> trained_parameters() const;
 
@@ -60,6 +62,7 @@ class TrainingModel {
   };
   Call bind(const std::string& method, const std::map<std::string, std::string>& inputs);
   int index_of(const std::string& array);
+  const jit::Block* block_of_loss() const;
   ops::Value run(const Call& call, std::span<const Tensor> batch, const std::function<bool()>& is_cancelled);
   Tensor output_of(const ops::Value& result) const;
   Tensor compare(const Tensor& output, const Tensor& label) const;

@@ -56,6 +56,12 @@ std::string joined(const std::string& text, const std::string& more) {
   return more.empty() ? text : concat(text, "; ", more);
 }
 
+// Of a job whose client has gone.
+std::string starved(const TrainingJob& job) {
+  return concat("no client has streamed data for ", job.spec().data.stream_timeout_seconds,
+                " seconds; the next batch is ", job.status().progress.next_batch);
+}
+
 std::string describe_checkpoint(int64_t step) {
   return step > 0 ? concat("; the last checkpoint is of step ", step) : std::string("; there is no checkpoint");
 }
@@ -140,10 +146,7 @@ void TrainingService::enqueue(const std::shared_ptr<TrainingJob>& job) {
   job->set_request(JobRequest::kNone);
   if (job->spec().data.streamed) {
     // What came after the last checkpoint is needed again.
-    const auto checkpoint = Checkpoints(store_.job_folder(job->id()), job->spec().checkpoints.keep).newest();
-    const int64_t first = checkpoint ? read_curve(checkpoint->curve_file()).progress.next_batch : 0;
-    job->update([first](JobStatus& status) { status.progress.next_batch = first; });
-    job->set_stream(std::make_shared<BatchStream>(job->spec().data.max_buffered_bytes, first));
+    job->renew_stream(next_batch_after(Checkpoints(store_.job_folder(job->id()), job->spec().checkpoints.keep)));
   }
   {
     const std::lock_guard lock(mutex_);
@@ -373,9 +376,7 @@ std::optional<TrainingService::Ended> TrainingService::train_here(TrainingJob& j
     case Trainer::Outcome::kPaused: return Ended{JobState::kPaused, ""};
     case Trainer::Outcome::kCancelled: return Ended{JobState::kCancelled, ""};
     case Trainer::Outcome::kStopped: return std::nullopt;
-    case Trainer::Outcome::kStarved:
-      return Ended{JobState::kPaused, concat("no client has streamed data for ", spec.data.stream_timeout_seconds,
-                                             " seconds; the next batch is ", job.status().progress.next_batch)};
+    case Trainer::Outcome::kStarved: return Ended{JobState::kPaused, starved(job)};
   }
   return publish(job, inputs, trainer->warning(), [&](const std::string& path) { trainer->write_result(path); });
 }
@@ -388,7 +389,8 @@ std::optional<TrainingService::Ended> TrainingService::train_by_ranks(TrainingJo
     case Trainer::Outcome::kPaused: return Ended{JobState::kPaused, ""};
     case Trainer::Outcome::kCancelled: return Ended{JobState::kCancelled, ""};
     case Trainer::Outcome::kStopped: return std::nullopt;
-    default: break;
+    case Trainer::Outcome::kStarved: return Ended{JobState::kPaused, starved(job)};
+    case Trainer::Outcome::kDone: break;
   }
   return publish(job, inputs, team->warning(),
                  [&](const std::string& path) { copy_to_disk(team->result().string(), path); });

@@ -61,6 +61,10 @@ std::shared_ptr<TrainingJob> TrainingService::with_world_size(const TrainingJob&
   distribution.processes_per_host = std::min(distribution.processes_per_host, world_size);
   if (!distribution.has_several_hosts()) distribution.hosts.clear();
   if (!distribution.has_several_hosts()) distribution.join_timeout_seconds = 0;
+  // Fewer than before only where that was said.
+  const bool takes_fewer =
+      distribution.has_several_hosts() && distribution.min_world_size < job.spec().distribution.world_size;
+  distribution.min_world_size = takes_fewer ? std::min(distribution.min_world_size, world_size) : 0;
   check_job_spec(status.spec);
   check_ranks(status.spec);
   const auto changed = std::make_shared<TrainingJob>(std::move(status));

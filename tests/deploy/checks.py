@@ -134,7 +134,7 @@ def tie_faults(items):
         if item["kind"] == "NetworkPolicy":
             if not any(matches(spec["podSelector"], labels) for labels in pods):
                 faults.append(f"{at(item)}: selects no pods")
-            faults += [f"{at(item)}: no port {port['port']}" for rule in spec["ingress"] for port in rule["ports"]
+            faults += [f"{at(item)}: no port {port['port']}" for rule in spec["ingress"] for port in rule.get("ports", [])
                        if port["port"] not in ports]
         if item["kind"] == "HorizontalPodAutoscaler":
             target = spec["scaleTargetRef"]

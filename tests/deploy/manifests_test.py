@@ -107,6 +107,21 @@ class Chart(unittest.TestCase):
         rules = next(item for item in rendered.chart(everything) if item["kind"] == "PrometheusRule")
         self.assertGreater(len([rule for group in rules["spec"]["groups"] for rule in group["rules"] if "alert" in rule]), 5)
 
+    def test_workers_join_the_trainer(self):
+        items = rendered.chart("training.enabled=true,training.workers.count=3")
+        workers = next(item for item in items if item["kind"] == "StatefulSet" and item["metadata"]["name"].endswith("-worker"))
+        trainer = next(item for item in items if item["kind"] == "Service" and item["metadata"]["name"].endswith("-trainer"))
+        self.assertEqual(workers["spec"]["replicas"], 3)
+        self.assertIn(f"--join={trainer['metadata']['name']}:8001", workers["spec"]["template"]["spec"]["containers"][0]["args"])
+        policies = {item["metadata"]["name"].rsplit("-", 1)[1]: item["spec"] for item in items if item["kind"] == "NetworkPolicy"}
+        labels = workers["spec"]["template"]["metadata"]["labels"]
+        for name in ("trainer", "worker"):
+            # At any port, both ways.
+            for rules, side in ((policies[name]["ingress"], "from"), (policies[name]["egress"], "to")):
+                self.assertTrue(any("ports" not in rule and any(checks.matches(peer["podSelector"], labels) for peer in rule[side])
+                                    for rule in rules if side in rule), (name, side))
+        self.assertFalse([item for item in rendered.chart("training.enabled=true") if item["metadata"]["name"].endswith("-worker")])
+
     def test_wrong_values(self):
         for value, reason in (("flags.grpc-port=9", "grpc-port"), ("modles.path=/x", "modles"), ("service.grpcPort=70000", "70000|65535"),
                               ("workload.kind=DaemonSet", "workload.kind"), ("models.claim.size=big", "size"),

@@ -37,7 +37,12 @@ constexpr const char* kKnown[] = {"RANK",
                                   "MPI_LOCALNRANKS",
                                   "SLURM_PROCID",
                                   "SLURM_NTASKS",
-                                  "SLURM_LOCALID"};
+                                  "SLURM_LOCALID",
+                                  "SLURM_NTASKS_PER_NODE",
+                                  "SLURM_JOB_ID",
+                                  "SLURM_STEP_ID",
+                                  "SLURM_JOB_NODELIST",
+                                  "SLURM_STEP_NODELIST"};
 
 WorkerEnvironment read(const Variables& variables) {
   for (const char* name : kKnown) unsetenv(name);
@@ -89,6 +94,46 @@ TEST(WorkerEnvironment, OfMpirunAndSlurm) {
     EXPECT_EQ(e.world_size, 4);
     EXPECT_EQ(e.local_rank, 1);
     EXPECT_TRUE(WorkerEnvironment::is_there());
+  }
+}
+
+TEST(WorkerEnvironment, RanksOfSlurmMeetOnTheFirstNode) {
+  const Variables slurm = {{"SLURM_PROCID", "3"},
+                           {"SLURM_NTASKS", "4"},
+                           {"SLURM_LOCALID", "1"},
+                           {"SLURM_NTASKS_PER_NODE", "2"},
+                           {"SLURM_STEP_ID", "1"},
+                           {"SLURM_JOB_ID", "123456"},
+                           {"SLURM_JOB_NODELIST", "n[08,10-12]"}};
+  const auto e = read(slurm);
+  EXPECT_EQ(e.master_addr, "n08");
+  EXPECT_EQ(e.master_port, 15000 + 3457);
+  EXPECT_EQ(e.local_world_size, 2);
+  EXPECT_EQ(variables_of_other_launchers(), (Variables{{"RANK", "3"},
+                                                       {"WORLD_SIZE", "4"},
+                                                       {"LOCAL_RANK", "1"},
+                                                       {"LOCAL_WORLD_SIZE", "2"},
+                                                       {"MASTER_ADDR", "n08"},
+                                                       {"MASTER_PORT", "18457"}}));
+  // What is given counts, and a step's nodes before the job's.
+  Variables given = with(slurm);
+  given["SLURM_STEP_NODELIST"] = "m1";
+  EXPECT_EQ(read(given).master_port, 29500);
+  EXPECT_EQ(first_slurm_node(), "m1");
+  read(with({{"RANK", "0"}, {"WORLD_SIZE", "1"}, {"SLURM_PROCID", "0"}}));
+  EXPECT_EQ(variables_of_other_launchers(), Variables());
+}
+
+TEST(WorkerEnvironment, ListsOfSlurmsHosts) {
+  for (const auto& [list, first] : Variables{{"n1", "n1"},
+                                             {"n1,m[2-3]", "n1"},
+                                             {"n[10,20-25],login", "n10"},
+                                             {"n[007-100].cluster,x", "n007.cluster"},
+                                             {"n[5]", "n5"}}) {
+    EXPECT_EQ(first_slurm_host(list), first);
+  }
+  for (const char* const list : {"", "n[", "n[1-2", "n]1", "n[1]m[2]"}) {
+    EXPECT_THROW(first_slurm_host(list), Error) << list;
   }
 }
 

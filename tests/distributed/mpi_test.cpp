@@ -163,6 +163,96 @@ void check_gathers(ProcessGroup& group) {
       "reduce_scatter");
 }
 
+// Tensors of other strides on each rank, for what moves parts.
+class LaidParts {
+ public:
+  LaidParts(ProcessGroup& group, size_t shift)
+      : group_(group), layout_(kAllLayouts[(shift + static_cast<size_t>(group.rank())) % std::size(kAllLayouts)]) {}
+
+  void check() {
+    const int rank = group_.rank(), size = group_.size();
+    const auto inputs = parts([rank](int r) { return own(rank + r); }), outputs = parts(nothing);
+    const Laid mine = part(own(rank)), got = part(nothing(0));
+    group_.all_gather(tensors(outputs), mine.tensor)->wait();
+    for (int r = 0; r < size; ++r) expect_own(outputs[static_cast<size_t>(r)], r, "all_gather");
+    const auto gathered = rank == 1 ? parts(nothing) : std::vector<Laid>();
+    group_.gather(tensors(gathered), mine.tensor, 1)->wait();
+    for (size_t r = 0; r < gathered.size(); ++r) expect_own(gathered[r], static_cast<int>(r), "gather");
+    group_.scatter(got.tensor, tensors(gathered), 1)->wait();
+    expect_own(got, rank, "scatter");
+    group_.all_to_all(tensors(outputs), tensors(inputs))->wait();
+    for (int r = 0; r < size; ++r) expect_own(outputs[static_cast<size_t>(r)], rank + r, "all_to_all");
+    group_.reduce_scatter(got.tensor, tensors(inputs))->wait();
+    expect_sum(got, "reduce_scatter");
+    const WorkPtr works[] = {group_.send(mine.tensor, (rank + 1) % size),
+                             group_.recv(got.tensor, (rank + size - 1) % size)};
+    for (const WorkPtr& work : works) work->wait();
+    expect_own(got, (rank + size - 1) % size, "recv");
+    for (const Laid& laid : {mine, got}) laid.expect_gaps_untouched();
+    for (const Laid& laid : outputs) laid.expect_gaps_untouched();
+  }
+
+  // All parts in one tensor, behind each other.
+  void check_whole() {
+    const int rank = group_.rank(), size = group_.size();
+    const Laid mine = part(own(rank)), got = part(nothing(0));
+    const Laid all = laid_out({4 * size, 3}, DType::kFloat32, layout_, nothing(0)),
+               in = laid_out({4 * size, 3}, DType::kFloat32, layout_,
+                             [rank](int64_t i) { return own(rank + static_cast<int>(i / 12))(i % 12); });
+    group_.all_gather_into_tensor(all.tensor, mine.tensor)->wait();
+    expect(
+        all.tensor, [](int64_t i) { return own(static_cast<int>(i / 12))(i % 12).real(); }, "all_gather_into_tensor");
+    group_.reduce_scatter_tensor(got.tensor, in.tensor)->wait();
+    expect_sum(got, "reduce_scatter_tensor");
+    group_.all_to_all_single(all.tensor, in.tensor)->wait();
+    expect(
+        all.tensor, [rank](int64_t i) { return own(rank + static_cast<int>(i / 12))(i % 12).real(); },
+        "all_to_all_single");
+    for (const Laid& laid : {mine, got, all}) laid.expect_gaps_untouched();
+  }
+
+ private:
+  static std::function<std::complex<double>(int64_t)> nothing(int) {
+    return [](int64_t) { return -1.0; };
+  }
+  Laid part(const std::function<std::complex<double>(int64_t)>& value) const {
+    return laid_out({4, 3}, DType::kFloat32, layout_, value);
+  }
+  std::vector<Laid> parts(const std::function<std::function<std::complex<double>(int64_t)>(int)>& value) const {
+    std::vector<Laid> out;
+    for (int r = 0; r < group_.size(); ++r) out.push_back(part(value(r)));
+    return out;
+  }
+  static std::vector<Tensor> tensors(const std::vector<Laid>& parts) {
+    std::vector<Tensor> out;
+    for (const Laid& laid : parts) out.push_back(laid.tensor);
+    return out;
+  }
+  void expect_own(const Laid& laid, int of, const char* what) const {
+    expect(
+        laid.tensor, [of](int64_t i) { return own(of)(i).real(); },
+        concat(what, ", layout ", static_cast<int>(layout_)));
+  }
+  void expect_sum(const Laid& laid, const char* what) const {
+    const auto sum = [this](int64_t i) {
+      double all = 0;
+      for (int r = 0; r < group_.size(); ++r) all += own(r + group_.rank())(i).real();
+      return all;
+    };
+    expect(laid.tensor, sum, concat(what, ", layout ", static_cast<int>(layout_)));
+  }
+
+  ProcessGroup& group_;
+  const Layout layout_;
+};
+
+void check_parts_of_any_strides(ProcessGroup& group) {
+  for (size_t shift = 0; shift < std::size(kAllLayouts); ++shift) {
+    LaidParts(group, shift).check();
+    LaidParts(group, shift).check_whole();
+  }
+}
+
 void check_messages(ProcessGroup& group) {
   const int rank = group.rank(), next = (rank + 1) % group.size(), before = (rank + group.size() - 1) % group.size();
   std::vector<WorkPtr> works;
@@ -207,6 +297,7 @@ TEST(Ranks, DISABLED_Collectives) {
   EXPECT_EQ(group.engine_name(), "mpi");
   check_types_and_layouts(group);
   check_gathers(group);
+  check_parts_of_any_strides(group);
   check_messages(group);
   check_groups(group);
   group.barrier()->wait();

@@ -189,6 +189,21 @@ class LaunchTest(unittest.TestCase):
             ports |= {line.split()[3] for line in ends}
         self.assertEqual(len(ports), 1)
 
+    def test_nodes_find_their_places(self):
+        """As Kubeflow's elastic jobs start them; node 0 is where all meet."""
+        worker = self.script("""
+            others(3)
+            print("place", rank, os.environ["GROUP_RANK"])
+            """)
+        env = {"PET_RDZV_BACKEND": "c10d", "PET_RDZV_ENDPOINT": free_endpoint(), "PET_NNODES": "3:3", "PET_NPROC_PER_NODE": "1"}
+        nodes = [self.start(worker, env=env) for _ in range(3)]
+        places = []
+        for process in nodes:
+            out, errors = process.communicate(timeout=120)
+            self.assertEqual(process.returncode, 0, errors)
+            places += [line.split("place ")[1] for line in out.splitlines()]
+        self.assertEqual(sorted(places), ["0 0", "1 1", "2 2"])
+
     def test_a_node_that_does_not_come(self):
         code, _, errors = self.run_launch("--nnodes", "2", "--node-rank", "0", "--rdzv", free_endpoint(), "--join-timeout",
                                           "1", self.script(""))

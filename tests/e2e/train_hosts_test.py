@@ -197,6 +197,33 @@ class TrainHostsTest(unittest.TestCase):
         self.assertEqual(failed.state, FAILED)
         self.assertIn("3 other hosts are needed, with 1 processes each; within 1 seconds 2 had joined", failed.message)
 
+    def test_fewer_hosts_where_that_is_allowed(self):
+        """What comes out is that of so many ranks from the start."""
+        for hosts, world_size, fewer, names in (([], 4, 3, ["a", "b", "c"]), (["c", "d"], 3, 2, ["a", "c"]), (["d", "e"], 3, 1, ["a"])):
+            job = self.create(world_size, 1, epochs=1, distribution=dict(hosts=hosts, min_world_size=fewer, join_timeout_seconds=1))
+            done = self.finish(job)
+            self.assertEqual([rank.host for rank in done[0].progress.ranks], names)
+            self.assert_same(self.train(fewer, 1, epochs=1, distribution=dict(hosts=names[1:])), done)
+        job = self.create(4, 1, epochs=1, distribution=dict(hosts=["b", "d", "e"], min_world_size=3, join_timeout_seconds=1))
+        failed, _ = self.server.watch(job.id)
+        self.assertEqual(failed.state, FAILED)
+        self.assertIn("3 other hosts are needed, with 1 processes each; within 1 seconds 1 had joined", failed.message)
+
+    def test_goes_on_with_fewer_hosts(self):
+        job = self.create(3, 1, epochs=20, distribution=dict(min_world_size=2, join_timeout_seconds=1),
+                          checkpoints=training.CheckpointPolicy(every_steps=50))
+        self.while_it_trains(job, ("b", "c"))
+        worker = self.workers["c"]
+        worker.kill()
+        try:
+            done, _, _ = self.finish(job)
+        finally:
+            worker.start()
+        self.server.wait_for_hosts("c")
+        self.assertEqual([rank.host for rank in done.progress.ranks], ["a", "b"])
+        self.assertGreaterEqual(done.progress.restarts, 1)
+        self.assertEqual(done.spec.distribution.world_size, 3)
+
     def test_a_late_host_is_waited_for(self):
         job = self.create(4, 1, epochs=1)
         self.server.wait_until(job.id, lambda now: "2 of 3 have joined" in now.message)
@@ -269,6 +296,8 @@ class TrainHostsTest(unittest.TestCase):
                 ("distribution.hosts: 'b' is empty or there twice", over_hosts(3, 1, hosts=["b", "b"])),
                 ("distribution.hosts: '../b' is not a plain name", over_hosts(2, 1, hosts=["../b"])),
                 ("distribution.hosts: all ranks run on this host", over_hosts(2, 2, hosts=["b"])),
+                ("distribution.min_world_size: all ranks run on this host", over_hosts(2, 2, min_world_size=1)),
+                ("distribution.min_world_size: must be between 1 and 2", over_hosts(2, 1, min_world_size=3)),
                 ("distribution.join_timeout_seconds: all ranks run on this host", over_hosts(2, 2, join_timeout_seconds=9)),
                 ("distribution.processes_per_host: this server starts at most", over_hosts(1000, 900))):
             with self.assertRaises(grpc.RpcError) as caught:

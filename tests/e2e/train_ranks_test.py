@@ -350,13 +350,14 @@ class TrainRanksTest(unittest.TestCase):
         job = max(self.server.stub.ListJobs(training.ListJobsRequest(), timeout=300).jobs, key=lambda job: job.created_at_ms)
         self.assertEqual(job.spec.distribution, ranks(
             2, processes_per_host=2, max_restarts=1, timeout_seconds=60, sync_batch_norm=True, zero=1, compression="powersgd",
-            compression_rank=3, compression_start_step=5))
+            compression_rank=3, compression_start_step=5, backend="gloo"))
 
     def test_what_is_refused(self):
-        streamed = spec(data="", distribution=ranks(2))
-        streamed.data.streamed = True
         for text, job in (
-                ("streamed data goes to a job of one process", streamed),
+                ("distribution.backend: mpi wants ranks that mpirun has started", spec(epochs=1, distribution=ranks(2, backend="mpi"))),
+                ("distribution.backend: nccl moves tensors of CUDA devices", spec(epochs=1, distribution=ranks(2, backend="nccl"))),
+                ("distribution.backend: 'ucc' is not gloo", spec(epochs=1, distribution=ranks(2, backend="ucc"))),
+                ("distribution.world_size: needed", spec(epochs=1, distribution=ranks(0, backend="gloo"))),
                 ("lbfgs trains in one process",
                  spec(epochs=1, optimizer=training.Optimizer(name="lbfgs"), distribution=ranks(2))),
                 ("2 ranks have no row each of 1 in a batch", spec(epochs=1, batch_size=1, distribution=ranks(2))),

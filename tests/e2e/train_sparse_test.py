@@ -38,7 +38,8 @@ class TrainSparseTest(unittest.TestCase):
         models.save(dense, cls.server.models, "dense")
         models.save(Words(sparse=True, layer=False), cls.server.models, "tables")
         x = torch.randint(0, 20, (200, 5))
-        cls.server.save_data("words.pt", x=x, y=x[:, 0] % CLASSES)
+        cls.words = dict(x=x, y=x[:, 0] % CLASSES)
+        cls.server.save_data("words.pt", **cls.words)
         cls.server.start()
 
     @classmethod
@@ -76,9 +77,44 @@ class TrainSparseTest(unittest.TestCase):
             job = self.run_job("sparse", optimizer=training.Optimizer(name=name))
             self.assertEqual(job.state, FAILED)
             self.assertIn(text, job.message)
-        job = self.run_job("sparse", optimizer=training.Optimizer(name="sgd"), distribution=training.Distribution(world_size=2))
-        self.assertEqual(job.state, FAILED)
-        self.assertIn("DistributedDataParallel does not take a sparse gradient", job.message)
+
+    def test_several_ranks_take_the_steps_of_one(self):
+        """The last batch of an epoch has one row, which one rank has."""
+        self.server.save_data("odd.pt", **{name: self.words[name][:151] for name in "xy"})
+        for model, options, fields in (
+                ("sparse", {}, dict(optimizer=training.Optimizer(name="sgd", lr=0.1, momentum=0.9))),
+                ("sparse", {}, dict(optimizer=training.Optimizer(name="adagrad", lr=0.1), clipping=training.Clipping(norm=0.05))),
+                ("sparse", dict(zero=1), dict(optimizer=training.Optimizer(name="adagrad", lr=0.1))),
+                ("tables", {}, dict(optimizer=training.Optimizer(name="sparseadam", lr=0.05)))):
+            runs = {}
+            for world_size in (1, 2, 3):
+                distribution = training.Distribution(world_size=world_size, **options)
+                job = self.server.create(model=training.ModelSource(name=model, version=1), data="odd.pt", epochs=4,
+                                         distribution=distribution, publish=training.PublishPolicy(when="at_end"),
+                                         **{"batch_size": 50, **fields})
+                job, points = self.server.watch(job.id)
+                self.assertEqual(job.state, COMPLETED, job.message)
+                runs[world_size] = {point.step: point.loss for point in points}, self.server.weights(model, job.published_version)
+            for world_size in (2, 3):
+                with self.subTest(model=model, world_size=world_size, **{key: str(value) for key, value in fields.items()}):
+                    self.assertEqual(runs[world_size][0].keys(), runs[1][0].keys())
+                    for step, loss in runs[1][0].items():
+                        self.assertAlmostEqual(runs[world_size][0][step], loss, delta=1e-4, msg=f"step {step}")
+                    for name, tensor in runs[1][1].items():
+                        self.assertLess((tensor - runs[world_size][1][name]).abs().max().item(), 1e-4, name)
+
+    def test_powersgd_compresses_what_is_dense(self):
+        def losses(**options):
+            job = self.server.create(model=training.ModelSource(name="sparse", version=1), data="words.pt", epochs=5, batch_size=20,
+                                     optimizer=training.Optimizer(name="sgd", lr=0.1),
+                                     distribution=training.Distribution(world_size=2, **options))
+            job, points = self.server.watch(job.id)
+            self.assertEqual(job.state, COMPLETED, job.message)
+            return {point.step: point.loss for point in points}
+
+        plain, narrow = losses(), losses(compression="powersgd", compression_rank=1, compression_start_step=10)
+        self.assertTrue(all(plain[step] == narrow[step] for step in range(1, 11)))
+        self.assertNotEqual(plain[max(plain)], narrow[max(plain)])
 
 
 if __name__ == "__main__":

@@ -114,6 +114,12 @@ TEST_F(JobOriginTest, AFileThatIsNotThereIsNamed) {
   }
 }
 
+TEST_F(JobOriginTest, HowSeveralRanksAddUp) {
+  EXPECT_FALSE(origin().contains("all_reduce"));
+  job_.spec.distribution.world_size = 2;
+  EXPECT_EQ(origin()["all_reduce"], Json({{"backend", "gloo"}, {"algorithm", "ring"}}));
+}
+
 TEST_F(JobOriginTest, StreamedDataAndOlderJobs) {
   job_.spec.data = {};
   job_.spec.data.streamed = true;

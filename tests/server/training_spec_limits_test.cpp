@@ -110,6 +110,7 @@ TEST(JobSpecLimitsTest, WholeNumbersEndWhereTheyShould) {
       {"distribution.timeout_seconds", 0, 86400, R"({"distribution": {"world_size": 2}})"},
       {"distribution.join_timeout_seconds", 0, 86400,
        R"({"distribution": {"world_size": 2, "processes_per_host": 1}})"},
+      {"distribution.min_world_size", 0, 2, R"({"distribution": {"world_size": 2, "processes_per_host": 1}})"},
   };
   for (const Bounds& field : fields) expect_bounds(field, /*is_whole=*/true);
 }
@@ -181,6 +182,9 @@ TEST(JobSpecLimitsTest, FieldsThatDoNotGoTogetherAreNamed) {
       {R"({"distribution": {"timeout_seconds": 1}})", "distribution.world_size: needed"},
       {R"({"distribution": {"join_timeout_seconds": 1}})", "distribution.world_size: needed"},
       {R"({"distribution": {"hosts": ["a"]}})", "distribution.world_size: needed"},
+      {R"({"distribution": {"backend": "gloo"}})", "distribution.world_size: needed"},
+      {R"({"distribution": {"min_world_size": 1}})", "distribution.world_size: needed"},
+      {R"({"distribution": {"world_size": 2, "min_world_size": 1}})", "distribution.min_world_size: all ranks"},
       {R"({"distribution": {"world_size": 2, "hosts": ["a"]}})", "distribution.hosts: all ranks run on this host"},
       {R"({"distribution": {"world_size": 2, "join_timeout_seconds": 1}})",
        "distribution.join_timeout_seconds: all ranks"},
@@ -217,7 +221,9 @@ TEST(JobSpecLimitsTest, StreamedDataHasNoFileOrderOrEpochs) {
       {R"({"schedule": {"name": "cosine"}})", "INVALID_ARGUMENT schedule: cosine needs"},
       {R"({"schedule": {"name": "linear"}})", "INVALID_ARGUMENT schedule: linear needs"},
       {R"({"evaluation": {"fraction": 0.1}})", "INVALID_ARGUMENT evaluation.fraction: streamed"},
-      {R"({"distribution": {"world_size": 2}})", "UNIMPLEMENTED distribution: streamed"},
+      {R"({"distribution": {"world_size": 2, "backend": "mpi"}})", "UNIMPLEMENTED distribution.backend: mpi"},
+      {R"({"distribution": {"world_size": 2, "backend": "nccl"}})", "UNIMPLEMENTED distribution.backend: nccl"},
+      {R"({"distribution": {"world_size": 2, "backend": "ucc"}})", "INVALID_ARGUMENT distribution.backend: 'ucc'"},
   };
   Json good = with(kStreamed);
   for (const auto& [change, message] : wrong) {
@@ -227,7 +233,8 @@ TEST(JobSpecLimitsTest, StreamedDataHasNoFileOrderOrEpochs) {
   }
   for (const char* change :
        {R"({"schedule": {"name": "cosine", "t_max": 5}})", R"({"schedule": {"name": "linear"}, "steps": 1})",
-        R"({"evaluation": {"file": "e.npz"}})", R"({"schedule": {"name": "one_cycle"}, "steps": 9})"}) {
+        R"({"evaluation": {"file": "e.npz"}})", R"({"distribution": {"world_size": 2}, "batch_size": 1})",
+        R"({"schedule": {"name": "one_cycle"}, "steps": 9})"}) {
     Json json = good;
     json.merge_patch(Json::parse(change));
     EXPECT_EQ(error_of(json), "none") << change;

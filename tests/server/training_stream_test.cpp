@@ -1,11 +1,15 @@
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <thread>
 
 #include "core/base/error.h"
+#include "core/base/file_descriptor.h"
+#include "core/base/thread.h"
 #include "server/training/data/batch_stream.h"
 #include "server/training/jobs/training_job.h"
+#include "server/training/ranks/stream_feeder.h"
 
 namespace tensord::server {
 namespace {
@@ -52,6 +56,121 @@ TEST(BatchStreamTest, ABatchIsUsedOnceAndNoneIsLeftOut) {
   EXPECT_EQ(code, ErrorCode::kOutOfRange);
   EXPECT_NE(text.find("needs batch 6"), std::string::npos) << text;
   EXPECT_EQ(stream.next(), 6);
+}
+
+TEST(BatchStreamTest, WhatWasTakenIsThereAgain) {
+  BatchStream stream(1 << 20, 5, /*keeps=*/true);
+  for (int64_t rows : {1, 2, 3, 4}) stream.push({}, batch(rows));
+  StreamedBatch got;
+  for (int i = 0; i < 3; ++i) ASSERT_EQ(stream.pop(0ms, got), BatchStream::Popped::kBatch);
+  stream.forget(6);
+  EXPECT_FALSE(stream.rewind(5));
+  EXPECT_FALSE(stream.rewind(9));
+  ASSERT_TRUE(stream.rewind(6));
+  stream.detach(true);
+  for (int64_t number : {6, 7, 8}) {
+    ASSERT_EQ(stream.pop(0ms, got), BatchStream::Popped::kBatch);
+    EXPECT_EQ(got.number, number);
+    EXPECT_EQ(got.arrays[0].second.size(0), number - 4);
+  }
+  EXPECT_EQ(stream.pop(0ms, got), BatchStream::Popped::kComplete);
+  // The end comes again as well.
+  ASSERT_TRUE(stream.rewind(8));
+  ASSERT_EQ(stream.pop(0ms, got), BatchStream::Popped::kBatch);
+  EXPECT_EQ(got.number, 8);
+  EXPECT_EQ(stream.pop(0ms, got), BatchStream::Popped::kComplete);
+  ASSERT_TRUE(stream.rewind(9));  // nothing of it
+}
+
+TEST(BatchStreamTest, OnlySoManyBytesAreKept) {
+  const uint64_t each = 16 * 4 * 4 + 16 * 8;
+  BatchStream stream(3 * each, 0, /*keeps=*/true);
+  StreamedBatch got;
+  for (int i = 0; i < 10; ++i) {
+    stream.push({}, batch(16));
+    ASSERT_EQ(stream.pop(0ms, got), BatchStream::Popped::kBatch);
+  }
+  EXPECT_FALSE(stream.rewind(6));
+  EXPECT_TRUE(stream.rewind(7));
+  // What came back counts as waiting.
+  bool has_room = false;
+  stream.when_room([&] { has_room = true; });
+  EXPECT_FALSE(has_room);
+  ASSERT_EQ(stream.pop(0ms, got), BatchStream::Popped::kBatch);
+  EXPECT_TRUE(has_room);
+  stream.close(ErrorCode::kUnavailable, "closed");
+  EXPECT_TRUE(stream.rewind(0));
+  EXPECT_EQ(stream.pop(0ms, got), BatchStream::Popped::kNothing);
+}
+
+TEST(BatchStreamTest, WithoutKeepingNothingIsThereAgain) {
+  BatchStream stream(1 << 20, 0);
+  stream.push({}, batch(1));
+  StreamedBatch got;
+  ASSERT_EQ(stream.pop(0ms, got), BatchStream::Popped::kBatch);
+  EXPECT_FALSE(stream.rewind(0));
+  EXPECT_TRUE(stream.rewind(1));
+}
+
+// What rank 0's process sees of a stream.
+class FedStream {
+ public:
+  explicit FedStream(std::shared_ptr<BatchStream> stream, int64_t first) : seen(/*max_bytes=*/1, first) {
+    int ends[2];
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    near_ = std::make_unique<FileDescriptor>(ends[0]);
+    far_ = std::make_unique<FileDescriptor>(ends[1]);
+    reader_ = Thread("reader", [this] { read_streamed(far_->get(), seen); });
+    feeder_ = std::make_unique<StreamFeeder>(std::move(stream), near_->get());
+  }
+  ~FedStream() {
+    feeder_.reset();
+    near_.reset();
+    // The reader may wait for room.
+    seen.close(ErrorCode::kUnavailable, "the end");
+    reader_.join();
+  }
+
+  BatchStream seen;
+
+ private:
+  std::unique_ptr<FileDescriptor> near_, far_;
+  Thread reader_;
+  std::unique_ptr<StreamFeeder> feeder_;
+};
+
+TEST(StreamFeederTest, BringsBatchesClientAndEnd) {
+  const auto stream = std::make_shared<BatchStream>(1 << 20, 7, /*keeps=*/true);
+  FedStream fed(stream, 7);
+  stream->attach();
+  while (!fed.seen.has_client()) std::this_thread::sleep_for(1ms);
+  stream->detach(false);
+  while (fed.seen.has_client()) std::this_thread::sleep_for(1ms);
+  stream->attach();
+  for (int64_t rows : {3, 1, 2}) {
+    auto arrays = batch(rows);
+    arrays[0].second.data<float>()[0] = static_cast<float>(rows);
+    stream->push({}, arrays);
+  }
+  stream->detach(true);
+  StreamedBatch got;
+  for (int64_t number = 7; const int64_t rows : {3, 1, 2}) {
+    ASSERT_EQ(fed.seen.pop(60s, got), BatchStream::Popped::kBatch);
+    EXPECT_EQ(got.number, number++);
+    ASSERT_EQ(got.arrays.size(), 2u);
+    EXPECT_EQ(got.arrays[0].first, "x");
+    EXPECT_EQ(got.arrays[0].second.sizes(), (Dims{rows, 4}));
+    EXPECT_EQ(got.arrays[0].second.data<float>()[0], static_cast<float>(rows));
+    EXPECT_EQ(got.arrays[1].second.dtype(), DType::kInt64);
+  }
+  EXPECT_EQ(fed.seen.pop(60s, got), BatchStream::Popped::kComplete);
+}
+
+TEST(StreamFeederTest, EndsWhereNobodyReads) {
+  const auto stream = std::make_shared<BatchStream>(1 << 30, 0);
+  FedStream fed(stream, 0);
+  // More than the socket and the reader take.
+  for (int i = 0; i < 8; ++i) stream->push({}, batch(1 << 16));
 }
 
 TEST(BatchStreamTest, OneClientAtATime) {

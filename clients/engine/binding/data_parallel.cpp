@@ -11,6 +11,7 @@
 #include "core/distributed/ddp/power_sgd.h"
 #include "core/nn/distributed.h"
 #include "core/nn/sync_batch_norm.h"
+#include "core/tensor/device_runtime.h"
 
 // core/nn's DistributedDataParallel over a module of Python's; nn/parallel.py is what users see.
 namespace tensord::python {
@@ -115,6 +116,15 @@ void register_hook(DataParallel& self, const std::string& kind, int64_t rank, in
   self.power_sgd = std::move(made);
 }
 
+// 0 where this build has no CUDA, or this machine no device.
+int cuda_device_count() {
+  try {
+    return device_runtime(Device{DeviceKind::kCUDA, 0}).count();
+  } catch (const Error&) {
+    return 0;
+  }
+}
+
 std::optional<Tensor> given(nb::handle tensor) {
   return tensor.is_none() ? std::nullopt : std::optional<Tensor>(tensor_in(tensor.ptr()));
 }
@@ -137,6 +147,7 @@ void bind_data_parallel(nb::module_& module) {
     return std::chrono::duration<double>(self.ddp.reducer().waited()).count();
   });
   module.def("make_data_parallel", make_data_parallel);
+  module.def("cuda_device_count", cuda_device_count);
   module.def("sync_batch_norm",
              [](GroupPtr group, const Tensor& input, nb::handle weight, nb::handle bias, nb::handle mean, nb::handle variance,
                 double momentum, double eps) {

@@ -1,3 +1,4 @@
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
@@ -9,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/distributed/engines.h"
 #include "core/distributed/gloo/gloo_engine.h"
+#include "core/distributed/launch/environment.h"
 #include "core/distributed/mpi/mpi_engine.h"
 #include "core/distributed/nccl/nccl_engine.h"
 #include "core/distributed/store/file_store.h"
@@ -269,6 +271,7 @@ void bind_group(nb::module_& module) {
   group.def("close", [](ProcessGroup& self, double timeout, bool serves_store) {
     without_gil([&] { self.close(milliseconds_of(timeout), serves_store); });
   });
+  module.def("variables_of_other_launchers", distributed::variables_of_other_launchers);
   module.def("make_group", [](StorePtr store, const std::string& name, int rank, int size, const std::string& backend,
                               const std::string& master, double timeout, bool checks_all) {
     return without_gil([&] {

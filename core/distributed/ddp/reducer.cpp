@@ -66,8 +66,10 @@ Reducer::Reducer(ProcessGroup& group, std::vector<NamedParameter> parameters, st
         "gradient");
   check_parameters();
   check_alike();
-  broadcast(named_, 0);
-  broadcast(buffers_, 0);
+  if (options_.init_sync) {
+    broadcast(named_, 0);
+    broadcast(buffers_, 0);
+  }
   // All in one bucket, or for passes that do not reach all, which have no order, in that of their definition.
   std::vector<size_t> all(parameters_.size());
   std::iota(all.begin(), all.end(), 0);
@@ -335,7 +337,9 @@ std::function<void()> Reducer::send(Bucket& bucket, size_t index) {
       bucket.sparse = reduce_sparse(group_, parameters_[bucket.indices.front()], bucket.sparse, divisor_);
     };
   }
-  if (options_.hook) return options_.hook(group_, {bucket.flat, index, index + 1 == buckets_.size(), bucket.views});
+  // Sparse ones come last, and are no hook's.
+  const bool is_last = index + 1 == buckets_.size() || buckets_[index + 1].is_sparse;
+  if (options_.hook) return options_.hook(group_, {bucket.flat, index, is_last, bucket.views});
   ReduceOp op = kSum;
   if (bucket.flat.device().is_host()) {
     scale_elements(bucket.flat.dtype(), bucket.flat.raw_data(), static_cast<size_t>(bucket.flat.numel()),

@@ -40,7 +40,8 @@ struct ReducerOptions {
   // the forward is run again in backward); all later passes are the same, or an error. Nothing is looked for, then.
   bool static_graph = false;
   bool gradient_as_bucket_view = false;  // gradients lie in the buckets
-  CommHook hook = {};                    // empty: multiply by 1/W, sum
+  bool init_sync = true;  // false: ranks have the same parameters and buffers, nothing is sent at the start
+  CommHook hook = {};     // empty: multiply by 1/W, sum
   // Names of parameters whose gradients are sparse, rows of tables (embedding's `sparse`): of these the rows that some
   // rank has are gathered and added, whatever the hook.
   std::vector<std::string> sparse = {};
@@ -62,7 +63,7 @@ struct NamedParameter {
 class Reducer {
  public:
   // All ranks call it. Compares names, sizes, strides and dtypes of all ranks (one Error on all of them), then gives
-  // every rank rank 0's parameters and buffers. The group must outlive it.
+  // every rank rank 0's parameters and buffers (init_sync). The group must outlive it.
   Reducer(ProcessGroup& group, std::vector<NamedParameter> parameters, std::vector<NamedParameter> buffers,
           ReducerOptions options = {});
   ~Reducer();

@@ -54,17 +54,19 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   return pointers;
 }
 
-// The child between fork and exec, where nothing may be called that takes a lock. `fds`: 0 to 3; -1: as they are.
-[[noreturn]] void become(char* const* arguments, char* const* environment, const int (&fds)[4], int problem,
+constexpr int kFds = 5;
+
+// The child between fork and exec, where nothing may be called that takes a lock. `fds`: 0 to 4; -1: as they are.
+[[noreturn]] void become(char* const* arguments, char* const* environment, const int (&fds)[kFds], int problem,
                          pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127);  // it died before the kernel knew
   setpgid(0, 0);
   // First out of the way of each other.
-  int moved[4];
-  for (int i = 0; i < 4; ++i) moved[i] = fds[i] < 0 ? -1 : fcntl(fds[i], F_DUPFD_CLOEXEC, 10);
+  int moved[kFds];
+  for (int i = 0; i < kFds; ++i) moved[i] = fds[i] < 0 ? -1 : fcntl(fds[i], F_DUPFD_CLOEXEC, 10);
   const int told = fcntl(problem, F_DUPFD_CLOEXEC, 10);
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < kFds; ++i) {
     if (moved[i] >= 0) dup2(moved[i], i);
   }
   sigset_t none;
@@ -99,10 +101,10 @@ ChildProcess::ChildProcess(const Options& options) {
   std::vector<std::string> arguments = options.arguments, environment = environment_with(options.environment);
   const std::vector<char*> argument_pointers = pointers_to(arguments), variables = pointers_to(environment);
   Pipe input(options.has_input, /*is_socket=*/true), output(true), errors(true), events(options.has_events),
-      problem(true);
+      data(options.has_data, /*is_socket=*/true), problem(true);
   const FileDescriptor nothing(open("/dev/null", O_RDONLY | O_CLOEXEC));
-  const int fds[4] = {options.has_input ? input.read->get() : nothing.get(), output.write->get(), errors.write->get(),
-                      events.write->get()};
+  const int fds[kFds] = {options.has_input ? input.read->get() : nothing.get(), output.write->get(),
+                         errors.write->get(), events.write->get(), data.read->get()};
   const pid_t parent = getpid();
   pid_ = fork();
   if (pid_ == 0) become(argument_pointers.data(), variables.data(), fds, problem.write->get(), parent);
@@ -118,6 +120,7 @@ ChildProcess::ChildProcess(const Options& options) {
   output_ = not_blocking(std::move(output.read));
   errors_ = not_blocking(std::move(errors.read));
   events_ = not_blocking(std::move(events.read));
+  data_ = std::move(data.write);
   if (got != sizeof(error)) return;
   waitpid(pid_, nullptr, 0);
   pid_ = -1;

@@ -36,6 +36,7 @@ class ChildProcess {
     std::vector<std::string> environment;  // "NAME=value", over those of this process
     bool has_input = false;                // a socket to its standard input; else there is nothing to read
     bool has_events = false;               // a pipe that it writes to as file descriptor 3
+    bool has_data = false;                 // a socket that it reads from as file descriptor 4
   };
   // Throws Error{kNotFound} where the program cannot be run.
   explicit ChildProcess(const Options& options);
@@ -58,11 +59,13 @@ class ChildProcess {
   static bool read_some(int fd, std::string& bytes);
   // Writes to its standard input. False where it does not read any more.
   bool write_input(std::string_view bytes);
+  // This side of the socket, which blocks.
+  int data() const { return data_->get(); }
 
  private:
   pid_t pid_ = -1;
   std::optional<int> status_;
-  std::unique_ptr<FileDescriptor> input_, output_, errors_, events_;
+  std::unique_ptr<FileDescriptor> input_, output_, errors_, events_, data_;
 };
 
 // "exit code 3", "signal 9 (Killed)".

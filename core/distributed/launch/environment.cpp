@@ -1,5 +1,6 @@
 #include "core/distributed/launch/environment.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
@@ -21,7 +22,10 @@ struct Names {
 constexpr Names kRank{"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"};
 constexpr Names kWorldSize{"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"};
 constexpr Names kLocalRank{"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"};
-constexpr Names kLocalSize{"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", nullptr};
+constexpr Names kLocalSize{"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS",
+                           "SLURM_NTASKS_PER_NODE"};
+// Ports of Slurm's jobs, whose numbers follow each other.
+constexpr int kFirstSlurmPort = 15000, kSlurmPorts = 10000;
 
 bool is_set(const char* name) {
   const char* const text = name ? std::getenv(name) : nullptr;
@@ -45,15 +49,61 @@ int number_of(const char* name, int least, int most, std::optional<int> otherwis
 }
 
 // torchrun's variables come first: its workers may be started inside of the others' tasks.
+const char* name_of(const Names& names) {
+  if (is_set(kRank.torch)) return names.torch;
+  if (is_set(kRank.open_mpi)) return names.open_mpi;
+  if (is_set(kRank.mpich)) return names.mpich;
+  return is_set(kRank.slurm) ? names.slurm : names.torch;
+}
+
 int number_of(const Names& names, int least, int most, std::optional<int> otherwise = std::nullopt) {
-  if (is_set(kRank.torch)) return number_of(names.torch, least, most, otherwise);
-  if (is_set(kRank.open_mpi)) return number_of(names.open_mpi, least, most, otherwise);
-  if (is_set(kRank.mpich)) return number_of(names.mpich, least, most, otherwise);
-  if (is_set(kRank.slurm) && names.slurm) return number_of(names.slurm, least, most, otherwise);
-  return number_of(names.torch, least, most, otherwise);
+  return number_of(name_of(names), least, most, otherwise);
+}
+
+bool is_of_slurm() { return name_of(kRank) == kRank.slurm; }
+
+// The same on all ranks; of several steps of a job each has its own.
+int slurm_port() {
+  constexpr int kMost = std::numeric_limits<int>::max() / 2;
+  const int job = number_of("SLURM_JOB_ID", 0, kMost), step = number_of("SLURM_STEP_ID", 0, kMost, 0);
+  return kFirstSlurmPort + (job % kSlurmPorts + step % kSlurmPorts) % kSlurmPorts;
 }
 
 }  // namespace
+
+std::string first_slurm_host(std::string_view list) {
+  const size_t end = list.find_first_of(",[");
+  std::string host(list.substr(0, end));
+  if (end != std::string_view::npos && list[end] == '[') {
+    const std::string_view rest = list.substr(end + 1);
+    const size_t close = rest.find(']');
+    check(close != std::string_view::npos, "'", list, "' is no list of Slurm's hosts");
+    host += rest.substr(0, std::min(close, rest.find_first_of(",-")));
+    const std::string_view behind = rest.substr(close + 1);
+    host += behind.substr(0, behind.find(','));
+  }
+  check(!host.empty() && host.find_first_of("[]") == std::string::npos, "'", list, "' is no list of Slurm's hosts");
+  return host;
+}
+
+std::string first_slurm_node() {
+  for (const char* const name : {"SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST"}) {
+    if (is_set(name)) return first_slurm_host(std::getenv(name));
+  }
+  return {};
+}
+
+std::map<std::string, std::string> variables_of_other_launchers() {
+  std::map<std::string, std::string> out;
+  for (const Names& names : {kRank, kWorldSize, kLocalRank, kLocalSize}) {
+    const char* const name = name_of(names);
+    if (name != names.torch && is_set(name)) out[names.torch] = std::getenv(name);
+  }
+  if (!is_of_slurm()) return out;
+  if (const std::string host = first_slurm_node(); !host.empty()) out["MASTER_ADDR"] = host;
+  if (is_set("SLURM_JOB_ID")) out["MASTER_PORT"] = std::to_string(slurm_port());
+  return out;
+}
 
 bool WorkerEnvironment::is_there() {
   return is_set(kRank.torch) || is_set(kRank.open_mpi) || is_set(kRank.mpich) || is_set(kRank.slurm);
@@ -66,9 +116,14 @@ WorkerEnvironment WorkerEnvironment::read() {
   out.world_size = number_of(kWorldSize, out.rank + 1, kMost);
   out.local_rank = number_of(kLocalRank, 0, out.world_size - 1, out.rank);
   out.local_world_size = number_of(kLocalSize, out.local_rank + 1, out.world_size, out.world_size);
-  check(is_set("MASTER_ADDR"), "environment variable MASTER_ADDR expected, but not set");
-  out.master_addr = std::getenv("MASTER_ADDR");
-  out.master_port = static_cast<uint16_t>(number_of("MASTER_PORT", 1, 65535));
+  if (is_set("MASTER_ADDR")) {
+    out.master_addr = std::getenv("MASTER_ADDR");
+  } else if (is_of_slurm()) {
+    out.master_addr = first_slurm_node();
+  }
+  check(!out.master_addr.empty(), "environment variable MASTER_ADDR expected, but not set");
+  const bool has_slurm_port = !is_set("MASTER_PORT") && is_of_slurm() && is_set("SLURM_JOB_ID");
+  out.master_port = static_cast<uint16_t>(has_slurm_port ? slurm_port() : number_of("MASTER_PORT", 1, 65535));
   out.restart = number_of("TORCHELASTIC_RESTART_COUNT", 0, kMost, 0);
   return out;
 }

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "core/distributed/group/process_group.h"
 #include "core/distributed/store/store.h"
@@ -19,10 +21,18 @@ struct WorkerEnvironment {
   int restart = 0;  // how many times the workers were started before
 
   // RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, and, where they are, LOCAL_RANK, LOCAL_WORLD_SIZE and
-  // TORCHELASTIC_RESTART_COUNT. Throws Error{kInvalidArgument} "environment variable RANK expected, but not set".
+  // TORCHELASTIC_RESTART_COUNT. Slurm's ranks meet on the first of its nodes, at a port by the job's number. Throws
+  // Error{kInvalidArgument} "environment variable RANK expected, but not set".
   static WorkerEnvironment read();
   static bool is_there();  // some launcher says a rank
 };
+
+// torchrun's variables as mpirun or Slurm say them, where there is no RANK: for who reads them by itself.
+std::map<std::string, std::string> variables_of_other_launchers();
+// The first host of a list in Slurm's way: "n[10,20-25],login" has n10. Throws Error{kInvalidArgument}.
+std::string first_slurm_host(std::string_view list);
+// The first node of the Slurm step, or job, that this process is of; empty: of none.
+std::string first_slurm_node();
 
 // The store of all workers: rank 0 serves it at the master's address; keys of each start of the workers are apart.
 std::shared_ptr<Store> make_store(const WorkerEnvironment& environment, Milliseconds timeout = Store::kDefaultTimeout);

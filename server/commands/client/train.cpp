@@ -192,6 +192,9 @@ void add_training_options(CLI::App& command, TrainOptions& options) {
                      "Of powersgd: columns that stand for a matrix; default 1");
   command.add_option("--compression-start-step", spec.distribution.compression_start_step,
                      "Of powersgd: steps before it are not compressed; default 1000");
+  command.add_option("--min-world-size", spec.distribution.min_world_size,
+                     "With so many processes it also starts, where hosts do not come; default all");
+  command.add_option("--backend", spec.distribution.backend, "What moves bytes between the processes: gloo");
   command.add_option("--max-restarts", spec.distribution.max_restarts,
                      "How often they all start again after one was lost; default 3");
 }

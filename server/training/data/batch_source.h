@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/distributed/group/process_group.h"
 #include "core/nn/data_loader.h"
 #include "core/nn/dataset.h"
 #include "core/ops/generator.h"
@@ -62,5 +63,10 @@ std::unique_ptr<BatchSource> make_rank_source(const nn::Dataset& dataset, const 
 // `waits` is told whether the job is waiting for data.
 std::unique_ptr<BatchSource> make_stream_source(std::shared_ptr<BatchStream> stream, const JobSpec& spec,
                                                 const TrainingModel& model, std::function<void(bool)> waits);
+
+// Rank 0's batches, of which each rank gets rows r, r + W, r + 2W …; `whole` is null on other ranks. The group must
+// outlive it. All ranks call next() together, and get the same answer.
+std::unique_ptr<BatchSource> make_rank_stream_source(distributed::ProcessGroup& group,
+                                                     std::unique_ptr<BatchSource> whole);
 
 }  // namespace tensord::server

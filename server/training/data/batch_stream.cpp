@@ -1,6 +1,7 @@
 #include "server/training/data/batch_stream.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace tensord::server {
 namespace {
@@ -117,10 +118,42 @@ BatchStream::Popped BatchStream::pop(std::chrono::milliseconds timeout, Streamed
     batch = std::move(batches_.front());
     batches_.pop_front();
     bytes_ -= bytes_of(batch);
+    if (keeps_) keep(batch);
     if (has_room()) callback = std::exchange(callback_, nullptr);
   }
   if (callback) callback();
   return Popped::kBatch;
+}
+
+void BatchStream::keep(const StreamedBatch& batch) {
+  kept_bytes_ += bytes_of(batch);
+  kept_.push_back({batch.number, batch.arrays, nullptr});
+  while (kept_bytes_ > max_bytes_) drop_kept();
+}
+
+void BatchStream::drop_kept() {
+  kept_bytes_ -= bytes_of(kept_.front());
+  kept_.pop_front();
+}
+
+void BatchStream::forget(int64_t before) {
+  const std::lock_guard lock(mutex_);
+  while (!kept_.empty() && kept_.front().number < before) drop_kept();
+}
+
+bool BatchStream::rewind(int64_t number) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (closed_) return true;
+    const int64_t last = batches_.empty() ? next_ : batches_.front().number;
+    if (number > last || number < last - static_cast<int64_t>(kept_.size())) return false;
+    while (!kept_.empty() && kept_.front().number < number) drop_kept();
+    batches_.insert(batches_.begin(), std::move_iterator(kept_.begin()), std::move_iterator(kept_.end()));
+    bytes_ += std::exchange(kept_bytes_, 0);
+    kept_.clear();
+  }
+  changed_.notify_all();
+  return true;
 }
 
 bool BatchStream::has_client() const {
@@ -134,7 +167,8 @@ void BatchStream::close(ErrorCode code, const std::string& reason) {
     const std::lock_guard lock(mutex_);
     closed_ = Error(code, reason);
     batches_.clear();
-    bytes_ = 0;
+    kept_.clear();
+    bytes_ = kept_bytes_ = 0;
     callback = std::exchange(callback_, nullptr);
   }
   changed_.notify_all();

@@ -26,11 +26,13 @@ struct StreamedBatch {
 
 // Batches on their way from a client to a job, at most so many bytes. One client at a time feeds it; when it is full
 // the client has to wait. Batches are numbered in the whole life of the job, so what was lost in a crash, or sent
-// twice, is noticed. Thread-safe.
+// twice, is noticed. One that `keeps` has those that were taken once more, until they are forgotten, at most so many
+// bytes of them. Thread-safe.
 class BatchStream {
  public:
   // `first` is the number of the first batch that is wanted.
-  BatchStream(uint64_t max_bytes, int64_t first) : max_bytes_(max_bytes), first_number_(first), next_(first) {}
+  BatchStream(uint64_t max_bytes, int64_t first, bool keeps = false)
+      : max_bytes_(max_bytes), first_number_(first), keeps_(keeps), next_(first) {}
 
   // The client's side.
 
@@ -54,20 +56,29 @@ class BatchStream {
   // Waits for a batch, at most so long.
   Popped pop(std::chrono::milliseconds timeout, StreamedBatch& batch);
   bool has_client() const;
+  // Batches before that one are not needed again.
+  void forget(int64_t before);
+  // pop() goes on with that batch. False when it is not kept any more; nothing changes then. A closed one stays closed.
+  bool rewind(int64_t number);
   // Nobody feeds it any more: who tries gets this error.
   void close(ErrorCode code, const std::string& reason);
 
  private:
   void check_open() const;
   void check_alike(const std::vector<std::pair<std::string, Tensor>>& arrays) const;
+  void keep(const StreamedBatch& batch);
+  void drop_kept();
   bool has_room() const { return closed_.has_value() || bytes_ < max_bytes_; }
 
   const uint64_t max_bytes_;
   const int64_t first_number_;
+  const bool keeps_;
   mutable std::mutex mutex_;  // guards all below
   std::condition_variable changed_;
   std::deque<StreamedBatch> batches_;
   uint64_t bytes_ = 0;
+  std::deque<StreamedBatch> kept_;
+  uint64_t kept_bytes_ = 0;
   int64_t next_;
   std::vector<std::pair<std::string, Tensor>> first_;  // meta tensors like those of the first batch
   std::function<void()> callback_;

@@ -74,6 +74,7 @@ void fields_of(V& v, T& x, DistributionSpec*) {
   v("timeout_seconds", x.timeout_seconds), v("join_timeout_seconds", x.join_timeout_seconds), v("hosts", x.hosts);
   v("sync_batch_norm", x.sync_batch_norm), v("zero", x.zero), v("compression", x.compression);
   v("compression_rank", x.compression_rank), v("compression_start_step", x.compression_start_step);
+  v("backend", x.backend), v("min_world_size", x.min_world_size);
 }
 template <class V, class T>
 void fields_of(V& v, T& x, RankProgress*) {

@@ -90,6 +90,8 @@ std::string JobInputs::origin_of(const JobStatus& job) const {
               {"seed", job.spec.seed},
               {"data", std::move(data)},
               {"spec", to_json(job.spec)}};
+  // What sums of several ranks hang on; of jobs that an older daemon began it was the same.
+  if (job.spec.distribution.world_size > 1) origin["all_reduce"] = {{"backend", "gloo"}, {"algorithm", "ring"}};
   if (inputs.contains("base")) {
     origin["base_sha256"] = inputs["base"].value("sha256", "");
     origin["base_size_bytes"] = inputs["base"].value("size_bytes", uint64_t{0});

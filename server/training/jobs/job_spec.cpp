@@ -202,11 +202,15 @@ void check_checkpoints(CheckpointSpec& spec) {
 
 void check_hosts(DistributionSpec& spec) {
   if (!spec.has_several_hosts()) {
-    check(spec.hosts.empty() && spec.join_timeout_seconds == 0,
-          spec.hosts.empty() ? "distribution.join_timeout_seconds" : "distribution.hosts",
+    check(spec.hosts.empty() && spec.join_timeout_seconds == 0 && spec.min_world_size == 0,
+          !spec.hosts.empty()              ? "distribution.hosts"
+          : spec.join_timeout_seconds != 0 ? "distribution.join_timeout_seconds"
+                                           : "distribution.min_world_size",
           ": all ranks run on this host; give fewer processes_per_host");
     return;
   }
+  if (spec.min_world_size == 0) spec.min_world_size = spec.world_size;
+  check_at_least("distribution.min_world_size", spec.min_world_size, 1, spec.world_size);
   if (spec.join_timeout_seconds == 0) spec.join_timeout_seconds = 300;
   const int64_t others = (spec.world_size - 1) / spec.processes_per_host;
   check(spec.hosts.size() <= 1024, "distribution.hosts: more than 1024");
@@ -233,6 +237,22 @@ void check_compression(DistributionSpec& spec) {
   check_at_least("distribution.compression_start_step", *spec.compression_start_step, 2);
 }
 
+// A job's ranks are children of daemons, and their tensors are the processor's.
+void check_backend(DistributionSpec& spec) {
+  if (spec.backend.empty()) spec.backend = "gloo";
+  if (spec.backend == "mpi") {
+    fail(ErrorCode::kUnimplemented,
+         "distribution.backend: mpi wants ranks that mpirun has started, and a job's are started by its daemons; gloo "
+         "is for jobs, mpi for programs of one's own");
+  }
+  if (spec.backend == "nccl") {
+    fail(ErrorCode::kUnimplemented,
+         "distribution.backend: nccl moves tensors of CUDA devices, and jobs train on the processor; gloo is for jobs, "
+         "nccl for programs of one's own");
+  }
+  check(spec.backend == "gloo", "distribution.backend: '", spec.backend, "' is not gloo");
+}
+
 void check_distribution(const JobSpec& job, DistributionSpec& spec) {
   check_at_least("distribution.world_size", spec.world_size, 0, 1024);
   check_at_least("distribution.processes_per_host", spec.processes_per_host, 0, 1024);
@@ -240,11 +260,12 @@ void check_distribution(const JobSpec& job, DistributionSpec& spec) {
   check_at_least("distribution.timeout_seconds", spec.timeout_seconds, 0, 24 * 3600);
   check_at_least("distribution.join_timeout_seconds", spec.join_timeout_seconds, 0, 24 * 3600);
   check_at_least("distribution.zero", spec.zero, 0, 1);
+  check_at_least("distribution.min_world_size", spec.min_world_size, 0, 1024);
   check_compression(spec);
   if (!spec.is_wanted()) {
     check(spec.processes_per_host == 0 && !spec.max_restarts && spec.timeout_seconds == 0 &&
               spec.join_timeout_seconds == 0 && spec.hosts.empty() && !spec.sync_batch_norm && spec.zero == 0 &&
-              spec.compression.empty(),
+              spec.compression.empty() && spec.backend.empty() && spec.min_world_size == 0,
           "distribution.world_size: needed where there is a distribution");
     return;
   }
@@ -253,13 +274,14 @@ void check_distribution(const JobSpec& job, DistributionSpec& spec) {
   if (spec.processes_per_host == 0) spec.processes_per_host = spec.world_size;
   check(spec.processes_per_host <= spec.world_size, "distribution.processes_per_host: more than the ", spec.world_size,
         " ranks of distribution.world_size, got ", spec.processes_per_host);
+  check_backend(spec);
   check_hosts(spec);
-  if (job.data.streamed) fail(ErrorCode::kUnimplemented, "distribution: streamed data goes to a job of one process");
   if (optimizer_of(job.optimizer).needs_closure) {
     fail(ErrorCode::kUnimplemented, "distribution: ", job.optimizer.name, " trains in one process");
   }
-  check(job.batch_size >= spec.world_size, "distribution.world_size: ", spec.world_size, " ranks have no row each of ",
-        job.batch_size, " in a batch");
+  // Streamed batches are as large as they come.
+  check(job.data.streamed || job.batch_size >= spec.world_size, "distribution.world_size: ", spec.world_size,
+        " ranks have no row each of ", job.batch_size, " in a batch");
   // The mean over a rank's own rows that count would not be that of the batch.
   check(!job.loss.ignore_index || spec.world_size == 1,
         "loss.ignore_index: each rank would count its own rows; not with a distribution");

@@ -117,6 +117,8 @@ struct DistributionSpec {
   std::string compression;
   int64_t compression_rank = 0;
   std::optional<int64_t> compression_start_step;
+  std::string backend;
+  int64_t min_world_size = 0;
 
   bool is_wanted() const { return world_size > 0; }
   bool has_several_hosts() const { return world_size > processes_per_host; }

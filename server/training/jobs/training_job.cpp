@@ -78,4 +78,10 @@ void TrainingJob::set_stream(std::shared_ptr<BatchStream> stream) {
   stream_ = std::move(stream);
 }
 
+void TrainingJob::renew_stream(int64_t first) {
+  update([first](JobStatus& status) { status.progress.next_batch = first; });
+  // Ranks that are started again need what came after the last checkpoint once more.
+  set_stream(std::make_shared<BatchStream>(spec_.data.max_buffered_bytes, first, spec_.distribution.is_wanted()));
+}
+
 }  // namespace tensord::server

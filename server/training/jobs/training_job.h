@@ -44,6 +44,8 @@ class TrainingJob {
   // Of a job whose data is streamed: where batches wait. Made anew at every start of the job; null otherwise.
   std::shared_ptr<BatchStream> stream() const;
   void set_stream(std::shared_ptr<BatchStream> stream);
+  // A new one, whose first batch has that number.
+  void renew_stream(int64_t first);
 
  private:
   const std::string id_;

@@ -14,13 +14,16 @@ constexpr int kPollMs = 20;
 
 }  // namespace
 
-LocalRank::LocalRank(const std::string& program, std::string host, const RankTask& task)
+LocalRank::LocalRank(const std::string& program, std::string host, const RankTask& task,
+                     std::shared_ptr<BatchStream> stream)
     : host_(std::move(host)),
       process_({.arguments = {program, kRankCommand},
                 .environment = {concat("OMP_NUM_THREADS=", task.threads)},
                 .has_input = true,
-                .has_events = true}) {
+                .has_events = true,
+                .has_data = stream != nullptr}) {
   if (!write_input(to_text(task))) fail(ErrorCode::kUnavailable, "rank ", task.rank, " ended before it began");
+  if (stream) feeder_ = std::make_unique<StreamFeeder>(std::move(stream), process_.data());
 }
 
 std::optional<std::string> LocalRank::read(const OnLine& on_event, const OnLine& on_output) {

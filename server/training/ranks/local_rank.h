@@ -6,14 +6,17 @@
 #include "core/distributed/launch/child_process.h"
 #include "server/training/ranks/rank_link.h"
 #include "server/training/ranks/rank_task.h"
+#include "server/training/ranks/stream_feeder.h"
 
 namespace tensord::server {
 
 // A rank that is a child of this process, and dies with the thread that started it.
 class LocalRank final : public RankLink {
  public:
-  // `program`: the binary that has the command kRankCommand. Throws Error{kNotFound}, kUnavailable.
-  LocalRank(const std::string& program, std::string host, const RankTask& task);
+  // `program`: the binary that has the command kRankCommand. `stream`: where its batches come from; null: from files,
+  // or from another rank. Throws Error{kNotFound}, kUnavailable.
+  LocalRank(const std::string& program, std::string host, const RankTask& task,
+            std::shared_ptr<BatchStream> stream = nullptr);
 
   const std::string& host() const override { return host_; }
   int64_t pid() const override { return process_.pid(); }
@@ -29,6 +32,7 @@ class LocalRank final : public RankLink {
   distributed::ChildProcess process_;
   bool has_ended_ = false;
   distributed::LineCutter events_{kMaxEventBytes}, output_, errors_;
+  std::unique_ptr<StreamFeeder> feeder_;  // last: it writes to the process
 };
 
 // Until one of them has news, for 20 ms at most.

@@ -3,6 +3,7 @@
 #include "core/autograd/engine.h"
 #include "core/base/error.h"
 #include "core/distributed/value_bytes.h"
+#include "core/ops/boxed.h"
 #include "core/ops/run.h"
 
 namespace tensord::server {
@@ -15,8 +16,12 @@ std::vector<distributed::NamedParameter> named(const std::vector<std::pair<std::
 }
 
 // A script may use other parameters in each step, and some in none.
-distributed::ReducerOptions reducer_options(const DistributionSpec& spec, distributed::PowerSgd* power_sgd) {
+distributed::ReducerOptions reducer_options(const DistributionSpec& spec, distributed::PowerSgd* power_sgd,
+                                            std::vector<std::string> sparse) {
   distributed::ReducerOptions options;
+  // Those that are found sparse are found within a pass, which no parameter may change in.
+  options.init_sync = sparse.empty();
+  options.sparse = std::move(sparse);
   options.find_unused_parameters = true;
   if (spec.compression == "fp16") options.hook = distributed::fp16_compress_hook();
   if (spec.compression == "bf16") options.hook = distributed::bf16_compress_hook();
@@ -40,14 +45,47 @@ std::unique_ptr<distributed::PowerSgd> make_power_sgd(const DistributionSpec& sp
 }  // namespace
 
 RankGroup::RankGroup(distributed::ProcessGroup& group, const std::vector<std::pair<std::string, Tensor>>& parameters,
-                     int64_t step, const DistributionSpec& spec, const ops::Value& compression)
+                     int64_t step, const DistributionSpec& spec, const ops::Value& compression, bool looks_for_sparse)
     : group_(group),
+      spec_(spec),
+      parameters_(parameters),
+      looks_for_sparse_(looks_for_sparse),
       power_sgd_(make_power_sgd(spec, group.rank(), group.size(), compression)),
-      reducer_(group, named(parameters), {}, reducer_options(spec, power_sgd_.get())) {
+      reducer_(make_reducer({})) {
   const std::string text = std::to_string(step);
   for (const std::string& other : group.all_gather_bytes(text)) {
     check_internal(other == text, "ranks begin with other steps: ", text, " and ", other);
   }
+}
+
+std::unique_ptr<distributed::Reducer> RankGroup::make_reducer(std::vector<std::string> sparse) {
+  return std::make_unique<distributed::Reducer>(group_, named(parameters_), std::vector<distributed::NamedParameter>(),
+                                                reducer_options(spec_, power_sgd_.get(), std::move(sparse)));
+}
+
+// Those of some rank's first rows; which they are must be known before any travels. A pass of its own, for models with
+// tables alone.
+void RankGroup::find_sparse_gradients(const Tensor& loss) {
+  looks_for_sparse_ = false;
+  std::string own;
+  if (loss.defined()) {
+    std::vector<Tensor> tensors;
+    for (const auto& [name, tensor] : parameters_) tensors.push_back(tensor);
+    const std::vector<Tensor> found =
+        autograd::grad(std::span(&loss, 1), tensors, {}, {.retain_graph = true}, /*allow_unused=*/true);
+    for (size_t i = 0; i < found.size(); ++i) own += found[i].defined() && ops::stands_for(found[i]) ? '1' : '0';
+  }
+  std::vector<bool> is_sparse(parameters_.size(), false);
+  for (const std::string& all : group_.all_gather_bytes(own)) {
+    for (size_t i = 0; i < all.size(); ++i) is_sparse[i] = is_sparse[i] || all[i] == '1';
+  }
+  std::vector<std::string> names;
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    if (is_sparse[i]) names.push_back(parameters_[i].first);
+  }
+  if (names.empty()) return;
+  reducer_.reset();  // its hooks go first
+  reducer_ = make_reducer(std::move(names));
 }
 
 void RankGroup::share_buffers(const jit::Module& module) {
@@ -60,14 +98,15 @@ void RankGroup::share_buffers(const jit::Module& module) {
 }
 
 void RankGroup::backward(const Tensor& loss, int64_t rows, int64_t all_rows) {
+  if (looks_for_sparse_) find_sparse_gradients(loss);
   if (!loss.defined()) {
-    reducer_.shadow_pass(0, /*takes_result=*/true);
+    reducer_->shadow_pass(0, /*takes_result=*/true);
     return;
   }
   // The reducer gives the mean over ranks, and ranks may have more or fewer rows.
   const double weight = static_cast<double>(rows * size()) / static_cast<double>(all_rows);
   const Tensor weighted = weight == 1 ? loss : ops::call("aten::mul.Scalar", loss, weight);
-  reducer_.prepare(std::span(&weighted, 1));
+  reducer_->prepare(std::span(&weighted, 1));
   autograd::backward(weighted);
 }
 
@@ -102,6 +141,10 @@ std::string RankGroup::shared(const std::string& text) {
   std::string out = group_.broadcast_bytes(text, 0);
   waited_ += std::chrono::steady_clock::now() - start;
   return out;
+}
+
+JobRequest RankGroup::shared_request(JobRequest request) {
+  return static_cast<JobRequest>(std::stoi(shared(std::to_string(static_cast<int>(request)))));
 }
 
 }  // namespace tensord::server

@@ -23,9 +23,10 @@ namespace tensord::server {
 class RankGroup {
  public:
   // Compares the parameters and the step that ranks begin with. `compression` is what gather_compression() gave, None
-  // at the beginning. The group must outlive it.
+  // at the beginning; `looks_for_sparse`: gradients may be sparse, which the first pass shows. The group must outlive
+  // it.
   RankGroup(distributed::ProcessGroup& group, const std::vector<std::pair<std::string, Tensor>>& parameters,
-            int64_t step, const DistributionSpec& spec, const ops::Value& compression);
+            int64_t step, const DistributionSpec& spec, const ops::Value& compression, bool looks_for_sparse);
 
   bool is_first() const { return group_.rank() == 0; }
   int rank() const { return group_.rank(); }
@@ -46,16 +47,24 @@ class RankGroup {
   Agreed agreed();
   // Rank 0's text, on all ranks.
   std::string shared(const std::string& text);
+  // Rank 0's, on all ranks, where there is no step to tell it with.
+  JobRequest shared_request(JobRequest request);
   // What the compression of gradients keeps, of all ranks, on rank 0; None on others and where it keeps nothing. Other
   // numbers of ranks go on from it without the errors that each rank still owes.
   ops::Value gather_compression();
 
-  std::chrono::nanoseconds waited() const { return waited_ + reducer_.waited(); }
+  std::chrono::nanoseconds waited() const { return waited_ + reducer_->waited(); }
 
  private:
+  std::unique_ptr<distributed::Reducer> make_reducer(std::vector<std::string> sparse);
+  void find_sparse_gradients(const Tensor& loss);
+
   distributed::ProcessGroup& group_;
+  const DistributionSpec& spec_;
+  const std::vector<std::pair<std::string, Tensor>> parameters_;
+  bool looks_for_sparse_;
   std::unique_ptr<distributed::PowerSgd> power_sgd_;  // null: another compression
-  distributed::Reducer reducer_;
+  std::unique_ptr<distributed::Reducer> reducer_;
   Tensor told_;
   distributed::WorkPtr telling_;
   std::chrono::nanoseconds waited_{0};

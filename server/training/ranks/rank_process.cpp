@@ -19,6 +19,7 @@
 #include "core/distributed/store/tcp_store.h"
 #include "server/training/jobs/job_json.h"
 #include "server/training/ranks/rank_task.h"
+#include "server/training/ranks/stream_feeder.h"
 #include "server/training/trainer.h"
 
 namespace tensord::server {
@@ -126,6 +127,13 @@ void read_requests(TrainingJob& job) {
   _exit(1);
 }
 
+// One batch ahead of the one that is worked on.
+Thread start_reading_batches(const RankTask& task, TrainingJob& job) {
+  const auto stream = std::make_shared<BatchStream>(/*max_bytes=*/1, task.first_batch);
+  job.set_stream(stream);
+  return Thread("rank-batches", [stream] { read_streamed(kStreamedBatches, *stream); });
+}
+
 RankTask read_task() {
   std::string line;
   check(static_cast<bool>(std::getline(std::cin, line)), kRankCommand, ": no task on the standard input");
@@ -146,6 +154,7 @@ const char* text_of(Trainer::Outcome outcome) {
   switch (outcome) {
     case Trainer::Outcome::kDone: return "done";
     case Trainer::Outcome::kPaused: return "paused";
+    case Trainer::Outcome::kStarved: return "starved";
     default: return "stopped";
   }
 }
@@ -199,6 +208,8 @@ int run_rank_process() {
   take_low_priority(task.nice);
   TrainingJob job(task.job);
   const Thread requests("rank-requests", [&job] { read_requests(job); });
+  Thread batches;
+  if (task.rank == 0 && job.spec().data.streamed) batches = start_reading_batches(task, job);
   std::optional<Reporter> reporter(std::in_place, job, task.rank == 0);
   const Json last = run(task, job, *reporter);
   reporter.reset();

@@ -10,9 +10,10 @@ inline constexpr const char* kRankCommand = "training-rank";
 // second:
 //   {"progress": {…}, "message": "…", "points": […], "is_reset": true}
 //   {"waits": 17}                                        it waits for other ranks, as it did 17 times before
-//   {"ended": "done" | "paused" | "stopped", "warning": "…"}
+//   {"ended": "done" | "paused" | "stopped" | "starved", "warning": "…"}
 //   {"failed": "why", "code": 3, "is_other": true}       is_other: it only heard of it from another rank
-// Later lines of the input are "pause" and "stop"; its end is that of the process. Gives the exit code.
+// Rank 0 has streamed batches from file descriptor 4 (StreamFeeder). Later lines of the input are "pause" and "stop";
+// its end is that of the process. Gives the exit code.
 int run_rank_process();
 
 }  // namespace tensord::server

@@ -22,7 +22,8 @@ std::string to_text(const RankTask& task) {
               {"address", task.address},
               {"store_host", task.store_host},
               {"store_port", task.store_port},
-              {"secret", task.secret}}
+              {"secret", task.secret},
+              {"first_batch", task.first_batch}}
       .dump();
 }
 
@@ -44,6 +45,7 @@ RankTask rank_task_from_text(const std::string& text) {
     json.at("store_host").get_to(task.store_host);
     json.at("store_port").get_to(task.store_port);
     json.at("secret").get_to(task.secret);
+    json.at("first_batch").get_to(task.first_batch);
   } catch (const Json::exception& error) {
     fail(ErrorCode::kInvalidArgument, "the task of a rank: ", error.what());
   }

@@ -21,7 +21,8 @@ struct RankTask {
   std::string address = "127.0.0.1";     // where it listens for other ranks, in digits
   std::string store_host = "127.0.0.1";  // where the ranks meet, in digits
   uint16_t store_port = 0;
-  std::string secret;  // of this start
+  std::string secret;       // of this start
+  int64_t first_batch = 0;  // that comes, where the data is streamed
 };
 
 std::string to_text(const RankTask& task);  // without the end of line

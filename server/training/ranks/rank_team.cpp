@@ -9,6 +9,7 @@
 #include "core/distributed/store/tcp_server.h"
 #include "server/training/jobs/job_json.h"
 #include "server/training/ranks/local_rank.h"
+#include "server/training/trainer_state.h"
 
 namespace tensord::server {
 namespace {
@@ -80,6 +81,7 @@ RankTeam::~RankTeam() = default;
 RankTask RankTeam::task() const {
   RankTask task;
   task.job = job_.status();
+  task.job.spec.distribution.world_size = world_size_;
   task.folder = options_.folder.string();
   task.base_archive = options_.base_archive;
   task.data_folder = options_.data_folder;
@@ -89,6 +91,7 @@ RankTask RankTeam::task() const {
   task.nice = options_.nice;
   task.store_port = store_->server.port();
   task.secret = store_->secret;
+  if (job_.stream()) task.first_batch = job_.status().progress.next_batch;
   return task;
 }
 
@@ -102,6 +105,8 @@ void RankTeam::add_rank(std::unique_ptr<RankLink> link) {
 void RankTeam::note_pid(Rank& rank) { rank.progress.pid = rank.link->pid(); }
 
 bool RankTeam::gather_hosts() {
+  const int64_t wanted = job_.spec().distribution.world_size;
+  world_size_ = static_cast<int>(wanted);
   if (host_size_ == world_size_) return true;
   remote_ = std::make_unique<RemoteHosts>(job_, RemoteHosts::Options{.registry = options_.hosts,
                                                                      .facts = options_.facts,
@@ -112,7 +117,17 @@ bool RankTeam::gather_hosts() {
   const auto tell = [this](const std::string& message) {
     job_.update([&](JobStatus& status) { status.message = message; });
   };
-  return remote_->gather(tell) && remote_->prepare(tell);
+  if (!remote_->gather(tell)) return false;
+  world_size_ = static_cast<int>(remote_->world_size());
+  if (world_size_ == host_size_) {
+    remote_.reset();
+  } else if (!remote_->prepare(tell)) {
+    return false;
+  }
+  if (world_size_ == wanted) return true;
+  log(LogLevel::kWarning, "training job has fewer ranks", {{"job", job_.id()}, {"ranks", world_size_}, {"of", wanted}});
+  tell(concat("goes on with ", world_size_, " of ", wanted, " ranks: there were no more hosts"));
+  return true;
 }
 
 void RankTeam::start() {
@@ -123,7 +138,7 @@ void RankTeam::start() {
   task.address = task.store_host = address;
   for (int rank = 0; rank < host_size_; ++rank) {
     task.rank = rank;
-    add_rank(std::make_unique<LocalRank>(options_.program, options_.host, task));
+    add_rank(std::make_unique<LocalRank>(options_.program, options_.host, task, rank == 0 ? job_.stream() : nullptr));
   }
   if (remote_) {
     for (auto& link : remote_->start(task, host_size_)) add_rank(std::move(link));
@@ -163,12 +178,26 @@ Trainer::Outcome RankTeam::run() {
       fail(ErrorCode::kUnavailable, lost.reason, "; all ranks were started again ", restarts_, " times");
     }
     ++restarts_;
+    rewind_stream(lost.reason);
     job_.update([&](JobStatus& status) {
       status.message = concat(lost.reason, "; all ranks go on from step ", status.progress.checkpoint_step);
       status.progress.restarts = restarts_;
       status.progress.ranks.clear();
     });
   }
+}
+
+// Batches since the last checkpoint are needed again: those that are kept, or the client has to send them.
+void RankTeam::rewind_stream(const std::string& reason) {
+  const auto stream = job_.stream();
+  if (!stream) return;
+  const int64_t first = next_batch_after(Checkpoints(options_.folder, job_.spec().checkpoints.keep));
+  if (stream->rewind(first)) {
+    job_.update([first](JobStatus& status) { status.progress.next_batch = first; });
+    return;
+  }
+  job_.renew_stream(first);
+  stream->close(ErrorCode::kUnavailable, concat(reason, "; batches from ", first, " on are needed again"));
 }
 
 void RankTeam::pass_requests_on() {
@@ -197,9 +226,10 @@ std::optional<Trainer::Outcome> RankTeam::supervise(Lost& lost) {
     }
     if (!std::all_of(ranks_.begin(), ranks_.end(), [](const auto& rank) { return !rank->ended.empty(); })) continue;
     const std::string& ended = ranks_.front()->ended;
-    return ended == "done"     ? Trainer::Outcome::kDone
-           : ended == "paused" ? Trainer::Outcome::kPaused
-                               : Trainer::Outcome::kStopped;
+    return ended == "done"      ? Trainer::Outcome::kDone
+           : ended == "paused"  ? Trainer::Outcome::kPaused
+           : ended == "starved" ? Trainer::Outcome::kStarved
+                                : Trainer::Outcome::kStopped;
   }
 }
 
@@ -278,7 +308,10 @@ void RankTeam::take_progress(Rank& rank, const std::string& line) {
     status.progress = progress;
     if (is_said) status.message = message;
   });
-  if (progress.checkpoint_step != checkpoint) options_.saved_status();
+  if (progress.checkpoint_step == checkpoint) return;
+  // Each batch of a stream is a step.
+  if (const auto stream = job_.stream()) stream->forget(progress.checkpoint_step);
+  options_.saved_status();
 }
 
 std::optional<RankTeam::Lost> RankTeam::lost_rank() const {

@@ -54,6 +54,7 @@ class RankTeam {
   // False: something else is wanted of the job.
   bool gather_hosts();
   void start();
+  void rewind_stream(const std::string& reason);
   RankTask task() const;
   void add_rank(std::unique_ptr<RankLink> link);
   void read_news();
@@ -67,7 +68,8 @@ class RankTeam {
 
   TrainingJob& job_;
   const Options options_;
-  const int world_size_, host_size_;  // ranks; of them on each host
+  int world_size_;       // ranks, of this start
+  const int host_size_;  // of them on each host
   const std::chrono::seconds timeout_;
   std::unique_ptr<class RankStore> store_;
   std::unique_ptr<RemoteHosts> remote_;  // null: all ranks are here

@@ -68,22 +68,37 @@ class RemoteHosts::Rank final : public RankLink {
 };
 
 RemoteHosts::RemoteHosts(const TrainingJob& job, Options options)
-    : job_(job), spec_(job.spec().distribution), options_(std::move(options)), start_(random_name()) {}
+    : job_(job),
+      spec_(job.spec().distribution),
+      options_(std::move(options)),
+      start_(random_name()),
+      world_size_(spec_.world_size) {}
 RemoteHosts::~RemoteHosts() = default;
 
-size_t RemoteHosts::needed(const DistributionSpec& spec) {
+size_t RemoteHosts::needed(const DistributionSpec& spec, int64_t world_size) {
   if (!spec.is_wanted()) return 0;
-  return static_cast<size_t>((spec.world_size + spec.processes_per_host - 1) / spec.processes_per_host - 1);
+  return static_cast<size_t>((world_size + spec.processes_per_host - 1) / spec.processes_per_host - 1);
+}
+
+bool RemoteHosts::take_hosts(int64_t world_size) {
+  const size_t count = needed(spec_, world_size);
+  leases_ = options_.registry->take(count, spec_.hosts, spec_.processes_per_host);
+  if (leases_.size() != count) return false;
+  world_size_ = world_size;
+  return true;
 }
 
 bool RemoteHosts::gather(const Tell& tell) {
-  const size_t count = needed(spec_);
+  const size_t count = needed(spec_, spec_.world_size);
   const auto deadline = Clock::now() + std::chrono::seconds(spec_.join_timeout_seconds);
   for (size_t told = SIZE_MAX; !is_interrupted();) {
-    leases_ = options_.registry->take(count, spec_.hosts, spec_.processes_per_host);
-    if (!leases_.empty()) break;
+    if (take_hosts(spec_.world_size)) break;
     const size_t found = options_.registry->free_hosts(spec_.hosts, spec_.processes_per_host);
     if (Clock::now() > deadline) {
+      const int64_t fewer = static_cast<int64_t>(found + 1) * spec_.processes_per_host;
+      // Jobs of older daemons have none.
+      const bool is_enough = spec_.min_world_size > 0 && fewer >= spec_.min_world_size;
+      if (is_enough && take_hosts(std::min(fewer, spec_.world_size))) break;
       fail(ErrorCode::kDeadlineExceeded, "distribution: ", count, " other ", count == 1 ? "host is" : "hosts are",
            " needed, with ", spec_.processes_per_host, " processes each; within ", spec_.join_timeout_seconds,
            " seconds ", found, " had joined and ", found == 1 ? "was" : "were", " free");
@@ -161,7 +176,7 @@ std::vector<std::unique_ptr<RankLink>> RemoteHosts::start(const RankTask& task, 
   std::vector<std::unique_ptr<RankLink>> out;
   for (size_t i = 0; i < leases_.size(); ++i) {
     StartOrder order{.start = start_, .ranks = {}, .task = to_text(task)};
-    const int64_t end = std::min(first + spec_.processes_per_host, spec_.world_size);
+    const int64_t end = std::min(first + spec_.processes_per_host, world_size_);
     for (; first < end; ++first) {
       order.ranks.push_back(first);
       out.push_back(std::make_unique<Rank>(leases_[i]->host(), start_, first, ranks_[i]));

@@ -29,13 +29,16 @@ class RemoteHosts {
   RemoteHosts(const TrainingJob& job, Options options);
   ~RemoteHosts();
 
-  // How many other hosts a job needs.
-  static size_t needed(const DistributionSpec& spec);
+  // How many other hosts a job needs for so many ranks.
+  static size_t needed(const DistributionSpec& spec, int64_t world_size);
 
   // Each gives false when something else is wanted of the job. `is_waiting_for` is told what goes on.
   using Tell = std::function<void(const std::string& message)>;
-  // Until enough hosts are there. Throws Error{kDeadlineExceeded}.
+  // Until enough hosts are there, or as many as min_world_size wants and the time is over. Throws
+  // Error{kDeadlineExceeded}.
   bool gather(const Tell& tell);
+  // After it: the ranks that there are hosts for.
+  int64_t world_size() const { return world_size_; }
   // Until each has its files. Throws Error{kUnavailable} where a host was lost, and what a host says.
   bool prepare(const Tell& tell);
 
@@ -53,6 +56,8 @@ class RemoteHosts {
     HostFile wanted;
     std::filesystem::path path;
   };
+  // Whether there are enough hosts, which are leased then.
+  bool take_hosts(int64_t world_size);
   bool find_files(std::vector<File>& files) const;
   void take(size_t host, const HostReport& report);
   bool is_interrupted() const { return job_.request() != JobRequest::kNone; }
@@ -61,6 +66,7 @@ class RemoteHosts {
   const DistributionSpec& spec_;
   const Options options_;
   const std::string start_;
+  int64_t world_size_;
   std::vector<std::unique_ptr<HostRegistry::SharedFile>> shared_;
   std::vector<std::unique_ptr<HostRegistry::Lease>> leases_;
   std::vector<bool> is_prepared_;                // by lease

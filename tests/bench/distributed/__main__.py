@@ -10,14 +10,12 @@ to compare with (default: the one that runs this). Prints markdown tables.
 import argparse
 import json
 import os
-import pathlib
 import statistics
 import subprocess
 import sys
 import tempfile
 
-import torch
-
+from tests.bench.distributed import cases
 from tests.bench.training import models
 
 SIZES = ["1024", "65536", "1048576", "16777216", "67108864"]
@@ -75,14 +73,7 @@ def measure_steps(options) -> None:
     print("|---|---:|---:|---:|---:|---:|")
     for row in (row for row in models.ROWS if row.name.startswith(tuple(options.models.split(",")))):
         with tempfile.TemporaryDirectory() as name:
-            folder = pathlib.Path(name)
-            torch.manual_seed(0)
-            model = row.model()
-            torch.save(model.state_dict(), folder / "weights.pt")
-            for rank in range(2):
-                torch.save(row.batch(), folder / f"batch-{rank}.pt")
-            (folder / "row").write_text(row.name)
-            models.scripted(model).save(str(folder / "model.pt"))
+            cases.save(row, 2, name)
             results = in_turns(options, "step", name)
         ours, theirs = (statistics.median(turn["median_ms"] for turn in results[side]) for side in ("tensord", "PyTorch"))
         waits = statistics.median(turn["waited_ms"] for turn in results["tensord"])

@@ -137,6 +137,8 @@ class Distribution(TypedDict, total=False):
     compression: str
     compression_rank: int
     compression_start_step: int
+    backend: str
+    min_world_size: int
 
 
 class JobSpec(TypedDict, total=False):

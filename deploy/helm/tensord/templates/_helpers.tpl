@@ -224,3 +224,13 @@ spec:
 {{- define "tensord.grpcProtocol" -}}
 {{- if .Values.tls.secretName }}https{{ else }}kubernetes.io/h2c{{ end -}}
 {{- end -}}
+
+{{/* Peers of a network policy: the trainer and its workers. */}}
+{{- define "tensord.trainingPods" -}}
+{{- range $component := list "trainer" "training-worker" }}
+- podSelector:
+    matchLabels:
+      {{- include "tensord.selector" $ | nindent 6 }}
+      app.kubernetes.io/component: {{ $component }}
+{{- end }}
+{{- end -}}

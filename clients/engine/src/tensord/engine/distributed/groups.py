@@ -125,10 +125,15 @@ def resolve(given) -> "ProcessGroup | None":
     return given
 
 
+def _variable(name: str) -> str:
+    """torchrun's variable, or what mpirun or Slurm say in its place where there is no RANK."""
+    return os.environ.get(name, "") or _native.variables_of_other_launchers().get(name, "")
+
+
 def _number(name: str, given: int) -> int:
     if given >= 0:
         return given
-    text = os.environ.get(name, "")
+    text = _variable(name)
     if not text:
         raise ValueError(f"Error initializing torch.distributed using env:// rendezvous: environment variable {name} expected, but not set")
     return int(text)
@@ -142,7 +147,7 @@ def _rendezvous(init_method: str, rank: int, world_size: int, timeout: float):
     world_size = int(query["world_size"]) if world_size < 0 and "world_size" in query else world_size
     if url.scheme == "env":
         rank, world_size = _number("RANK", rank), _number("WORLD_SIZE", world_size)
-        host, port = os.environ.get("MASTER_ADDR", ""), _number("MASTER_PORT", -1)
+        host, port = _variable("MASTER_ADDR"), _number("MASTER_PORT", -1)
         if not host:
             raise ValueError("environment variable MASTER_ADDR expected, but not set")
         # A launcher's own store is served already.
@@ -166,8 +171,9 @@ def init_process_group(backend: "str | None" = None, init_method: "str | None" =
                        rank: int = -1, store: "Store | None" = None, group_name: str = "") -> None:
     """Makes the group of all ranks, which every one calls.
 
-    `init_method` is env:// (the default), tcp://HOST:PORT or file:///PATH; or a `store` is given, with rank and world_size. The
-    backend is "gloo" (the default), "nccl" for tensors on CUDA devices, or "mpi" under mpirun, which gives ranks and store itself.
+    `init_method` is env:// (the default: torchrun's variables, or mpirun's or Slurm's), tcp://HOST:PORT or file:///PATH; or a `store` is
+    given, with rank and world_size. The backend is "gloo" (the default), "nccl" for tensors on CUDA devices, or "mpi" under mpirun, which gives
+    ranks and store itself.
     `timeout` is that of each operation that has none of its own: 30 minutes, 10 with NCCL.
     """
     if _state.world is not None:

@@ -6,4 +6,4 @@ from tensord.engine.nn.containers import ModuleDict, ModuleList, ParameterList, 
 from tensord.engine.nn.layers import *  # noqa: F403
 from tensord.engine.nn.losses import *  # noqa: F403
 from tensord.engine.nn.module import Buffer, Module, Parameter
-from tensord.engine.nn.parallel import SyncBatchNorm
+from tensord.engine.nn.parallel import DataParallel, SyncBatchNorm

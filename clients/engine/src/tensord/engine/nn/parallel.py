@@ -1,4 +1,4 @@
-"""Modules that several processes train together."""
+"""Modules that several processes, or several devices of one process, train together."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import contextlib
 from tensord.engine import _engine
 from tensord.engine._engine import Tensor
 from tensord.engine.distributed import groups
+from tensord.engine.nn.data_parallel import (  # noqa: F401
+    DataParallel, data_parallel, gather, parallel_apply, replicate, scatter, scatter_kwargs)
 from tensord.engine.nn.layers import Embedding
 from tensord.engine.nn.module import Module
 
