@@ -6,6 +6,7 @@
 
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
+#include "core/base/mutex.h"
 #include "core/base/thread.h"
 
 namespace tensord::server {
@@ -45,7 +46,7 @@ Publisher::Publisher(Repository& repository) : repository_(repository), thread_(
 
 Publisher::~Publisher() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     is_stopped_ = true;
   }
   changed_.notify_all();
@@ -53,9 +54,9 @@ Publisher::~Publisher() {
 }
 
 void Publisher::work() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [this] { return is_stopped_ || !tasks_.empty(); });
+    changed_.wait(lock, [this]() TENSORD_REQUIRES(mutex_) { return is_stopped_ || !tasks_.empty(); });
     if (tasks_.empty()) return;
     auto task = std::move(tasks_.front());
     tasks_.pop_front();
@@ -70,7 +71,7 @@ Repository::Added Publisher::publish(const JobStatus& job, const std::string& or
   std::packaged_task<Repository::Added()> task([&] { return publish_here(job, origin, write); });
   std::future<Repository::Added> result = task.get_future();
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     tasks_.push_back(std::move(task));
   }
   changed_.notify_all();

@@ -1,12 +1,11 @@
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <future>
-#include <mutex>
 #include <string>
 
+#include "core/base/mutex.h"
 #include "core/base/thread.h"
 #include "server/repository/repository.h"
 #include "server/training/jobs/training_job.h"
@@ -32,10 +31,10 @@ class Publisher {
   void work();
 
   Repository& repository_;
-  std::mutex mutex_;  // guards all below
-  std::condition_variable changed_;
-  std::deque<std::packaged_task<Repository::Added()>> tasks_;
-  bool is_stopped_ = false;
+  Mutex mutex_;
+  CondVar changed_;
+  std::deque<std::packaged_task<Repository::Added()>> tasks_ TENSORD_GUARDED_BY(mutex_);
+  bool is_stopped_ TENSORD_GUARDED_BY(mutex_) = false;
   Thread thread_;
 };
 

@@ -8,6 +8,7 @@
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/base/mutex.h"
 #include "core/base/parallel.h"
 #include "core/base/thread.h"
 #include "core/base/thread_priority.h"
@@ -103,7 +104,7 @@ void TrainingService::read_jobs() {
 }
 
 void TrainingService::start() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (int i = 0; i < options_.concurrent_jobs; ++i) threads_.emplace_back("training", [this] { work(); });
 }
 
@@ -122,7 +123,7 @@ void TrainingService::read_points(TrainingJob& job) const {
 void TrainingService::stop() {
   std::vector<Thread> threads;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     is_stopped_ = is_stopping_ = true;
     threads.swap(threads_);
     for (const auto& [id, job] : jobs_) {
@@ -137,7 +138,7 @@ void TrainingService::stop() {
 }
 
 void TrainingService::add_job(std::shared_ptr<TrainingJob> job) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   order_.push_back(job->id());
   jobs_[job->id()] = std::move(job);
 }
@@ -149,7 +150,7 @@ void TrainingService::enqueue(const std::shared_ptr<TrainingJob>& job) {
     job->renew_stream(next_batch_after(Checkpoints(store_.job_folder(job->id()), job->spec().checkpoints.keep)));
   }
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     queue_.push_back(job);
   }
   changed_.notify_all();
@@ -175,7 +176,7 @@ void TrainingService::check_against_model(const JobSpec& spec, const std::string
 }
 
 void TrainingService::check_room_for_job() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (is_stopped_) fail(ErrorCode::kUnavailable, "the server is shutting down");
   if (jobs_.size() >= options_.max_jobs) {
     fail(ErrorCode::kResourceExhausted, "there are ", jobs_.size(), " jobs already; delete some");
@@ -208,7 +209,7 @@ JobStatus TrainingService::create(JobSpec spec) {
   check_against_model(spec, source.file.string());
   if (spec.model.upload_id.empty()) spec.model.version = source.version;
   // What takes long is done: jobs that are made side by side do not wait for each other's models.
-  const std::lock_guard create_lock(create_mutex_);
+  const MutexLock create_lock(create_mutex_);
   store_.remove_uploads(kUploadLifeSeconds);
   check_room_for_job();
   JobStatus status;
@@ -233,14 +234,14 @@ JobStatus TrainingService::create(JobSpec spec) {
 }
 
 std::shared_ptr<TrainingJob> TrainingService::find(const std::string& id) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = jobs_.find(id);
   if (found == jobs_.end()) fail(ErrorCode::kNotFound, "there is no training job '", id, "'");
   return found->second;
 }
 
 std::vector<std::shared_ptr<TrainingJob>> TrainingService::jobs() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<std::shared_ptr<TrainingJob>> out;
   for (const std::string& id : order_) out.push_back(jobs_.at(id));
   return out;
@@ -249,7 +250,7 @@ std::vector<std::shared_ptr<TrainingJob>> TrainingService::jobs() const {
 Repository::RolledBack TrainingService::roll_back(const std::string& model) { return repository_.roll_back(model); }
 
 void TrainingService::save(const TrainingJob& job) {
-  const std::lock_guard lock(save_mutex_);
+  const MutexLock lock(save_mutex_);
   if (job.is_removed()) return;
   try {
     store_.save(job.status());
@@ -272,15 +273,15 @@ void TrainingService::finish(TrainingJob& job, JobState state, const std::string
   save(job);
   log(state == JobState::kFailed ? LogLevel::kError : LogLevel::kInfo, "training job stopped",
       {{"job", job.id()}, {"state", to_string(state)}, {"message", message}});
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   changed_.notify_all();
 }
 
 void TrainingService::work() {
   take_low_priority(options_.nice);
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [this] { return is_stopped_ || !queue_.empty(); });
+    changed_.wait(lock, [this]() TENSORD_REQUIRES(mutex_) { return is_stopped_ || !queue_.empty(); });
     if (is_stopped_) return;
     const std::shared_ptr<TrainingJob> job = std::move(queue_.front());
     queue_.pop_front();
@@ -293,7 +294,7 @@ void TrainingService::work() {
 }
 
 void TrainingService::end_run(const std::shared_ptr<TrainingJob>& job) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   if (job->is_removed()) {
     lock.unlock();
     run_logged("training", [&] { store_.remove(job->id()); });

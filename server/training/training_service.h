@@ -1,18 +1,17 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <deque>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "core/base/mutex.h"
 #include "core/base/thread.h"
 #include "server/repository/repository.h"
 #include "server/training/hosts/host_registry.h"
@@ -130,15 +129,15 @@ class TrainingService {
   Publisher publisher_;
   HostRegistry hosts_;
   KnownFacts facts_;
-  std::mutex create_mutex_;   // one job at a time is made
-  std::mutex save_mutex_;     // the newest status is saved last
-  mutable std::mutex mutex_;  // guards all below
-  std::condition_variable changed_;
-  std::map<std::string, std::shared_ptr<TrainingJob>> jobs_;
-  std::vector<std::string> order_;  // of creation
-  std::deque<std::shared_ptr<TrainingJob>> queue_;
-  std::set<std::shared_ptr<TrainingJob>> running_;
-  bool is_stopped_ = false;
+  Mutex create_mutex_;  // one job at a time is made
+  Mutex save_mutex_;    // the newest status is saved last
+  mutable Mutex mutex_;
+  CondVar changed_;
+  std::map<std::string, std::shared_ptr<TrainingJob>> jobs_ TENSORD_GUARDED_BY(mutex_);
+  std::vector<std::string> order_ TENSORD_GUARDED_BY(mutex_);  // of creation
+  std::deque<std::shared_ptr<TrainingJob>> queue_ TENSORD_GUARDED_BY(mutex_);
+  std::set<std::shared_ptr<TrainingJob>> running_ TENSORD_GUARDED_BY(mutex_);
+  bool is_stopped_ TENSORD_GUARDED_BY(mutex_) = false;
   std::atomic<bool> is_stopping_{false};  // asked by loads of models
   std::vector<Thread> threads_;
 };

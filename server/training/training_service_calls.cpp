@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/base/mutex.h"
 #include "core/jit/archive/model_archive.h"
 #include "core/tensor/caching_allocator.h"
 #include "server/training/training_service.h"
@@ -30,7 +31,7 @@ constexpr auto kRemoveWait = std::chrono::seconds(1);
 
 // Whether it waited in the queue; it does not any more then.
 bool TrainingService::take_from_queue(const std::shared_ptr<TrainingJob>& job) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = std::find(queue_.begin(), queue_.end(), job);
   if (found == queue_.end()) return false;
   queue_.erase(found);
@@ -69,13 +70,13 @@ std::shared_ptr<TrainingJob> TrainingService::with_world_size(const TrainingJob&
   check_ranks(status.spec);
   const auto changed = std::make_shared<TrainingJob>(std::move(status));
   changed->set_points(job.points_after(0));
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   jobs_[job.id()] = changed;
   return changed;
 }
 
 JobStatus TrainingService::resume(const std::string& id, int64_t world_size) {
-  const std::lock_guard create_lock(create_mutex_);
+  const MutexLock create_lock(create_mutex_);
   std::shared_ptr<TrainingJob> job = find(id);
   if (!is_at_rest(job->state()) || job->state() == JobState::kCompleted) fail_state(*job, "resumed");
   if (world_size != 0 && world_size != job->spec().distribution.world_size) job = with_world_size(*job, world_size);
@@ -102,12 +103,12 @@ JobStatus TrainingService::cancel(const std::string& id) {
 }
 
 void TrainingService::remove(const std::string& id) {
-  std::unique_lock create_lock(create_mutex_);  // a job that is resumed meanwhile would run without a folder
+  MutexLock create_lock(create_mutex_);  // a job that is resumed meanwhile would run without a folder
   const std::shared_ptr<TrainingJob> job = find(id);
   if (take_from_queue(job)) finish(*job, JobState::kCancelled, "");
   bool is_running = false;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     job->set_removed();
     jobs_.erase(id);
     std::erase(order_, id);
@@ -121,12 +122,13 @@ void TrainingService::remove(const std::string& id) {
   job->set_request(JobRequest::kCancel);
   if (const auto stream = job->stream()) stream->close(ErrorCode::kCancelled, "the job was deleted");
   {
-    const std::lock_guard save_lock(save_mutex_);
+    const MutexLock save_lock(save_mutex_);
     store_.forget(id);  // a daemon that ends before the job does not find it again
   }
   create_lock.unlock();
-  std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, kRemoveWait, [&] { return !running_.contains(job) || is_stopped_; });
+  MutexLock lock(mutex_);
+  changed_.wait_for(lock, kRemoveWait,
+                    [&]() TENSORD_REQUIRES(mutex_) { return !running_.contains(job) || is_stopped_; });
 }
 
 std::vector<TrainingSample> TrainingService::samples() const {

@@ -2,10 +2,11 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <mutex>
-
 #include "clients/engine/binding/convert.h"
 #include "clients/engine/binding/interrupt.h"
+#include <mutex>
+
+#include "core/base/mutex.h"
 #include "core/jit/archive/torch_file.h"
 #include "core/jit/ir/text.h"
 #include "core/jit/runtime/module.h"
@@ -23,7 +24,7 @@ class LoadedModule {
 
   // Without the GIL.
   Value run(const jit::Method& method, std::span<const Value> arguments) {
-    std::unique_lock<std::mutex> alone(state_, std::defer_lock);
+    std::unique_lock alone(state_, std::defer_lock);
     if (method.changes_state()) alone.lock();
     std::unique_ptr<jit::Frame> frame = take();
     const std::function<bool()> asks = is_interrupted;
@@ -35,20 +36,21 @@ class LoadedModule {
 
  private:
   std::unique_ptr<jit::Frame> take() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (frames_.empty()) return jit::make_frame();
     std::unique_ptr<jit::Frame> frame = std::move(frames_.back());
     frames_.pop_back();
     return frame;
   }
   void give_back(std::unique_ptr<jit::Frame> frame) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     frames_.push_back(std::move(frame));
   }
 
   const std::shared_ptr<jit::Module> module_;
-  std::mutex mutex_, state_;
-  std::vector<std::unique_ptr<jit::Frame>> frames_;
+  std::mutex state_;  // one run at a time of what changes the module
+  Mutex mutex_;
+  std::vector<std::unique_ptr<jit::Frame>> frames_ TENSORD_GUARDED_BY(mutex_);
 };
 
 std::shared_ptr<LoadedModule> load(const std::string& path, bool trainable, bool optimize) {

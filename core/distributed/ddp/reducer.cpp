@@ -9,6 +9,7 @@
 #include "core/autograd/callbacks.h"
 #include "core/autograd/variable.h"
 #include "core/base/error.h"
+#include "core/base/mutex.h"
 #include "core/distributed/ddp/sparse_gradients.h"
 #include "core/tensor/device_copy.h"
 
@@ -160,7 +161,7 @@ void Reducer::make_buckets(BucketPlan plan) {
 }
 
 void Reducer::register_hook(CommHook hook) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (options_.hook) {
     fail(ErrorCode::kFailedPrecondition, "register_comm_hook can only be called once: there is a communication hook");
   }
@@ -173,13 +174,14 @@ bool Reducer::has(const Tensor& parameter) const {
 }
 
 BucketPlan Reducer::buckets() const {
+  const MutexLock lock(mutex_);
   BucketPlan plan;
   for (const Bucket& bucket : buckets_) plan.push_back(bucket.indices);
   return plan;
 }
 
 void Reducer::skip() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   reduces_ = false;
 }
 
@@ -200,7 +202,7 @@ void Reducer::start_pass(int divisor) {
 }
 
 void Reducer::prepare(std::span<const Tensor> outputs, int divisor) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   start_pass(divisor);
   if (is_recording() || !(options_.find_unused_parameters || options_.static_graph)) return;
   std::vector<bool> is_reached;
@@ -235,7 +237,7 @@ std::vector<bool> Reducer::reached_from(std::span<const Tensor> outputs) const {
 }
 
 void Reducer::on_gradient(size_t index) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!reduces_) return;
   if (options_.static_graph && !counts_down(index)) return;
   check(!is_ready_[index], "Expected to mark a variable ready only once. The gradient of ", named_[index].name,
@@ -262,7 +264,7 @@ bool Reducer::counts_down(size_t index) {
 
 void Reducer::send_recorded() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     is_recorded_ = true;
     for (size_t i = 0; i < parameters_.size(); ++i) {
       if (uses_[i] == 0 && !is_ordered_) order_.push_back(i);
@@ -274,7 +276,7 @@ void Reducer::send_recorded() {
 }
 
 void Reducer::shadow_pass(int divisor, bool takes_result) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   start_pass(divisor);
   for (size_t i = parameters_.size(); i-- > 0;) order_.push_back(i);
   for (size_t i = 0; i < buckets_.size(); ++i) {
@@ -333,8 +335,8 @@ void Reducer::send_ready() {
 std::function<void()> Reducer::send(Bucket& bucket, size_t index) {
   // How many rows come is known when all have said it: nothing is sent while the pass goes on.
   if (bucket.is_sparse) {
-    return [this, &bucket] {
-      bucket.sparse = reduce_sparse(group_, parameters_[bucket.indices.front()], bucket.sparse, divisor_);
+    return [this, &bucket, divisor = divisor_] {
+      bucket.sparse = reduce_sparse(group_, parameters_[bucket.indices.front()], bucket.sparse, divisor);
     };
   }
   // Sparse ones come last, and are no hook's.
@@ -371,7 +373,7 @@ void Reducer::wait_for_buckets() {
 }
 
 void Reducer::finish_pass() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   wait_for_buckets();
   for (size_t i = 0; i < parameters_.size(); ++i) put_back(i, is_used_by_anyone_[i]);
   // Hooks of a pass without a forward find all ready, which is their error.

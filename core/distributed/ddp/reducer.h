@@ -3,13 +3,13 @@
 #include <chrono>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "core/autograd/node.h"
+#include "core/base/mutex.h"
 #include "core/distributed/ddp/buckets.h"
 #include "core/distributed/group/process_group.h"
 #include "core/tensor/tensor.h"
@@ -89,7 +89,10 @@ class Reducer {
   BucketPlan buckets() const;
   ProcessGroup& group() const { return group_; }
   // All passes' time in which they only waited for other ranks.
-  std::chrono::nanoseconds waited() const { return waited_; }
+  std::chrono::nanoseconds waited() const {
+    const MutexLock lock(mutex_);
+    return waited_;
+  }
 
  private:
   struct Place {
@@ -97,25 +100,25 @@ class Reducer {
   };
   void check_alike();
   void broadcast(std::span<const NamedParameter> tensors, int root);
-  void start_pass(int divisor);
-  void make_buckets(BucketPlan plan);
+  void start_pass(int divisor) TENSORD_REQUIRES(mutex_);
+  void make_buckets(BucketPlan plan) TENSORD_REQUIRES(mutex_);
   std::vector<size_t> dense_of(std::span<const size_t> order) const;
   void check_parameters();
-  void take_sparse(Bucket& bucket, size_t index);
+  void take_sparse(Bucket& bucket, size_t index) TENSORD_REQUIRES(mutex_);
   void on_gradient(size_t index);
-  void take(size_t index);
-  void send_ready();
-  std::function<void()> send(Bucket& bucket, size_t index);
+  void take(size_t index) TENSORD_REQUIRES(mutex_);
+  void send_ready() TENSORD_REQUIRES(mutex_);
+  std::function<void()> send(Bucket& bucket, size_t index) TENSORD_REQUIRES(mutex_);
   void finish_pass();
-  void wait_for_buckets();
-  void put_back(size_t index, bool is_used);
-  std::vector<bool> used_by_anyone();
-  void order_buckets_anew();
-  bool is_recording() const { return options_.static_graph && !is_recorded_; }
-  bool counts_down(size_t index);
+  void wait_for_buckets() TENSORD_REQUIRES(mutex_);
+  void put_back(size_t index, bool is_used) TENSORD_REQUIRES(mutex_);
+  std::vector<bool> used_by_anyone() TENSORD_REQUIRES(mutex_);
+  void order_buckets_anew() TENSORD_REQUIRES(mutex_);
+  bool is_recording() const TENSORD_REQUIRES(mutex_) { return options_.static_graph && !is_recorded_; }
+  bool counts_down(size_t index) TENSORD_REQUIRES(mutex_);
   void send_recorded();
   std::vector<bool> reached_from(std::span<const Tensor> outputs) const;
-  [[noreturn]] void fail_unfinished() const;
+  [[noreturn]] void fail_unfinished() const TENSORD_REQUIRES(mutex_);
 
   ProcessGroup& group_;
   const std::vector<NamedParameter> named_;
@@ -126,20 +129,22 @@ class Reducer {
   std::vector<autograd::NodePtr> accumulators_;
   std::vector<autograd::HookHandle> hooks_;
 
-  std::mutex mutex_;  // for what follows: hooks run on several threads
-  std::vector<Bucket> buckets_;
-  std::vector<Place> places_;                 // by parameter
-  std::vector<std::function<void()>> waits_;  // of the buckets that were sent
-  std::vector<bool> is_ready_, is_used_;      // by parameter, in this pass; is_used_: on this rank
-  std::vector<bool> is_used_by_anyone_;       // by parameter, in the pass that ended last
-  std::vector<size_t> order_;                 // in which gradients came
-  std::vector<int> uses_, uses_left_;         // by parameter, of a static graph: gradients in a pass
-  bool is_recorded_ = false;                  // uses_ are known
-  int divisor_ = 1;                           // of this pass
-  bool reduces_ = false;                      // passes reduce
-  bool is_unfinished_ = false;                // a pass has begun, and not reduced all
-  bool is_ordered_ = false;                   // buckets are in the order of gradients, or stay as they are
-  std::chrono::nanoseconds waited_{0};
+  mutable Mutex mutex_;  // hooks run on several threads
+  std::vector<Bucket> buckets_ TENSORD_GUARDED_BY(mutex_);
+  std::vector<Place> places_ TENSORD_GUARDED_BY(mutex_);                 // by parameter
+  std::vector<std::function<void()>> waits_ TENSORD_GUARDED_BY(mutex_);  // of the buckets that were sent
+  std::vector<bool> is_ready_ TENSORD_GUARDED_BY(mutex_), is_used_
+      TENSORD_GUARDED_BY(mutex_);  // by parameter, in this pass; is_used_: on this rank
+  std::vector<bool> is_used_by_anyone_ TENSORD_GUARDED_BY(mutex_);  // by parameter, in the pass that ended last
+  std::vector<size_t> order_ TENSORD_GUARDED_BY(mutex_);            // in which gradients came
+  std::vector<int> uses_ TENSORD_GUARDED_BY(mutex_), uses_left_
+      TENSORD_GUARDED_BY(mutex_);                          // by parameter, of a static graph: gradients in a pass
+  bool is_recorded_ TENSORD_GUARDED_BY(mutex_) = false;    // uses_ are known
+  int divisor_ TENSORD_GUARDED_BY(mutex_) = 1;             // of this pass
+  bool reduces_ TENSORD_GUARDED_BY(mutex_) = false;        // passes reduce
+  bool is_unfinished_ TENSORD_GUARDED_BY(mutex_) = false;  // a pass has begun, and not reduced all
+  bool is_ordered_ TENSORD_GUARDED_BY(mutex_) = false;     // buckets are in the order of gradients, or stay as they are
+  std::chrono::nanoseconds waited_ TENSORD_GUARDED_BY(mutex_){0};
 };
 
 }  // namespace tensord::distributed

@@ -41,7 +41,12 @@ WorkPtr ProcessGroup::enqueue_messages(std::vector<Message> messages, Millisecon
            .started = {},
            .source_rank = source,
            .ready = std::move(ready)});
-  return enqueue(std::move(item), std::unique_lock(mutex_));
+  std::optional<Error> failure;
+  {
+    const MutexLock lock(mutex_);
+    failure = put(item);
+  }
+  return begin(item, failure);
 }
 
 void ProcessGroup::move_messages(DeviceEngine& engine, std::span<const Message> messages, const EngineCall& call) {

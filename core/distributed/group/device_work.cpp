@@ -1,5 +1,6 @@
 // Operations on a device: queued by the runner in the engine's stream, and watched until the device has passed them.
 #include "core/base/error.h"
+#include "core/base/mutex.h"
 #include "core/distributed/group/item.h"
 
 namespace tensord::distributed {
@@ -18,7 +19,7 @@ Device ProcessGroup::device() const {
 
 // Throws when another rank, or thread, has ended the group.
 void ProcessGroup::check_open() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (failure_) throw *failure_;
   if (is_closing_) fail(ErrorCode::kCancelled, "the group was closed");
 }
@@ -93,21 +94,23 @@ void ProcessGroup::launch(DeviceEngine& engine, const std::shared_ptr<Item>& ite
   item->body(call);
   std::unique_ptr<DeviceEvent> end = device_runtime(item->device()).make_event();
   end->record(stream);
-  std::unique_lock lock(mutex_);
-  if (failure_ || is_closing_) {
-    lock.unlock();
-    check_open();
+  bool is_open = false;
+  {
+    const MutexLock lock(mutex_);
+    is_open = !failure_ && !is_closing_;
+    if (is_open) {
+      launched_.push_back(item);
+      item->work->launched(std::move(end), item->device());
+    }
   }
-  launched_.push_back(item);
-  item->work->launched(std::move(end), item->device());
-  lock.unlock();
+  if (!is_open) check_open();
   changed_.notify_all();
 }
 
 void ProcessGroup::watch_device(DeviceEngine& engine) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [this] { return is_closing_ || failure_ || !launched_.empty(); });
+    changed_.wait(lock, [this]() TENSORD_REQUIRES(mutex_) { return is_closing_ || failure_ || !launched_.empty(); });
     if (is_closing_ || failure_) break;
     const std::shared_ptr<Item> item = launched_.front();
     lock.unlock();
@@ -128,7 +131,7 @@ void ProcessGroup::look_at_launched(DeviceEngine& engine, const std::shared_ptr<
     if (item->work->has_passed()) {
       // A close that sees none launched must see all finished.
       item->work->finish(std::nullopt, item->source_rank);
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (!launched_.empty() && launched_.front() == item) launched_.pop_front();
       return changed_.notify_all();
     }
@@ -141,8 +144,8 @@ void ProcessGroup::look_at_launched(DeviceEngine& engine, const std::shared_ptr<
   }
   // What end_with does with those that are launched.
   if (error) return finish_item(*item, error);
-  std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, kPause, [this] { return is_closing_ || failure_; });
+  MutexLock lock(mutex_);
+  changed_.wait_for(lock, kPause, [this]() TENSORD_REQUIRES(mutex_) { return is_closing_ || failure_; });
 }
 
 }  // namespace tensord::distributed

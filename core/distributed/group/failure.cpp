@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/base/log.h"
+#include "core/base/mutex.h"
 #include "core/distributed/group/item.h"
 
 namespace tensord::distributed {
@@ -40,7 +41,7 @@ Error ProcessGroup::end_with(const Error& error) {
     // Without the store each rank has its own error.
   }
   end_here(first);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return *failure_;
 }
 
@@ -55,7 +56,7 @@ void ProcessGroup::wait_for_reason() {
 void ProcessGroup::end_here(const Error& error) {
   std::deque<std::shared_ptr<Item>> waiting;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (failure_ || is_closing_) {
       if (!failure_) failure_ = error;
       return;
@@ -76,7 +77,7 @@ void ProcessGroup::watch() {
     std::shared_ptr<Item> item;
     SteadyTime started;
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (is_closing_ || failure_) return;
       item = launched_.empty() ? current_ : launched_.front();
       if (item) started = item->started;

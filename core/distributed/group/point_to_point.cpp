@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "core/base/error.h"
+#include "core/base/mutex.h"
 #include "core/distributed/group/buffers.h"
 #include "core/distributed/group/item.h"
 
@@ -44,7 +45,7 @@ WorkPtr ProcessGroup::start_transfer(std::string name, Milliseconds timeout, std
     }
     bool is_closing;
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       is_closing = is_closing_;
     }
     if (is_closing) return work->finish(Error(ErrorCode::kCancelled, concat(work->name(), ": the group was closed")));
@@ -73,7 +74,7 @@ WorkPtr ProcessGroup::send(const Tensor& tensor, int destination, uint32_t tag, 
   const auto message = std::make_shared<Parts>(Parts{{}, Packed(tensor), {}, {}});
   message->packed.pack();
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     message->header = {message->packed.count(), ++sent_[static_cast<size_t>(destination)],
                        static_cast<int64_t>(tensor.dtype())};
   }

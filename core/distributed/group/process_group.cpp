@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/base/log.h"
+#include "core/base/mutex.h"
 #include "core/distributed/group/item.h"
 #include "core/distributed/proof.h"
 #include "core/distributed/store/prefix_store.h"
@@ -50,7 +51,7 @@ ProcessGroup::ProcessGroup(std::shared_ptr<Store> store, std::string name, int r
 
 ProcessGroup::~ProcessGroup() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     is_closing_ = true;
   }
   changed_.notify_all();
@@ -93,38 +94,43 @@ WorkPtr ProcessGroup::enqueue(Fingerprint fingerprint, Milliseconds timeout, Bod
     ready = device_runtime(fingerprint.device).make_event();
     ready->record(current_stream(fingerprint.device));
   }
-  std::unique_lock lock(mutex_);
-  const uint64_t number = ++last_number_;
-  auto work = std::make_shared<Work>(number, concat(fingerprint.operation, " number ", number, fingerprint.agreed));
-  return enqueue(std::make_shared<Item>(Item{.number = number,
-                                             .fingerprint = std::move(fingerprint),
-                                             .timeout = chosen(timeout),
-                                             .body = std::move(body),
-                                             .work = std::move(work),
-                                             .context = ExecutionContext::detached(),
-                                             .started = {},
-                                             .ready = std::move(ready)}),
-                 std::move(lock));
+  std::shared_ptr<Item> item;
+  std::optional<Error> failure;
+  {
+    const MutexLock lock(mutex_);
+    const uint64_t number = ++last_number_;
+    auto work = std::make_shared<Work>(number, concat(fingerprint.operation, " number ", number, fingerprint.agreed));
+    item = std::make_shared<Item>(Item{.number = number,
+                                       .fingerprint = std::move(fingerprint),
+                                       .timeout = chosen(timeout),
+                                       .body = std::move(body),
+                                       .work = std::move(work),
+                                       .context = ExecutionContext::detached(),
+                                       .started = {},
+                                       .ready = std::move(ready)});
+    failure = put(item);
+  }
+  return begin(item, failure);
 }
 
-WorkPtr ProcessGroup::enqueue(std::shared_ptr<Item> item, std::unique_lock<std::mutex> lock) {
-  WorkPtr work = item->work;
-  if (failure_) {
-    const Error error = *failure_;
-    lock.unlock();
-    work->finish(error);
-    return work;
+std::optional<Error> ProcessGroup::put(const std::shared_ptr<Item>& item) {
+  if (!failure_) queue_.push_back(item);
+  return failure_;
+}
+
+WorkPtr ProcessGroup::begin(const std::shared_ptr<Item>& item, const std::optional<Error>& failure) {
+  if (failure) {
+    item->work->finish(*failure);
+  } else {
+    changed_.notify_all();
   }
-  queue_.push_back(std::move(item));
-  lock.unlock();
-  changed_.notify_all();
-  return work;
+  return item->work;
 }
 
 void ProcessGroup::run_queue() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [this] { return is_closing_ || !queue_.empty(); });
+    changed_.wait(lock, [this]() TENSORD_REQUIRES(mutex_) { return is_closing_ || !queue_.empty(); });
     if (queue_.empty()) return;
     const std::shared_ptr<Item> item = std::move(queue_.front());
     queue_.pop_front();
@@ -165,7 +171,7 @@ void ProcessGroup::run_item(const std::shared_ptr<Item>& item) {
 void ProcessGroup::finish_item(Item& item, const std::optional<Error>& error) {
   if (!error) return item.work->finish(std::nullopt, item.source_rank);
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     // The peers' connections end with the group.
     if (is_closing_)
       return item.work->finish(Error(ErrorCode::kCancelled, concat(item.name(), ": the group was closed")));
@@ -228,7 +234,7 @@ std::unique_ptr<ProcessGroup> ProcessGroup::new_group(std::span<const int> ranks
 }
 
 std::optional<Error> ProcessGroup::failure() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return failure_;
 }
 
@@ -236,8 +242,8 @@ void ProcessGroup::close(Milliseconds timeout, bool serves_store) noexcept {
   try {
     const auto deadline = std::chrono::steady_clock::now() + timeout;
     {
-      std::unique_lock lock(mutex_);
-      changed_.wait_until(lock, deadline, [this] { return failure_ || launched_.empty(); });
+      MutexLock lock(mutex_);
+      changed_.wait_until(lock, deadline, [this]() TENSORD_REQUIRES(mutex_) { return failure_ || launched_.empty(); });
       if (failure_) return;
     }
     store_->barrier("closed", size_, timeout);

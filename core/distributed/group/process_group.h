@@ -1,7 +1,6 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -11,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/mutex.h"
 #include "core/base/thread.h"
 #include "core/base/work_thread.h"
 #include "core/distributed/group/engine.h"
@@ -138,7 +138,9 @@ class ProcessGroup {
   using Body = std::function<void(const EngineCall&)>;
 
   WorkPtr enqueue(Fingerprint fingerprint, Milliseconds timeout, Body body);
-  WorkPtr enqueue(std::shared_ptr<Item> item, std::unique_lock<std::mutex> lock);
+  // Null: it is in the queue; else what the group has failed of.
+  std::optional<Error> put(const std::shared_ptr<Item>& item) TENSORD_REQUIRES(mutex_);
+  WorkPtr begin(const std::shared_ptr<Item>& item, const std::optional<Error>& failure);
   WorkPtr enqueue_messages(std::vector<Message> messages, Milliseconds timeout);
   void move_messages(DeviceEngine& engine, std::span<const Message> messages, const EngineCall& call);
   void expect_message(const Message& message, SteadyTime deadline);
@@ -191,14 +193,14 @@ class ProcessGroup {
   std::vector<uint64_t> sent_;      // by peer, by mutex_: number of the last message to it
   std::vector<uint64_t> received_;  // by peer, of the runner alone: and of those from it, on a device
 
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  uint64_t last_number_ = 0;  // by mutex_, as what follows
-  std::deque<std::shared_ptr<Item>> queue_;
-  std::shared_ptr<Item> current_;
-  std::deque<std::shared_ptr<Item>> launched_;  // on the device, in order
-  std::optional<Error> failure_;
-  bool is_closing_ = false;
+  mutable Mutex mutex_;
+  CondVar changed_;
+  uint64_t last_number_ TENSORD_GUARDED_BY(mutex_) = 0;
+  std::deque<std::shared_ptr<Item>> queue_ TENSORD_GUARDED_BY(mutex_);
+  std::shared_ptr<Item> current_ TENSORD_GUARDED_BY(mutex_);
+  std::deque<std::shared_ptr<Item>> launched_ TENSORD_GUARDED_BY(mutex_);  // on the device, in order
+  std::optional<Error> failure_ TENSORD_GUARDED_BY(mutex_);
+  bool is_closing_ TENSORD_GUARDED_BY(mutex_) = false;
 
   const std::shared_ptr<Store> watched_;  // a handle of the store whose waits the destructor ends
   std::unique_ptr<WorkThread> transfers_;

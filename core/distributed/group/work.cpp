@@ -2,6 +2,8 @@
 
 #include <atomic>
 
+#include "core/base/mutex.h"
+
 namespace tensord::distributed {
 namespace {
 
@@ -21,15 +23,15 @@ Waits waits_of_process() {
 
 void Work::wait() {
   const WaitScope scope;
-  std::unique_lock lock(mutex_);
-  done_.wait(lock, [this] { return is_done_ || end_; });
+  MutexLock lock(mutex_);
+  done_.wait(lock, [this]() TENSORD_REQUIRES(mutex_) { return is_done_ || end_; });
   order_stream();
 }
 
 bool Work::wait_for(Milliseconds timeout) {
   const WaitScope scope;
-  std::unique_lock lock(mutex_);
-  if (!done_.wait_for(lock, timeout, [this] { return is_done_ || end_; })) return false;
+  MutexLock lock(mutex_);
+  if (!done_.wait_for(lock, timeout, [this]() TENSORD_REQUIRES(mutex_) { return is_done_ || end_; })) return false;
   order_stream();
   return true;
 }
@@ -41,7 +43,7 @@ void Work::order_stream() const {
 
 void Work::launched(std::unique_ptr<DeviceEvent> end, Device device) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     end_ = std::move(end);
     device_ = device;
   }
@@ -49,14 +51,14 @@ void Work::launched(std::unique_ptr<DeviceEvent> end, Device device) {
 }
 
 bool Work::has_passed() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return end_ && end_->is_done();
 }
 
 void Work::wait(Milliseconds timeout) {
   const WaitScope scope;
-  std::unique_lock lock(mutex_);
-  if (!done_.wait_for(lock, timeout, [this] { return is_done_; })) {
+  MutexLock lock(mutex_);
+  if (!done_.wait_for(lock, timeout, [this]() TENSORD_REQUIRES(mutex_) { return is_done_; })) {
     fail(ErrorCode::kDeadlineExceeded, name_, ": Operation timed out! It has not ended after ", timeout.count(),
          " ms, and goes on");
   }
@@ -64,18 +66,18 @@ void Work::wait(Milliseconds timeout) {
 }
 
 bool Work::is_done() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return is_done_;
 }
 
 std::optional<Error> Work::error() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return error_;
 }
 
 void Work::on_done(std::function<void(const Work&)> callback) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!is_done_) {
       callbacks_.push_back(std::move(callback));
       return;
@@ -85,27 +87,27 @@ void Work::on_done(std::function<void(const Work&)> callback) {
 }
 
 int Work::source_rank() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return source_rank_;
 }
 
 std::chrono::nanoseconds Work::queued() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return started_ - made_;
 }
 
 std::chrono::nanoseconds Work::ran() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return ended_ - started_;
 }
 
 void Work::start() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   started_ = std::chrono::steady_clock::now();
 }
 
 void Work::finish(std::optional<Error> error, int source_rank) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   if (is_ending_) return;
   is_ending_ = true;
   ended_ = std::chrono::steady_clock::now();

@@ -1,15 +1,14 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/mutex.h"
 #include "core/distributed/store/store.h"
 #include "core/tensor/device_runtime.h"
 
@@ -59,21 +58,21 @@ class Work {
   bool has_passed() const;
 
  private:
-  void order_stream() const;
+  void order_stream() const TENSORD_REQUIRES(mutex_);
 
   const uint64_t number_;
   const std::string name_;
-  mutable std::mutex mutex_;
-  std::condition_variable done_;
+  mutable Mutex mutex_;
+  CondVar done_;
   const SteadyTime made_ = std::chrono::steady_clock::now();
-  SteadyTime started_ = made_, ended_ = made_;  // by mutex_, as what follows
-  bool is_ending_ = false;                      // the result is there, callbacks run
-  bool is_done_ = false;
-  std::unique_ptr<DeviceEvent> end_;  // null until it is launched
+  SteadyTime started_ TENSORD_GUARDED_BY(mutex_) = made_, ended_ TENSORD_GUARDED_BY(mutex_) = made_;
+  bool is_ending_ TENSORD_GUARDED_BY(mutex_) = false;  // the result is there, callbacks run
+  bool is_done_ TENSORD_GUARDED_BY(mutex_) = false;
+  std::unique_ptr<DeviceEvent> end_ TENSORD_GUARDED_BY(mutex_);  // null until it is launched
   Device device_;
-  int source_rank_ = -1;
-  std::optional<Error> error_;
-  std::vector<std::function<void(const Work&)>> callbacks_;
+  int source_rank_ TENSORD_GUARDED_BY(mutex_) = -1;
+  std::optional<Error> error_ TENSORD_GUARDED_BY(mutex_);
+  std::vector<std::function<void(const Work&)>> callbacks_ TENSORD_GUARDED_BY(mutex_);
 };
 
 using WorkPtr = std::shared_ptr<Work>;

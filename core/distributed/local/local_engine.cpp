@@ -1,16 +1,15 @@
 #include "core/distributed/local/local_engine.h"
 
 #include <algorithm>
-#include <condition_variable>
 #include <cstring>
 #include <deque>
 #include <map>
-#include <mutex>
 #include <numeric>
 #include <tuple>
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/mutex.h"
 
 namespace tensord::distributed {
 namespace {
@@ -41,7 +40,7 @@ class Hub {
   std::shared_ptr<Meeting> join(int rank, const EngineCall& call, Meeting::Part part) {
     std::shared_ptr<Meeting> meeting;
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       std::shared_ptr<Meeting>& open = open_[call.tag];
       if (!open) {
         open = std::make_shared<Meeting>();
@@ -57,7 +56,7 @@ class Hub {
 
   // Returns when all ranks have come to this step.
   void step(Meeting& meeting, const EngineCall& call) {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     check_alive();
     const uint64_t steps_done = meeting.steps_done;
     if (++meeting.arrived == size_) {
@@ -66,21 +65,22 @@ class Hub {
       changed_.notify_all();
       return;
     }
-    changed_.wait_until(lock, call.deadline, [&] { return is_aborted_ || meeting.steps_done != steps_done; });
+    changed_.wait_until(lock, call.deadline,
+                        [&]() TENSORD_REQUIRES(mutex_) { return is_aborted_ || meeting.steps_done != steps_done; });
     if (meeting.steps_done != steps_done) return;
     check_alive();
     fail(ErrorCode::kDeadlineExceeded, "timed out waiting for other ranks");
   }
 
   void post(int from, int to, uint64_t slot, std::vector<std::byte> bytes) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     check_alive();
     messages_[{to, slot, from}].push_back(std::move(bytes));
     changed_.notify_all();
   }
 
   int take(std::span<const int> peers, int to, uint64_t slot, std::byte* data, size_t size_bytes, SteadyTime deadline) {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     for (;;) {
       for (const int from : peers) {
         const auto found = messages_.find({to, slot, from});
@@ -92,29 +92,30 @@ class Hub {
         return from;
       }
       check_alive();
-      if (changed_.wait_until(lock, deadline) == std::cv_status::timeout) {
+      if (!changed_.wait_until(lock, deadline)) {
         fail(ErrorCode::kDeadlineExceeded, "timed out waiting for a message");
       }
     }
   }
 
   void abort() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     is_aborted_ = true;
     changed_.notify_all();
   }
 
  private:
-  void check_alive() const {
+  void check_alive() const TENSORD_REQUIRES(mutex_) {
     if (is_aborted_) fail(ErrorCode::kUnavailable, "a rank has left, or ended the group");
   }
 
   const int size_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool is_aborted_ = false;                            // by mutex_, as what follows
-  std::map<uint32_t, std::shared_ptr<Meeting>> open_;  // by tag: not all ranks have joined
-  std::map<std::tuple<int, uint64_t, int>, std::deque<std::vector<std::byte>>> messages_;  // by receiver, slot, sender
+  Mutex mutex_;
+  CondVar changed_;
+  bool is_aborted_ TENSORD_GUARDED_BY(mutex_) = false;
+  std::map<uint32_t, std::shared_ptr<Meeting>> open_ TENSORD_GUARDED_BY(mutex_);  // by tag: not all ranks have joined
+  std::map<std::tuple<int, uint64_t, int>, std::deque<std::vector<std::byte>>> messages_
+      TENSORD_GUARDED_BY(mutex_);  // by receiver, slot, sender
 };
 
 // What was sent was copied; it needs no wait.
@@ -263,12 +264,12 @@ class LocalEngine final : public Engine {
 
 EngineFactory local_engines() {
   struct Hubs {
-    std::mutex mutex;
-    std::map<std::string, std::weak_ptr<Hub>> by_name;
+    Mutex mutex;
+    std::map<std::string, std::weak_ptr<Hub>> by_name TENSORD_GUARDED_BY(mutex);
   };
   return [hubs = std::make_shared<Hubs>()](const std::shared_ptr<Store>&, const std::string& name, int rank, int size,
                                            Milliseconds) -> std::unique_ptr<Engine> {
-    const std::lock_guard lock(hubs->mutex);
+    const MutexLock lock(hubs->mutex);
     std::shared_ptr<Hub> hub = hubs->by_name[name].lock();
     if (!hub) hubs->by_name[name] = hub = std::make_shared<Hub>(size);
     return std::make_unique<LocalEngine>(hub, rank, size);

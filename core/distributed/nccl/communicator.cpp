@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "core/base/error.h"
+#include "core/base/mutex.h"
 
 namespace tensord::distributed {
 namespace {
@@ -33,7 +34,7 @@ const char* name_of(State state) {
 NcclCommunicator::~NcclCommunicator() { abort(); }
 
 State NcclCommunicator::state() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return state_;
 }
 
@@ -44,12 +45,11 @@ void NcclCommunicator::check_state(State expected) const {
 }
 
 void NcclCommunicator::enter(State from, State to) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   check_state(from);
   state_ = to;
 }
 
-// With mutex_.
 void NcclCommunicator::fail_with(const char* function, NcclResult result) {
   if (state_ != State::kAborted) state_ = State::kFailed;
   const char* const meaning = api_.get_error_string(result);
@@ -66,13 +66,13 @@ void NcclCommunicator::init(Store& store, const std::string& key, int rank, int 
   try {
     id = shared_id(store, key, rank, deadline);
   } catch (const Error&) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (state_ == State::kInitialising) state_ = State::kFailed;
     throw;
   }
   NcclResult result;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     check_state(State::kInitialising);
     NcclConfig config;
     result = api_.comm_init(&comm_, size, id, rank, &config);
@@ -87,7 +87,7 @@ NcclUniqueId NcclCommunicator::shared_id(Store& store, const std::string& key, i
   NcclUniqueId id{};
   if (rank == 0) {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       const NcclResult result = api_.get_unique_id(&id);
       if (result != NcclResult::kSuccess) fail_with("ncclGetUniqueId", result);
     }
@@ -96,7 +96,7 @@ NcclUniqueId NcclCommunicator::shared_id(Store& store, const std::string& key, i
   }
   for (;;) {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       check_state(State::kInitialising);
     }
     try {
@@ -117,7 +117,7 @@ NcclUniqueId NcclCommunicator::shared_id(Store& store, const std::string& key, i
 void NcclCommunicator::settle(const char* function, NcclResult result, SteadyTime deadline) {
   while (result == NcclResult::kInProgress) {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       check_state(state_ == State::kInitialising ? State::kInitialising : State::kReady);
       const NcclResult asked = api_.comm_async_error(comm_, &result);
       if (asked != NcclResult::kSuccess) fail_with("ncclCommGetAsyncError", asked);
@@ -135,7 +135,7 @@ void NcclCommunicator::call(const char* function, SteadyTime deadline, const std
                             bool waits) {
   NcclResult result;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     check_state(State::kReady);
     result = fn(comm_);
     if (result != NcclResult::kInProgress && result != NcclResult::kSuccess) fail_with(function, result);
@@ -144,7 +144,7 @@ void NcclCommunicator::call(const char* function, SteadyTime deadline, const std
 }
 
 void NcclCommunicator::check_health() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (state_ != State::kReady) return;
   NcclResult result = NcclResult::kSuccess;
   const NcclResult asked = api_.comm_async_error(comm_, &result);
@@ -155,7 +155,7 @@ void NcclCommunicator::check_health() {
 void NcclCommunicator::close(SteadyTime deadline) {
   if (state() != State::kReady) return;
   call("ncclCommFinalize", deadline, api_.comm_finalize);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   check_state(State::kReady);
   const NcclResult result = api_.comm_destroy(comm_);
   if (result != NcclResult::kSuccess) fail_with("ncclCommDestroy", result);
@@ -164,7 +164,7 @@ void NcclCommunicator::close(SteadyTime deadline) {
 }
 
 void NcclCommunicator::abort() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (state_ == State::kClosed || state_ == State::kAborted) return;
   state_ = State::kAborted;
   // What it says of its own end changes nothing.

@@ -2,10 +2,10 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "core/base/device.h"
+#include "core/base/mutex.h"
 #include "core/distributed/group/work.h"
 #include "core/distributed/nccl/nccl_api.h"
 #include "core/distributed/store/store.h"
@@ -46,17 +46,18 @@ class NcclCommunicator {
   State state() const;
 
  private:
-  void check_state(State expected) const;
+  void check_state(State expected) const TENSORD_REQUIRES(mutex_);
   // Until what was started is no longer in progress.
   void settle(const char* function, NcclResult result, SteadyTime deadline);
   NcclUniqueId shared_id(Store& store, const std::string& key, int rank, SteadyTime deadline);
   void enter(State from, State to);
-  [[noreturn]] void fail_with(const char* function, NcclResult result);
+  [[noreturn]] void fail_with(const char* function, NcclResult result) TENSORD_REQUIRES(mutex_);
 
   const NcclApi& api_;
-  mutable std::mutex mutex_;
-  State state_ = State::kNone;  // by mutex_, as what follows: of one communicator NCCL takes one call at a time
-  NcclComm comm_ = nullptr;
+  mutable Mutex mutex_;
+  // Of one communicator NCCL takes one call at a time.
+  State state_ TENSORD_GUARDED_BY(mutex_) = State::kNone;
+  NcclComm comm_ TENSORD_GUARDED_BY(mutex_) = nullptr;
 };
 
 const char* name_of(NcclCommunicator::State state);

@@ -4,13 +4,13 @@
 #include <cstdlib>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <numeric>
 #include <optional>
 #include <vector>
 
 #include "core/base/error.h"
 #include "core/base/execution_context.h"
+#include "core/base/mutex.h"
 #include "core/distributed/nccl/communicator.h"
 #include "core/distributed/nccl/element_types.h"
 #include "core/tensor/tensor.h"
@@ -64,7 +64,7 @@ class NcclEngine final : public DeviceEngine {
   }
   void abort() override {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       is_aborted_ = true;
     }
     for (NcclCommunicator* const communicator : communicators()) communicator->abort();
@@ -200,7 +200,7 @@ class NcclEngine final : public DeviceEngine {
   };
 
   Place& place(Device device) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     auto& found = places_[device.index];
     if (!found) {
       auto made = std::make_unique<Place>(api_);
@@ -210,7 +210,7 @@ class NcclEngine final : public DeviceEngine {
     return *found;
   }
   std::vector<NcclCommunicator*> communicators() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     std::vector<NcclCommunicator*> all;
     for (const auto& [index, place] : places_) {
       if (place) all.push_back(&place->communicator);
@@ -223,7 +223,7 @@ class NcclEngine final : public DeviceEngine {
     Place& at = place(call.device);
     {
       // One that is made now is not among those that abort() ends.
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (is_aborted_) fail(ErrorCode::kUnavailable, "a rank has left, or ended the group");
     }
     if (at.communicator.state() == NcclCommunicator::State::kNone) {
@@ -281,16 +281,16 @@ class NcclEngine final : public DeviceEngine {
   const int rank_, size_;
   int made_ = 0;              // communicators
   bool is_in_batch_ = false;  // of the thread that queues
-  std::mutex mutex_;
-  bool is_aborted_ = false;                       // by mutex_, as what follows
-  std::map<int, std::unique_ptr<Place>> places_;  // by the device's index
+  Mutex mutex_;
+  bool is_aborted_ TENSORD_GUARDED_BY(mutex_) = false;
+  std::map<int, std::unique_ptr<Place>> places_ TENSORD_GUARDED_BY(mutex_);  // by the device's index
 };
 
 // The library is opened once, and never closed.
 const NcclApi& opened(const std::string& library) {
-  static std::mutex mutex;
+  static Mutex mutex;
   static std::map<std::string, NcclApi> apis;
-  const std::lock_guard lock(mutex);
+  const MutexLock lock(mutex);
   const auto found = apis.find(library);
   if (found != apis.end()) return found->second;
   return apis.emplace(library, open_nccl(library.empty() ? nccl_places() : std::vector<std::string>{library}))

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "core/base/error.h"
+#include "core/base/mutex.h"
 
 namespace tensord::distributed {
 namespace {
@@ -41,7 +42,7 @@ class FileStore::Lock {
 
 template <class Fn>
 auto FileStore::locked(const Fn& fn) {
-  const std::lock_guard guard(mutex_);
+  const MutexLock guard(mutex_);
   const Lock lock(*this);
   read_on();
   return fn();

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <atomic>
-#include <mutex>
 
 #include "core/base/file_descriptor.h"
+#include "core/base/mutex.h"
 #include "core/distributed/store/store.h"
 #include "core/distributed/store/table.h"
 
@@ -50,9 +50,9 @@ class FileStore final : public Store {
   [[noreturn]] void fail_file(const char* what) const;
 
   const std::string path_;
-  std::mutex mutex_;
+  Mutex mutex_;
   std::unique_ptr<FileDescriptor> file_;  // by mutex_
-  StoreTable table_;                      // by mutex_: what the file says up to `end_bytes_`
+  StoreTable table_;                      // by mutex_; what the file says up to `end_bytes_`
   int64_t end_bytes_ = 0;                 // by mutex_
   std::atomic<bool> is_interrupted_ = false;
 };

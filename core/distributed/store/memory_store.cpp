@@ -1,21 +1,19 @@
 #include "core/distributed/store/memory_store.h"
 
-#include <condition_variable>
-#include <mutex>
-
 #include "core/base/error.h"
+#include "core/base/mutex.h"
 #include "core/distributed/store/table.h"
 
 namespace tensord::distributed {
 
 struct MemoryStore::Shared {
-  std::mutex mutex;
-  std::condition_variable changed;
-  StoreTable table;  // by mutex
+  Mutex mutex;
+  CondVar changed;
+  StoreTable table TENSORD_GUARDED_BY(mutex);
 
   template <class Fn>
   auto change(const Fn& fn) {
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     changed.notify_all();
     return fn(table);
   }
@@ -30,9 +28,11 @@ MemoryStore::~MemoryStore() = default;
 template <class Ready>
 void MemoryStore::wait_until(const Ready& ready, std::span<const std::string> keys, Milliseconds timeout) {
   timeout = chosen(timeout);
-  std::unique_lock lock(shared_->mutex);
+  MutexLock lock(shared_->mutex);
   bool is_there = false;
-  shared_->changed.wait_for(lock, timeout, [&] { return is_interrupted_ || (is_there = ready(shared_->table)); });
+  shared_->changed.wait_for(lock, timeout, [&]() TENSORD_REQUIRES(shared_->mutex) {
+    return is_interrupted_ || (is_there = ready(shared_->table));
+  });
   if (is_there) return;
   if (is_interrupted_) fail_store_interrupted();
   fail_store_timeout(keys, timeout);
@@ -103,7 +103,7 @@ int64_t MemoryStore::queue_size(const std::string& key) {
 std::shared_ptr<Store> MemoryStore::clone() { return std::shared_ptr<Store>(new MemoryStore(shared_, timeout())); }
 
 void MemoryStore::interrupt() {
-  const std::lock_guard lock(shared_->mutex);
+  const MutexLock lock(shared_->mutex);
   is_interrupted_ = true;
   shared_->changed.notify_all();
 }

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "core/base/error.h"
+#include "core/base/mutex.h"
 #include "core/distributed/proof.h"
 #include "core/distributed/store/tcp_wire.h"
 
@@ -174,7 +175,7 @@ class TcpStore::Connection {
 class TcpStore::Lease {
  public:
   explicit Lease(TcpStore& store) : store_(store) {
-    std::unique_lock lock(store_.mutex_);
+    MutexLock lock(store_.mutex_);
     if (store_.is_interrupted_) fail_store_interrupted();
     if (!store_.idle_.empty()) {
       connection_ = std::move(store_.idle_.back());
@@ -184,7 +185,7 @@ class TcpStore::Lease {
   }
   ~Lease() {
     if (!connection_) return;
-    const std::lock_guard lock(store_.mutex_);
+    const MutexLock lock(store_.mutex_);
     store_.busy_.remove(connection_.get());
     if (connection_->is_whole() && !store_.is_interrupted_) store_.idle_.push_back(std::move(connection_));
   }
@@ -194,7 +195,7 @@ class TcpStore::Lease {
   bool has_connection() const { return connection_ != nullptr; }
   void take(int fd) {
     connection_ = std::make_unique<Connection>(fd, *store_.place_);
-    const std::lock_guard lock(store_.mutex_);
+    const MutexLock lock(store_.mutex_);
     store_.busy_.push_back(connection_.get());
     if (store_.is_interrupted_) connection_->shut_down();
   }
@@ -324,7 +325,7 @@ int64_t TcpStore::queue_size(const std::string& key) {
 std::shared_ptr<Store> TcpStore::clone() { return std::shared_ptr<Store>(new TcpStore(place_, timeout())); }
 
 void TcpStore::interrupt() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   is_interrupted_ = true;
   for (Connection* const connection : busy_) connection->shut_down();
 }

@@ -3,10 +3,10 @@
 #include <atomic>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "core/base/mutex.h"
 #include "core/distributed/store/tcp_server.h"
 
 namespace tensord::distributed {
@@ -62,9 +62,9 @@ class TcpStore final : public Store {
   std::string call(const std::string& message) { return call(message, timeout()); }
 
   const std::shared_ptr<Place> place_;
-  std::mutex mutex_;
-  std::list<std::unique_ptr<Connection>> idle_;  // by mutex_
-  std::list<Connection*> busy_;                  // by mutex_
+  Mutex mutex_;
+  std::list<std::unique_ptr<Connection>> idle_ TENSORD_GUARDED_BY(mutex_);
+  std::list<Connection*> busy_ TENSORD_GUARDED_BY(mutex_);
   std::atomic<bool> is_interrupted_ = false;
 };
 

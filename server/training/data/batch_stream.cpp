@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "core/base/mutex.h"
+
 namespace tensord::server {
 namespace {
 
@@ -52,7 +54,7 @@ void BatchStream::check_alike(const std::vector<std::pair<std::string, Tensor>>&
 }
 
 void BatchStream::attach() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   check_open();
   if (has_client_) fail(ErrorCode::kFailedPrecondition, "another client is streaming data to this job");
   has_client_ = true;
@@ -60,7 +62,7 @@ void BatchStream::attach() {
 
 void BatchStream::detach(bool is_complete) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     has_client_ = false;
     is_complete_ = is_complete_ || is_complete;
     callback_ = nullptr;
@@ -71,7 +73,7 @@ void BatchStream::detach(bool is_complete) {
 bool BatchStream::push(std::optional<int64_t> number, std::vector<std::pair<std::string, Tensor>> arrays,
                        std::shared_ptr<const void> account) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     check_open();
     if (number && *number < next_) return false;
     if (number && *number > next_) {
@@ -95,7 +97,7 @@ bool BatchStream::push(std::optional<int64_t> number, std::vector<std::pair<std:
 
 void BatchStream::when_room(std::function<void()> callback) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!has_room()) {
       callback_ = std::move(callback);
       return;
@@ -105,15 +107,16 @@ void BatchStream::when_room(std::function<void()> callback) {
 }
 
 int64_t BatchStream::next() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return next_;
 }
 
 BatchStream::Popped BatchStream::pop(std::chrono::milliseconds timeout, StreamedBatch& batch) {
   std::function<void()> callback;
   {
-    std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, timeout, [this] { return !batches_.empty() || is_complete_ || closed_; });
+    MutexLock lock(mutex_);
+    changed_.wait_for(lock, timeout,
+                      [this]() TENSORD_REQUIRES(mutex_) { return !batches_.empty() || is_complete_ || closed_; });
     if (batches_.empty()) return is_complete_ ? Popped::kComplete : Popped::kNothing;
     batch = std::move(batches_.front());
     batches_.pop_front();
@@ -137,13 +140,13 @@ void BatchStream::drop_kept() {
 }
 
 void BatchStream::forget(int64_t before) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   while (!kept_.empty() && kept_.front().number < before) drop_kept();
 }
 
 bool BatchStream::rewind(int64_t number) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (closed_) return true;
     const int64_t last = batches_.empty() ? next_ : batches_.front().number;
     if (number > last || number < last - static_cast<int64_t>(kept_.size())) return false;
@@ -157,14 +160,14 @@ bool BatchStream::rewind(int64_t number) {
 }
 
 bool BatchStream::has_client() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return has_client_;
 }
 
 void BatchStream::close(ErrorCode code, const std::string& reason) {
   std::function<void()> callback;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     closed_ = Error(code, reason);
     batches_.clear();
     kept_.clear();

@@ -1,18 +1,17 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/mutex.h"
 #include "core/tensor/tensor.h"
 
 namespace tensord::server {
@@ -64,27 +63,28 @@ class BatchStream {
   void close(ErrorCode code, const std::string& reason);
 
  private:
-  void check_open() const;
-  void check_alike(const std::vector<std::pair<std::string, Tensor>>& arrays) const;
-  void keep(const StreamedBatch& batch);
-  void drop_kept();
-  bool has_room() const { return closed_.has_value() || bytes_ < max_bytes_; }
+  void check_open() const TENSORD_REQUIRES(mutex_);
+  void check_alike(const std::vector<std::pair<std::string, Tensor>>& arrays) const TENSORD_REQUIRES(mutex_);
+  void keep(const StreamedBatch& batch) TENSORD_REQUIRES(mutex_);
+  void drop_kept() TENSORD_REQUIRES(mutex_);
+  bool has_room() const TENSORD_REQUIRES(mutex_) { return closed_.has_value() || bytes_ < max_bytes_; }
 
   const uint64_t max_bytes_;
   const int64_t first_number_;
   const bool keeps_;
-  mutable std::mutex mutex_;  // guards all below
-  std::condition_variable changed_;
-  std::deque<StreamedBatch> batches_;
-  uint64_t bytes_ = 0;
-  std::deque<StreamedBatch> kept_;
-  uint64_t kept_bytes_ = 0;
-  int64_t next_;
-  std::vector<std::pair<std::string, Tensor>> first_;  // meta tensors like those of the first batch
-  std::function<void()> callback_;
-  std::optional<Error> closed_;
-  bool has_client_ = false;
-  bool is_complete_ = false;
+  mutable Mutex mutex_;
+  CondVar changed_;
+  std::deque<StreamedBatch> batches_ TENSORD_GUARDED_BY(mutex_);
+  uint64_t bytes_ TENSORD_GUARDED_BY(mutex_) = 0;
+  std::deque<StreamedBatch> kept_ TENSORD_GUARDED_BY(mutex_);
+  uint64_t kept_bytes_ TENSORD_GUARDED_BY(mutex_) = 0;
+  int64_t next_ TENSORD_GUARDED_BY(mutex_);
+  std::vector<std::pair<std::string, Tensor>> first_
+      TENSORD_GUARDED_BY(mutex_);  // meta tensors like those of the first batch
+  std::function<void()> callback_ TENSORD_GUARDED_BY(mutex_);
+  std::optional<Error> closed_ TENSORD_GUARDED_BY(mutex_);
+  bool has_client_ TENSORD_GUARDED_BY(mutex_) = false;
+  bool is_complete_ TENSORD_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace tensord::server

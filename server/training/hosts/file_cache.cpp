@@ -5,6 +5,7 @@
 
 #include "core/base/atomic_file.h"
 #include "core/base/log.h"
+#include "core/base/mutex.h"
 #include "server/training/jobs/job_store.h"
 
 namespace tensord::server {
@@ -32,7 +33,7 @@ FileCache::FileCache(fs::path folder, uint64_t max_bytes) : folder_(std::move(fo
 void FileCache::place(const HostFile& file, const fs::path& to, const Fetch& fetch,
                       const std::function<bool()>& is_cancelled) {
   check(is_sha256(file.sha256), "files.sha256: '", file.sha256, "' is no SHA-256");
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!has(file, is_cancelled)) fetch_into_cache(file, fetch, is_cancelled);
   const fs::path cached = folder_ / file.sha256;
   std::error_code ignored;

@@ -2,9 +2,10 @@
 
 #include <filesystem>
 #include <functional>
-#include <mutex>
 #include <string>
 #include <string_view>
+
+#include "core/base/mutex.h"
 
 #include "server/training/hosts/host_messages.h"
 #include "server/training/jobs/file_facts.h"
@@ -34,7 +35,7 @@ class FileCache {
 
   const std::filesystem::path folder_;
   const uint64_t max_bytes_;
-  std::mutex mutex_;  // one file at a time comes
+  Mutex mutex_;  // one file at a time comes
 };
 
 }  // namespace tensord::server

@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "core/base/log.h"
+#include "core/base/mutex.h"
 
 namespace tensord::server {
 namespace {
@@ -52,7 +53,7 @@ void check_info(const HostInfo& info) {
 }  // namespace
 
 void JoinedHost::receive(HostReport report) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   heard_ = std::chrono::steady_clock::now();
   if (start_.empty() || start_of(report) != start_) return;
   report_bytes_ += bytes_of(report);
@@ -63,30 +64,30 @@ void JoinedHost::receive(HostReport report) {
 }
 
 void JoinedHost::leave(const std::string& reason) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (left_.empty()) left_ = reason;
 }
 
 void JoinedHost::begin(const std::string& start) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   start_ = start;
   reports_.clear();
   report_bytes_ = 0;
 }
 
 std::vector<HostReport> JoinedHost::take_reports() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   report_bytes_ = 0;
   return std::exchange(reports_, {});
 }
 
 std::string JoinedHost::left() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return left_;
 }
 
 std::chrono::steady_clock::duration JoinedHost::silence() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return std::chrono::steady_clock::now() - heard_;
 }
 
@@ -100,7 +101,7 @@ std::shared_ptr<JoinedHost> HostRegistry::join(HostInfo info, std::shared_ptr<Ho
   const std::string& name = host->info().name;
   std::shared_ptr<JoinedHost> before;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (is_closed_) fail(ErrorCode::kUnavailable, "the server is shutting down");
     std::shared_ptr<JoinedHost>& place = hosts_[name];
     if (place && place->info().instance != host->info().instance && place->silence() < kSilent) {
@@ -124,7 +125,7 @@ std::shared_ptr<JoinedHost> HostRegistry::join(HostInfo info, std::shared_ptr<Ho
 void HostRegistry::leave(const std::shared_ptr<JoinedHost>& host, const std::string& reason) {
   host->leave(reason);
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = hosts_.find(host->info().name);
     if (found != hosts_.end() && found->second == host) hosts_.erase(found);
   }
@@ -134,7 +135,7 @@ void HostRegistry::leave(const std::shared_ptr<JoinedHost>& host, const std::str
 void HostRegistry::close() {
   std::map<std::string, std::shared_ptr<JoinedHost>> hosts;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     is_closed_ = true;
     hosts = hosts_;
   }
@@ -142,7 +143,7 @@ void HostRegistry::close() {
 }
 
 std::vector<HostRegistry::Listed> HostRegistry::hosts() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<Listed> out;
   for (const auto& [name, host] : hosts_) out.push_back({host->info(), busy_.contains(host.get())});
   return out;
@@ -151,7 +152,7 @@ std::vector<HostRegistry::Listed> HostRegistry::hosts() const {
 std::vector<std::shared_ptr<JoinedHost>> HostRegistry::candidates(const std::vector<std::string>& names,
                                                                   int64_t processes) const {
   std::vector<std::shared_ptr<JoinedHost>> out;
-  const auto add = [&](const std::shared_ptr<JoinedHost>& host) {
+  const auto add = [&](const std::shared_ptr<JoinedHost>& host) TENSORD_REQUIRES(mutex_) {
     const bool is_free = !busy_.contains(host.get()) && host->silence() < kFresh && host->left().empty();
     if (is_free && host->info().processes >= processes) out.push_back(host);
   };
@@ -167,7 +168,7 @@ std::vector<std::shared_ptr<JoinedHost>> HostRegistry::candidates(const std::vec
 std::vector<std::unique_ptr<HostRegistry::Lease>> HostRegistry::take(size_t count,
                                                                      const std::vector<std::string>& names,
                                                                      int64_t processes) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = candidates(names, processes);
   std::vector<std::unique_ptr<Lease>> out;
   if (found.size() < count) return out;
@@ -179,14 +180,14 @@ std::vector<std::unique_ptr<HostRegistry::Lease>> HostRegistry::take(size_t coun
 }
 
 size_t HostRegistry::free_hosts(const std::vector<std::string>& names, int64_t processes) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return candidates(names, processes).size();
 }
 
 HostRegistry::Lease::~Lease() {
   host_->begin("");
   if (!start_.empty()) host_->send(StopOrder{start_});
-  const std::lock_guard lock(registry_.mutex_);
+  const MutexLock lock(registry_.mutex_);
   registry_.busy_.erase(host_.get());
 }
 
@@ -197,20 +198,20 @@ void HostRegistry::Lease::begin(const std::string& start) {
 
 std::unique_ptr<HostRegistry::SharedFile> HostRegistry::share(const std::string& sha256,
                                                               const std::filesystem::path& file) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   files_.emplace(sha256, file);
   return std::make_unique<SharedFile>(*this, sha256);
 }
 
 HostRegistry::SharedFile::~SharedFile() {
-  const std::lock_guard lock(registry_.mutex_);
+  const MutexLock lock(registry_.mutex_);
   registry_.files_.erase(registry_.files_.find(sha256_));
 }
 
 std::string HostRegistry::read_shared(const std::string& sha256, uint64_t offset, size_t most) const {
   std::filesystem::path file;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = files_.find(sha256);
     if (found == files_.end()) fail(ErrorCode::kNotFound, "sha256: no job that runs needs such a file");
     file = found->second;

@@ -4,11 +4,12 @@
 #include <filesystem>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
+
+#include "core/base/mutex.h"
 
 #include "server/training/hosts/host_messages.h"
 
@@ -43,11 +44,11 @@ class JoinedHost {
  private:
   const HostInfo info_;
   const std::shared_ptr<HostLink> link_;
-  mutable std::mutex mutex_;  // guards all below
-  std::chrono::steady_clock::time_point heard_ = std::chrono::steady_clock::now();
-  std::string start_, left_;
-  std::vector<HostReport> reports_;
-  size_t report_bytes_ = 0;
+  mutable Mutex mutex_;
+  std::chrono::steady_clock::time_point heard_ TENSORD_GUARDED_BY(mutex_) = std::chrono::steady_clock::now();
+  std::string start_ TENSORD_GUARDED_BY(mutex_), left_ TENSORD_GUARDED_BY(mutex_);
+  std::vector<HostReport> reports_ TENSORD_GUARDED_BY(mutex_);
+  size_t report_bytes_ TENSORD_GUARDED_BY(mutex_) = 0;
 };
 
 // The daemons that have joined this one, which runs of them works for a job, and the files that they may fetch.
@@ -108,14 +109,15 @@ class HostRegistry {
   std::string read_shared(const std::string& sha256, uint64_t offset, size_t most) const;
 
  private:
-  std::vector<std::shared_ptr<JoinedHost>> candidates(const std::vector<std::string>& names, int64_t processes) const;
+  std::vector<std::shared_ptr<JoinedHost>> candidates(const std::vector<std::string>& names, int64_t processes) const
+      TENSORD_REQUIRES(mutex_);
 
   const std::string version_;
-  mutable std::mutex mutex_;  // guards all below
-  bool is_closed_ = false;
-  std::map<std::string, std::shared_ptr<JoinedHost>> hosts_;  // by name
-  std::set<const JoinedHost*> busy_;
-  std::multimap<std::string, std::filesystem::path> files_;  // by content
+  mutable Mutex mutex_;
+  bool is_closed_ TENSORD_GUARDED_BY(mutex_) = false;
+  std::map<std::string, std::shared_ptr<JoinedHost>> hosts_ TENSORD_GUARDED_BY(mutex_);  // by name
+  std::set<const JoinedHost*> busy_ TENSORD_GUARDED_BY(mutex_);
+  std::multimap<std::string, std::filesystem::path> files_ TENSORD_GUARDED_BY(mutex_);  // by content
 };
 
 }  // namespace tensord::server

@@ -1,13 +1,12 @@
 #include "server/training/hosts/hosted_ranks.h"
 
 #include <algorithm>
-#include <condition_variable>
 #include <deque>
-#include <mutex>
 #include <optional>
 #include <vector>
 
 #include "core/base/log.h"
+#include "core/base/mutex.h"
 #include "core/base/thread.h"
 #include "core/distributed/gloo/gloo_engine.h"
 #include "server/training/data/batch_source.h"
@@ -52,7 +51,7 @@ class HostedRanks::Start {
         thread_("hosted-ranks", [this] { work(); }) {}
   ~Start() {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       is_stopped_ = true;
     }
     changed_.notify_all();
@@ -62,14 +61,14 @@ class HostedRanks::Start {
   const std::string& name() const { return order_.start; }
   void begin(const StartOrder& order) {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       check(!begin_, "start: it has begun already");
       begin_ = order;
     }
     changed_.notify_all();
   }
   void add_input(const InputOrder& order) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     check(inputs_.size() < kMaxInputs, "input: more than is read");
     inputs_.push_back(order);
   }
@@ -98,7 +97,7 @@ class HostedRanks::Start {
   }
 
   bool is_stopped() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return is_stopped_;
   }
 
@@ -139,8 +138,8 @@ class HostedRanks::Start {
   }
 
   std::optional<StartOrder> wait_for_begin() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return is_stopped_ || begin_; });
+    MutexLock lock(mutex_);
+    changed_.wait(lock, [this]() TENSORD_REQUIRES(mutex_) { return is_stopped_ || begin_; });
     return is_stopped_ ? std::nullopt : begin_;
   }
 
@@ -186,7 +185,7 @@ class HostedRanks::Start {
   void pass_inputs_on(std::vector<Running>& ranks) {
     std::deque<InputOrder> inputs;
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       inputs.swap(inputs_);
     }
     for (const InputOrder& input : inputs) {
@@ -216,11 +215,11 @@ class HostedRanks::Start {
   const fs::path folder_;
   std::string data_folder_;
   KnownFacts known_;
-  mutable std::mutex mutex_;  // guards all below
-  std::condition_variable changed_;
-  bool is_stopped_ = false;
-  std::optional<StartOrder> begin_;
-  std::deque<InputOrder> inputs_;
+  mutable Mutex mutex_;
+  CondVar changed_;
+  bool is_stopped_ TENSORD_GUARDED_BY(mutex_) = false;
+  std::optional<StartOrder> begin_ TENSORD_GUARDED_BY(mutex_);
+  std::deque<InputOrder> inputs_ TENSORD_GUARDED_BY(mutex_);
   Thread thread_;  // last: it uses the rest
 };
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/mutex.h"
 
 namespace tensord::server {
 namespace {
@@ -69,12 +70,12 @@ std::optional<FileFacts> KnownFacts::of(const std::filesystem::path& file,
   const Stamp stamp{status.st_dev, status.st_ino, static_cast<uint64_t>(status.st_size), ns(status.st_mtim),
                     ns(status.st_ctim)};
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (const auto found = facts_.find(stamp); found != facts_.end()) return found->second;
   }
   const std::optional<FileFacts> facts = facts_of(file, is_interrupted);
   if (!facts) return facts;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (facts_.size() >= kMostKnown) facts_.clear();
   facts_[stamp] = *facts;
   return facts;

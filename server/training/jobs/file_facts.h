@@ -5,11 +5,12 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
+
+#include "core/base/mutex.h"
 
 namespace tensord::server {
 
@@ -45,8 +46,8 @@ class KnownFacts {
 
  private:
   using Stamp = std::tuple<uint64_t, uint64_t, uint64_t, int64_t, int64_t>;
-  std::mutex mutex_;
-  std::map<Stamp, FileFacts> facts_;  // by mutex_
+  Mutex mutex_;
+  std::map<Stamp, FileFacts> facts_ TENSORD_GUARDED_BY(mutex_);
 };
 
 }  // namespace tensord::server

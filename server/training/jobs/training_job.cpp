@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "core/base/mutex.h"
+
 namespace tensord::server {
 namespace {
 
@@ -19,18 +21,18 @@ int64_t now_ms() {
 TrainingJob::TrainingJob(JobStatus status) : id_(status.id), spec_(status.spec), status_(std::move(status)) {}
 
 JobStatus TrainingJob::status() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return status_;
 }
 
 JobState TrainingJob::state() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return status_.state;
 }
 
 void TrainingJob::update(const std::function<void(JobStatus&)>& change) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     change(status_);
     status_.updated_at_ms = now_ms();
   }
@@ -38,7 +40,7 @@ void TrainingJob::update(const std::function<void(JobStatus&)>& change) {
 }
 
 std::vector<CurvePoint> TrainingJob::points_after(int64_t step) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto first = std::upper_bound(points_.begin(), points_.end(), step,
                                       [](int64_t wanted, const CurvePoint& point) { return wanted < point.step; });
   return {first, points_.end()};
@@ -46,7 +48,7 @@ std::vector<CurvePoint> TrainingJob::points_after(int64_t step) const {
 
 void TrainingJob::add_point(CurvePoint point) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!points_.empty() && points_.back().step == point.step) {
       points_.back().metrics.merge(point.metrics);
     } else {
@@ -64,17 +66,17 @@ void TrainingJob::add_point(CurvePoint point) {
 }
 
 void TrainingJob::set_points(std::vector<CurvePoint> points) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   points_ = std::move(points);
 }
 
 std::shared_ptr<BatchStream> TrainingJob::stream() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return stream_;
 }
 
 void TrainingJob::set_stream(std::shared_ptr<BatchStream> stream) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   stream_ = std::move(stream);
 }
 

@@ -3,9 +3,10 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
+
+#include "core/base/mutex.h"
 
 #include "server/training/data/batch_stream.h"
 #include "server/training/jobs/job_status.h"
@@ -53,10 +54,10 @@ class TrainingJob {
   std::atomic<uint64_t> revision_{1};
   std::atomic<JobRequest> request_{JobRequest::kNone};
   std::atomic<bool> is_removed_{false};
-  mutable std::mutex mutex_;  // guards all below
-  JobStatus status_;
-  std::vector<CurvePoint> points_;
-  std::shared_ptr<BatchStream> stream_;
+  mutable Mutex mutex_;
+  JobStatus status_ TENSORD_GUARDED_BY(mutex_);
+  std::vector<CurvePoint> points_ TENSORD_GUARDED_BY(mutex_);
+  std::shared_ptr<BatchStream> stream_ TENSORD_GUARDED_BY(mutex_);
 };
 
 // Unix time in milliseconds.

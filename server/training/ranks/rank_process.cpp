@@ -3,14 +3,13 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <condition_variable>
 #include <csignal>
 #include <iostream>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "core/base/error.h"
+#include "core/base/mutex.h"
 #include "core/base/thread.h"
 #include "core/base/thread_priority.h"
 #include "core/base/utf8.h"
@@ -53,7 +52,7 @@ class Reporter {
       : job_(job), sends_points_(sends_points), thread_("rank-report", [this] { work(); }) {}
   ~Reporter() {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       is_stopped_ = true;
     }
     changed_.notify_all();
@@ -64,15 +63,15 @@ class Reporter {
   // The job's points are what the trainer begins with.
   void start() { is_started_ = true; }
   void flush() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     tell();
   }
 
  private:
   void work() {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     auto said = std::chrono::steady_clock::now();
-    while (!changed_.wait_for(lock, kLookInterval, [this] { return is_stopped_; })) {
+    while (!changed_.wait_for(lock, kLookInterval, [this]() TENSORD_REQUIRES(mutex_) { return is_stopped_; })) {
       const auto now = std::chrono::steady_clock::now();
       if (is_started_ && job_.revision() != told_revision_) {
         tell();
@@ -88,7 +87,7 @@ class Reporter {
     const distributed::Waits waits = distributed::waits_of_process();
     return waits.is_waiting || !has_group_ ? Json{{"waits", waits.ended}} : Json::object();
   }
-  void tell() {
+  void tell() TENSORD_REQUIRES(mutex_) {
     told_revision_ = job_.revision();
     JobStatus status;
     const JobStatus now = job_.status();
@@ -110,11 +109,11 @@ class Reporter {
   const TrainingJob& job_;
   const bool sends_points_;
   std::atomic<bool> has_group_{false}, is_started_{false};
-  std::mutex mutex_;  // guards all below
-  std::condition_variable changed_;
-  bool is_stopped_ = false, is_reset_ = true;
-  uint64_t told_revision_ = 0;
-  int64_t told_step_ = 0;
+  Mutex mutex_;
+  CondVar changed_;
+  bool is_stopped_ TENSORD_GUARDED_BY(mutex_) = false, is_reset_ TENSORD_GUARDED_BY(mutex_) = true;
+  uint64_t told_revision_ TENSORD_GUARDED_BY(mutex_) = 0;
+  int64_t told_step_ TENSORD_GUARDED_BY(mutex_) = 0;
   Thread thread_;  // last: it uses the rest
 };
 

@@ -7,9 +7,10 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <vector>
+
+#include "core/base/mutex.h"
 
 // Gloo wakes who waits when the peer closes a connection, not when this side does: ranks that all give up at once would
 // all wait until their deadline. So this knows every buffer that is waited for.
@@ -19,8 +20,8 @@ class AbortableBuffer;
 
 // The buffers of a context that are alive.
 struct LiveBuffers {
-  std::mutex mutex;
-  std::set<AbortableBuffer*> buffers;  // by mutex
+  Mutex mutex;
+  std::set<AbortableBuffer*> buffers TENSORD_GUARDED_BY(mutex);
   std::atomic<bool> is_aborted = false;
 
   void check_alive() const {
@@ -32,11 +33,11 @@ class AbortableBuffer final : public gloo::transport::UnboundBuffer {
  public:
   AbortableBuffer(std::unique_ptr<UnboundBuffer> inner, std::shared_ptr<LiveBuffers> live)
       : UnboundBuffer(inner->ptr, inner->size), inner_(std::move(inner)), live_(std::move(live)) {
-    const std::lock_guard lock(live_->mutex);
+    const MutexLock lock(live_->mutex);
     live_->buffers.insert(this);
   }
   ~AbortableBuffer() override {
-    const std::lock_guard lock(live_->mutex);
+    const MutexLock lock(live_->mutex);
     live_->buffers.erase(this);
   }
 
@@ -100,7 +101,7 @@ class AbortableContext final : public gloo::rendezvous::Context {
   void abort() {
     if (live_->is_aborted.exchange(true)) return;
     {
-      const std::lock_guard lock(live_->mutex);
+      const MutexLock lock(live_->mutex);
       for (AbortableBuffer* const buffer : live_->buffers) {
         buffer->abortWaitRecv();
         buffer->abortWaitSend();

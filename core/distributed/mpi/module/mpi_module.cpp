@@ -10,12 +10,12 @@
 #include <cstring>
 #include <deque>
 #include <map>
-#include <mutex>
 #include <numeric>
 #include <thread>
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/mutex.h"
 #include "core/distributed/mpi/module_interface.h"
 
 namespace tensord::distributed {
@@ -66,7 +66,7 @@ void start_mpi() {
 class Reductions {
  public:
   MPI_Op op_of(ReduceFunction function) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (size_t i = 0; i < count_; ++i) {
       if (functions_[i] == function) return ops_[i];
     }
@@ -88,9 +88,9 @@ class Reductions {
   }
   static inline std::array<ReduceFunction, kSlots> functions_{};
   const std::array<MPI_User_function*, kSlots> callers_ = make_callers(std::make_index_sequence<kSlots>());
-  std::mutex mutex_;
-  std::array<MPI_Op, kSlots> ops_{};
-  size_t count_ = 0;
+  Mutex mutex_;
+  std::array<MPI_Op, kSlots> ops_ TENSORD_GUARDED_BY(mutex_){};
+  size_t count_ TENSORD_GUARDED_BY(mutex_) = 0;
 };
 Reductions& reductions() {
   static Reductions all;
@@ -99,9 +99,9 @@ Reductions& reductions() {
 
 // Elements of so many bytes.
 MPI_Datatype type_of(size_t size_bytes) {
-  static std::mutex mutex;
+  static Mutex mutex;
   static std::map<size_t, MPI_Datatype> types;
-  const std::lock_guard lock(mutex);
+  const MutexLock lock(mutex);
   const auto [found, is_new] = types.try_emplace(size_bytes);
   if (is_new) {
     check_mpi(MPI_Type_contiguous(static_cast<int>(size_bytes), MPI_BYTE, &found->second), "MPI_Type_contiguous");
@@ -162,7 +162,7 @@ class Messages {
 
  private:
   int find(std::span<const int> peers, uint64_t slot, std::byte* data, size_t size_bytes) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     while (receive()) continue;
     for (const int peer : peers) {
       const auto found = kept_.find({peer, slot});
@@ -176,7 +176,7 @@ class Messages {
     }
     return -1;
   }
-  bool receive() {
+  bool receive() TENSORD_REQUIRES(mutex_) {
     int is_there = 0, count = 0;
     MPI_Message message;
     MPI_Status status;
@@ -193,8 +193,9 @@ class Messages {
   }
 
   const Shared& shared_;
-  std::mutex mutex_;
-  std::map<std::pair<int, uint64_t>, std::deque<std::vector<std::byte>>> kept_;  // by mutex_: by sender and slot
+  Mutex mutex_;
+  std::map<std::pair<int, uint64_t>, std::deque<std::vector<std::byte>>> kept_
+      TENSORD_GUARDED_BY(mutex_);  // by sender and slot
 };
 
 class Sent final : public Transfer {
