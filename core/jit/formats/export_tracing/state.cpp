@@ -36,6 +36,21 @@ void Tracer::check_written(const Node& node, const Tensor& tensor) const {
     refuse(node, "writes to the model's own tensor '" + owner.path + "', over whose memory others lie");
 }
 
+void Tracer::check_writes(const Node& node, const std::vector<Tensor>& written, const std::vector<Traced>& arguments,
+                          bool is_open) {
+  for (const Tensor& tensor : written) {
+    check_way_writes(node, tensor);
+    if (target_.shares_memory()) {
+      check_written(node, tensor);
+    } else if (is_open) {
+      // What a constant is before it is written.
+      for (const Traced& argument : arguments) {
+        if (argument.a.is_tensor() && tensor.is_same(argument.a.to_tensor())) name_of(argument);
+      }
+    }
+  }
+}
+
 Tracer::SetAttribute* Tracer::find_set(const ops::Object* owner, const std::string& name) {
   const auto is_it = [&](const SetAttribute& one) { return one.owner == owner && one.name == name; };
   const auto found = std::ranges::find_if(set_attributes_, is_it);

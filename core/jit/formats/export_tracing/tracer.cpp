@@ -424,17 +424,7 @@ void Tracer::call(const Node& node) {
   if (changes_shape(op) && !target_.shares_memory()) refuse(node, "gives a tensor another shape in place");
   const bool is_open = std::ranges::any_of(arguments, [&](const Traced& argument) { return is_dynamic(argument); });
   const std::vector<Tensor> written = written_tensors(node, op, arguments);
-  for (const Tensor& tensor : written) {
-    check_way_writes(node, tensor);
-    if (target_.shares_memory()) {
-      check_written(node, tensor);
-    } else if (is_open) {
-      // What a constant is before it is written.
-      for (const Traced& argument : arguments) {
-        if (argument.a.is_tensor() && tensor.is_same(argument.a.to_tensor())) name_of(argument);
-      }
-    }
-  }
+  check_writes(node, written, arguments, is_open);
   // Lists stay what they are where they are changed: the rows of such operators do that.
   const bool has_container = !arguments.empty() && arguments[0].items;
   const bool changes_list = op.schema.is_mutating() && has_container;

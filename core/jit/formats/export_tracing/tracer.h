@@ -68,6 +68,9 @@ class Tracer {
   void mark_written(const Tensor& a, bool is_open);
   // Where memory is shared: throws for a parameter of the model or a constant of the file.
   void check_written(const Node& node, const Tensor& tensor) const;
+  // Before a call writes these tensors; `is_open`: with what is not the same for every input.
+  void check_writes(const Node& node, const std::vector<Tensor>& written, const std::vector<Traced>& arguments,
+                    bool is_open);
   // Names what a call gives, before the target names it in the file; `is_fixed`: the same for every input.
   void mark_results(std::vector<Traced>& results, const std::vector<Traced>& arguments, bool is_fixed);
   void run_if(const Node& node);
