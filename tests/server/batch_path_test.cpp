@@ -94,6 +94,7 @@ class BatchPathTest : public ::testing::Test {
       shapes.push_back(x.shape);
       seen.push_back(x.tensor);
     }
+    check(!takes_one || x.shape[0] == 1, "not together");
     Tensor out = x.tensor.clone();
     auto* data = out.data<float>();
     if (out.numel() > 0 && data[0] < 0) {
@@ -132,6 +133,7 @@ class BatchPathTest : public ::testing::Test {
   Metrics metrics{"test"};
   ModelConfig config;
   std::mutex mutex;
+  bool takes_one = false;    // refuses batches
   std::vector<Dims> shapes;  // of the runs' inputs
   std::vector<Tensor> seen;
   std::list<Client> blocker;
@@ -200,6 +202,27 @@ TEST_F(BatchPathTest, TheFaultOfOneIsNotThatOfOthers) {
   EXPECT_EQ(values_of(good.result().outputs.at(0).tensor), std::vector<float>{2});
   EXPECT_EQ(bad.result().status, absl::InvalidArgumentError("13 is refused"));
   EXPECT_EQ(values_of(also_good.result().outputs.at(0).tensor), std::vector<float>{4});
+}
+
+TEST_F(BatchPathTest, BatchesThatFailWhereTheirRequestsDoNotAreTriedThreeTimes) {
+  takes_one = true;
+  start();
+  std::string said;
+  ::testing::internal::CaptureStderr();
+  for (int round = 1; round <= 5; ++round) {
+    close();  // so the worker has done with the round before
+    said += ::testing::internal::GetCapturedStderr();
+    ::testing::internal::CaptureStderr();
+    EXPECT_EQ(said.find("from now on the model gets one at a time") != std::string::npos, round > 3) << round;
+    Client first, second;
+    submit(request_of({1, 1}, {1}), first);
+    submit(request_of({1, 1}, {2}), second);
+    open();
+    EXPECT_EQ(values_of(first.result().outputs.at(0).tensor), std::vector<float>{2});
+    EXPECT_EQ(values_of(second.result().outputs.at(0).tensor), std::vector<float>{4});
+    EXPECT_EQ(shapes.size(), round <= 3 ? 3u : 2u) << round;  // together, and then each alone
+  }
+  ::testing::internal::GetCapturedStderr();
 }
 
 TEST_F(BatchPathTest, InPiecesItIsCopiedOnce) {

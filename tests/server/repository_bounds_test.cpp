@@ -5,7 +5,12 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cstdlib>
+#include <future>
+
 #include "core/base/error.h"
+#include "server/repository/demand_loads.h"
 #include "server/repository/layout.h"
 #include "server/repository/layout_hints.h"
 #include "server/repository/load_planner.h"
@@ -137,6 +142,44 @@ TEST(RepositoryBounds, BytesOfALoad) {
   store.close();
   EXPECT_THAT(refusal_of([&] { load(1); }), HasSubstr("the server is shutting down"));
   EXPECT_EQ(store.bytes_in_use(), 0u);
+}
+
+TEST(RepositoryBounds, WhereNoFolderCanBeMade) {
+  const char* before = std::getenv("TMPDIR");
+  const std::string kept = before ? before : "";
+  setenv("TMPDIR", "/proc", 1);
+  OverrideStore store(0);
+  EXPECT_EQ(refusal_of([&] {
+              store.add("m", {{"f", "x"}});
+            }),
+            "UNAVAILABLE /proc: no folder can be made in it for files of a load");
+  EXPECT_EQ(store.bytes_in_use(), 0u);
+  if (before) {
+    setenv("TMPDIR", kept.c_str(), 1);
+  } else {
+    unsetenv("TMPDIR");
+  }
+}
+
+// As many as may wait for a model wait for it; others, and what comes after the end, are turned away.
+TEST(RepositoryBounds, WhoWaitsForALoad) {
+  std::promise<void> opened;
+  const std::shared_future<void> gate = opened.get_future().share();
+  std::atomic<int> loads{0}, called{0};
+  DemandLoads demand(1, 2, [&](const std::string&) {
+    ++loads;
+    gate.wait();
+  });
+  const auto add = [&](const std::string& name) { return demand.add(name, [&] { ++called; }); };
+  EXPECT_TRUE(add("m"));
+  EXPECT_TRUE(add("m"));
+  EXPECT_FALSE(add("m"));
+  EXPECT_TRUE(add("n"));
+  opened.set_value();
+  demand.stop();
+  EXPECT_EQ(called, 3);
+  EXPECT_FALSE(add("m"));
+  EXPECT_LE(loads, 2);  // of each model one, unless the end came first
 }
 
 // What others are using stays; what a process left that has ended goes.

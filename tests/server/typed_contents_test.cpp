@@ -111,5 +111,12 @@ TEST(TypedContents, TextsOfTheirOwnFieldAlone) {
   EXPECT_EQ(decode_typed_strings(strange, 1, "x"), std::vector<std::string>{"ab"});
 }
 
+// Neither one long text nor a count that nothing stands behind takes memory for others.
+TEST(TypedContents, RoomIsMadeForWhatCanCome) {
+  const WireReader one[] = {reader_of(tag(8, 2) + "\x64" + std::string(100, 't'))};
+  EXPECT_EQ(decode_typed_strings(one, 1, "x").capacity(), 1u);
+  EXPECT_THAT(message_of([&] { decode_typed_strings(one, int64_t{1} << 50, "x"); }), HasSubstr("x"));
+}
+
 }  // namespace
 }  // namespace tensord::server
