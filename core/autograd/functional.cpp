@@ -82,7 +82,7 @@ Tensors one_hot_at(std::span<const Tensor> outputs, size_t which, int64_t elemen
 }
 
 TensorFunction as_tensors(const ScalarFunction& function) {
-  return [&function](std::span<const Tensor> inputs) {
+  return [&function](const Tensors& inputs) {
     Tensor out = function(inputs);
     check(out.defined() && out.numel() == 1, "the function must give a tensor of one element");
     return Tensors{call("aten::reshape", out, Dims{})};
@@ -139,7 +139,7 @@ std::vector<Tensors> jacobian(const TensorFunction& function, std::span<const Te
 std::vector<Tensors> hessian(const ScalarFunction& function, std::span<const Tensor> inputs, bool create_graph) {
   if (inputs.empty()) return {};
   const Tensor one = Tensor::scalar(1.0, inputs[0].dtype());
-  const TensorFunction gradient = [&](std::span<const Tensor> given) {
+  const TensorFunction gradient = [&](const Tensors& given) {
     return vjp(as_tensors(function), given, std::span(&one, 1), /*create_graph=*/true).product;
   };
   return jacobian(gradient, inputs, create_graph);

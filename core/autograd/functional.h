@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "core/autograd/gradcheck.h"
 #include "core/tensor/tensor.h"
 
 // Derivatives of functions of tensors, by backward passes: the names, and what they give, are those of
@@ -12,9 +13,8 @@
 // grad() of a leaf.
 namespace tensord::autograd {
 
-using TensorFunction = std::function<std::vector<Tensor>(std::span<const Tensor> inputs)>;
 // Gives a tensor of one element.
-using ScalarFunction = std::function<Tensor(std::span<const Tensor> inputs)>;
+using ScalarFunction = std::function<Tensor(const std::vector<Tensor>& inputs)>;
 
 struct FunctionProduct {
   std::vector<Tensor> outputs;  // of the function

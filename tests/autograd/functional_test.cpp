@@ -11,9 +11,9 @@ using Tensors = std::vector<Tensor>;
 Tensor product(const Tensor& a, const Tensor& b) { return ops::call("aten::mul.Tensor", a, b); }
 
 // (x² y, x): Jacobians diag(2 x y), diag(x²); I, 0.
-Tensors function(std::span<const Tensor> in) { return {product(product(in[0], in[0]), in[1]), scale(in[0], 1)}; }
+Tensors function(const Tensors& in) { return {product(product(in[0], in[0]), in[1]), scale(in[0], 1)}; }
 // sum(x³ y)
-Tensor cubic(std::span<const Tensor> in) { return sum(product(product(product(in[0], in[0]), in[0]), in[1])); }
+Tensor cubic(const Tensors& in) { return sum(product(product(product(in[0], in[0]), in[0]), in[1])); }
 
 struct Functional : ::testing::Test {
   const Tensor x = leaf({1, 2}), y = constant({3, 5});
@@ -49,7 +49,7 @@ TEST_F(Functional, JacobianHasABlockForEachPair) {
 
 TEST_F(Functional, JacobianOfNothing) {
   const Tensors empty{leaf({}, {0, 3})};
-  const auto blocks = jacobian([](std::span<const Tensor> in) { return Tensors{scale(in[0], 2)}; }, empty);
+  const auto blocks = jacobian([](const Tensors& in) { return Tensors{scale(in[0], 2)}; }, empty);
   EXPECT_EQ(blocks[0][0].sizes(), (Dims{0, 3, 0, 3}));
 }
 
@@ -68,7 +68,7 @@ TEST_F(Functional, HessianAndItsProduct) {
 
 TEST_F(Functional, CreateGraphGoesOnThroughTheInputs) {
   const Tensors one{x};
-  const auto cube = [](std::span<const Tensor> in) { return Tensors{product(product(in[0], in[0]), in[0])}; };
+  const auto cube = [](const Tensors& in) { return Tensors{product(product(in[0], in[0]), in[0])}; };
   const Tensors v{constant({1, 1})};
   for (const Tensor& slope : {vjp(cube, one, v, true).product[0], jvp(cube, one, v, true).product[0]}) {
     EXPECT_EQ(numbers(slope), (Numbers{3, 12}));
@@ -82,7 +82,7 @@ TEST_F(Functional, VectorsMustFit) {
   EXPECT_THAT(error_of([&] { jvp(function, inputs, short_one); }), HasSubstr("jvp: v has 1 tensors for 2"));
   EXPECT_THAT(error_of([&] { vjp(function, inputs, wrong); }), HasSubstr("vjp: v[0] must be of sizes [2]"));
   EXPECT_THAT(error_of([&] { hvp(cubic, inputs, wrong); }), HasSubstr("hvp: v[0] must be of sizes [2]"));
-  EXPECT_THAT(error_of([&] { hessian([](std::span<const Tensor> in) { return in[0]; }, inputs); }),
+  EXPECT_THAT(error_of([&] { hessian([](const Tensors& in) { return in[0]; }, inputs); }),
               HasSubstr("must give a tensor of one element"));
 }
 
