@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <random>
 
+#include "core/jit/runtime/plan/plan.h"
+
 namespace tensord::jit {
 namespace {
 
@@ -59,6 +61,17 @@ TEST(MemoryPlan, AChainNeedsTwoBuffers) {
 TEST(MemoryPlan, NothingNeedsNothing) {
   EXPECT_EQ(plan_memory({}).arena_bytes, 0u);
   EXPECT_EQ(plan_memory({{0, 0, 5}}).arena_bytes, 0u);
+}
+
+TEST(PlanText, HasEveryCall) {
+  Plan plan;
+  for (const char* name : {"first", "second"}) {
+    PlanCall& call = plan.calls.emplace_back();
+    call.name = name;
+  }
+  const std::string text = describe_calls(plan, "");
+  EXPECT_EQ(text.find("0:  = first("), 0u) << text;
+  EXPECT_NE(text.find("\n1:  = second("), std::string::npos) << text;
 }
 
 }  // namespace

@@ -225,6 +225,12 @@ TEST(RefusedCalls, Products) {
   });
 }
 
+TEST(RefusedCalls, PlanesOfRegions) {
+  const ops::Op& op = ops::get_op("torchvision::roi_pool");
+  const auto infer = [&](int64_t w) { ops::infer(op, ops::bind(op, {meta({1, 1, 1, w}), meta({1, 5}), 1.0, 1, 1})); };
+  EXPECT_NO_THROW(infer(INT32_MAX));
+}
+
 // Up to these LAPACK counts in 32 bits.
 TEST(RefusedCalls, MatricesThatAreTooLarge) {
   constexpr int64_t kMost = int64_t{1} << 24, kBoth = 16000;
