@@ -9,9 +9,9 @@
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/base/parallel.h"
-#include "core/jit/archive/torch_file.h"
 #include "core/jit/runtime/load_flags.h"
 #include "core/tensor/caching_allocator.h"
+#include "server/commands/arguments_file.h"
 #include "server/commands/bench_inputs.h"
 
 namespace tensord::server {
@@ -115,9 +115,7 @@ double percentile(const std::vector<double>& sorted, double fraction) {
 ArgumentSets make_arguments(const BenchOptions& options, const jit::Method& method) {
   ArgumentSets sets;
   for (const std::string& path : options.arguments_paths) {
-    const ops::Value value = jit::load_torch_file(path);
-    check(value.is_tuple() || value.is_list(), path, ": expected a tuple of arguments");
-    sets.push_back(value.is_tuple() ? value.to_tuple()->items : value.to_list()->items);
+    sets.push_back(read_arguments(path, method.schema()));
   }
   if (!sets.empty()) return sets;
   size_t required = 0;

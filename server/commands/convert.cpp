@@ -13,12 +13,12 @@
 
 #include "core/base/error.h"
 #include "core/base/parallel.h"
-#include "core/jit/archive/torch_file.h"
 #include "core/jit/formats/onnx_export/export.h"
 #include "core/jit/formats/pt2_export/export.h"
 #include "core/jit/formats/torchscript_export/export.h"
 #include "core/jit/runtime/module.h"
 #include "core/ops/run.h"
+#include "server/commands/arguments_file.h"
 #include "server/commands/bench_inputs.h"
 #include "server/commands/commands.h"
 #include "server/commands/convert_sizes.h"
@@ -54,9 +54,7 @@ std::vector<Input> find_inputs(const ConvertOptions& options, const jit::Module&
   const jit::MethodSignature* signature = module.signature(options.method);
   std::vector<ops::Value> given;
   if (!options.arguments_path.empty()) {
-    const ops::Value value = jit::load_torch_file(options.arguments_path);
-    check(value.is_tuple() || value.is_list(), options.arguments_path, ": expected a tuple of arguments");
-    given = value.is_tuple() ? value.to_tuple()->items : value.to_list()->items;
+    given = read_arguments(options.arguments_path, method.schema());
   }
   const auto& arguments = method.schema().arguments;
   for (size_t i = 0; i < arguments.size(); ++i) {

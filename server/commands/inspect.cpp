@@ -11,11 +11,11 @@
 #include "core/autograd/variable.h"
 #include "core/base/error.h"
 #include "core/jit/archive/model_archive.h"
-#include "core/jit/archive/torch_file.h"
 #include "core/jit/ir/missing_operators.h"
 #include "core/jit/ir/text.h"
 #include "core/jit/runtime/module.h"
 #include "core/jit/runtime/program.h"
+#include "server/commands/arguments_file.h"
 #include "server/commands/bench_inputs.h"
 #include "server/commands/commands.h"
 #include "server/commands/model_options.h"
@@ -122,12 +122,8 @@ const Snapshot& find_snapshot(const std::vector<Snapshot>& snapshots, const std:
        ": no such pass changed the graph; these did: ", changed.empty() ? "none" : changed);
 }
 
-std::vector<ops::Value> arguments_of(const InspectOptions& options) {
-  if (!options.arguments_path.empty()) {
-    const ops::Value value = jit::load_torch_file(options.arguments_path);
-    check(value.is_tuple() || value.is_list(), options.arguments_path, ": expected a tuple of arguments");
-    return value.is_tuple() ? value.to_tuple()->items : value.to_list()->items;
-  }
+std::vector<ops::Value> arguments_of(const InspectOptions& options, const jit::Method& method) {
+  if (!options.arguments_path.empty()) return read_arguments(options.arguments_path, method.schema());
   std::vector<ops::Value> arguments;
   for (const std::string& text : options.inputs) arguments.emplace_back(make_input(text, 0));
   return arguments;
@@ -150,7 +146,7 @@ void inspect(InspectOptions options) {
   const jit::Method& method = module->method(options.method);
   std::string plan;
   if (!options.inputs.empty() || !options.arguments_path.empty()) {
-    const auto program = method.specialize(arguments_of(options), load.passes);
+    const auto program = method.specialize(arguments_of(options, method), load.passes);
     plan = program ? jit::to_string(*program) : "nothing can be planned for these arguments\n";
   }
   is_recording = false;

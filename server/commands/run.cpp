@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/jit/archive/torch_file.h"
 #include "core/jit/runtime/module.h"
+#include "server/commands/arguments_file.h"
 #include "server/commands/commands.h"
 #include "server/commands/model_options.h"
 
@@ -50,13 +51,6 @@ Call parse_call(const std::string& text) {
   return call;
 }
 
-std::vector<ops::Value> load_arguments(const std::string& path) {
-  const ops::Value value = jit::load_torch_file(path);
-  if (value.is_tuple()) return value.to_tuple()->items;
-  if (value.is_list()) return value.to_list()->items;
-  fail(ErrorCode::kInvalidArgument, path, ": expected a tuple of arguments but got ", value.tag_name());
-}
-
 void run(const RunOptions& options) {
   std::vector<Call> calls;
   for (const std::string& text : options.calls) calls.push_back(parse_call(text));
@@ -68,7 +62,7 @@ void run(const RunOptions& options) {
   const std::unique_ptr<jit::Frame> frame = jit::make_frame();
   for (const Call& call : calls) {
     const jit::Method& method = module->method(call.method);
-    const std::vector<ops::Value> arguments = load_arguments(call.arguments_path);
+    const std::vector<ops::Value> arguments = read_arguments(call.arguments_path, method.schema());
     jit::save_torch_file(call.result_path, method.run(*frame, arguments));
   }
   if (!options.save_path.empty()) module->save(options.save_path);

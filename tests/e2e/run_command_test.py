@@ -234,6 +234,19 @@ class RunCommand(unittest.TestCase):
         self.assertIn('prim::GetAttr[name="training"]', done.stdout.split("==== normalized")[-1])
         self.assert_fails("--train", "inspect", self.trained, "--train", "--input", "2", code=2)
 
+    def test_arguments_of_programs_may_be_nested(self):
+        program = os.path.join(os.path.dirname(__file__), "..", "pt2", "data", "nested.pt2")
+        x, a, k = torch.randn(5, 4), torch.randn(5, 8), torch.randn(5)
+        results = []
+        for name, arguments in {"flat.pt": (x, a, k), "nested.pt": (x, {"a": a}, k)}.items():
+            done = self.run_binary("run", program, "--call", f"forward,{self.save(name, arguments)},{self.path('out_' + name)}")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            results.append(torch.load(self.path("out_" + name)))
+        self.assertTrue(torch.equal(results[0][0], results[1][0]))
+        for arguments, message in (((x, {"b": a}, k), "has nothing for the argument 'd.a'"), ((x, {"a": a}), "has nothing for the argument 'k'"),
+                                   ((x, {"a": a}, k, k), "has 4 arguments, the program takes 3")):
+            self.assert_fails(message, "run", program, "--call", f"forward,{self.save('bad.pt', arguments)},{self.path('r.pt')}")
+
     def test_saving_where_it_cannot_be(self):
         a = self.save("one.pt", (torch.ones(2),))
         self.assert_fails("/nonexistent/m.pt: cannot be written", "run", self.trained, "--save", "/nonexistent/m.pt", "--call",
