@@ -16,7 +16,17 @@ namespace {
 using namespace testing;
 using ::testing::HasSubstr;
 
-bool is_rank() { return std::getenv("OMPI_COMM_WORLD_RANK") != nullptr; }
+bool is_rank() { return std::getenv("OMPI_COMM_WORLD_RANK") != nullptr || std::getenv("PMI_RANK") != nullptr; }
+
+struct Implementation {
+  const char* name;
+  const char* object;
+  const char* launcher;
+  const char* flags;
+};
+const Implementation kOpenMpi{"OpenMpi", "libtensord_mpi.so", "mpirun.openmpi",
+                              "--allow-run-as-root --oversubscribe --mca btl_vader_single_copy_mechanism none"};
+const Implementation kMpich{"Mpich", "libtensord_mpich.so", "mpiexec.mpich", ""};
 
 struct Ran {
   int code = 0;
@@ -32,23 +42,30 @@ Ran run_command(const std::string& command) {
   return ran;
 }
 
-// The test of this name on so many ranks.
-Ran run_ranks(int size, const std::string& test) {
-  const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
-  return run_command(concat("mpirun --allow-run-as-root --oversubscribe --mca btl_vader_single_copy_mechanism none -n ",
-                            size, " ", self,
-                            " --gtest_color=no --gtest_also_run_disabled_tests --gtest_filter=Ranks.DISABLED_", test));
-}
-
-class UnderMpirun : public ::testing::Test {
+class UnderMpirun : public ::testing::TestWithParam<Implementation> {
  protected:
   void SetUp() override {
-    if (!has_mpi()) GTEST_SKIP() << "this build has no engine of MPI (Debian: libopenmpi-dev, scripts/setup test)";
-    if (run_command("mpirun --version").code != 0) GTEST_SKIP() << "mpirun is not installed (scripts/setup test)";
+    if (!std::filesystem::exists(self_.parent_path() / "../lib/tensord" / GetParam().object)) {
+      GTEST_SKIP() << "this build has no " << GetParam().object << " (scripts/setup test)";
+    }
+    if (run_command(concat(GetParam().launcher, " --version")).code != 0) {
+      GTEST_SKIP() << GetParam().launcher << " is not installed (scripts/setup test)";
+    }
   }
-};
+  // The test of this name on so many ranks.
+  Ran run_ranks(int size, const std::string& test) const {
+    return run_command(concat(GetParam().launcher, " ", GetParam().flags, " -n ", size, " ", self_.string(),
+                              " --gtest_color=no --gtest_also_run_disabled_tests --gtest_filter=Ranks.DISABLED_",
+                              test));
+  }
 
-TEST_F(UnderMpirun, CollectivesOfTwoAndThreeRanks) {
+ private:
+  const std::filesystem::path self_ = std::filesystem::read_symlink("/proc/self/exe");
+};
+INSTANTIATE_TEST_SUITE_P(All, UnderMpirun, ::testing::Values(kOpenMpi, kMpich),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST_P(UnderMpirun, CollectivesOfTwoAndThreeRanks) {
   for (const int size : {2, 3}) {
     const Ran ran = run_ranks(size, "Collectives");
     EXPECT_EQ(ran.code, 0) << ran.output;
@@ -56,7 +73,7 @@ TEST_F(UnderMpirun, CollectivesOfTwoAndThreeRanks) {
   }
 }
 
-TEST_F(UnderMpirun, RanksThatDifferAreOneErrorOfAll) {
+TEST_P(UnderMpirun, RanksThatDifferAreOneErrorOfAll) {
   const Ran ran = run_ranks(2, "Differ");
   for (const int rank : {0, 1}) {
     EXPECT_THAT(ran.output, HasSubstr(concat("rank ", rank, " got: "))) << ran.output;
@@ -65,7 +82,7 @@ TEST_F(UnderMpirun, RanksThatDifferAreOneErrorOfAll) {
   EXPECT_THAT(ran.output, HasSubstr("float32[3]"));
 }
 
-TEST_F(UnderMpirun, ARankThatDiesEndsTheOthers) {
+TEST_P(UnderMpirun, ARankThatDiesEndsTheOthers) {
   const Ran ran = run_ranks(2, "Dies");
   EXPECT_NE(ran.code, 0) << ran.output;
 }

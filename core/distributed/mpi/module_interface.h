@@ -5,7 +5,8 @@
 
 #include "core/distributed/group/engine.h"
 
-// What the object libtensord_mpi.so gives, which alone is linked to MPI; as Gloo's (../gloo/module_interface.h).
+// What the object libtensord_mpi.so or libtensord_mpich.so gives, which alone is linked to MPI; as Gloo's
+// (../gloo/module_interface.h).
 namespace tensord::distributed {
 
 inline constexpr char kMpiInterface[] = "2 " __VERSION__;

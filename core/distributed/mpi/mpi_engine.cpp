@@ -1,5 +1,7 @@
 #include "core/distributed/mpi/mpi_engine.h"
 
+#include <cstdlib>
+
 #include "core/base/error.h"
 #include "core/distributed/group/engine_object.h"
 #include "core/distributed/mpi/module_interface.h"
@@ -8,10 +10,14 @@
 namespace tensord::distributed {
 namespace {
 
+// That of the launcher: MPICH's says ranks by its own variables, Open MPI's by others.
+const char* object_name() {
+  return std::getenv("PMI_RANK") && !std::getenv("OMPI_COMM_WORLD_RANK") ? "libtensord_mpich.so" : "libtensord_mpi.so";
+}
+
 const MpiModule* open_module(std::string& problem) {
   // MPI opens parts of itself, which want its symbols.
-  void* const found =
-      find_in_object(places_of_object("libtensord_mpi.so", "TENSORD_MPI"), kMpiModuleFunction, true, problem);
+  void* const found = find_in_object(places_of_object(object_name(), "TENSORD_MPI"), kMpiModuleFunction, true, problem);
   if (!found) return nullptr;
   const MpiModule* const module = reinterpret_cast<MpiModuleFunction>(found)();
   if (std::string(module->interface()) == kMpiInterface) return module;

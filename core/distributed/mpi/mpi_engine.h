@@ -8,7 +8,8 @@
 namespace tensord::distributed {
 
 // Engines over MPI, for processes that mpirun started: its transports (shared memory, fabrics) and its collectives. MPI
-// is in an object of its own, libtensord_mpi.so, which is looked for where Gloo's is, or where TENSORD_MPI says.
+// is in an object of its own, libtensord_mpi.so (Open MPI) or, where MPICH's mpiexec started the process,
+// libtensord_mpich.so, which is looked for where Gloo's is, or where TENSORD_MPI says.
 //
 // MPI can be started once in a process, and does not survive a lost one: mpirun then ends all others. A group that was
 // ended by an error leaves MPI unusable in this process; it must end, and does so without MPI_Finalize. Waits look at
