@@ -1,6 +1,6 @@
-"""All-reduce and training steps of two processes over Gloo on loopback, beside PyTorch's gloo and DDP, in turns.
+"""All-reduce and training steps of some processes over Gloo on loopback, beside PyTorch's gloo and DDP, in turns.
 
-Usage: /usr/bin/python3 -m tests.bench.distributed TENSORD DDP_BENCH [--python PYTHON] [--rounds 5] [--seconds 1.0]
+Usage: /usr/bin/python3 -m tests.bench.distributed TENSORD DDP_BENCH [--python PYTHON] [--rounds 5] [--seconds 1.0] [--nproc 2]
          [--models MLP,resnet18] [--no-all-reduce]
 
 TENSORD is the binary that launches both sides, DDP_BENCH the target ddp_bench of the build; one thread a process. PYTHON has the PyTorch
@@ -29,13 +29,14 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1.0)
+    parser.add_argument("--nproc", type=int, default=2)
     parser.add_argument("--models", default=",".join(ROWS_BY_DEFAULT), help="beginnings of the names of rows of tests.bench.training")
     parser.add_argument("--no-all-reduce", action="store_true", help="steps alone")
     return parser.parse_args()
 
 
 def run(options, program, *arguments) -> dict:
-    command = [options.tensord, "launch", "--nproc", "2", "--log-line-prefix-template", "", "--no-python", *program,
+    command = [options.tensord, "launch", "--nproc", str(options.nproc), "--log-line-prefix-template", "", "--no-python", *program,
                arguments[0], str(options.seconds), *arguments[1:]]
     out = subprocess.run(command, capture_output=True, text=True, check=False)
     if out.returncode:
@@ -69,11 +70,11 @@ def measure_all_reduce(options) -> None:
 
 
 def measure_steps(options) -> None:
-    print("| step of 2 processes | tensord ms | PyTorch's DDP ms | ratio | tensord waits ms | losses differ by |")
+    print(f"| step of {options.nproc} processes | tensord ms | PyTorch's DDP ms | ratio | tensord waits ms | losses differ by |")
     print("|---|---:|---:|---:|---:|---:|")
     for row in (row for row in models.ROWS if row.name.startswith(tuple(options.models.split(",")))):
         with tempfile.TemporaryDirectory() as name:
-            cases.save(row, 2, name)
+            cases.save(row, options.nproc, name)
             results = in_turns(options, "step", name)
         ours, theirs = (statistics.median(turn["median_ms"] for turn in results[side]) for side in ("tensord", "PyTorch"))
         waits = statistics.median(turn["waited_ms"] for turn in results["tensord"])
