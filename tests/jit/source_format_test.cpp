@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "core/jit/archive/safetensors.h"
 #include "core/jit/archive/torch_file.h"
+#include "core/jit/ir/operator_search.h"
 #include "core/jit/runtime/module.h"
 
 namespace tensord::jit {
@@ -150,6 +151,26 @@ TEST_F(SourceFormat, IsSavedAsItCameOrAsAnArchive) {
   // An archive by the name of a source is what it is.
   fs::copy_file(archive, source, fs::copy_options::overwrite_existing);
   EXPECT_EQ(run(*Module::load(source), vector_of({2, 3})), (std::vector<float>{25, 18}));
+}
+
+TEST_F(SourceFormat, SourceThatWouldBeAnyNumberOfModulesOrFramesIsBounded) {
+  std::string twice = "class C0(Module):\n  def forward(self) -> int:\n    return 1\n";
+  for (int i = 1; i < 60; ++i) {
+    const std::string below = "C" + std::to_string(i - 1);
+    twice += "class C" + std::to_string(i) + "(Module):\n  a: " + below + "\n  b: " + below +
+             "\n  def forward(self) -> int:\n    return 1\n";
+  }
+  EXPECT_THAT(error_of(twice, {}), HasSubstr("is of more than 100000 modules"));
+  std::string chain = "def f0(x: Tensor) -> Tensor:\n  return x\n";
+  constexpr int kCalls = 20'000;
+  for (int i = 1; i < kCalls; ++i) {
+    chain += "def f" + std::to_string(i) + "(x: Tensor) -> Tensor:\n  return f" + std::to_string(i - 1) + "(x)\n";
+  }
+  chain += "def forward(x: Tensor) -> Tensor:\n  return f" + std::to_string(kCalls - 1) + "(x)\n";
+  // Which calls stay calls is the inliner's affair; what is asked of all functions must not take a frame each.
+  const std::shared_ptr<Module> module = Module::compile(chain);
+  OperatorSearch search(module->functions(), changes_shape);
+  EXPECT_EQ(search.find(module->functions().find_function("__torch__.forward")->graph->block()), nullptr);
 }
 
 TEST_F(SourceFormat, SaysWhatIsWrong) {

@@ -5,11 +5,20 @@
 namespace tensord::jit {
 
 const ops::Op* OperatorSearch::find(const Block* block) {
-  for (const Node* node = block->first(); node && !found_; node = node->next()) {
-    visit(*node);
-    for (const Block* inner : node->blocks()) find(inner);
+  search(block);
+  while (!pending_.empty() && !found_) {
+    const Function* function = pending_.back();
+    pending_.pop_back();
+    search(function->graph->block());
   }
   return found_;
+}
+
+void OperatorSearch::search(const Block* block) {
+  for (const Node* node = block->first(); node && !found_; node = node->next()) {
+    visit(*node);
+    for (const Block* inner : node->blocks()) search(inner);
+  }
 }
 
 void OperatorSearch::visit(const Node& node) {
@@ -31,7 +40,7 @@ void OperatorSearch::call(const Function* function) {
   if (!function) {
     has_unknown_calls_ = true;
   } else if (seen_.insert(function).second) {
-    find(function->graph->block());
+    pending_.push_back(function);
   }
 }
 

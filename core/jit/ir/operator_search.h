@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <set>
+#include <vector>
 
 #include "core/jit/ir/function.h"
 
@@ -19,12 +20,14 @@ class OperatorSearch {
   bool has_unknown_calls() const { return has_unknown_calls_; }
 
  private:
+  void search(const Block* block);
   void visit(const Node& node);
   void call(const Function* function);
 
   const FunctionLibrary& functions_;
   std::function<bool(const ops::Op&)> is_wanted_;
   std::set<const Function*> seen_;
+  std::vector<const Function*> pending_;  // a list, since chains of calls may be of any length
   const ops::Op* found_ = nullptr;
   bool has_unknown_calls_ = false;
 };

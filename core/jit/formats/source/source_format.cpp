@@ -21,6 +21,8 @@ using ops::Value;
 // Sources of real models are below 1 MB.
 constexpr uintmax_t kMaxSource = 16 << 20;
 constexpr int kMaxDepth = 100;  // of modules in modules
+// Modules without tensors cost no weights: a few classes that have each other twice would be any number.
+constexpr size_t kMaxModules = 100'000;
 constexpr const char* kTraining = "training";
 
 bool is_source(const std::string& path) {
@@ -80,6 +82,7 @@ class ObjectBuilder {
 
   ops::ObjectPtr build(const std::shared_ptr<const ClassType>& type, const std::string& prefix = {}, int depth = 0) {
     check(depth < kMaxDepth, path_, ": modules lie more than ", kMaxDepth, " deep in each other");
+    check(++module_count_ <= kMaxModules, path_, ": is of more than ", kMaxModules, " modules");
     auto object = make_intrusive<ops::Object>(type);
     for (size_t i = 0; i < type->attributes().size(); ++i) {
       object->slots[i] = value_of(*type, type->attributes()[i], prefix, depth);
@@ -126,6 +129,7 @@ class ObjectBuilder {
   const SourceLibrary& library_;
   std::map<std::string, Tensor> tensors_;
   std::set<std::string> used_;
+  size_t module_count_ = 0;
 };
 
 void collect(const ops::ObjectPtr& object, const std::string& prefix,
