@@ -1,50 +1,14 @@
 // Gradients of activations that bend at numbers, each one loop: of (Tensor grad_output, Tensor self, numbers). Linear
 // in their first argument, so its gradient is the operator itself; that of the second is a formula.
-#include "kernels/fused/gradient_expr.h"
-#include "kernels/pointwise/pointwise.h"
+#include "kernels/pointwise/pointwise_backward.h"
 
 namespace tensord::kernels {
 namespace {
 
 using gradient::Expr;
-using gradient::GradientFormula;
 using gradient::put;
 using ops::GradArgs;
 using ops::Scalar;
-
-// The gradient of the result, then grad_output, self and the numbers.
-using Given = std::span<const Expr>;
-
-ops::TensorMeta infer_backward(const char* op, const Tensor& g, const Tensor& x) {
-  const std::array operands{Operand(g), Operand(x)};
-  return infer_pointwise(operands, compute_dtype(op, TypeClass::kFloatOnly, operands));
-}
-PointwiseCall backward_call(Formula formula, const Tensor& g, const Tensor& x, const Numbers& numbers) {
-  const std::array operands{Operand(g), Operand(x)};
-  return {formula, promote_operands(operands), operands, numbers};
-}
-
-// `again` and `of_self`: the gradients of grad_output and of self.
-template <class... Number>
-void add_backward(const char* schema, const char* op, Formula formula, GradientFormula again, GradientFormula of_self) {
-  ops::OpBuilder builder(schema, __FILE__, __LINE__);
-  const std::string saved = builder.schema().arguments[0].name + ", self";
-  builder.infer([op](const Tensor& g, const Tensor& x, const Number&...) { return infer_backward(op, g, x); })
-      .gradient([again, of_self](const GradArgs& args) {
-        std::vector<Tensor> gradients(args.inputs.size());
-        std::vector<Expr> given{Expr(args.grad_outputs[0])};
-        given.insert(given.end(), args.inputs.begin(), args.inputs.end());
-        if (args.needs(0)) gradients[0] = gradient::evaluate(again, given, args.inputs[0].to_tensor());
-        if (args.needs(1)) gradients[1] = gradient::evaluate(of_self, given, args.inputs[1].to_tensor());
-        return gradients;
-      })
-      .saves(saved.c_str())
-      .pointwise()
-      .keeps_layout();
-  add_pointwise_kernel(op, [formula](const Tensor& g, const Tensor& x, const Number&... numbers) {
-    return backward_call(formula, g, x, Numbers{numbers...});
-  });
-}
 
 Expr no_slope(Given given) { return gradient::zeros(given[0]); }
 

@@ -1,8 +1,7 @@
 // The gradients of activations that are operators of their own, each one loop: threshold_backward (relu),
 // sigmoid_backward, tanh_backward, silu_backward, gelu_backward. Linear in their first argument, so its
 // gradient is the operator itself; that of the second is a formula.
-#include "kernels/fused/gradient_expr.h"
-#include "kernels/pointwise/pointwise.h"
+#include "kernels/pointwise/pointwise_backward.h"
 
 namespace tensord::kernels {
 namespace {
@@ -12,37 +11,6 @@ using gradient::put;
 using ops::GradArgs;
 using ops::Scalar;
 using ops::TensorMeta;
-
-// What a gradient formula is given: the gradient of the result, then grad_output and the second argument.
-using Given = std::span<const Expr>;
-
-TensorMeta infer_backward(const char* op, const Tensor& g, const Tensor& x) {
-  const std::array operands{Operand(g), Operand(x)};
-  return infer_pointwise(operands, compute_dtype(op, TypeClass::kFloatOnly, operands));
-}
-PointwiseCall backward_call(Formula formula, const Tensor& g, const Tensor& x, const Numbers& numbers = {}) {
-  const std::array operands{Operand(g), Operand(x)};
-  return {formula, promote_operands(operands), operands, numbers};
-}
-
-// One of (Tensor grad_output, Tensor second): `again` and `of_second` are the gradients of the two.
-void add_backward(const char* schema, const char* op, Formula formula, gradient::GradientFormula again,
-                  gradient::GradientFormula of_second) {
-  ops::OpBuilder builder(schema, __FILE__, __LINE__);
-  const std::string saved = "grad_output, " + builder.schema().arguments[1].name;
-  builder.infer([op](const Tensor& g, const Tensor& x) { return infer_backward(op, g, x); })
-      .gradient([again, of_second](const GradArgs& args) {
-        std::vector<Tensor> gradients(2);
-        const Expr gg = args.grad_outputs[0], g = args.inputs[0], x = args.inputs[1];
-        put(gradients, args, 0, again, {gg, g, x});
-        put(gradients, args, 1, of_second, {gg, g, x});
-        return gradients;
-      })
-      .saves(saved.c_str())
-      .pointwise()
-      .keeps_layout();
-  add_pointwise_kernel(op, [formula](const Tensor& g, const Tensor& x) { return backward_call(formula, g, x); });
-}
 
 OP("aten::threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor")
     .infer([](const Tensor& g, const Tensor& x, const Scalar&) { return infer_backward("threshold_backward", g, x); })
@@ -103,14 +71,14 @@ bool register_all() {
   add_pointwise_kernel("aten::gelu_backward", [](const Tensor& g, const Tensor& x, const std::string& approximate) {
     return backward_call(approximate == "none" ? Formula::gelu_backward : Formula::gelu_tanh_backward, g, x);
   });
-  add_backward(
+  add_backward<>(
       "aten::sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor", "aten::sigmoid_backward",
       Formula::sigmoid_backward, [](Given x) { return gradient::sigmoid_backward(x[0], x[2]); },
       [](Given x) { return x[0] * x[1] * (x[2] * -2 + 1); });
-  add_backward(
+  add_backward<>(
       "aten::tanh_backward(Tensor grad_output, Tensor output) -> Tensor", "aten::tanh_backward", Formula::tanh_backward,
       [](Given x) { return gradient::tanh_backward(x[0], x[2]); }, [](Given x) { return x[0] * x[1] * x[2] * -2; });
-  add_backward(
+  add_backward<>(
       "aten::silu_backward(Tensor grad_output, Tensor self) -> Tensor", "aten::silu_backward", Formula::silu_backward,
       [](Given x) { return gradient::silu_backward(x[0], x[2]); }, silu_second);
   return true;
