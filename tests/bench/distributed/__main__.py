@@ -1,4 +1,5 @@
-"""All-reduce and training steps of some processes over Gloo on loopback, beside PyTorch's gloo and DDP, in turns.
+"""All-reduce and training steps of some processes over Gloo on loopback, beside PyTorch's gloo and DDP, in turns; all-reduce over Open MPI
+too, where mpirun is installed.
 
 Usage: /usr/bin/python3 -m tests.bench.distributed TENSORD DDP_BENCH [--python PYTHON] [--rounds 5] [--seconds 1.0] [--nproc 2]
          [--models MLP,resnet18] [--no-all-reduce]
@@ -10,6 +11,7 @@ to compare with (default: the one that runs this). Prints markdown tables.
 import argparse
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -35,9 +37,8 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def run(options, program, *arguments) -> dict:
-    command = [options.tensord, "launch", "--nproc", str(options.nproc), "--log-line-prefix-template", "", "--no-python", *program,
-               arguments[0], str(options.seconds), *arguments[1:]]
+def run(options, launcher, program, *arguments) -> dict:
+    command = [*launcher, *program, arguments[0], str(options.seconds), *arguments[1:]]
     out = subprocess.run(command, capture_output=True, text=True, check=False)
     if out.returncode:
         raise SystemExit(out.stderr)
@@ -45,11 +46,14 @@ def run(options, program, *arguments) -> dict:
 
 
 def in_turns(options, *arguments):
-    sides = {"tensord": [options.bench], "PyTorch": [options.python, "-m", "tests.bench.distributed.worker"]}
+    launch = [options.tensord, "launch", "--nproc", str(options.nproc), "--log-line-prefix-template", "", "--no-python"]
+    sides = {"tensord": (launch, [options.bench]), "PyTorch": (launch, [options.python, "-m", "tests.bench.distributed.worker"])}
+    if arguments[0] == "all_reduce" and shutil.which("mpirun.openmpi"):
+        sides["MPI"] = (["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "-n", str(options.nproc)], [options.bench])
     results = {name: [] for name in sides}
     for turn in range(options.rounds):
         for name in list(sides)[:: 1 if turn % 2 else -1]:
-            results[name].append(run(options, sides[name], *arguments))
+            results[name].append(run(options, *sides[name], *arguments))
     return results
 
 
@@ -62,10 +66,12 @@ def main() -> None:
 
 def measure_all_reduce(options) -> None:
     results = in_turns(options, "all_reduce", *SIZES)
-    print("| all-reduce, bytes | tensord ms | PyTorch ms | ratio |\n|---:|---:|---:|---:|")
+    print("| all-reduce, bytes | tensord, Gloo ms | tensord, MPI ms | PyTorch, gloo ms | Gloo to PyTorch |\n|---:|---:|---:|---:|---:|")
     for size in SIZES:
-        ours, theirs = (statistics.median(turn[size] for turn in results[name]) for name in ("tensord", "PyTorch"))
-        print(f"| {int(size):,} | {ours:.2f} | {theirs:.2f} | {ours / theirs:.2f} |", flush=True)
+        medians = {name: statistics.median(turn[size] for turn in turns) for name, turns in results.items()}
+        ours, theirs = medians["tensord"], medians["PyTorch"]
+        mpi = f"{medians['MPI']:.2f}" if "MPI" in medians else ""
+        print(f"| {int(size):,} | {ours:.2f} | {mpi} | {theirs:.2f} | {ours / theirs:.2f} |", flush=True)
     print(flush=True)
 
 

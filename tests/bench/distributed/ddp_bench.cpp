@@ -1,9 +1,11 @@
-// tensord's side of tests/bench/distributed, a worker of `tensord launch`; rank 0 prints a line of JSON.
+// tensord's side of tests/bench/distributed, a worker of `tensord launch` (over Gloo) or of mpirun (over MPI); rank 0
+// prints a line of JSON.
 //   ddp_bench all_reduce SECONDS BYTES...     the median of each size, in ms
 //   ddp_bench step SECONDS FOLDER             steps of FOLDER/model.pt on FOLDER/batch-RANK.pt: median, time in
 //   waiting, losses
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <iostream>
 #include <string>
@@ -14,6 +16,7 @@
 #include "core/base/parallel.h"
 #include "core/distributed/ddp/reducer.h"
 #include "core/distributed/launch/environment.h"
+#include "core/distributed/mpi/mpi_engine.h"
 #include "core/jit/archive/torch_file.h"
 #include "core/jit/runtime/module.h"
 #include "core/nn/optimizer.h"
@@ -95,15 +98,16 @@ void steps(ProcessGroup& group, double seconds, const std::string& folder) {
 int run(int argc, char** argv) {
   check(argc > 3, "ddp_bench all_reduce SECONDS BYTES... | step SECONDS FOLDER");
   set_thread_budget(1);
-  const auto environment = distributed::WorkerEnvironment::read();
-  const auto world = distributed::make_world(environment);
+  const bool is_of_mpirun = !std::getenv("RANK") && std::getenv("OMPI_COMM_WORLD_RANK");
+  const std::unique_ptr<ProcessGroup> world =
+      is_of_mpirun ? distributed::make_mpi_world() : distributed::make_world(distributed::WorkerEnvironment::read());
   const double seconds = std::stod(argv[2]);
   if (std::string(argv[1]) == "all_reduce") {
     all_reduce(*world, seconds, argc - 3, argv + 3);
   } else {
     steps(*world, seconds, argv[3]);
   }
-  world->close(std::chrono::seconds(10), environment.rank == 0);
+  world->close(std::chrono::seconds(10), world->rank() == 0);
   return 0;
 }
 
