@@ -42,12 +42,12 @@ std::vector<ops::Value> fresh_handles(const std::vector<ops::Value>& arguments) 
 
 // Runs the sets in turn, appends what each took and gives their mean.
 double run_cycle(const jit::Method& method, jit::Frame& frame, const ArgumentSets& sets,
-                 std::vector<double>& latencies_ms) {
+                 std::vector<double>& latencies_ms, const jit::RunOptions& options = {}) {
   double total_ms = 0;
   for (const std::vector<ops::Value>& arguments : sets) {
     const std::vector<ops::Value> given = fresh_handles(arguments);
     const int64_t begin_ns = Clock::system().now_ns();
-    method.run(frame, given);
+    method.run(frame, given, options);
     latencies_ms.push_back(since_ms(begin_ns));
     total_ms += latencies_ms.back();
   }
@@ -91,9 +91,7 @@ void measure_profile(const BenchOptions& options, const jit::Method& method, jit
   for (int64_t i = 0; i < cycles; ++i) {
     jit::Profile profile;
     profile.with_events = with_events;
-    frame.set_profile(&profile);
-    run_cycle(method, frame, sets, ignored);
-    frame.set_profile(nullptr);
+    run_cycle(method, frame, sets, ignored, {.profile = &profile});
     for (const auto& [name, entry] : profile.entries) times_ns[name].push_back(entry.time_ns);
     result.profile.entries = std::move(profile.entries);
     result.profile.events.insert(result.profile.events.end(), profile.events.begin(), profile.events.end());

@@ -146,7 +146,7 @@ Value TrainingModel::run(const Call& call, std::span<const Tensor> batch, const 
     const Tensor& tensor = batch[static_cast<size_t>(call.arguments[i])];
     values.emplace_back(call.is_written[i] ? tensor.clone() : tensor);
   }
-  return call.method->run(*frame_, values, is_cancelled ? &is_cancelled : nullptr);
+  return call.method->run(*frame_, values, {.is_cancelled = is_cancelled ? &is_cancelled : nullptr});
 }
 
 Tensor TrainingModel::output_of(const Value& result) const {

@@ -80,7 +80,7 @@ class HostileWeights : public testing::Test {
     std::vector<Value> arguments;
     for (const Value& value : call) arguments.push_back(value.is_tensor() ? Value(value.to_tensor().clone()) : value);
     Frame frame;
-    module.method("forward").run(frame, arguments, &is_late);
+    module.method("forward").run(frame, arguments, {.is_cancelled = &is_late});
   }
 
   fs::path folder_;

@@ -250,7 +250,7 @@ TEST(Interpreter, CancelsBetweenInstructions) {
   const std::function<bool()> is_cancelled = [&] { return ++asked > 50; };
   std::vector<Value> arguments{Value(int64_t{1} << 60)};
   try {
-    Interpreter(frame, nullptr, &is_cancelled).run(*program, arguments);
+    Interpreter(frame, nullptr, {.is_cancelled = &is_cancelled}).run(*program, arguments);
     FAIL() << "not cancelled";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kCancelled);

@@ -49,13 +49,10 @@ class ResultMemoryTest : public ::testing::Test {
     return wrap_storage(bytes + offset, size_bytes, [] {});
   }
 
-  Value run(std::vector<ResultMemory> where) {
+  Value run(const std::vector<ResultMemory>& where) {
     std::memset(bytes, 0xee, sizeof(bytes));
-    frame.set_result_memory(std::move(where));
     std::vector<Value> arguments{x, y};
-    const Value result = Interpreter(frame, nullptr).run(*program, arguments);
-    frame.set_result_memory({});
-    return result;
+    return Interpreter(frame, nullptr, {.result_memory = where}).run(*program, arguments);
   }
 
   bool is_untouched() const {

@@ -115,7 +115,7 @@ TEST_P(RuntimeTest, CancelsALongLoop) {
   const std::function<bool()> is_cancelled = [&] { return ++asked > 100; };
   const std::vector<Value> arguments{Value(int64_t{1} << 50)};
   try {
-    module_->method("spin").run(frame, arguments, &is_cancelled);
+    module_->method("spin").run(frame, arguments, {.is_cancelled = &is_cancelled});
     FAIL() << "not cancelled";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kCancelled);
@@ -219,9 +219,9 @@ TEST(Plans, AnotherShapeDoesNotWaitInTheBackground) {
   const auto module = Module::load(kArchive, {});
   const Method& forward = module->method("forward");
   Frame frame;
-  frame.set_plans_in_background(true);
-  EXPECT_EQ(forward.run(frame, std::vector<Value>{pair(3, 4), Value(1)}).to_tensor().data<float>()[1], 8);
-  const auto run = [&] { return forward.run(frame, std::vector<Value>{pair(3, 4), Value(3)}); };
+  const RunOptions options{.plans_in_background = true};
+  EXPECT_EQ(forward.run(frame, std::vector<Value>{pair(3, 4), Value(1)}, options).to_tensor().data<float>()[1], 8);
+  const auto run = [&] { return forward.run(frame, std::vector<Value>{pair(3, 4), Value(3)}, options); };
   const float first = run().to_tensor().data<float>()[1];
   for (int i = 0; i < 1000 && forward.plan_stats().programs < 2; ++i) std::this_thread::yield();
   EXPECT_EQ(run().to_tensor().data<float>()[1], first);

@@ -61,9 +61,9 @@ Planned plan(const std::string& text, const std::vector<Tensor>& inputs, const P
   return planned;
 }
 
-Tensor run(const Program& program, const std::vector<Tensor>& inputs, Frame& frame) {
+Tensor run(const Program& program, const std::vector<Tensor>& inputs, Frame& frame, RunOptions options = {}) {
   std::vector<Value> arguments(inputs.begin(), inputs.end());
-  return Interpreter(frame, nullptr).run(program, arguments).to_tensor().contiguous();
+  return Interpreter(frame, nullptr, options).run(program, arguments).to_tensor().contiguous();
 }
 
 size_t count(const std::string& text, const std::string& part) {
@@ -86,9 +86,8 @@ class SampleSplit : public ::testing::Test {
     Frame frame;
     const Tensor expected = run(*Program::compile(*parse_graph(text), "test"), inputs, frame);
     const Planned planned = plan(text, inputs, settings_);
-    frame.set_poison(true);
     for (int round = 0; round < 2; ++round) {
-      const Tensor got = run(*planned.program, inputs, frame);
+      const Tensor got = run(*planned.program, inputs, frame, {.poison = true});
       EXPECT_EQ(to_string(got.sizes()), to_string(expected.sizes()));
       for (int64_t i = 0; i < expected.numel(); ++i)
         EXPECT_NEAR(got.data<float>()[i], expected.data<float>()[i], 1e-6) << i << "\n" << planned.text;
@@ -225,8 +224,7 @@ TEST_F(SampleSplit, CountsTheTimeOfAllSamples) {
   const Planned planned = plan(graph_of(kNet), inputs, settings_);
   Frame frame;
   Profile profile;
-  frame.set_profile(&profile);
-  run(*planned.program, inputs, frame);
+  run(*planned.program, inputs, frame, {.profile = &profile});
   ASSERT_TRUE(profile.entries.contains("relu")) << planned.text;
   EXPECT_EQ(profile.entries["relu"].calls, 1u);
   EXPECT_EQ(profile.entries["relu"].bytes, 2.0 * 8 * 3 * 5 * 5 * sizeof(float));
@@ -243,7 +241,7 @@ TEST_F(SampleSplit, IsCancelledBetweenCalls) {
   Frame frame;
   std::vector<Value> arguments(inputs.begin(), inputs.end());
   try {
-    Interpreter(frame, nullptr, &is_cancelled).run(*planned.program, arguments);
+    Interpreter(frame, nullptr, {.is_cancelled = &is_cancelled}).run(*planned.program, arguments);
     FAIL() << "was not cancelled";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kCancelled);

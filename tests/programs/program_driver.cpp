@@ -139,10 +139,11 @@ class Runner {
     try {
       const auto module = jit::Module::load(archive_, options);
       jit::Frame frame;
-      frame.set_plans_in_background(mode.is_background);
-      outcomes = run_calls(*module, frame);
+      const jit::RunOptions run_options{.plans_in_background = mode.is_background};
+      outcomes = run_calls(*module, frame, run_options);
       if (mode.is_again && !changes_state(*module)) {
-        if (auto problem = compare(run_calls(*module, frame), outcomes, "its second round")) return problem;
+        if (auto problem = compare(run_calls(*module, frame, run_options), outcomes, "its second round"))
+          return problem;
       }
     } catch (const Error& error) {
       // The archive cannot be used at all: every call fails.
@@ -160,7 +161,7 @@ class Runner {
   }
 
   // Up to the first error.
-  std::vector<Outcome> run_calls(const jit::Module& module, jit::Frame& frame) {
+  std::vector<Outcome> run_calls(const jit::Module& module, jit::Frame& frame, const jit::RunOptions& options) {
     std::vector<Outcome> outcomes;
     for (const Call& call : calls_) {
       ++runs_;
@@ -169,7 +170,7 @@ class Runner {
         std::vector<Value> arguments = Copier()(call.arguments);
         // As PyTorch's caller, who keeps lists and dictionaries of its own: a call gets others, of the same tensors.
         const std::vector<Value> handed = Copier(Copier::Tensors::kShared)(arguments);
-        Value result = module.method(call.method).run(frame, handed);
+        Value result = module.method(call.method).run(frame, handed, options);
         outcome.found = Copier()(tuple_of({result, tuple_of(std::move(arguments)), buffers_of(module)}));
         frame.recycle(std::move(result));
       } catch (const Error& error) {

@@ -224,7 +224,7 @@ TEST_F(Pt2HostileTest, AnyDamageIsAnErrorOrNone) {
         for (const Value& value : call.to_tuple()->items[0].to_tuple()->items) {
           arguments.push_back(value.is_tensor() ? Value(value.to_tensor().clone()) : value);
         }
-        Module::load(file_.string())->method("forward").run(frame, arguments, &is_late);
+        Module::load(file_.string())->method("forward").run(frame, arguments, {.is_cancelled = &is_late});
         ++run;
       } catch (const Error& error) {
         EXPECT_NE(error.code(), ErrorCode::kInternal) << name << ", seed " << seed << ": " << error.what();

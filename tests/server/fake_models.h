@@ -24,9 +24,8 @@ class FakeModel final : public Model {
  private:
   struct Session final : ModelSession {
     explicit Session(const RunFn& run) : run_fn(run) {}
-    void end_warmup() override {}
-    RunResult run(std::span<const InferTensor* const> inputs, const std::function<bool()>& is_cancelled) override {
-      return run_fn(inputs, is_cancelled);
+    RunResult run(std::span<const InferTensor* const> inputs, const RunOptions& options) override {
+      return run_fn(inputs, options.is_cancelled);
     }
     const RunFn& run_fn;
   };

@@ -17,9 +17,10 @@ TEST(TorchScriptModel, ResultsOfAModelWithStateAreTheirOwn) {
   const auto sessions = {model->make_session(), model->make_session()};
   const InferTensor one = float_tensor("x", {4}, {1, 1, 1, 1});
   const InferTensor* const inputs[] = {&one};
+  const std::function<bool()> never = [] { return false; };
   std::vector<RunResult> results;
   for (int round = 0; round < 2; ++round) {
-    for (const auto& session : sessions) results.push_back(session->run(inputs, [] { return false; }));
+    for (const auto& session : sessions) results.push_back(session->run(inputs, {.is_cancelled = never}));
   }
   for (size_t i = 0; i < results.size(); ++i) {
     EXPECT_EQ(values_of(results[i].outputs.at(0)), std::vector<float>(4, static_cast<float>(i + 1)));

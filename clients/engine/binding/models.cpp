@@ -29,7 +29,7 @@ class LoadedModule {
     std::unique_ptr<jit::Frame> frame = take();
     const std::function<bool()> asks = is_interrupted;
     const InterruptScope scope;
-    Value result = method.run(*frame, arguments, &asks);
+    Value result = method.run(*frame, arguments, {.is_cancelled = &asks});
     give_back(std::move(frame));
     return result;
   }

@@ -7,9 +7,7 @@
 #include <vector>
 
 #include "core/jit/runtime/plan/plan_state.h"
-#include "core/jit/runtime/profile.h"
 #include "core/ops/value.h"
-#include "core/tensor/memory_checks.h"
 
 namespace tensord::jit {
 
@@ -31,18 +29,7 @@ class Frame {
   Frame();
   ~Frame();
 
-  // While set, every run adds to `profile` (not owned). Slows runs down a little.
-  void set_profile(Profile* profile) { profile_ = profile; }
-  Profile* profile() const { return profile_; }
-  // While set, plans run on memory filled with NaN; for tests.
-  void set_poison(bool poison) { poison_ = poison; }
-  // While set, a signature that is new is interpreted until its plan is built by another thread.
-  void set_plans_in_background(bool value) { plans_in_background_ = value; }
-  bool plans_in_background() const { return plans_in_background_; }
   size_t arena_bytes() const { return plans_.arena_bytes(); }
-  // Memory for results of the next run, which lets go of it. Results that cannot be put there lie elsewhere: the
-  // caller looks where they are.
-  void set_result_memory(std::vector<ResultMemory> memory) { result_memory_ = std::move(memory); }
   // Takes back what a run returned and nobody looks at any more: the next tuple is made of it, not of new memory.
   void recycle(ops::Value result);
 
@@ -55,11 +42,7 @@ class Frame {
   std::vector<std::unique_ptr<Activation>> activations_;  // by call depth
   size_t depth_ = 0;
   std::vector<ops::Value> entered_;  // contexts of the "with" blocks that run, outermost first
-  Profile* profile_ = nullptr;
-  bool poison_ = poisons_memory();
-  bool plans_in_background_ = false;
   PlanState plans_;
-  std::vector<ResultMemory> result_memory_;
   ops::Tuple spare_tuple_;                              // empty, and only here; or null
   std::vector<ops::Value> bound_;                       // arguments of the method that runs, for the next run
   std::unique_ptr<std::vector<RecentProgram>> recent_;  // latest first

@@ -181,13 +181,13 @@ Value Interpreter::execute(const Program& program, Activation& activation, uint3
   Value* const registers = activation.registers.data();
   Value* const slots = activation.arguments.data();
   std::vector<Value>& returns = activation.returns;
-  const bool is_profiled = frame_.profile_ != nullptr;
+  const bool is_profiled = options_.profile != nullptr;
   int until_look = 0;
   for (;;) {
     const Instruction& instruction = program.instructions[pc];
-    if (is_cancelled_ && (--until_look <= 0 || !is_short(instruction))) {
+    if (options_.is_cancelled && (--until_look <= 0 || !is_short(instruction))) {
       until_look = kShortBetweenLooks;
-      if ((*is_cancelled_)()) fail(ErrorCode::kCancelled, program.name, ": cancelled");
+      if ((*options_.is_cancelled)()) fail(ErrorCode::kCancelled, program.name, ": cancelled");
     }
     const int64_t start_ns = is_profiled ? Clock::system().now_ns() : 0;
     for (uint32_t i = instruction.operands_begin; i < instruction.operands_end; ++i) {
@@ -285,20 +285,17 @@ void Interpreter::record(const Instruction& instruction, int64_t start_ns) {
   const bool is_call = instruction.code == OpCode::kCallMethod || instruction.code == OpCode::kCallFunction ||
                        instruction.code == OpCode::kCallValue || instruction.code == OpCode::kPlan;
   if (is_call) return;
-  frame_.profile_->add(kind_name(instruction), "", start_ns, Clock::system().now_ns() - start_ns, 0, 0);
+  options_.profile->add(kind_name(instruction), "", start_ns, Clock::system().now_ns() - start_ns, 0, 0);
 }
 
 void Interpreter::run_plan(const InstructionDetail& detail, std::span<const Value> arguments,
                            std::vector<Value>& returns) {
-  PlanState::Options options{is_cancelled_, frame_.profile_, frame_.poison_};
   // What a method called by the method returns is no result of the run.
-  if (frame_.depth_ == 1) {
-    options.result_memory = frame_.result_memory_;
-    options.result_numbers = detail.result_numbers;
-  }
+  const std::span<const int32_t> result_numbers =
+      frame_.depth_ == 1 ? detail.result_numbers : std::span<const int32_t>();
   const PlanCall* call = nullptr;
   try {
-    frame_.plans_.run(*detail.plan, arguments, returns, options, &call);
+    frame_.plans_.run(*detail.plan, arguments, returns, options_, result_numbers, &call);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::kCancelled || !call) throw;
     const PlanCall& failed = *call;

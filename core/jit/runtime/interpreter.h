@@ -1,11 +1,11 @@
 #pragma once
 
-#include <functional>
 #include <span>
 
 #include "core/jit/runtime/frame.h"
 #include "core/jit/runtime/program.h"
 #include "core/jit/runtime/program_library.h"
+#include "core/jit/runtime/run_options.h"
 #include "core/ops/method_call.h"
 #include "core/ops/value.h"
 
@@ -17,10 +17,9 @@ inline constexpr size_t kMaxCallDepth = 500;
 // Runs programs on one Frame. Made for one run; cheap.
 class Interpreter final : private ops::MethodCaller {
  public:
-  // `library` serves calls (null when the program makes none). `is_cancelled` is asked before
-  // every instruction; may be null.
-  Interpreter(Frame& frame, ProgramLibrary* library, const std::function<bool()>* is_cancelled = nullptr)
-      : frame_(frame), library_(library), is_cancelled_(is_cancelled) {}
+  // `library` serves calls (null when the program makes none).
+  Interpreter(Frame& frame, ProgramLibrary* library, RunOptions options = {})
+      : frame_(frame), library_(library), options_(options) {}
 
   // Moves the arguments out of the span. Throws Error: the operator's own with the place in
   // the script appended, kScriptRaised with the script's message alone, kCancelled. Contexts of "with"
@@ -44,7 +43,7 @@ class Interpreter final : private ops::MethodCaller {
 
   Frame& frame_;
   ProgramLibrary* library_;
-  const std::function<bool()>* is_cancelled_;
+  const RunOptions options_;
 };
 
 }  // namespace tensord::jit

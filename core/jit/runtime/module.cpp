@@ -90,17 +90,15 @@ const ops::Schema& Method::schema() const { return impl_->schema; }
 bool Method::changes_state() const { return impl_->changes_state; }
 const Graph& Method::graph() const { return *impl_->graph; }
 
-Value Method::run(Frame& frame, std::span<const Value> arguments, const std::function<bool()>* is_cancelled) const {
+Value Method::run(Frame& frame, std::span<const Value> arguments, RunOptions options) const {
   const GradModeGuard guard(impl_->options.for_training ? execution_context().grad_mode : own_mode(impl_->options));
-  const struct Release {
-    std::vector<ResultMemory>& memory;
-    ~Release() { memory.clear(); }
-  } release{frame.result_memory_};
   std::vector<Value>& bound = frame.bound_;
   impl_->bind(arguments, bound);
-  const Program& program = impl_->specializations ? impl_->specializations->find(frame, bound) : *impl_->program;
-  frame.poison_ = impl_->options.plan.poison;
-  return Interpreter(frame, impl_->library, is_cancelled).run(program, bound);
+  const Program& program = impl_->specializations
+                               ? impl_->specializations->find(frame, bound, options.plans_in_background)
+                               : *impl_->program;
+  options.poison = impl_->options.plan.poison;
+  return Interpreter(frame, impl_->library, options).run(program, bound);
 }
 
 std::shared_ptr<const Program> Method::specialize(std::span<const Value> arguments, const PassOptions& passes) const {
@@ -265,7 +263,7 @@ bool Module::Impl::set_state(const ops::ObjectPtr& target, const Value& state) {
   Frame frame;
   std::vector<Value> arguments{Value(target), state};
   static const std::function<bool()> kIsCancelled = is_work_cancelled;
-  Interpreter(frame, library.get(), &kIsCancelled).run(*found.program, arguments);
+  Interpreter(frame, library.get(), {.is_cancelled = &kIsCancelled}).run(*found.program, arguments);
   return true;
 }
 

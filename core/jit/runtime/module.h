@@ -10,6 +10,7 @@
 #include "core/jit/ir/function.h"
 #include "core/jit/passes/pass.h"
 #include "core/jit/runtime/frame.h"
+#include "core/jit/runtime/run_options.h"
 #include "core/jit/runtime/specializations.h"
 #include "core/ops/value.h"
 
@@ -51,11 +52,9 @@ class Method {
   PlanStats plan_stats() const;
 
   // Runs with arguments by position; missing ones take their defaults. Throws Error, with
-  // code kScriptRaised and the script's message when the script raised. `is_cancelled` is
-  // asked between instructions; true ends the run with Error{kCancelled}. The caller's grad mode is
-  // afterwards what it was before.
-  ops::Value run(Frame& frame, std::span<const ops::Value> arguments,
-                 const std::function<bool()>* is_cancelled = nullptr) const;
+  // code kScriptRaised and the script's message when the script raised. The caller's grad mode is afterwards what it
+  // was before. `options.poison` is the module's.
+  ops::Value run(Frame& frame, std::span<const ops::Value> arguments, RunOptions options = {}) const;
 
  private:
   friend class Module;

@@ -22,7 +22,7 @@ constexpr size_t kMaxJobs = 16;
 
 }  // namespace
 
-const Program& Specializations::find(Frame& frame, std::span<const Value> arguments) {
+const Program& Specializations::find(Frame& frame, std::span<const Value> arguments, bool in_background) {
   const int threads = thread_budget();
   std::vector<RecentProgram>& recent = frame.recent_programs();
   const auto chosen = [&](const RecentProgram& found) -> const Program& {
@@ -42,7 +42,7 @@ const Program& Specializations::find(Frame& frame, std::span<const Value> argume
     std::rotate(recent.begin(), known, known + 1);
     return chosen(recent.front());
   }
-  std::optional<ProgramPtr> program = get(signature, arguments, !frame.plans_in_background());
+  std::optional<ProgramPtr> program = get(signature, arguments, !in_background);
   if (!program) return general_;
   if (recent.size() >= std::min(kMaxRecent, capacity_)) recent.pop_back();
   recent.insert(recent.begin(), {this, std::move(signature), std::move(*program)});

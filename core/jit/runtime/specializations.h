@@ -38,8 +38,8 @@ struct PlanStats {
 // The programs of one method by input signature: a bounded cache. A signature that cannot be
 // planned keeps the method's general program. Thread-safe: what a worker ran lately it finds
 // in its own Frame without a lock; several workers that miss the same signature build it once.
-// A frame that plans in the background runs the general program until a thread of this object
-// has built the one for its signature; only the very first program is always waited for.
+// A run that plans in the background has the general program until a thread of this object has built the one for its
+// signature; only the very first program is always waited for.
 class Specializations {
  public:
   using ProgramPtr = std::shared_ptr<const Program>;
@@ -51,7 +51,7 @@ class Specializations {
   ~Specializations();
 
   // Lives until `frame` has run more other signatures than the cache holds.
-  const Program& find(Frame& frame, std::span<const ops::Value> arguments);
+  const Program& find(Frame& frame, std::span<const ops::Value> arguments, bool in_background);
   PlanStats stats() const;
 
  private:

@@ -75,18 +75,22 @@ struct OutputPlace {
   Storage memory;  // writable; others may write to it at any time
 };
 
+// What one run is told beside its inputs. All of it is the caller's, and outlives the run.
+struct RunOptions {
+  const std::function<bool()>& is_cancelled;
+  // For outputs, so that they need not be copied there. A model may put them elsewhere; the caller looks where they
+  // are.
+  std::span<const OutputPlace> places = {};
+  bool plans_in_background = false;  // a new shape does not wait until a plan is built for it
+};
+
 // What one worker keeps between runs. Not thread-safe.
 class ModelSession {
  public:
   virtual ~ModelSession() = default;
   // `inputs` has one entry per input of the signature, null where an optional one is left out.
   // Tensors may lie in memory that must not be written. Throws Error.
-  virtual RunResult run(std::span<const InferTensor* const> inputs, const std::function<bool()>& is_cancelled) = 0;
-  // Before a run: places for its outputs, so that they need not be copied there. A model may put them elsewhere; the
-  // caller looks where they are.
-  virtual void place_outputs(std::span<const OutputPlace>) {}
-  // From now on runs are requests: one of a new shape does not wait until a plan is built for it.
-  virtual void end_warmup() = 0;
+  virtual RunResult run(std::span<const InferTensor* const> inputs, const RunOptions& options) = 0;
 };
 
 // One loaded version of a model. Immutable and thread-safe; sessions do the work.

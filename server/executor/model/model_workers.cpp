@@ -74,7 +74,6 @@ void ModelWorkers::start_thread() const { set_thread_budget(options_.threads_per
 void ModelWorkers::warm_up_worker(size_t worker) {
   const MemoryOwnerScope owner_scope(owner_);
   run_requests(worker);
-  sessions_[worker]->end_warmup();
 }
 
 void ModelWorkers::run_requests(size_t worker) {
@@ -107,9 +106,10 @@ void ModelWorkers::run_requests(size_t worker) {
 void ModelWorkers::warm_up_with(size_t worker, const WarmupRequest& request) {
   std::vector<const InferTensor*> inputs(signature().inputs.size(), nullptr);
   for (size_t i = 0; i < request.inputs.size(); ++i) inputs[request.input_indices[i]] = &request.inputs[i];
+  const std::function<bool()> is_cancelled = is_work_cancelled;
   const auto run = [&](int threads) {
     set_thread_budget(threads);
-    const RunResult result = sessions_[worker]->run(inputs, is_work_cancelled);
+    const RunResult result = sessions_[worker]->run(inputs, {.is_cancelled = is_cancelled});
     if (worker == 0 && warnings_.empty()) compare_shapes(result.outputs);
   };
   for (uint32_t i = 0; i < request.count; ++i) run(options_.threads_per_worker);
@@ -139,14 +139,14 @@ void ModelWorkers::compare_shapes(std::span<const InferTensor> outputs) {
 RunResult ModelWorkers::run(size_t worker, std::span<const InferTensor* const> inputs,
                             const std::function<bool()>& is_cancelled, std::span<const OutputPlace> places) {
   const MemoryOwnerScope owner_scope(owner_);
-  if (!places.empty()) sessions_[worker]->place_outputs(places);
+  const RunOptions options{.is_cancelled = is_cancelled, .places = places, .plans_in_background = true};
   if (!options_.cores) {
     set_thread_budget(options_.threads_per_worker);
-    return sessions_[worker]->run(inputs, is_cancelled);
+    return sessions_[worker]->run(inputs, options);
   }
   const CoreBudget::Share share = options_.cores->take(options_.threads_per_worker);
   set_thread_budget(share.threads());
-  return sessions_[worker]->run(inputs, is_cancelled);
+  return sessions_[worker]->run(inputs, options);
 }
 
 void ModelWorkers::note_answered() {

@@ -141,16 +141,18 @@ class TorchScriptModel final : public Model {
     malloc_trim(0);  // what building the program took
   }
 
-  RunResult run(jit::Frame& frame, std::span<const InferTensor* const> inputs,
-                const std::function<bool()>& is_cancelled, std::vector<jit::ResultMemory> memory) const {
+  RunResult run(jit::Frame& frame, std::span<const InferTensor* const> inputs, const RunOptions& options) const {
     RunResult result;
     absl::InlinedVector<ops::Value, 4> arguments;
     for (const BoundArgument& bound : arguments_) arguments.push_back(argument_value(bound, inputs, result));
     // Runs that change the module go one at a time; others never meet this lock.
     std::unique_lock<Mutex> lock(state_mutex_, std::defer_lock);
     if (method_.changes_state()) lock.lock();
-    frame.set_result_memory(std::move(memory));
-    ops::Value value = method_.run(frame, arguments, &is_cancelled);
+    const std::vector<jit::ResultMemory> memory = result_memory(options.places);
+    ops::Value value = method_.run(frame, arguments,
+                                   {.is_cancelled = &options.is_cancelled,
+                                    .result_memory = memory,
+                                    .plans_in_background = options.plans_in_background});
     module_->check_file();
     if (responds_with_items_) {
       for (const ops::Value& item : value.to_list()->items) {
@@ -344,16 +346,13 @@ class TorchScriptModel final : public Model {
 class TorchScriptSession final : public ModelSession {
  public:
   explicit TorchScriptSession(const TorchScriptModel& model) : model_(model), frame_(jit::make_frame()) {}
-  RunResult run(std::span<const InferTensor* const> inputs, const std::function<bool()>& is_cancelled) override {
-    return model_.run(*frame_, inputs, is_cancelled, std::exchange(memory_, {}));
+  RunResult run(std::span<const InferTensor* const> inputs, const RunOptions& options) override {
+    return model_.run(*frame_, inputs, options);
   }
-  void place_outputs(std::span<const OutputPlace> places) override { memory_ = model_.result_memory(places); }
-  void end_warmup() override { frame_->set_plans_in_background(true); }
 
  private:
   const TorchScriptModel& model_;  // outlives its sessions: the version owns both
   std::unique_ptr<jit::Frame> frame_;
-  std::vector<jit::ResultMemory> memory_;  // for the next run
 };
 
 std::unique_ptr<ModelSession> TorchScriptModel::make_session() const {

@@ -29,12 +29,13 @@ bool has_open_inputs(const Signature& signature) {
 
 std::vector<Seen> run_requests(const Model& model, std::span<const WarmupRequest> requests) {
   const std::unique_ptr<ModelSession> session = model.make_session();
+  const std::function<bool()> is_cancelled = is_work_cancelled;
   std::vector<Seen> seen;
   for (const WarmupRequest& request : {requests[0], with_random_data(requests[requests.size() > 1 ? 1 : 0])}) {
     std::vector<const InferTensor*> inputs(model.signature().inputs.size(), nullptr);
     for (size_t i = 0; i < request.inputs.size(); ++i) inputs[request.input_indices[i]] = &request.inputs[i];
     const int64_t start_ns = Clock::system().now_ns();
-    seen.push_back({request.batch_size, session->run(inputs, is_work_cancelled).outputs});
+    seen.push_back({request.batch_size, session->run(inputs, {.is_cancelled = is_cancelled}).outputs});
     if (Clock::system().now_ns() - start_ns > kMaxRunNs) break;
   }
   return seen;

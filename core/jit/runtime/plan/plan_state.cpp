@@ -59,13 +59,15 @@ struct PlanState::Binding {
   void add_kernel(const Plan& plan, const PlanCall& call);
   Tensor tensor_for(const Plan& plan, uint32_t id);
   void take_inputs(const Plan& plan, std::span<const Value> arguments);
-  void take_outputs(const Plan& plan, const Options& options);
-  void move_outputs(const Plan& plan, const Options& options);
+  void take_outputs(const Plan& plan, const RunOptions& options, std::span<const int32_t> result_numbers);
+  void move_outputs(const Plan& plan, std::span<const ResultMemory> result_memory,
+                    std::span<const int32_t> result_numbers);
   void patch();
   void note_uses(Device device, const Storage& arena) const;
   void patch(std::vector<TensorPatch>& patches, const std::vector<Tensor>& sources);
   void run_call(const Plan& plan, const PlanCall& call, size_t index, void* scratch);
-  void run_loop(const SampleLoop& loop, size_t index, void* scratch, const Options& options, const PlanCall** failed);
+  void run_loop(const SampleLoop& loop, size_t index, void* scratch, const RunOptions& options,
+                const PlanCall** failed);
   void give_results(const Plan& plan, std::vector<Value>& values);
   void release();
   Tensor result(const Plan& plan, uint32_t id, size_t place);
@@ -146,11 +148,12 @@ void PlanState::Binding::take_inputs(const Plan& plan, std::span<const Value> ar
 }
 
 // Results that the caller has memory for are written there at once.
-void PlanState::Binding::move_outputs(const Plan& plan, const Options& options) {
-  for (const ResultMemory& memory : options.result_memory) {
-    for (size_t i = 0; i < options.result_numbers.size(); ++i) {
+void PlanState::Binding::move_outputs(const Plan& plan, std::span<const ResultMemory> result_memory,
+                                      std::span<const int32_t> result_numbers) {
+  for (const ResultMemory& memory : result_memory) {
+    for (size_t i = 0; i < result_numbers.size(); ++i) {
       const int32_t root = plan.outputs[i].movable_root;
-      if (root < 0 || options.result_numbers[i] != static_cast<int32_t>(memory.result)) continue;
+      if (root < 0 || result_numbers[i] != static_cast<int32_t>(memory.result)) continue;
       const auto bytes = plan.output_bytes[static_cast<size_t>(root)];
       const bool is_aligned = reinterpret_cast<uintptr_t>(memory.storage->data()) % kArenaAlignment == 0;
       if (!is_aligned || memory.storage->size_bytes() < bytes || memory.storage->device() != plan.device) continue;
@@ -161,7 +164,8 @@ void PlanState::Binding::move_outputs(const Plan& plan, const Options& options) 
   }
 }
 
-void PlanState::Binding::take_outputs(const Plan& plan, const Options& options) {
+void PlanState::Binding::take_outputs(const Plan& plan, const RunOptions& options,
+                                      std::span<const int32_t> result_numbers) {
   for (Tensor& handle : results) {
     if (!handle.defined()) continue;
     if (handle.impl()->use_count() == 1)
@@ -169,7 +173,7 @@ void PlanState::Binding::take_outputs(const Plan& plan, const Options& options) 
     else
       handle = Tensor();
   }
-  move_outputs(plan, options);
+  move_outputs(plan, options.result_memory, result_numbers);
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (is_moved[i]) continue;
     // Free again when nobody but this state holds the memory. Of a device, whoever held it may have used it in another
@@ -236,7 +240,7 @@ void PlanState::Binding::run_call(const Plan& plan, const PlanCall& call, size_t
   }
 }
 
-void PlanState::Binding::run_loop(const SampleLoop& loop, size_t index, void* scratch, const Options& options,
+void PlanState::Binding::run_loop(const SampleLoop& loop, size_t index, void* scratch, const RunOptions& options,
                                   const PlanCall** failed) {
   void* const* const at = pointers.data() + first[index];
   loop.run({at, at + loop.input_strides.size(), scratch}, {options.is_cancelled, options.profile, options.poison},
@@ -326,14 +330,14 @@ PlanState::Binding& PlanState::bind(const Plan& plan) {
 }
 
 void PlanState::run(const Plan& plan, std::span<const Value> arguments, std::vector<Value>& results,
-                    const Options& options, const PlanCall** failed_call) {
+                    const RunOptions& options, std::span<const int32_t> result_numbers, const PlanCall** failed_call) {
   Binding& binding = bind(plan);
   const struct Release {
     Binding& binding;
     ~Release() { binding.release(); }
   } release{binding};
   binding.take_inputs(plan, arguments);
-  binding.take_outputs(plan, options);
+  binding.take_outputs(plan, options, result_numbers);
   if (options.poison) binding.slots.poison(plan);
   binding.patch();
   binding.note_uses(plan.device, arena_of(plan.device).storage());
