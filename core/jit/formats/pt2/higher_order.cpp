@@ -214,9 +214,20 @@ class HigherOrder {
     return stacked(lists);
   }
 
+  // Of scan's arguments: PyTorch 2.6 says before the rest which dimension, and whether from its end.
+  size_t first_after_direction() const {
+    const auto [dim_kind, dim] = union_case(input(3), name_);
+    if (dim_kind != "as_int") return 3;
+    const auto [reverse_kind, reverse] = union_case(input(4), name_);
+    if (dim != 0) fail(ErrorCode::kUnimplemented, "scan of PyTorch 2.6 over another dimension than 0");
+    if (reverse_kind != "as_bool" || reverse != false)
+      fail(ErrorCode::kUnimplemented, "scan of PyTorch 2.6 in reverse");
+    return 5;
+  }
+
   Values scan() {
     const Values init = values(1), xs = values(2);
-    const Values more = inputs_.size() > 3 ? values_from(3) : Values();
+    const Values more = inputs_.size() > 3 ? values_from(first_after_direction()) : Values();
     if (xs.empty()) fail(ErrorCode::kUnimplemented, "scan: there is nothing to go over");
     const size_t results = result_count(graph(0));
     if (results < init.size()) fail(ErrorCode::kDataLoss, "scan: the body gives less than it carries");
