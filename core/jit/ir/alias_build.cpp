@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/jit/ir/alias.h"
+#include "core/jit/ir/walk.h"
 
 namespace tensord::jit {
 
@@ -30,10 +31,9 @@ bool may_hold_arguments(const Type& type) {
 }  // namespace
 
 void AliasAnalysis::collect(const Block& block) {
-  for (const Node* node = block.first(); node; node = node->next()) {
-    if (node->kind() == NodeKind::kSetAttr) assigned_names_.insert(node->name());
-    for (const Block* inner : node->blocks()) collect(*inner);
-  }
+  for_each_node(block, [this](const Node& node) {
+    if (node.kind() == NodeKind::kSetAttr) assigned_names_.insert(node.name());
+  });
 }
 
 void AliasAnalysis::analyse(const Block& block) {

@@ -10,6 +10,7 @@
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/jit/ir/alias.h"
+#include "core/jit/ir/graph_builder.h"
 #include "core/jit/ir/type_match.h"
 #include "core/jit/passes/passes.h"
 #include "core/ops/complex.h"
@@ -278,12 +279,10 @@ class Folder {
       // A type says more than None or a container's items do, but less than another value.
       bool keep_type =
           results[i].is_list() || results[i].is_tuple() || !ops::is_subtype(ops::type_of(results[i]), output->type());
-      Node* constant = graph_.create_constant(std::move(results[i]), keep_type ? output->type() : nullptr);
-      constant->set_location(node->location());
-      constant->output()->set_name(output->name());
-      constant->insert_before(node);
-      made_.insert(constant->output());
-      output->replace_all_uses_with(constant->output());
+      GraphValue* constant = GraphBuilder(node).constant(std::move(results[i]), keep_type ? output->type() : nullptr);
+      constant->set_name(output->name());
+      made_.insert(constant);
+      output->replace_all_uses_with(constant);
     }
     node->destroy();
     changed_ = true;

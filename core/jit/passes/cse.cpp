@@ -8,6 +8,7 @@
 #include "core/jit/ir/alias.h"
 #include "core/jit/ir/text.h"
 #include "core/jit/ir/type_match.h"
+#include "core/jit/ir/walk.h"
 #include "core/jit/passes/passes.h"
 #include "core/jit/passes/same_constant.h"
 
@@ -79,12 +80,11 @@ class Merger {
 
  private:
   void collect(const Block& block) {
-    for (const Node* node = block.first(); node; node = node->next()) {
-      if (node->kind() == NodeKind::kSetAttr) assigned_.insert(node->name());
-      calls_ |= node->kind() == NodeKind::kCallMethod || node->kind() == NodeKind::kCallFunction ||
-                node->kind() == NodeKind::kCallValue;
-      for (const Block* inner : node->blocks()) collect(*inner);
-    }
+    for_each_node(block, [this](const Node& node) {
+      if (node.kind() == NodeKind::kSetAttr) assigned_.insert(node.name());
+      calls_ |= node.kind() == NodeKind::kCallMethod || node.kind() == NodeKind::kCallFunction ||
+                node.kind() == NodeKind::kCallValue;
+    });
   }
 
   void block(Block* block) {

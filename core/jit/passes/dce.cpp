@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "core/jit/ir/alias.h"
+#include "core/jit/ir/walk.h"
 #include "core/jit/passes/passes.h"
 
 namespace tensord::jit {
@@ -25,10 +26,9 @@ class Marker {
 
  private:
   void roots(const Block& block) {
-    for (const Node* node = block.first(); node; node = node->next()) {
-      if (node->blocks().empty() && alias_.has_side_effects(node) && !only_looks(*node)) need(node);
-      for (const Block* inner : node->blocks()) roots(*inner);
-    }
+    for_each_node(block, [this](const Node& node) {
+      if (node.blocks().empty() && alias_.has_side_effects(&node) && !only_looks(node)) need(&node);
+    });
   }
 
   // An operator without arguments that gives a result asks for the state of something ("is_grad_enabled").

@@ -5,6 +5,8 @@
 // known that a tensor comes.
 #include <map>
 
+#include "core/jit/ir/graph_builder.h"
+#include "core/jit/ir/walk.h"
 #include "core/jit/passes/packing.h"
 #include "core/jit/passes/passes.h"
 #include "core/ops/registry.h"
@@ -18,20 +20,12 @@ namespace {
 
 struct CallBuilder {
   using V = GraphValue*;
-  Graph& graph;
-  Node* before;
+  GraphBuilder builder;
 
   GraphValue* call(const char* name, std::initializer_list<GraphValue*> inputs) {
-    Node* node = graph.create(ops::get_op(name), std::span(inputs.begin(), inputs.size()));
-    node->set_location(before->location());
-    node->insert_before(before);
-    return node->output(0);
+    return builder.call(ops::get_op(name), std::span(inputs.begin(), inputs.size()))->output(0);
   }
-  GraphValue* constant(Value value) {
-    Node* node = graph.create_constant(std::move(value));
-    node->insert_before(before);
-    return node->output();
-  }
+  GraphValue* constant(Value value) { return builder.constant(std::move(value)); }
   GraphValue* constant(const char* text) { return constant(Value(std::string(text))); }
 };
 
@@ -76,7 +70,7 @@ bool expand_attention(Node* node, PassContext& context) {
   m.needs_weights = a.constant("need_weights").to_bool() && node->output(1)->has_uses();
   m.averages_weights = a.constant("average_attn_weights").to_bool();
   if ((m.needs_weights && m.may_lack_mask) || !context.take_change()) return false;
-  CallBuilder builder{*node->graph(), node};
+  CallBuilder builder{GraphBuilder(node)};
   const auto [out, weights] = Transformer(builder).attention(
       m, {a["query"], a["key"], a["value"]}, {a["qkv_weight"], a["qkv_bias"], a["proj_weight"], a["proj_bias"]},
       a["mask"], a["mask_type"]);
@@ -99,7 +93,7 @@ bool expand_encoder_layer(Node* node, PassContext& context, bool may_be_nested) 
   ops::MultiHead m;
   if (!fill(m, a, "num_heads") || !a.are_constant({"use_gelu", "norm_first", "eps"})) return false;
   if (!context.take_change()) return false;
-  CallBuilder builder{*node->graph(), node};
+  CallBuilder builder{GraphBuilder(node)};
   GraphValue *src = a["src"], *mask = a["mask"], *mask_type = a["mask_type"];
   if (may_be_nested) {
     const Node* input = builder.call("tensord::layer_input", {src, mask, mask_type})->node();
@@ -128,7 +122,7 @@ bool drop_nesting(Node* node, PassContext& context, bool may_be_nested) {
   const Arguments a(*node);
   if ((may_be_nested && !a["src"]->known().is_tensor()) || !context.take_change()) return false;
   if (node->is_op("tensord::layer_input")) {
-    CallBuilder builder{*node->graph(), node};
+    CallBuilder builder{GraphBuilder(node)};
     node->output(0)->replace_all_uses_with(a["src"]);
     node->output(1)->replace_all_uses_with(builder.call("tensord::attention_mask", {a["mask"], a["mask_type"]}));
   } else {
@@ -146,7 +140,7 @@ bool expand_mask(Node* node, PassContext& context) {
   if (!context.take_change()) return false;
   ops::MultiHead m;
   if (!a.is_none("mask_type")) m.mask_type = a.constant("mask_type").to_int();
-  CallBuilder builder{*node->graph(), node};
+  CallBuilder builder{GraphBuilder(node)};
   node->output()->replace_all_uses_with(is_none ? a["mask"]
                                                 : Transformer(builder).hidden_keys(m, a["mask"], a["mask_type"]));
   node->destroy();

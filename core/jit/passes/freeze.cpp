@@ -2,6 +2,8 @@
 // constants: submodules, parameters, numbers, `training`. Which ones change is decided by
 // freeze_analysis and given in PassContext. Folding what has become constant is left to
 // const_prop; calls on submodules, to inline.
+#include "core/jit/ir/graph_builder.h"
+#include "core/jit/ir/walk.h"
 #include "core/jit/passes/attribute_paths.h"
 #include "core/jit/passes/passes.h"
 
@@ -16,20 +18,13 @@ class Freezer {
   Freezer(Graph& graph, PassContext& context) : graph_(graph), context_(context), paths_(context.self) {}
 
   bool run() {
-    block(graph_.block());
+    for_each_node(graph_.block(), [this](Node* node) {
+      if (node->kind() == NodeKind::kGetAttr) attribute(node);
+    });
     return changed_;
   }
 
  private:
-  void block(Block* block) {
-    for (Node* node = block->first(); node;) {
-      Node* next = node->next();
-      for (Block* inner : node->blocks()) this->block(inner);
-      if (node->kind() == NodeKind::kGetAttr) attribute(node);
-      node = next;
-    }
-  }
-
   const ops::Object* known_object(const GraphValue* value) const {
     if (value == graph_.inputs()[0]) return context_.self.get();
     const Value* constant = value->constant();
@@ -45,11 +40,8 @@ class Freezer {
     if (path.empty() || context_.changing_attributes->contains(path)) return;
     if (!context_.take_change()) return;
     const Value& value = object->slots[static_cast<size_t>(slot)];
-    Node* constant = graph_.create_constant(value, constant_type(value, node->output()->type()));
-    constant->set_location(node->location());
-    constant->output()->set_name(node->output()->name());
-    constant->insert_before(node);
-    node->output()->replace_all_uses_with(constant->output());
+    GraphValue* constant = GraphBuilder(node).constant(value, constant_type(value, node->output()->type()));
+    GraphBuilder::take_place(constant, node);
     node->destroy();
     changed_ = true;
   }

@@ -2,6 +2,7 @@
 
 #include "core/jit/ir/alias.h"
 #include "core/jit/ir/operator_search.h"
+#include "core/jit/ir/walk.h"
 #include "core/jit/passes/attribute_paths.h"
 #include "core/jit/passes/passes.h"
 
@@ -125,16 +126,14 @@ class ChangeFinder {
 
   void collect_assigned(const Graph& graph, const Block& block, std::set<std::string>& out,
                         std::set<std::string>& names) const {
-    for (const Node* node = block.first(); node; node = node->next()) {
-      if (node->kind() == NodeKind::kSetAttr) {
-        std::string path = assigned_path(graph, *node);
-        if (path.empty())
-          names.insert(node->name());
-        else
-          out.insert(path);
-      }
-      for (const Block* inner : node->blocks()) collect_assigned(graph, *inner, out, names);
-    }
+    for_each_node(block, [&](const Node& node) {
+      if (node.kind() != NodeKind::kSetAttr) return;
+      std::string path = assigned_path(graph, node);
+      if (path.empty())
+        names.insert(node.name());
+      else
+        out.insert(path);
+    });
   }
 
   std::string assigned_path(const Graph& graph, const Node& node) const {

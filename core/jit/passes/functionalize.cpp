@@ -5,6 +5,8 @@
 #include <unordered_set>
 
 #include "core/jit/ir/alias.h"
+#include "core/jit/ir/graph_builder.h"
+#include "core/jit/ir/walk.h"
 #include "core/jit/passes/packing.h"
 #include "core/jit/passes/passes.h"
 #include "core/ops/run.h"
@@ -111,11 +113,8 @@ class Functionalizer {
 
   void rewrite(Node* node) {
     done_.insert(alias_.location(node->input()));
-    Node* functional = graph_.create(*functional_op(*node), node->inputs());
-    functional->set_location(node->location());
-    functional->output()->set_name(node->output()->name());
-    functional->insert_before(node);
-    node->output()->replace_all_uses_with(functional->output());
+    Node* functional = GraphBuilder(node).call(*functional_op(*node), node->inputs());
+    GraphBuilder::take_place(functional->output(), node);
     // From here on, whoever reads the written value reads the new one.
     std::unordered_set<const Node*> later;
     for (const Node* after = node->next(); after; after = after->next()) later.insert(after);

@@ -229,7 +229,7 @@ class AttentionFuser {
   }
 
   void rewrite(const Found& found) {
-    ViewBuilder views(graph_, found.result);
+    ViewBuilder views(found.result);
     double scale = found.scale;
     GraphValue* result = found.result->output();
     const Dims lead = lead_for(found, result);
@@ -268,11 +268,7 @@ class AttentionFuser {
                             views.constant(found.fills_where),
                             views.constant(is_causal),
                             views.constant(transposes)};
-    Node* node = graph_.create(attention_, inputs);
-    node->set_location(found.result->location());
-    node->insert_before(found.result);
-    views.set_known(node);
-    GraphValue* out = node->output();
+    GraphValue* out = views.call(attention_, inputs);
     if (is_reshaped) out = views.reshape(out, known_tensor(result)->sizes());
     target->output()->replace_all_uses_with(out);
   }

@@ -4,6 +4,7 @@
 // table names operators as data, the engine of the peephole pass applies it.
 #include <cmath>
 
+#include "core/jit/ir/graph_builder.h"
 #include "core/jit/passes/passes.h"
 #include "core/jit/passes/peephole.h"
 #include "core/ops/registry.h"
@@ -72,21 +73,14 @@ bool is_hard_mul6(const Match& m) { return has_numbers(m, {{"three", 3}, {"by", 
 // ---- rewrites
 
 GraphValue* add_constant(const Match& match, Value value) {
-  Node* node = match.graph().create_constant(std::move(value));
-  node->insert_before(match.root());
-  return node->output();
+  return GraphBuilder(match.root()).constant(std::move(value));
 }
 
 // A call before the root, known to give what the root gives.
-GraphValue* add_call(const Match& match, const char* name, std::vector<GraphValue*> inputs) {
+GraphValue* add_call(const Match& match, const char* name, const std::vector<GraphValue*>& inputs) {
   const ops::Op* op = ops::find_op(name);
   if (!op) return nullptr;
-  const auto& arguments = op->schema.arguments;
-  for (size_t i = inputs.size(); i < arguments.size(); ++i)
-    inputs.push_back(add_constant(match, *arguments[i].default_value));
-  Node* node = match.graph().create(*op, inputs);
-  node->set_location(match.root()->location());
-  node->insert_before(match.root());
+  const Node* node = GraphBuilder(match.root()).call(*op, inputs);
   node->output()->set_known(match.root()->output()->known());
   return node->output();
 }

@@ -1,6 +1,8 @@
 #include "core/jit/passes/packing.h"
 
 #include "core/jit/ir/alias.h"
+#include "core/jit/ir/graph_builder.h"
+#include "core/jit/ir/walk.h"
 #include "core/ops/registry.h"
 
 namespace tensord::jit {
@@ -16,10 +18,7 @@ const ops::PackedOp* packed_of(const Node& node) {
 namespace {
 
 GraphValue* insert_packed(Node& before, IntrusivePtr<ops::PackedOp> packed) {
-  Node* constant =
-      before.graph()->create_constant(ops::Value(IntrusivePtr<ops::OpaqueObject>(packed)), ops::packed_type());
-  constant->insert_before(&before);
-  return constant->output();
+  return GraphBuilder(&before).constant(ops::Value(IntrusivePtr<ops::OpaqueObject>(packed)), ops::packed_type());
 }
 
 // A node that follows a packed one and may be joined to it.
@@ -107,9 +106,7 @@ Node* join(Graph& graph, PassContext& context, const Candidate& found) {
   }
   GraphValue* other = found.user->input(static_cast<size_t>(found.call.other));
   GraphValue* const inputs[] = {insert_packed(*found.user, joined), found.producer->input(1), other};
-  Node* node = graph.create(ops::get_op(ops::kRunPackedWithOther), inputs);
-  node->set_location(found.user->location());
-  node->insert_before(found.user);
+  Node* node = GraphBuilder(found.user).call(ops::get_op(ops::kRunPackedWithOther), inputs);
   found.user->output()->replace_all_uses_with(node->output());
   found.user->destroy();
   found.producer->destroy();

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "core/jit/ir/walk.h"
 #include "core/jit/passes/pass.h"
 #include "core/ops/packed.h"
 
@@ -20,18 +21,6 @@ std::optional<ops::Value> known_value(const GraphValue* value);
 const ops::Op* functional_op(const Node& node);
 // Whether the node asks its tensors for sizes and the like alone.
 bool reads_only_shape(const Node& node);
-// Calls visit(node) for every node of the block and the blocks in it; visit may destroy the
-// node and what is before it, and insert nodes.
-template <class Visit>
-void for_each_node(Block* block, Visit&& visit) {
-  for (Node* node = block->first(); node;) {
-    for (Block* inner : node->blocks()) for_each_node(inner, visit);
-    Node* next = node->next();
-    visit(node);
-    node = next;
-  }
-}
-
 // Joins nodes that follow packed ones and whose epilogue is of a kind that `accepts`.
 bool join_epilogues(Graph& graph, PassContext& context, bool (*accepts)(ops::EpilogueKind));
 

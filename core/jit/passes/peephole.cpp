@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "core/base/error.h"
+#include "core/jit/ir/graph_builder.h"
 #include "core/jit/ir/type_match.h"
 #include "core/jit/passes/passes.h"
 #include "core/jit/passes/peephole_pattern.h"
@@ -220,26 +221,11 @@ class Rewriter {
 
   GraphValue* build(const Pattern& pattern, const Match& match) {
     if (pattern.kind == Pattern::Kind::kName) return match.value(pattern.name);
-    Node* node;
-    if (pattern.kind == Pattern::Kind::kLiteral) {
-      node = graph_.create_constant(pattern.literal);
-    } else {
-      std::vector<GraphValue*> inputs;
-      for (const Pattern& argument : pattern.arguments) inputs.push_back(build(argument, match));
-      const ops::Op& op = *pattern.ops.front();
-      const auto& arguments = op.schema.arguments;
-      for (size_t i = inputs.size(); i < arguments.size(); ++i) {
-        check_internal(arguments[i].default_value.has_value(), "peephole rule: ", op.name(), " needs '",
-                       arguments[i].name, "'");
-        Node* value = graph_.create_constant(*arguments[i].default_value);
-        value->insert_before(match.root());
-        inputs.push_back(value->output());
-      }
-      node = graph_.create(op, inputs);
-    }
-    node->set_location(match.root()->location());
-    node->insert_before(match.root());
-    return node->output();
+    GraphBuilder builder(match.root());
+    if (pattern.kind == Pattern::Kind::kLiteral) return builder.constant(pattern.literal);
+    std::vector<GraphValue*> inputs;
+    for (const Pattern& argument : pattern.arguments) inputs.push_back(build(argument, match));
+    return builder.call(*pattern.ops.front(), inputs)->output();
   }
 
   Graph& graph_;

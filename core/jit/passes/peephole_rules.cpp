@@ -2,6 +2,7 @@
 // Guards must be sure: a rule applies only where every run gives the same answer.
 #include <algorithm>
 
+#include "core/jit/ir/graph_builder.h"
 #include "core/jit/passes/peephole.h"
 #include "core/ops/registry.h"
 
@@ -88,9 +89,7 @@ GraphValue* item_of_list(const Match& match) {
 GraphValue* length_of_list(const Match& match) {
   const Node* list = fixed_list(match, match.value("list"));
   if (!list) return nullptr;
-  Node* length = match.graph().create_constant(static_cast<int64_t>(list->inputs().size()));
-  length->insert_before(match.root());
-  return length->output();
+  return GraphBuilder(match.root()).constant(static_cast<int64_t>(list->inputs().size()));
 }
 
 // "size(x)[i]" asks for one number instead of a list of them.
@@ -102,10 +101,7 @@ GraphValue* one_size(const Match& match) {
   }
   if (!size) return nullptr;
   GraphValue* inputs[] = {match.value("x"), match.value("i")};
-  Node* node = match.graph().create(*size, inputs);
-  node->set_location(match.root()->location());
-  node->insert_before(match.root());
-  return node->output();
+  return GraphBuilder(match.root()).call(*size, inputs)->output();
 }
 
 constexpr auto kGivesBack = PeepholeRule::Memory::kGivesBack;

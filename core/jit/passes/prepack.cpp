@@ -1,6 +1,8 @@
 // prepack: operators whose weights are constants become packed operators (core/ops/packed.h),
 // which reorder the weights for the machine once. An operator says how in its record (`pack`);
 // all its arguments but one must be known: the first, or the second (addmm).
+#include "core/jit/ir/graph_builder.h"
+#include "core/jit/ir/walk.h"
 #include "core/jit/passes/packing.h"
 #include "core/jit/passes/passes.h"
 #include "core/ops/registry.h"
@@ -48,15 +50,11 @@ bool prepack_weights(Graph& graph, PassContext& context) {
   for_each_node(graph.block(), [&](Node* node) {
     IntrusivePtr<ops::PackedOp> packed = try_pack(*node, context.precision);
     if (!packed || !context.take_change()) return;
-    Node* constant = graph.create_constant(ops::Value(IntrusivePtr<ops::OpaqueObject>(packed)), ops::packed_type());
-    constant->insert_before(node);
+    GraphBuilder builder(node);
+    GraphValue* constant = builder.constant(ops::Value(IntrusivePtr<ops::OpaqueObject>(packed)), ops::packed_type());
     const auto input = static_cast<size_t>(packed->calls().front().input);
-    GraphValue* const inputs[] = {constant->output(), node->input(input)};
-    Node* replacement = graph.create(*run, inputs);
-    replacement->set_location(node->location());
-    replacement->output()->set_name(node->output()->name());
-    replacement->insert_before(node);
-    node->output()->replace_all_uses_with(replacement->output());
+    GraphValue* const inputs[] = {constant, node->input(input)};
+    GraphBuilder::take_place(builder.call(*run, inputs)->output(), node);
     node->destroy();
     changed = true;
   });

@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/jit/ir/alias.h"
+#include "core/jit/ir/graph_builder.h"
 #include "core/jit/passes/passes.h"
 #include "core/jit/passes/same_constant.h"
 #include "core/ops/run.h"
@@ -259,12 +260,9 @@ class ShapePropagation {
     const bool is_ints = result.is_list() && result.to_list()->element->kind() == TypeKind::kInt &&
                          !alias_.has_writers(node->output()) && !alias_.escapes(node->output());
     if ((!is_plain && !is_ints) || !context_.take_change()) return;
-    Node* constant = graph_.create_constant(result, is_ints ? node->output()->type() : nullptr);
-    constant->set_location(node->location());
-    constant->output()->set_name(node->output()->name());
-    constant->output()->set_known(result);
-    constant->insert_before(node);
-    node->output()->replace_all_uses_with(constant->output());
+    GraphValue* constant = GraphBuilder(node).constant(result, is_ints ? node->output()->type() : nullptr);
+    constant->set_known(result);
+    GraphBuilder::take_place(constant, node);
     node->destroy();
     changed_ = true;
   }

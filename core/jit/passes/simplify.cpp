@@ -3,6 +3,8 @@
 // loops that carry a value unchanged, fork followed by wait. Needs no constants (const_prop)
 // and knows no operator (peephole).
 #include "core/jit/ir/alias.h"
+#include "core/jit/ir/graph_builder.h"
+#include "core/jit/ir/walk.h"
 #include "core/jit/passes/passes.h"
 #include "core/jit/passes/same_constant.h"
 
@@ -17,20 +19,11 @@ class Simplifier {
   Simplifier(Graph& graph, PassContext& context) : graph_(graph), context_(context), alias_(graph) {}
 
   bool run() {
-    block(graph_.block());
+    for_each_node(graph_.block(), [this](Node* node) { visit(node); });
     return changed_;
   }
 
  private:
-  void block(Block* block) {
-    for (Node* node = block->first(); node;) {
-      for (Block* inner : node->blocks()) this->block(inner);
-      Node* next = node->next();
-      visit(node);
-      node = next;
-    }
-  }
-
   void visit(Node* node) {
     switch (node->kind()) {
       case NodeKind::kTupleIndex:
@@ -89,10 +82,7 @@ class Simplifier {
       }
     }
     if (!node->output()->has_uses() || !context_.take_change()) return;
-    Node* constant = graph_.create_constant(result);
-    constant->set_location(node->location());
-    constant->insert_before(node);
-    node->output()->replace_all_uses_with(constant->output());
+    node->output()->replace_all_uses_with(GraphBuilder(node).constant(result));
     changed_ = true;
   }
 
@@ -131,10 +121,7 @@ class Simplifier {
   // Both branches give this constant.
   void agree(Node* node, GraphValue* output, const ops::Value& value) {
     if (!output->has_uses() || !context_.take_change()) return;
-    Node* constant = graph_.create_constant(value);
-    constant->set_location(node->location());
-    constant->insert_before(node);
-    output->replace_all_uses_with(constant->output());
+    output->replace_all_uses_with(GraphBuilder(node).constant(value));
     changed_ = true;
   }
 

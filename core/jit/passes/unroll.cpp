@@ -1,5 +1,7 @@
 // unroll: a loop whose number of turns is a small constant becomes that many copies of its body,
 // so that every copy can be simplified and planned on its own.
+#include "core/jit/ir/graph_builder.h"
+#include "core/jit/ir/walk.h"
 #include "core/jit/passes/passes.h"
 
 namespace tensord::jit {
@@ -19,10 +21,7 @@ bool is_true(const GraphValue* value) {
 
 int64_t count_nodes(const Block& block) {
   int64_t count = 0;
-  for (const Node* node = block.first(); node; node = node->next()) {
-    count += node->kind() != NodeKind::kConstant;
-    for (const Block* inner : node->blocks()) count += count_nodes(*inner);
-  }
+  for_each_node(block, [&](const Node& node) { count += node.kind() != NodeKind::kConstant; });
   return count;
 }
 
@@ -36,9 +35,7 @@ void unroll(Graph& graph, Node* loop) {
   const Block& body = *loop->blocks()[0];
   std::vector<GraphValue*> carried(loop->inputs().begin() + 2, loop->inputs().end());
   for (int64_t turn = 0; turn < loop->input(0)->constant()->to_int(); ++turn) {
-    Node* counter = graph.create_constant(Value(turn));
-    counter->insert_before(loop);
-    std::vector<GraphValue*> arguments{counter->output()};
+    std::vector<GraphValue*> arguments{GraphBuilder(loop).constant(Value(turn))};
     arguments.insert(arguments.end(), carried.begin(), carried.end());
     const std::vector<GraphValue*> results = graph.inline_block(body, arguments, loop->block(), loop);
     carried.assign(results.begin() + 1, results.end());

@@ -25,18 +25,19 @@ std::optional<double> known_number(const GraphValue* value) {
 
 GraphValue* ViewBuilder::constant(Value value) {
   const bool is_plain = !value.is_tensor();
-  Node* node = graph_.create_constant(value);
-  node->insert_before(before_);
-  if (is_plain) node->output()->set_known(std::move(value));
-  return node->output();
+  GraphValue* made = builder_.constant(value);
+  if (is_plain) made->set_known(std::move(value));
+  return made;
 }
 
 GraphValue* ViewBuilder::ints(const Dims& values) { return constant(ops::make_int_list(values)); }
 
-GraphValue* ViewBuilder::call(const char* op, std::initializer_list<GraphValue*> inputs) {
-  Node* node = graph_.create(ops::get_op(op), std::span(inputs.begin(), inputs.size()));
-  node->set_location(before_->location());
-  node->insert_before(before_);
+GraphValue* ViewBuilder::call(std::string_view op, std::initializer_list<GraphValue*> inputs) {
+  return call(ops::get_op(op), std::span(inputs.begin(), inputs.size()));
+}
+
+GraphValue* ViewBuilder::call(const ops::Op& op, std::span<GraphValue* const> inputs) {
+  Node* node = builder_.call(op, inputs);
   set_known(node);
   return node->output();
 }

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "core/jit/ir/graph.h"
+#include "core/jit/ir/graph_builder.h"
 
 namespace tensord::jit {
 
@@ -16,7 +16,7 @@ std::optional<double> known_number(const GraphValue* value);
 // Adds calls before a node, with their shapes.
 class ViewBuilder {
  public:
-  ViewBuilder(Graph& graph, Node* before) : graph_(graph), before_(before) {}
+  explicit ViewBuilder(Node* before) : builder_(before) {}
 
   GraphValue* constant(ops::Value value);
   GraphValue* none() { return constant(ops::Value()); }
@@ -24,13 +24,13 @@ class ViewBuilder {
   GraphValue* reshape(GraphValue* value, const Dims& sizes);
   GraphValue* expand(GraphValue* value, const Dims& sizes);
   GraphValue* transpose(GraphValue* value, int64_t a, int64_t b);
-  GraphValue* call(const char* op, std::initializer_list<GraphValue*> inputs);
+  GraphValue* call(std::string_view op, std::initializer_list<GraphValue*> inputs);
+  GraphValue* call(const ops::Op& op, std::span<GraphValue* const> inputs);
   // Fills in what is known of the results of a call from its arguments.
   static void set_known(Node* node);
 
  private:
-  Graph& graph_;
-  Node* before_;
+  GraphBuilder builder_;
 };
 
 }  // namespace tensord::jit

@@ -6,8 +6,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/jit/formats/graph_builder.h"
 #include "core/jit/formats/onnx/operator_library.h"
+#include "core/jit/ir/graph_builder.h"
 
 namespace tensord::jit::onnx {
 

@@ -6,11 +6,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/jit/formats/graph_builder.h"
 #include "core/jit/formats/onnx/body_copier.h"
 #include "core/jit/formats/onnx/operator_library.h"
 #include "core/jit/formats/onnx/proto.h"
 #include "core/jit/formats/onnx/tensors.h"
+#include "core/jit/ir/graph_builder.h"
 
 namespace tensord::jit::onnx {
 

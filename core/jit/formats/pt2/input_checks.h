@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "core/jit/formats/graph_builder.h"
 #include "core/jit/formats/pt2/expression.h"
 #include "core/jit/formats/pt2/json.h"
+#include "core/jit/ir/graph_builder.h"
 
 namespace tensord::jit::pt2 {
 

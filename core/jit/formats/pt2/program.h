@@ -5,12 +5,12 @@
 #include <string>
 
 #include "core/jit/formats/format.h"
-#include "core/jit/formats/graph_builder.h"
 #include "core/jit/formats/module_tree.h"
 #include "core/jit/formats/pt2/input_checks.h"
 #include "core/jit/formats/pt2/json.h"
 #include "core/jit/formats/pt2/payloads.h"
 #include "core/jit/formats/pt2/pytree.h"
+#include "core/jit/ir/graph_builder.h"
 
 namespace tensord::jit::pt2 {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/jit/formats/graph_builder.h"
+#include "core/jit/ir/graph_builder.h"
 
 namespace tensord::jit {
 namespace {

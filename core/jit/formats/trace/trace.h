@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/jit/formats/graph_builder.h"
 #include "core/jit/formats/module_tree.h"
+#include "core/jit/ir/graph_builder.h"
 #include "core/ops/call_observer.h"
 
 namespace tensord::jit {

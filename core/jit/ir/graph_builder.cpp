@@ -1,4 +1,4 @@
-#include "core/jit/formats/graph_builder.h"
+#include "core/jit/ir/graph_builder.h"
 
 #include "core/base/error.h"
 #include "core/ops/registry.h"
@@ -7,7 +7,10 @@ namespace tensord::jit {
 
 Node* GraphBuilder::add(Node* node) {
   node->set_location(location_);
-  node->append_to(block_);
+  if (before_)
+    node->insert_before(before_);
+  else
+    node->append_to(block_);
   return node;
 }
 
@@ -23,7 +26,8 @@ Node* GraphBuilder::call(const ops::Op& op, std::span<GraphValue* const> argumen
     const ops::Argument& argument = op.schema.arguments[i];
     check(argument.default_value.has_value(), op.schema.full_name(), ": argument '", argument.name, "' is missing");
     const ops::Value& value = *argument.default_value;
-    if (value.is_list()) {
+    // A front end's list is made when the graph runs, as a script's is; passes put constants in front of a node.
+    if (value.is_list() && !before_) {
       Values items;
       for (const ops::Value& item : value.to_list()->items) items.push_back(constant(item));
       all.push_back(list(value.to_list()->element, items));
@@ -66,6 +70,11 @@ GraphValue* GraphBuilder::tuple(std::span<GraphValue* const> items, std::vector<
   ops::TypePtr type = names.empty() ? ops::tuple_type(std::move(members))
                                     : ops::named_tuple_type("__torch__.Output", std::move(names), std::move(members));
   return add(NodeKind::kTupleConstruct, items)->add_output(std::move(type));
+}
+
+void GraphBuilder::take_place(GraphValue* value, Node* node) {
+  value->set_name(node->output()->name());
+  node->output()->replace_all_uses_with(value);
 }
 
 }  // namespace tensord::jit
