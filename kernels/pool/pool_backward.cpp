@@ -329,7 +329,12 @@ void add_adaptive_backward(const char* name_space) {
       .gradient([forward](const ops::GradArgs& args) {
         std::vector<Value> out(2);
         const Dims& sizes = args.inputs[0].to_tensor().sizes();
-        if (args.needs(0)) out[0] = ops::call(forward.c_str(), args.grad_outputs[0], Dims(sizes.span().last(kSpatial)));
+        const Tensor& incoming = args.grad_outputs[0];
+        // What has no elements has no mean, but the gradients of nothing are zeros.
+        if (args.needs(0) && incoming.numel() == 0) out[0] = gradient::zeros_like(args.inputs[0]);
+        if (args.needs(0) && incoming.numel() > 0) {
+          out[0] = ops::call(forward.c_str(), incoming, Dims(sizes.span().last(kSpatial)));
+        }
         if (args.needs(1)) out[1] = gradient::zeros_like(args.inputs[1]);
         return out;
       })

@@ -168,6 +168,14 @@ void run_last(const PoolProblem& pool, const Extents& e, const float* x, float* 
 
 template <class T>
 void run_typed(const PoolProblem& pool, const Extents& e, bool is_last, const T* x, T* out, int64_t* indices) {
+  if constexpr (!std::is_integral_v<T>) {
+    // Only an adaptive average takes this: the mean of nothing.
+    if (!pool.is_max && e.in_plane() == 0) {
+      const auto nan = static_cast<T>(std::numeric_limits<float>::quiet_NaN());
+      std::fill_n(out, e.batch * e.channels * e.out_plane(), nan);
+      return;
+    }
+  }
   if constexpr (std::is_same_v<T, float>) {
     if (is_last && !indices) return run_last(pool, e, x, out);
   }

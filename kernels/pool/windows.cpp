@@ -123,13 +123,11 @@ PoolWindows adaptive_pool_windows(const Tensor& input, const Tensor& out, size_t
 
 Dims adaptive_pool_sizes(const char* op, const Tensor& input, const Dims& output_size, size_t spatial,
                          bool is_average) {
-  // An average over all is the mean in PyTorch, which takes what has no channels.
-  const bool is_mean = std::ranges::all_of(output_size, [](int64_t size) { return size == 1; });
-  const bool takes_no_channels = is_average && (spatial < 3 || is_mean);
-  const auto leading = std::span(input.sizes()).first(input.sizes().size() - std::min(spatial, input.sizes().size()));
-  const bool has_no_result = std::ranges::count(leading, 0) > 0;
+  // An average over all is the mean in PyTorch, which is NaN of nothing.
+  const bool is_mean = is_average && std::ranges::all_of(output_size, [](int64_t size) { return size == 1; });
+  const bool takes_no_channels = is_average && spatial < 3;
   check(output_size.size() == spatial || output_size.size() == 1, op, ": output_size must be ", spatial);
-  check_input(op, input, spatial, is_average && is_mean && has_no_result ? spatial + 1 : takes_no_channels ? 1 : 0);
+  check_input(op, input, spatial, is_mean ? spatial + 1 : takes_no_channels ? 1 : 0);
   Dims sizes = input.sizes();
   for (size_t i = 0; i < spatial; ++i) {
     const int64_t size = output_size[output_size.size() == 1 ? 0 : i];

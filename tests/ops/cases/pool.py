@@ -89,6 +89,9 @@ CASES = (
         case("aten::adaptive_avg_pool1d", t(2, 0, 3), [2]), case("aten::adaptive_avg_pool1d", t(0, 3), [2]),
         case("aten::adaptive_avg_pool2d", t(2, 0, 3, 4), [2, 1]),
         case("aten::adaptive_avg_pool3d", t(2, 0, 3, 4, 2), [2, 1, 1], error="non-zero size for non-batch dimensions"),
+        *[case(f"aten::adaptive_avg_pool{dims}d", t(*shape), [1] * dims) for dims, shape in  # the mean of nothing
+          ((1, (2, 0)), (1, (1, 2, 0)), (2, (2, 0, 3)), (2, (1, 2, 3, 0)), (3, (1, 2, 0, 1)), (3, (1, 0, 2, 1)), (3, (2, 1, 2, 0, 1)))],
+        case("aten::adaptive_avg_pool2d", t(2, 3, 0), [1, 2], error="non-zero size for non-batch dimensions"),
         case("aten::adaptive_max_pool2d", t(2, 0, 3, 4), [2, 1], error="non-zero size for non-batch dimensions"),
         case("aten::adaptive_max_pool3d", t(1, 2, 4, 5, 3), [2, 2, 2], dtypes=FULL),
         case("aten::max_pool2d", t(2, 3, 8, 40), [3, 3], [4, 3], [1, 1], [2, 1], dtypes=FULL),
