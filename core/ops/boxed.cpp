@@ -83,7 +83,7 @@ const DirectFn& checked_boxed_form(const Op& op, const BoxedTensor& tensor) {
        " tensors (", tensor.describe(), ")");
 }
 
-BoxedBuilder& BoxedBuilder::direct(DirectFn function) {
+BoxedBuilder& BoxedBuilder::direct(const DirectFn& function) {
   std::istringstream words(names_);
   for (std::string name; words >> name;) entries().push_back({kind_, name, function});
   return *this;

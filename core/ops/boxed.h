@@ -62,7 +62,7 @@ class BoxedBuilder {
  public:
   BoxedBuilder(BoxedKind kind, const char* names) : kind_(kind), names_(names) {}
   // A function of the raw values, whatever the schema says of their types.
-  BoxedBuilder& direct(DirectFn function);
+  BoxedBuilder& direct(const DirectFn& function);
 
  private:
   BoxedKind kind_;

@@ -48,7 +48,7 @@ struct Operands {
     std::fill(to, to + dx.numel(), T(0));
   }
   static Tensor ordered(const Tensor& x, bool last) {
-    const Tensor wide = x.to(dtype_of<T>);
+    Tensor wide = x.to(dtype_of<T>);
     if (!last) return wide.contiguous();
     if (wide.is_channels_last()) return wide;
     const Tensor out = Tensor::empty_strided(x.sizes(), channels_last_strides(x.sizes()), dtype_of<T>);
@@ -181,7 +181,7 @@ std::vector<Value> max_pool_backward_gradient(const ops::GradArgs& args) {
 
 TensorMeta infer_max_backward(const Tensor& g, const Tensor& x, const IntList& kernel, const IntList& stride,
                               const IntList& padding, const IntList& dilation, bool ceil_mode) {
-  check(kernel.size() >= 1 && kernel.size() <= 3, "kernel_size must have 1 to 3 items");
+  check(!kernel.empty() && kernel.size() <= 3, "kernel_size must have 1 to 3 items");
   const PoolWindow w = make_pool_window("max_pool_backward", kernel.size(), kernel, stride, padding, dilation);
   return infer_like(g, x, pooled_sizes("max_pool_backward", x, w, ceil_mode), kernel.size());
 }

@@ -74,7 +74,7 @@ ops::TensorMeta pool_meta(const Tensor& input, const Dims& sizes, DType dtype) {
   return meta;
 }
 
-std::vector<ops::TensorMeta> pool_metas(ops::TensorMeta values) {
+std::vector<ops::TensorMeta> pool_metas(const ops::TensorMeta& values) {
   ops::TensorMeta indices = values;
   indices.dtype = DType::kInt64;
   return {values, indices};

@@ -23,7 +23,7 @@ Dims adaptive_pool_sizes(const char* op, const Tensor& input, const Dims& output
 
 // The result, in the memory order of `input`; and with its indices.
 ops::TensorMeta pool_meta(const Tensor& input, const Dims& sizes, DType dtype);
-std::vector<ops::TensorMeta> pool_metas(ops::TensorMeta values);
+std::vector<ops::TensorMeta> pool_metas(const ops::TensorMeta& values);
 
 PoolWindows make_pool_windows(const Tensor& input, const Tensor& out, const PoolWindow& w);
 PoolWindows adaptive_pool_windows(const Tensor& input, const Tensor& out, size_t spatial);

@@ -35,7 +35,7 @@ Tensor Unpickler::sparse_part(const Value& value, bool is_copied) const {
   const auto stored = static_cast<int64_t>(part.storage()->size_bytes() / size_of(part.dtype()));
   if (part.numel() > stored) malformed("a part of a sparse tensor has more elements than memory");
   if (is_copied) return part.clone();
-  const Storage owner = part.storage();
+  const Storage& owner = part.storage();
   Storage shared = wrap_storage(
       owner->data(), owner->size_bytes(), [owner] {}, part.device(), false);
   return Tensor::from_storage(std::move(shared), part.sizes(), part.strides(), part.offset(), part.dtype());

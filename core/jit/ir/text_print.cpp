@@ -86,7 +86,7 @@ class ConstantPrinter {
     return "(" + out + (items.size() == 1 ? ",)" : ")");
   }
 
-  std::string reference(std::string description, const Value& value) {
+  std::string reference(const std::string& description, const Value& value) {
     return "<" + description + " @" + std::to_string(index_of(value)) + ">";
   }
 

@@ -165,7 +165,7 @@ class Folder {
     std::vector<Value> inputs;
     for (const GraphValue* input : node.inputs()) inputs.push_back(*input->constant());
     switch (node.kind()) {
-      case NodeKind::kOp: return evaluate_op(*node.op(), std::move(inputs), results);
+      case NodeKind::kOp: return evaluate_op(*node.op(), inputs, results);
       case NodeKind::kListConstruct:
         results.push_back(ops::make_list(node.output()->type()->element(), std::move(inputs)));
         return true;

@@ -14,8 +14,6 @@
 
 namespace tensord::jit {
 
-using ops::Value;
-
 namespace {
 
 bool is_any_of(const Node* node, std::initializer_list<const char*> names) {
@@ -257,7 +255,7 @@ class AttentionFuser {
     }
     const bool is_reshaped = !(lead == result_lead) && target == found.result;
     Node* swap = is_reshaped ? nullptr : only_user(target->output());
-    const bool transposes = swap && swap->block() == target->block() && swaps_heads(*swap) && lead.size() > 0;
+    const bool transposes = swap && swap->block() == target->block() && swaps_heads(*swap) && !lead.empty();
     if (transposes) target = swap;
     GraphValue* inputs[] = {query_value,
                             key_value,

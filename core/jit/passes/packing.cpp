@@ -17,7 +17,7 @@ const ops::PackedOp* packed_of(const Node& node) {
 
 namespace {
 
-GraphValue* insert_packed(Node& before, IntrusivePtr<ops::PackedOp> packed) {
+GraphValue* insert_packed(Node& before, const IntrusivePtr<ops::PackedOp>& packed) {
   return GraphBuilder(&before).constant(ops::Value(IntrusivePtr<ops::OpaqueObject>(packed)), ops::packed_type());
 }
 

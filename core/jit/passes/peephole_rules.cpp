@@ -8,7 +8,6 @@
 
 namespace tensord::jit {
 
-using ops::Type;
 using ops::TypeKind;
 using ops::Value;
 
