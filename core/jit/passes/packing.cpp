@@ -115,8 +115,8 @@ Node* join(Graph& graph, PassContext& context, const Candidate& found) {
 
 }  // namespace
 
-void set_packed(Node& node, IntrusivePtr<ops::PackedOp> packed) {
-  node.replace_input(0, insert_packed(node, std::move(packed)));
+void set_packed(Node& node, const IntrusivePtr<ops::PackedOp>& packed) {
+  node.replace_input(0, insert_packed(node, packed));
 }
 
 std::optional<ops::Value> known_value(const GraphValue* value) {

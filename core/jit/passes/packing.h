@@ -13,7 +13,7 @@ namespace tensord::jit {
 // The packed operator that a node runs; null for other nodes.
 const ops::PackedOp* packed_of(const Node& node);
 // Makes the node run another packed operator of the same number of tensors.
-void set_packed(Node& node, IntrusivePtr<ops::PackedOp> packed);
+void set_packed(Node& node, const IntrusivePtr<ops::PackedOp>& packed);
 // The value of a constant, or of a list of constants; empty when it is not known before a run.
 std::optional<ops::Value> known_value(const GraphValue* value);
 // The functional form of a node's operator: itself, or the base of an in-place form; null for
