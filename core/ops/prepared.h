@@ -3,13 +3,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "core/base/mutex.h"
+#include "core/base/shared_cache.h"
 #include "core/ops/value.h"
 #include "core/tensor/tensor.h"
 
@@ -60,21 +60,17 @@ enum class Precision : uint8_t {
 };
 
 // What the calls of a model made of their constants, kept so that every signature and worker
-// uses the same copy. Thread-safe; `make` runs under the lock.
+// uses the same copy. Thread-safe.
 class PackStore {
  public:
   // `what` is made of these tensors (undefined ones included), which are told apart by their
   // memory, shape and strides. They and the result live as long as the store.
   template <class T, class Make>
   std::shared_ptr<const T> get(const std::string& what, std::span<const Tensor> of, Make&& make) {
-    const std::string key = key_of(what, of);
-    MutexLock lock(mutex_);
-    Entry& entry = entries_[key];
-    if (!entry.made) {
-      entry.made = std::shared_ptr<const T>(make());
-      entry.of.assign(of.begin(), of.end());
-    }
-    return std::static_pointer_cast<const T>(entry.made);
+    const auto entry = entries_.get(key_of(what, of), [&] {
+      return std::make_shared<const Entry>(Entry{std::shared_ptr<const T>(make()), {of.begin(), of.end()}});
+    });
+    return std::static_pointer_cast<const T>(entry->made);
   }
 
  private:
@@ -84,8 +80,7 @@ class PackStore {
   };
   static std::string key_of(const std::string& what, std::span<const Tensor> of);
 
-  Mutex mutex_;
-  std::map<std::string, Entry> entries_ TENSORD_GUARDED_BY(mutex_);
+  SharedCache<std::string, Entry> entries_{std::numeric_limits<size_t>::max()};
 };
 
 // What an operator's `prepare` is told.

@@ -237,7 +237,7 @@ class PackedConv final : public PackedOp {
   ops::Precision precision_;
   bool is_channels_last_ = false;
   mutable ConvWeights weights_;
-  mutable PlanCache<ConvCall> calls_;
+  mutable SharedCache<PlanKey, ConvCall> calls_{kMostPlans};
 };
 
 }  // namespace

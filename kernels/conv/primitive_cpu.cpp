@@ -1,11 +1,10 @@
 #include "kernels/conv/primitive.h"
 
-#include <list>
-#include <map>
 #include <memory>
+#include <vector>
 
-#include "core/base/mutex.h"
 #include "core/base/parallel.h"
+#include "core/base/shared_cache.h"
 #include "kernels/conv/onednn.h"
 
 namespace tensord::kernels {
@@ -185,52 +184,19 @@ class ConvPrimitive {
   dnnl::primitive primitive_;
 };
 
-// The primitives in use, the latest first. Thread-safe.
-class Cache {
- public:
-  std::shared_ptr<const ConvPrimitive> get(ConvPass pass, const ConvGeometry& g, const ConvTensors& t) {
-    Key key = key_of(pass, g, t);
-    {
-      MutexLock lock(mutex_);
-      const auto found = index_.find(key);
-      if (found != index_.end()) {
-        order_.splice(order_.begin(), order_, found->second);
-        return found->second->second;
-      }
-    }
-    auto made = std::make_shared<const ConvPrimitive>(pass, g, t);
-    MutexLock lock(mutex_);
-    if (index_.contains(key)) return made;
-    order_.emplace_front(key, made);
-    index_.emplace(std::move(key), order_.begin());
-    if (order_.size() > kMostConvPrimitives) {
-      index_.erase(order_.back().first);
-      order_.pop_back();
-    }
-    return made;
-  }
-
-  size_t size() {
-    MutexLock lock(mutex_);
-    return order_.size();
-  }
-
- private:
-  using Entries = std::list<std::pair<Key, std::shared_ptr<const ConvPrimitive>>>;
-  Mutex mutex_;
-  Entries order_ TENSORD_GUARDED_BY(mutex_);
-  std::map<Key, Entries::iterator> index_ TENSORD_GUARDED_BY(mutex_);
-};
+using Cache = SharedCache<Key, ConvPrimitive>;
 
 Cache& cache() {
-  static Cache* const instance = new Cache();
+  static Cache* const instance = new Cache(kMostConvPrimitives);
   return *instance;
 }
 
 }  // namespace
 
 void run_conv_primitive(ConvPass pass, const ConvGeometry& geometry, const ConvTensors& tensors) {
-  cache().get(pass, geometry, tensors)->run(tensors);
+  const auto primitive = cache().get(key_of(pass, geometry, tensors),
+                                     [&] { return std::make_shared<const ConvPrimitive>(pass, geometry, tensors); });
+  primitive->run(tensors);
 }
 
 // oneDNN's padding at the far side may be negative, but less than a stride.

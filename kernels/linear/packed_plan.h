@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/mutex.h"
+#include "core/base/shared_cache.h"
 #include "core/ops/packed.h"
 #include "kernels/common/onednn.h"
 
@@ -47,40 +48,13 @@ struct PlanKey {
   Dims sizes;
   int layout = 0;
   int threads = 1;
-  bool operator==(const PlanKey&) const = default;
-};
-
-// The last few plans by key; the least recently used goes. Thread-safe; plans are made outside of the lock.
-template <class Plan>
-class PlanCache {
- public:
-  template <class Make>
-  std::shared_ptr<const Plan> get(const PlanKey& key, Make&& make) {
-    if (auto plan = find(key)) return plan;
-    std::shared_ptr<const Plan> made = make();
-    MutexLock lock(mutex_);
-    constexpr size_t kMost = 16;
-    if (plans_.size() >= kMost) plans_.pop_back();
-    plans_.insert(plans_.begin(), {key, made});
-    return made;
+  bool operator<(const PlanKey& other) const {
+    if (layout != other.layout) return layout < other.layout;
+    if (threads != other.threads) return threads < other.threads;
+    return std::ranges::lexicographical_compare(sizes, other.sizes);
   }
-
- private:
-  std::shared_ptr<const Plan> find(const PlanKey& key) {
-    MutexLock lock(mutex_);
-    for (size_t i = 0; i < plans_.size(); ++i) {
-      if (!(plans_[i].first == key)) continue;
-      if (i > 0)
-        std::rotate(plans_.begin(), plans_.begin() + static_cast<std::ptrdiff_t>(i),
-                    plans_.begin() + static_cast<std::ptrdiff_t>(i) + 1);
-      return plans_.front().second;
-    }
-    return nullptr;
-  }
-
-  Mutex mutex_;
-  std::vector<std::pair<PlanKey, std::shared_ptr<const Plan>>> plans_ TENSORD_GUARDED_BY(mutex_);  // most recent first
 };
+inline constexpr size_t kMostPlans = 16;  // kept of one packed operator
 
 // Weights in the orders that primitives asked for, each made once. Thread-safe.
 class PackedWeights {
