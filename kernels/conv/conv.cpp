@@ -111,6 +111,10 @@ Dims conv_output_sizes(const char* op, const Dims& input, const Dims& weight, co
   }
   check(fits, "Calculated padded input size per channel: ", with_x(padded),
         ". Kernel size: ", with_x(weight.span().subspan(2)), ". Kernel size can't be greater than actual input size");
+  const auto pixels = input.span().subspan(first);
+  const bool has_samples = input[first - 1] != 0 && (input.size() < n + 2 || input[0] != 0);
+  check(!has_samples || std::ranges::count(pixels, 0) == 0,
+        "Only zero batch or zero channel inputs are supported, but got input shape: ", to_string(input));
   return out;
 }
 

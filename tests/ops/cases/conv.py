@@ -39,6 +39,7 @@ def _conv(dims, suffix=""):
         _halves(op, t(2, 4, *spatial), t(6, 4, *kernel), t(6)),
         case(op, t(2, 5, *spatial), t(6, 4, *kernel), None, error="to have 4 channels, but got 5 channels instead"),
         case(op, t(2, 4, *[1] * dims), t(6, 4, *[3] * dims), None, error="Kernel size can't be greater than actual input size"),
+        case(op, t(2, 4, *[0] * dims), t(6, 4, *kernel), None, [1] * dims, [3] * dims, error="Only zero batch or zero channel inputs are supported"),
         case(op, t(2, 4, *spatial), t(6, 4, *kernel), t(7), error="expected bias to be 1-dimensional with 6 elements"),
         case(op, t(2, 4, *spatial), t(6, 4, *kernel), None, [0] * dims, error="non-positive stride is not supported"),
     ]
