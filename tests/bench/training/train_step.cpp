@@ -13,6 +13,7 @@
 #include "core/base/parallel.h"
 #include "core/jit/archive/torch_file.h"
 #include "core/jit/runtime/module.h"
+#include "core/jit/runtime/step/planned_step.h"
 #include "core/nn/optimizer.h"
 
 namespace tensord {
@@ -36,6 +37,7 @@ class Run {
  public:
   Run(const std::string& model, const std::string& batch, const std::string& optimizer, double lr)
       : module_(load(model)), batch_(jit::load_torch_file(batch).to_tuple()->items) {
+    for (const ops::Value& value : batch_) tensors_.push_back(value.to_tensor());
     module_->set_training(true);
     std::vector<Tensor> parameters;
     for (const auto& [name, tensor] : module_->named_parameters()) parameters.push_back(tensor);
@@ -46,12 +48,38 @@ class Run {
     }
   }
 
+  // Whether steps are planned from now on.
+  void set_planned(bool value) {
+    std::vector<Tensor> parameters, buffers;
+    for (const auto& [name, tensor] : module_->named_parameters()) parameters.push_back(tensor);
+    for (const auto& [name, tensor] : module_->named_buffers()) buffers.push_back(tensor);
+    planned_ = value ? std::make_unique<jit::PlannedStep>(parameters, buffers) : nullptr;
+  }
+
   Tensor step() {
     optimizer_->zero_grad();
-    const Tensor loss = module_->method("training_step").run(*frame_, batch_).to_tensor();
-    autograd::backward(loss);
+    const auto forward = [&] { return module_->method("training_step").run(*frame_, batch_).to_tensor(); };
+    Tensor loss;
+    if (planned_) {
+      loss = planned_->run(tensors_, forward);
+    } else {
+      loss = forward();
+      autograd::backward(loss);
+    }
     optimizer_->step();
     return loss;
+  }
+
+  void report() const {
+    std::cout << "{";
+    if (planned_) {
+      const jit::PlannedStepReport& report = planned_->report();
+      std::cout << "\"planned\": " << report.planned << ", \"checked\": " << report.checked
+                << ", \"identical\": " << report.identical << ", \"error\": " << report.error
+                << ", \"calls\": " << report.calls << ", \"arena\": " << report.arena_bytes << ", \"reason\": \""
+                << report.reason << "\"";
+    }
+    std::cout << "}" << std::endl;
   }
 
   void losses(int count) {
@@ -79,6 +107,8 @@ class Run {
  private:
   const std::shared_ptr<jit::Module> module_;
   const std::vector<ops::Value> batch_;
+  std::vector<Tensor> tensors_;
+  std::unique_ptr<jit::PlannedStep> planned_;
   const std::unique_ptr<jit::Frame> frame_ = jit::make_frame();
   std::unique_ptr<nn::Optimizer> optimizer_;
 };
@@ -101,6 +131,11 @@ int main(int count, char** arguments) try {
       run.losses(std::stoi(argument));
     } else if (command == "burst") {
       run.burst(std::stod(argument));
+    } else if (command == "plan") {
+      run.set_planned(argument == "1");
+      run.report();
+    } else if (command == "report") {
+      run.report();
     } else {
       std::cout << "{\"bytes\": " << memory_bytes("VmHWM:") - before << "}" << std::endl;
     }
