@@ -53,8 +53,12 @@ class Run {
     std::vector<Tensor> parameters, buffers;
     for (const auto& [name, tensor] : module_->named_parameters()) parameters.push_back(tensor);
     for (const auto& [name, tensor] : module_->named_buffers()) buffers.push_back(tensor);
-    planned_ = value ? std::make_unique<jit::PlannedStep>(parameters, buffers) : nullptr;
+    jit::PlannedStepOptions options;
+    options.profile = profile_.get();
+    planned_ = value ? std::make_unique<jit::PlannedStep>(parameters, buffers, options) : nullptr;
   }
+  // What planned steps spend their time on, from the next `plan` on.
+  void set_profile() { profile_ = std::make_unique<jit::Profile>(); }
 
   Tensor step() {
     optimizer_->zero_grad();
@@ -78,6 +82,10 @@ class Run {
                 << ", \"identical\": " << report.identical << ", \"error\": " << report.error
                 << ", \"calls\": " << report.calls << ", \"arena\": " << report.arena_bytes << ", \"reason\": \""
                 << report.reason << "\"";
+    }
+    if (profile_) {
+      for (const auto& [name, entry] : profile_->entries)
+        std::cerr << entry.time_ns / 1e6 << " ms in " << entry.calls << " of " << name << "\n";
     }
     std::cout << "}" << std::endl;
   }
@@ -108,6 +116,7 @@ class Run {
   const std::shared_ptr<jit::Module> module_;
   const std::vector<ops::Value> batch_;
   std::vector<Tensor> tensors_;
+  std::unique_ptr<jit::Profile> profile_;
   std::unique_ptr<jit::PlannedStep> planned_;
   const std::unique_ptr<jit::Frame> frame_ = jit::make_frame();
   std::unique_ptr<nn::Optimizer> optimizer_;
@@ -134,6 +143,8 @@ int main(int count, char** arguments) try {
     } else if (command == "plan") {
       run.set_planned(argument == "1");
       run.report();
+    } else if (command == "profile") {
+      run.set_profile();
     } else if (command == "report") {
       run.report();
     } else {

@@ -102,7 +102,9 @@ double tolerance(DType dtype) {
 }  // namespace
 
 PlannedStep::PlannedStep(std::vector<Tensor> parameters, std::vector<Tensor> buffers, PlannedStepOptions options)
-    : parameters_(std::move(parameters)), buffers_(std::move(buffers)), options_(std::move(options)) {}
+    : parameters_(std::move(parameters)), buffers_(std::move(buffers)), options_(std::move(options)) {
+  frame_.set_profile(options_.profile);
+}
 PlannedStep::~PlannedStep() = default;
 
 void PlannedStep::forget() { entries_.clear(); }

@@ -21,6 +21,7 @@ struct PlannedStepOptions {
   PassOptions passes;                     // as of inference
   std::set<const void*> lasting;          // lists and dicts that outlive a step, by identity (Value::identity)
   std::function<void(Plan&)> alter = {};  // breaks plans before they are verified; for tests
+  Profile* profile = nullptr;             // planned steps add to it; not owned
   size_t cache_size = 8;                  // shapes kept; the step is interpreted for others
 };
 

@@ -56,6 +56,11 @@ bool has_tensor(Values values) {
   return found;
 }
 
+// Questions about a tensor that no element answers.
+bool asks_no_element(const Op& op) {
+  return reads_no_element(op) || op.schema.name == "aten::__is__" || op.schema.name == "aten::__isnot__";
+}
+
 // What holds no tensor but may be made of elements.
 bool has_numbers(Values values) {
   return std::any_of(values.begin(), values.end(), [](const Value& value) {
@@ -123,7 +128,7 @@ void StepRecording::record(const Op& op, Values arguments, Values returns) {
   if (ops::find_boxed(arguments) || ops::find_boxed(returns))
     return refuse(concat(op.name(), " works on sparse or quantised tensors"));
   if (ops::has_complex(arguments) || ops::has_complex(returns)) return refuse(concat(op.name(), " is of complex numbers"));
-  const bool reads_elements = has_data(arguments) && has_numbers(returns) && !reads_no_element(op);
+  const bool reads_elements = has_data(arguments) && has_numbers(returns) && !asks_no_element(op);
   if (reads_elements) return refuse(concat(op.name(), " gives elements as numbers"));
   if (op.has_dynamic_shape) return refuse(concat(op.name(), ": the shape of its result hangs on data"));
   if (op.way == Way::kHost) {
@@ -402,6 +407,16 @@ void StepRecording::note_value(const Value& value) {
 // --- the end
 
 void StepRecording::sweep() {
+  // What autograd keeps on a tensor that nobody has may hold others, as a view holds its base.
+  for (bool is_stable = false; !is_stable;) {
+    is_stable = true;
+    for (const TensorImpl* impl : live_) {
+      const Tensor& handle = known_.at(impl).handle;
+      if (impl->use_count() > 1 || !handle.impl()->autograd) continue;
+      handle.impl()->autograd = nullptr;
+      is_stable = false;
+    }
+  }
   // Memory of which every handle is a tensor that nobody but this has.
   std::unordered_map<const StorageImpl*, uint32_t> idle;
   for (const TensorImpl* impl : live_) {
@@ -420,7 +435,6 @@ void StepRecording::sweep() {
     }
     // The last one frees it. The handle itself stays, so that no other tensor gets its address.
     if (memory != memory_.end()) memory_.erase(memory);
-    known.handle.impl()->autograd = nullptr;
     known.handle.impl()->storage = nullptr;
   }
   live_.resize(kept);
