@@ -80,7 +80,8 @@ class Run {
       const jit::PlannedStepReport& report = planned_->report();
       std::cout << "\"planned\": " << report.planned << ", \"checked\": " << report.checked
                 << ", \"identical\": " << report.identical << ", \"error\": " << report.error
-                << ", \"calls\": " << report.calls << ", \"arena\": " << report.arena_bytes << ", \"reason\": \""
+                << ", \"calls\": " << report.calls << ", \"arena\": " << report.arena_bytes << ", \"level\": " << report.level
+                << ", \"reason\": \""
                 << report.reason << "\"";
     }
     if (profile_) {

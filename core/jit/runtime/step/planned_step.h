@@ -19,6 +19,8 @@ namespace tensord::jit {
 struct PlannedStepOptions {
   bool is_enabled = true;                 // false: every step is interpreted
   PassOptions passes;                     // as of inference
+  // The planned steps give the bits of the interpreted ones, or are not used. False: they may differ by rounding.
+  bool keeps_bits = true;
   std::set<const void*> lasting;          // lists and dicts that outlive a step, by identity (Value::identity)
   std::function<void(Plan&)> alter = {};  // breaks plans before they are verified; for tests
   Profile* profile = nullptr;             // planned steps add to it; not owned
@@ -33,6 +35,7 @@ struct PlannedStepReport {
   bool is_planned = false;
   std::string reason;  // why the last step was not planned: "aten::item gives elements as numbers"
   size_t arena_bytes = 0;
+  size_t level = 0;  // 0: prepared forms and fusion; 1: no forms that sum in another order; 2: kernels alone
   size_t calls = 0;  // that a planned step makes
   double error = 0;  // the largest difference found, of the largest element of its tensor
 };
@@ -40,9 +43,10 @@ struct PlannedStepReport {
 // A step of training, loss and gradients, that is planned when it repeats. The first two steps of some shapes are
 // interpreted and recorded; when both were the same program, it is planned as an inference program is: fused, its
 // kernels prepared, its tensors in one arena. The next step runs both ways from the same state, and the plan is used
-// only when losses, gradients, buffers and the state of the generator agree: within rounding, since fusion may change
-// the order of a sum. It is checked again at the steps 2, 4, 8 … after that; a plan that no longer agrees is given up,
-// and the step throws Error{kInternal}. What cannot be recorded is interpreted, as before: numbers read from tensors, hooks,
+// only when losses, gradients, buffers and the state of the generator are the same bits (or, without keeps_bits, agree
+// within rounding, since prepared forms may sum in another order). Where they are not, it is planned again with the
+// kernels that the interpreter uses. It is checked again at the steps 2, 4, 8 … after that; a plan that then is not within
+// rounding is given up, and the step throws Error{kInternal}. What cannot be recorded is interpreted, as before: numbers read from tensors, hooks,
 // anomaly mode, sparse or complex tensors, gradients that are added to others.
 //
 // Not thread-safe.
@@ -79,8 +83,11 @@ class PlannedStep {
   Tensor interpret(const Loss& loss, const std::function<void(const Tensor&)>& check_loss, std::string* hooks = nullptr);
   Tensor record(Entry& entry, std::span<const Tensor> inputs, const Loss& loss,
                 const std::function<void(const Tensor&)>& check_loss);
-  void build(Entry& entry, Graph& graph, std::span<const Tensor> inputs);
+  void build(Entry& entry, std::span<const Tensor> inputs);
   Outcome run_plan(Entry& entry, std::span<const Tensor> inputs, const std::function<bool()>* is_cancelled);
+  // Whether the plan's outcome is that of the interpreted step, which was just made.
+  std::string compare(const Entry& entry, const Outcome& planned, const Tensor& loss, std::span<const Tensor> inputs,
+                      double& most) const;
   Tensor check(Entry& entry, std::span<const Tensor> inputs, const Loss& loss,
                const std::function<void(const Tensor&)>& check_loss, const std::function<bool()>* is_cancelled);
   void give_up(Entry& entry, std::string reason);

@@ -150,6 +150,7 @@ void StepRecording::record(const Op& op, Values arguments, Values returns) {
   }
   if (!op.is_pure && !op.is_random) return refuse(concat(op.name(), " does more than to give its result"));
   if (fold(op, arguments, returns)) return;
+  if (op.schema.name == "aten::convolution_backward") return record_conv_backward(arguments, returns);
   std::vector<GraphValue*> inputs;
   for (size_t i = 0; i < arguments.size(); ++i) inputs.push_back(value_of(arguments[i], op.schema.arguments[i].type));
   if (!refusal_.empty()) return;
@@ -247,6 +248,28 @@ void StepRecording::record_batch_norm(const Op& op, Values arguments, Values ret
   define(returns[0], node->output(0));
   for (const size_t i : {3, 4}) {
     if (arguments[i].is_tensor()) write(arguments[i].to_tensor(), node->output(i - 2));
+  }
+}
+
+// Each gradient by an operator of its own, which a plan can hold: the whole gives None for what nobody asked for.
+void StepRecording::record_conv_backward(Values arguments, Values returns) {
+  const Op& whole = ops::get_op("aten::convolution_backward");
+  std::vector<GraphValue*> inputs;
+  for (const size_t i : {0, 1, 2, 4, 5, 6, 7, 8, 9})
+    inputs.push_back(value_of(arguments[i], whole.schema.arguments[i].type));
+  if (!refusal_.empty()) return;
+  const auto give = [&](const char* name, std::initializer_list<size_t> results) {
+    Node* node = builder_.call(ops::get_op(name), inputs);
+    size_t next = 0;
+    for (const size_t i : results) define(returns[i], node->output(next++));
+  };
+  if (returns[0].is_tensor()) give("tensord::conv_input_gradient", {0});
+  if (returns[1].is_tensor() && returns[2].is_tensor()) {
+    give("tensord::conv_weight_bias_gradient", {1, 2});
+  } else if (returns[1].is_tensor()) {
+    give("tensord::conv_weight_gradient", {1});
+  } else if (returns[2].is_tensor()) {
+    give("tensord::conv_bias_gradient", {2});
   }
 }
 

@@ -41,7 +41,7 @@ class StepRecording final : public ops::ComputeObserver {
   void finish(std::span<const Tensor> results);
   // After finish(): which inputs were written, in the order of the results.
   const std::vector<size_t>& written_inputs() const { return written_; }
-  Graph& graph() { return *graph_; }
+  std::unique_ptr<Graph> take_graph() { return std::move(graph_); }
   // Whether both runs called the same operators with the same numbers; `why_not` says what differs.
   bool is_same_program(const StepRecording& other, std::string& why_not) const;
 
@@ -83,6 +83,7 @@ class StepRecording final : public ops::ComputeObserver {
   void record_host(const ops::Op& op, std::span<const ops::Value> arguments, std::span<const ops::Value> returns);
   void record_write(const ops::Op& op, std::span<const ops::Value> arguments);
   void record_copy(std::span<const ops::Value> arguments);
+  void record_conv_backward(std::span<const ops::Value> arguments, std::span<const ops::Value> returns);
   void record_batch_norm(const ops::Op& op, std::span<const ops::Value> arguments, std::span<const ops::Value> returns);
   void record_in_place(const ops::Op& op, std::span<const ops::Value> arguments);
   bool fold(const ops::Op& op, std::span<const ops::Value> arguments, std::span<const ops::Value> returns);
