@@ -101,6 +101,18 @@ double tolerance(DType dtype) {
   }
 }
 
+std::vector<uint8_t> generator_state() {
+  ops::Generator& generator = ops::current_generator();
+  const MutexLock lock = generator.lock();
+  return generator.state();
+}
+
+void set_generator_state(std::span<const uint8_t> state) {
+  ops::Generator& generator = ops::current_generator();
+  const MutexLock lock = generator.lock();
+  generator.set_state(state);
+}
+
 // How a step is planned, the fastest first: with everything; without the forms that sum in another order than kernels
 // do; with kernels alone.
 struct Level {
@@ -118,7 +130,8 @@ const Level kLevels[] = {
 
 PlannedStep::PlannedStep(std::vector<Tensor> parameters, std::vector<Tensor> buffers, PlannedStepOptions options)
     : parameters_(std::move(parameters)), buffers_(std::move(buffers)), options_(std::move(options)) {
-  frame_.set_profile(options_.profile);
+  frame_ = std::make_unique<Frame>();
+  frame_->set_profile(options_.profile);
 }
 PlannedStep::~PlannedStep() = default;
 
@@ -160,12 +173,14 @@ std::string PlannedStep::obstacle() const {
 Tensor PlannedStep::run(std::span<const Tensor> batch, const Loss& loss,
                         const std::function<void(const Tensor&)>& check_loss,
                         const std::function<bool()>* is_cancelled) {
-  report_.is_planned = false;
-  report_.reason = options_.is_enabled ? obstacle() : "plans are off";
+  report_.is_planned = report_.is_settled = false;
+  report_.reason = options_.is_enabled ? options_.obstacle : "plans are off";
+  report_.is_settled = !report_.reason.empty();
+  if (report_.reason.empty()) report_.reason = obstacle();
   const std::vector<Tensor> inputs = inputs_of(batch);
   Entry* entry = report_.reason.empty() ? find(inputs) : nullptr;
   if (!entry && report_.reason.empty()) report_.reason = "there were too many shapes";
-  if (entry && !entry->reason.empty()) report_.reason = entry->reason;
+  if (entry && !entry->reason.empty()) report_.reason = entry->reason, report_.is_settled = true;
   if (!report_.reason.empty()) {
     ++report_.interpreted;
     return interpret(loss, check_loss);
@@ -175,7 +190,15 @@ Tensor PlannedStep::run(std::span<const Tensor> batch, const Loss& loss,
     return record(*entry, inputs, loss, check_loss);
   }
   if (std::has_single_bit(++entry->steps)) return check(*entry, inputs, loss, check_loss, is_cancelled);
-  Outcome outcome = run_plan(*entry, inputs, is_cancelled);
+  const std::vector<uint8_t> before = generator_state();
+  Outcome outcome;
+  try {
+    outcome = run_plan(*entry, inputs, is_cancelled);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kCancelled) throw;
+    set_generator_state(before);
+    return after_failure(*entry, error, loss, check_loss);
+  }
   if (check_loss) check_loss(outcome.loss);
   for (size_t i = 0; i < parameters_.size(); ++i) {
     if (outcome.gradients[i].defined()) autograd::set_grad(parameters_[i], outcome.gradients[i]);
@@ -186,8 +209,16 @@ Tensor PlannedStep::run(std::span<const Tensor> batch, const Loss& loss,
     inputs[written[i]].storage()->bump_version();
   }
   ++report_.planned;
-  report_.is_planned = true;
+  report_.is_planned = report_.is_settled = true;
   return outcome.loss;
+}
+
+Tensor PlannedStep::after_failure(Entry& entry, const Error& error, const Loss& loss,
+                                  const std::function<void(const Tensor&)>& check_loss) {
+  ++report_.interpreted;
+  const std::string reason = concat("the planned step failed: ", error.what());
+  give_up(entry, reason);
+  return interpret(loss, check_loss);
 }
 
 Tensor PlannedStep::interpret(const Loss& loss, const std::function<void(const Tensor&)>& check_loss,
@@ -244,6 +275,10 @@ void PlannedStep::give_up(Entry& entry, std::string reason) {
   entry.graph = nullptr;
   entry.program = nullptr;
   entry.reason = report_.reason = std::move(reason);
+  report_.is_settled = true;
+  // With the arena, which other shapes take again when they are next run.
+  frame_ = std::make_unique<Frame>();
+  frame_->set_profile(options_.profile);
 }
 
 void PlannedStep::build(Entry& entry, std::span<const Tensor> inputs) {
@@ -278,9 +313,9 @@ PlannedStep::Outcome PlannedStep::run_plan(Entry& entry, std::span<const Tensor>
   const autograd::BelowAutogradScope below;
   const NoGradGuard no_grad;
   std::vector<Value> arguments(inputs.begin(), inputs.end());
-  const Value result = Interpreter(frame_, nullptr, is_cancelled).run(*entry.program, arguments);
+  const Value result = Interpreter(*frame_, nullptr, is_cancelled).run(*entry.program, arguments);
   const auto& items = result.to_tuple()->items;
-  report_.arena_bytes = frame_.arena_bytes();
+  report_.arena_bytes = frame_->arena_bytes();
   Outcome outcome{items[0].to_tensor(), std::vector<Tensor>(parameters_.size()), {}};
   size_t next = 1;
   if (entry.must_copy.empty()) {
@@ -302,72 +337,77 @@ PlannedStep::Outcome PlannedStep::run_plan(Entry& entry, std::span<const Tensor>
 Tensor PlannedStep::check(Entry& entry, std::span<const Tensor> inputs, const Loss& loss,
                           const std::function<void(const Tensor&)>& check_loss,
                           const std::function<bool()>* is_cancelled) {
-  ops::Generator& generator = ops::current_generator();
-  const auto state = [&] {
-    const MutexLock lock = generator.lock();
-    return generator.state();
-  };
-  const std::vector<uint8_t> before = state();
-  Outcome planned = run_plan(entry, inputs, is_cancelled);
-  const std::vector<uint8_t> after = state();
-  const auto rewind = [&](const std::vector<uint8_t>& to) {
-    const MutexLock lock = generator.lock();
-    generator.set_state(to);
-  };
-  rewind(before);
-  ++report_.interpreted;
+  const std::vector<uint8_t> before = generator_state();
   // Plans of other levels start from what the interpreted step starts from.
   std::vector<Tensor> start(inputs.begin(), inputs.end());
-  if (entry.steps == 1) {
-    for (const size_t i : entry.written) start[i] = start[i].clone(true);
+  for (const size_t i : entry.written) start[i] = start[i].clone(true);
+  Outcome planned;
+  try {
+    planned = run_plan(entry, start, is_cancelled);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kCancelled) throw;
+    set_generator_state(before);
+    return after_failure(entry, error, loss, check_loss);
   }
+  const std::vector<uint8_t> after = generator_state();
+  set_generator_state(before);
+  ++report_.interpreted;
   const Tensor result = interpret(loss, check_loss);
-  const std::vector<uint8_t> end = state();
-  double most = 0;
-  std::string wrong = end == after ? compare(entry, planned, result, inputs, most) : "the generator's state";
-  while (entry.steps == 1 && (!wrong.empty() || (options_.keeps_bits && most > 0))) {
-    if (++entry.level == std::size(kLevels)) break;
+  const std::vector<uint8_t> end = generator_state();
+  const auto judge = [&](const std::vector<uint8_t>& state) {
+    Verdict verdict = compare(entry, planned, result, inputs);
+    if (state != end) verdict.wrong = "the generator's state";
+    return verdict;
+  };
+  Verdict verdict = judge(after);
+  while (entry.steps == 1 && !is_good(verdict) && ++entry.level < std::size(kLevels)) {
     planned = {};
     build(entry, start);
-    if (!entry.program) return result;
-    rewind(before);
+    if (!entry.program) break;
+    set_generator_state(before);
     planned = run_plan(entry, start, is_cancelled);
-    wrong = end == state() ? compare(entry, planned, result, inputs, most) : "the generator's state";
+    verdict = judge(generator_state());
   }
-  rewind(end);
-  report_.reason = "this step is checked against the interpreted one";
-  if (wrong.empty() && (most == 0 || !options_.keeps_bits)) {
-    ++report_.checked;
-    report_.identical += most == 0;
-    report_.error = std::max(report_.error, most);
-    report_.level = entry.level;
-    return result;
-  }
-  const bool was_used = entry.steps > 2;
-  const bool is_rounding = wrong.empty();
-  give_up(entry, is_rounding ? concat("the planned step has other bits than the interpreted one, by ", most)
-                             : concat("the planned step differs from the interpreted one: ", wrong));
-  if (is_rounding) return result;
-  log(LogLevel::kError, "a planned training step is wrong, so these shapes are interpreted; please report this",
-      {{"reason", entry.reason}});
-  if (was_used) fail(ErrorCode::kInternal, entry.reason, "; run the steps without plans");
+  set_generator_state(end);
+  if (entry.program) conclude(entry, verdict);
   return result;
 }
 
-std::string PlannedStep::compare(const Entry& entry, const Outcome& planned, const Tensor& loss,
-                                 std::span<const Tensor> inputs, double& most) const {
-  std::string wrong;
-  most = 0;
+bool PlannedStep::is_good(const Verdict& verdict) const {
+  return verdict.wrong.empty() && (verdict.error == 0 || !options_.keeps_bits);
+}
+
+void PlannedStep::conclude(Entry& entry, const Verdict& verdict) {
+  if (is_good(verdict)) {
+    report_.reason = "this step is checked against the interpreted one";
+    ++report_.checked;
+    report_.identical += verdict.error == 0;
+    report_.error = std::max(report_.error, verdict.error);
+    report_.level = entry.level;
+    return;
+  }
+  if (verdict.wrong.empty())
+    return give_up(entry, concat("the planned step has other bits than the interpreted one, by ", verdict.error));
+  const bool was_used = entry.steps > 2;
+  give_up(entry, concat("the planned step differs from the interpreted one: ", verdict.wrong));
+  log(LogLevel::kError, "a planned training step is wrong, so these shapes are interpreted; please report this",
+      {{"reason", entry.reason}});
+  if (was_used) fail(ErrorCode::kInternal, entry.reason, "; run the steps without plans");
+}
+
+PlannedStep::Verdict PlannedStep::compare(const Entry& entry, const Outcome& planned, const Tensor& loss,
+                                          std::span<const Tensor> inputs) const {
+  Verdict verdict;
   const auto compare = [&](const Tensor& a, const Tensor& b, const std::string& what) {
     const double found = a.defined() == b.defined() ? (a.defined() ? difference(a, b) : 0) : INFINITY;
-    most = std::max(most, found);
-    if (b.defined() ? found > tolerance(b.dtype()) : found > 0) wrong = concat(what, " by ", found);
+    verdict.error = std::max(verdict.error, found);
+    if (b.defined() ? found > tolerance(b.dtype()) : found > 0) verdict.wrong = concat(what, " by ", found);
   };
   compare(planned.loss, loss, "the loss");
   for (size_t i = 0; i < parameters_.size(); ++i)
     compare(planned.gradients[i], autograd::grad(parameters_[i]), concat("the gradient of parameter ", i));
   for (size_t i = 0; i < entry.written.size(); ++i) compare(planned.written[i], inputs[entry.written[i]], "a buffer");
-  return wrong;
+  return verdict;
 }
 
 }  // namespace tensord::jit

@@ -18,6 +18,7 @@ namespace tensord::jit {
 
 struct PlannedStepOptions {
   bool is_enabled = true;                 // false: every step is interpreted
+  std::string obstacle;                   // why every step is interpreted; empty: nothing known
   PassOptions passes;                     // as of inference
   // The planned steps give the bits of the interpreted ones, or are not used. False: they may differ by rounding.
   bool keeps_bits = true;
@@ -33,6 +34,7 @@ struct PlannedStepReport {
   uint64_t checked = 0;    // ran both ways, and agreed; among the interpreted
   uint64_t identical = 0;  // of these: bit by bit
   bool is_planned = false;
+  bool is_settled = false;  // the last step's shapes stay planned, or interpreted for `reason`
   std::string reason;  // why the last step was not planned: "aten::item gives elements as numbers"
   size_t arena_bytes = 0;
   size_t level = 0;  // 0: prepared forms and fusion; 1: no forms that sum in another order; 2: kernels alone
@@ -46,7 +48,7 @@ struct PlannedStepReport {
 // only when losses, gradients, buffers and the state of the generator are the same bits (or, without keeps_bits, agree
 // within rounding, since prepared forms may sum in another order). Where they are not, it is planned again with the
 // kernels that the interpreter uses. It is checked again at the steps 2, 4, 8 … after that; a plan that then is not within
-// rounding is given up, and the step throws Error{kInternal}. What cannot be recorded is interpreted, as before: numbers read from tensors, hooks,
+// rounding is given up, and the step throws Error{kInternal}. Where a planned step fails, the interpreted one is run for its error. What cannot be recorded is interpreted, as before: numbers read from tensors, hooks,
 // anomaly mode, sparse or complex tensors, gradients that are added to others.
 //
 // Not thread-safe.
@@ -84,10 +86,18 @@ class PlannedStep {
   Tensor record(Entry& entry, std::span<const Tensor> inputs, const Loss& loss,
                 const std::function<void(const Tensor&)>& check_loss);
   void build(Entry& entry, std::span<const Tensor> inputs);
+  // Interprets the step of which the plan threw `error`.
+  Tensor after_failure(Entry& entry, const Error& error, const Loss& loss,
+                       const std::function<void(const Tensor&)>& check_loss);
   Outcome run_plan(Entry& entry, std::span<const Tensor> inputs, const std::function<bool()>* is_cancelled);
-  // Whether the plan's outcome is that of the interpreted step, which was just made.
-  std::string compare(const Entry& entry, const Outcome& planned, const Tensor& loss, std::span<const Tensor> inputs,
-                      double& most) const;
+  struct Verdict {
+    std::string wrong;  // what differs by more than rounding; empty: nothing
+    double error = 0;   // PlannedStepReport::error
+  };
+  // Of the interpreted step, which was just made: its loss, and what it left in the inputs.
+  Verdict compare(const Entry& entry, const Outcome& planned, const Tensor& loss, std::span<const Tensor> inputs) const;
+  bool is_good(const Verdict& verdict) const;
+  void conclude(Entry& entry, const Verdict& verdict);
   Tensor check(Entry& entry, std::span<const Tensor> inputs, const Loss& loss,
                const std::function<void(const Tensor&)>& check_loss, const std::function<bool()>* is_cancelled);
   void give_up(Entry& entry, std::string reason);
@@ -95,7 +105,7 @@ class PlannedStep {
   const std::vector<Tensor> parameters_, buffers_;
   const PlannedStepOptions options_;
   std::vector<std::unique_ptr<Entry>> entries_;
-  Frame frame_;
+  std::unique_ptr<Frame> frame_;
   PlannedStepReport report_;
 };
 
