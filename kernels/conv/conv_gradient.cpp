@@ -136,14 +136,15 @@ OP("aten::convolution_backward(Tensor grad_output, Tensor input, Tensor weight, 
 
 // One gradient each, for plans, where every result is a tensor.
 constexpr const char* kConvArguments =
-    "(Tensor grad_output, Tensor input, Tensor weight, int[] stride, int[] padding, int[] dilation, bool transposed, int[] "
+    "(Tensor grad_output, Tensor input, Tensor weight, int[] stride, int[] padding, int[] dilation, bool transposed, "
+    "int[] "
     "output_padding, int groups) -> ";
 
 template <bool INPUT, bool WEIGHT, bool BIAS>
 void add_part(const char* name, const char* returns) {
   const auto run = [](const Tensor& grad, const Tensor& input, const Tensor& weight, const IntList& stride,
-                      const IntList& padding, const IntList& dilation, bool is_transposed, const IntList& output_padding,
-                      int64_t groups, std::array<Tensor, 3> out) {
+                      const IntList& padding, const IntList& dilation, bool is_transposed,
+                      const IntList& output_padding, int64_t groups, std::array<Tensor, 3> out) {
     const ConvGeometry g = make_conv_geometry(static_cast<size_t>(weight.ndim() - 2), stride, padding, dilation, groups,
                                               is_transposed, output_padding);
     fill_gradients(g, grad, input, weight, out);
@@ -164,17 +165,16 @@ void add_part(const char* name, const char* returns) {
   if constexpr (WEIGHT && BIAS) {
     ops::KernelBuilder(name, DeviceKind::kCPU,
                        [run](const ops::KernelContext&, const Tensor& grad, const Tensor& input, const Tensor& weight,
-                             const IntList& stride, const IntList& padding, const IntList& dilation,
-                             bool is_transposed, const IntList& output_padding, int64_t groups, Tensor& of_weight,
-                             Tensor& of_bias) {
+                             const IntList& stride, const IntList& padding, const IntList& dilation, bool is_transposed,
+                             const IntList& output_padding, int64_t groups, Tensor& of_weight, Tensor& of_bias) {
                          run(grad, input, weight, stride, padding, dilation, is_transposed, output_padding, groups,
                              {Tensor(), of_weight, of_bias});
                        });
   } else {
     ops::KernelBuilder(name, DeviceKind::kCPU,
                        [run](const ops::KernelContext&, const Tensor& grad, const Tensor& input, const Tensor& weight,
-                             const IntList& stride, const IntList& padding, const IntList& dilation,
-                             bool is_transposed, const IntList& output_padding, int64_t groups, Tensor& out) {
+                             const IntList& stride, const IntList& padding, const IntList& dilation, bool is_transposed,
+                             const IntList& output_padding, int64_t groups, Tensor& out) {
                          run(grad, input, weight, stride, padding, dilation, is_transposed, output_padding, groups,
                              {INPUT ? out : Tensor(), WEIGHT ? out : Tensor(), BIAS ? out : Tensor()});
                        });

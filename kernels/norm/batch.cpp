@@ -243,7 +243,8 @@ KERNEL("aten::native_batch_norm", kCPU,
                                   .as_view(saved_rstd.sizes(), {1}, 0));
        });
 
-// batch_norm in training without writes: the running statistics that it leaves are results. For plans of training steps.
+// batch_norm in training without writes: the running statistics that it leaves are results. For plans of training
+// steps.
 std::vector<TensorMeta> infer_training(const Tensor& in, MaybeTensor weight, MaybeTensor bias, MaybeTensor mean,
                                        MaybeTensor variance, double, double) {
   const auto statistics = [&](const MaybeTensor& running) {
@@ -253,7 +254,8 @@ std::vector<TensorMeta> infer_training(const Tensor& in, MaybeTensor weight, May
   return {infer_batch_norm("batch_norm_training", in, {&weight, &bias, &mean, &variance}), statistics(mean),
           statistics(variance)};
 }
-OP("tensord::batch_norm_training(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
+OP("tensord::batch_norm_training(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
+   "running_var, "
    "float momentum, float eps) -> (Tensor, Tensor, Tensor)")
     .infer(infer_training)
     .constant_result();

@@ -30,7 +30,7 @@ std::string TrainingStep::plan_obstacle() const {
 }
 
 TrainingStep::Done TrainingStep::run(std::span<const Tensor> batch, int64_t rows, bool wants_norm) {
-  Done done{.loss = NAN};
+  Done done{.loss = NAN, .plan_reason = {}};
   if (needs_closure_) {
     parts_.optimizer.step([&] {
       const Tensor loss = compute_gradients(batch, rows, wants_norm, done.gradient_norm);

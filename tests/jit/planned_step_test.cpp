@@ -102,7 +102,8 @@ bool same_bits(const Tensor& a, const Tensor& b) {
   if (a.defined() != b.defined()) return false;
   if (!a.defined()) return true;
   const Tensor x = a.contiguous(), y = b.contiguous();
-  return x.sizes() == y.sizes() && x.dtype() == y.dtype() && std::memcmp(x.raw_data(), y.raw_data(), x.size_bytes()) == 0;
+  return x.sizes() == y.sizes() && x.dtype() == y.dtype() &&
+         std::memcmp(x.raw_data(), y.raw_data(), x.size_bytes()) == 0;
 }
 
 void expect_same(const History& planned, const History& interpreted) {
@@ -135,17 +136,22 @@ Tensor linear(const Tensor& x, const Tensor& w, const Value& b = {}) { return ca
 Tensor mean(const Tensor& x) { return call("aten::mean", x); }
 Tensors rows(unsigned number) { return {random({8, 6}, 100 + number), labels(8, 3, 200 + number)}; }
 
-Case with(std::function<Tensor(const Tensors& p, const Tensors& b, std::span<const Tensor> batch)> loss,
-          std::function<Tensors()> parameters, std::function<Tensors()> buffers = [] { return Tensors{}; },
-          std::function<Tensors(unsigned)> batch = rows) {
+Case with(
+    std::function<Tensor(const Tensors& p, const Tensors& b, std::span<const Tensor> batch)> loss,
+    std::function<Tensors()> parameters, std::function<Tensors()> buffers = [] { return Tensors{}; },
+    std::function<Tensors(unsigned)> batch = rows) {
   return {[=] {
             Job job{parameters(), buffers(), {}};
-            job.loss = [=, p = job.parameters, b = job.buffers](std::span<const Tensor> given) { return loss(p, b, given); };
+            job.loss = [=, p = job.parameters, b = job.buffers](std::span<const Tensor> given) {
+              return loss(p, b, given);
+            };
             return job;
           },
           batch};
 }
-Tensors mlp_parameters() { return {parameter({16, 6}, 1), parameter({16}, 2), parameter({3, 16}, 3), parameter({3}, 4)}; }
+Tensors mlp_parameters() {
+  return {parameter({16, 6}, 1), parameter({16}, 2), parameter({3, 16}, 3), parameter({3}, 4)};
+}
 Tensor mlp(const Tensors& p, std::span<const Tensor> batch) {
   const Tensor h = call("aten::relu", linear(batch[0], p[0], p[1]));
   return cross_entropy(linear(h, p[2], p[3]), batch[1]);
@@ -171,7 +177,10 @@ TEST(PlannedStep, ConvolutionAndBatchNormWithRunningStatistics) {
         return Tensors{parameter({4, 2, 3, 3}, 1), parameter({4}, 2), parameter({4}, 3), parameter({4}, 4),
                        parameter({3, 64}, 5)};
       },
-      [] { return Tensors{random({4}, 7), random({4}, 8, 0.5F), Tensor::scalar<int64_t>(0)}; }, batch));
+      [] {
+        return Tensors{random({4}, 7), random({4}, 8, 0.5F), Tensor::scalar<int64_t>(0)};
+      },
+      batch));
 }
 
 TEST(PlannedStep, DropoutDrawsTheSameNumbers) {
@@ -193,7 +202,8 @@ TEST(PlannedStep, AttentionLayerNormAndEmbedding) {
       return call("aten::transpose.int", call("aten::view", linear(x, p[i]), Dims{2, 6, 2, 4}), 1, 2);
     };
     const Tensor q = heads(1), k = heads(2), v = heads(3);
-    const Tensor scores = call("aten::div.Scalar", call("aten::matmul", q, call("aten::transpose.int", k, -2, -1)), 2.0);
+    const Tensor scores =
+        call("aten::div.Scalar", call("aten::matmul", q, call("aten::transpose.int", k, -2, -1)), 2.0);
     Tensor y = call("aten::matmul", call("aten::softmax.int", scores, -1), v);
     y = call("aten::reshape", call("aten::transpose.int", y, 1, 2), Dims{2, 6, 8});
     y = call("aten::layer_norm", call("aten::add.Tensor", x, y), Dims{8}, p[4], p[5]);
@@ -212,8 +222,8 @@ TEST(PlannedStep, AttentionLayerNormAndEmbedding) {
 TEST(PlannedStep, FrozenUnusedAndSharedGradients) {
   const auto parameters = [] {
     Tensors p = mlp_parameters();
-    p.push_back(random({16}, 9));        // frozen
-    p.push_back(parameter({7}, 10));     // unused
+    p.push_back(random({16}, 9));         // frozen
+    p.push_back(parameter({7}, 10));      // unused
     p.push_back(parameter({8, 16}, 11));  // its gradient is also that of the next
     p.push_back(parameter({8, 16}, 12));
     return p;
@@ -275,7 +285,8 @@ TEST(PlannedStep, BFloat16) {
     const Tensor h = call("aten::gelu", linear(in[0], p[0], p[1]));
     return cross_entropy(call("aten::to.dtype", linear(h, p[2], p[3]), DType::kFloat32), in[1]);
   };
-  const Case of = with(loss, parameters, [] { return Tensors{}; }, batch);
+  const Case of = with(
+      loss, parameters, [] { return Tensors{}; }, batch);
   expect_same(train(of, true), train(of, false));
 }
 
@@ -295,18 +306,18 @@ TEST(PlannedStep, NumbersReadFromTensorsAreRefused) {
   expect_interpreted(with(
                          [](const Tensors& p, const Tensors&, std::span<const Tensor> batch) {
                            const Tensor positive = call("aten::gt.Scalar", batch[0], 0);
-                           return call("aten::add.Tensor", mlp(p, batch),
-                                       mean(call("aten::mul.Scalar", call("aten::masked_select", batch[0], positive), 2.0)));
+                           return call(
+                               "aten::add.Tensor", mlp(p, batch),
+                               mean(call("aten::mul.Scalar", call("aten::masked_select", batch[0], positive), 2.0)));
                          },
                          mlp_parameters),
                      "hangs on data");
   // By a pointer, which nobody sees: the two runs have other numbers.
-  expect_interpreted(with(
-                         [](const Tensors& p, const Tensors&, std::span<const Tensor> batch) {
-                           return scaled(p, batch, 2.0F + batch[0].data<float>()[0]);
-                         },
-                         mlp_parameters),
-                     "the same with other numbers");
+  expect_interpreted(
+      with([](const Tensors& p, const Tensors&,
+              std::span<const Tensor> batch) { return scaled(p, batch, 2.0F + batch[0].data<float>()[0]); },
+           mlp_parameters),
+      "the same with other numbers");
 }
 
 TEST(PlannedStep, HooksAnomalyModeAndGradientsToAddToAreRefused) {
@@ -340,10 +351,10 @@ struct Twice : autograd::Function<Twice> {
 };
 
 TEST(PlannedStep, FunctionsOfTheUserAndTensorsThatStayAreRefused) {
-  expect_interpreted(with([](const Tensors& p, const Tensors&,
-                             std::span<const Tensor> batch) { return Twice::apply(mlp(p, batch)); },
-                          mlp_parameters),
-                     "is no operator's gradient");
+  expect_interpreted(
+      with([](const Tensors& p, const Tensors&, std::span<const Tensor> batch) { return Twice::apply(mlp(p, batch)); },
+           mlp_parameters),
+      "is no operator's gradient");
   const auto kept = std::make_shared<Tensor>();
   expect_interpreted(with(
                          [=](const Tensors& p, const Tensors&, std::span<const Tensor> batch) {
@@ -363,16 +374,17 @@ TEST(PlannedStep, FunctionsOfTheUserAndTensorsThatStayAreRefused) {
 
 TEST(PlannedStep, SparseGradientsAreRefused) {
   const auto batch = [](unsigned i) { return Tensors{labels(6, 9, 80 + i), labels(6, 3, 90 + i)}; };
-  expect_interpreted(
-      with(
-          [](const Tensors& p, const Tensors&, std::span<const Tensor> in) {
-            const Tensor x = call("aten::embedding", p[0], in[0], -1, false, true);
-            const Tensor loss = cross_entropy(linear(x, p[1]), in[1]);
-            return loss;
-          },
-          [] { return Tensors{random({9, 4}, 1), parameter({3, 4}, 2)}; }, [] { return Tensors{}; }, batch),
-      "")
-      ;
+  expect_interpreted(with(
+                         [](const Tensors& p, const Tensors&, std::span<const Tensor> in) {
+                           const Tensor x = call("aten::embedding", p[0], in[0], -1, false, true);
+                           const Tensor loss = cross_entropy(linear(x, p[1]), in[1]);
+                           return loss;
+                         },
+                         [] {
+                           return Tensors{random({9, 4}, 1), parameter({3, 4}, 2)};
+                         },
+                         [] { return Tensors{}; }, batch),
+                     "");
 }
 
 // --- what is wrong is found
@@ -381,11 +393,10 @@ TEST(PlannedStep, ANumberThatChangesLaterIsFoundByTheChecks) {
   // The same in both recordings, another from the step on that is checked first.
   for (const int changes_at : {2, 3, 6}) {
     const auto count = std::make_shared<int>(0);
-    const Case of = with(
-        [=](const Tensors& p, const Tensors&, std::span<const Tensor> batch) {
-          return scaled(p, batch, (*count)++ < changes_at ? 1.0 : 2.0);
-        },
-        mlp_parameters);
+    const Case of =
+        with([=](const Tensors& p, const Tensors&,
+                 std::span<const Tensor> batch) { return scaled(p, batch, (*count)++ < changes_at ? 1.0 : 2.0); },
+             mlp_parameters);
     if (changes_at == 2) {
       const History planned = train(of, true);
       EXPECT_EQ(planned.report.planned, 0U);
@@ -454,12 +465,14 @@ Tensor step_of(std::mt19937& engine, const Tensors& p, Tensors& values) {
     case 5: return call("aten::layer_norm", pick(), Dims{6}, p[3], p[4]);
     case 6: return call("aten::softmax.int", pick(), static_cast<int64_t>(engine() % 2));
     case 7: {
-      const Tensor a = call("aten::slice.Tensor", pick(), 1, 0, 3, 1), b = call("aten::slice.Tensor", pick(), 1, 3, 6, 1);
+      const Tensor a = call("aten::slice.Tensor", pick(), 1, 0, 3, 1),
+                   b = call("aten::slice.Tensor", pick(), 1, 3, 6, 1);
       return call("aten::cat", Tensors{b, a}, 1);
     }
     default: {
       const Tensor x = call("aten::mul.Scalar", pick(), 0.5);
-      return call("aten::add_.Tensor", x, call("aten::mean.dim", pick(), Dims{static_cast<int64_t>(engine() % 2)}, true));
+      return call("aten::add_.Tensor", x,
+                  call("aten::mean.dim", pick(), Dims{static_cast<int64_t>(engine() % 2)}, true));
     }
   }
 }

@@ -1,5 +1,8 @@
 // tensord's side of tests/bench/training: train_step FOLDER THREADS sgd|adamw LR
-// Trains the training_step of FOLDER/model.pt on FOLDER/batch.pt; commands and answers as in worker.py.
+// Trains the training_step of FOLDER/model.pt on FOLDER/batch.pt; commands and answers as in worker.py, and besides:
+//   plan 1|0   steps are planned from now on, or no more
+//   report 0   what is known of the planned steps
+//   profile 0  planned steps from the next `plan` on say what they spent their time on, with each report
 #include <algorithm>
 #include <chrono>
 #include <fstream>
@@ -80,9 +83,8 @@ class Run {
       const jit::PlannedStepReport& report = planned_->report();
       std::cout << "\"planned\": " << report.planned << ", \"checked\": " << report.checked
                 << ", \"identical\": " << report.identical << ", \"error\": " << report.error
-                << ", \"calls\": " << report.calls << ", \"arena\": " << report.arena_bytes << ", \"level\": " << report.level
-                << ", \"reason\": \""
-                << report.reason << "\"";
+                << ", \"calls\": " << report.calls << ", \"arena\": " << report.arena_bytes
+                << ", \"level\": " << report.level << ", \"reason\": \"" << report.reason << "\"";
     }
     if (profile_) {
       for (const auto& [name, entry] : profile_->entries)

@@ -40,8 +40,7 @@ void collect(const Value& root, std::set<const void*>& containers) {
     if (is_container) containers.insert(value.identity());
     if (value.is_list()) stack.insert(stack.end(), value.to_list()->items.begin(), value.to_list()->items.end());
     if (value.is_tuple()) stack.insert(stack.end(), value.to_tuple()->items.begin(), value.to_tuple()->items.end());
-    if (value.is_object())
-      stack.insert(stack.end(), value.to_object()->slots.begin(), value.to_object()->slots.end());
+    if (value.is_object()) stack.insert(stack.end(), value.to_object()->slots.begin(), value.to_object()->slots.end());
     if (!value.is_dict()) continue;
     for (const auto& [key, item] : value.to_dict()->items()) stack.push_back(item);
   }

@@ -33,8 +33,8 @@ struct PlannedStep::Entry {
   std::unique_ptr<Graph> graph;          // of the second
   std::vector<size_t> written;           // inputs
   size_t level = 0;                      // of kLevels
-  std::vector<size_t> with_gradient;  // parameters, in the order of the program's results
-  std::vector<bool> must_copy;        // of these: whether the result shares memory with another
+  std::vector<size_t> with_gradient;     // parameters, in the order of the program's results
+  std::vector<bool> must_copy;           // of these: whether the result shares memory with another
   ops::PackStore packs;
   std::unique_ptr<const Program> program;
   std::string reason;  // it stays interpreted
@@ -101,6 +101,12 @@ double tolerance(DType dtype) {
   }
 }
 
+void note_storages(const Value& value, std::unordered_set<const StorageImpl*>& storages) {
+  if (value.is_tensor() && value.to_tensor().defined()) storages.insert(value.to_tensor().storage().get());
+  if (!value.is_list()) return;
+  for (const Value& item : value.to_list()->items) note_storages(item, storages);
+}
+
 std::vector<uint8_t> generator_state() {
   ops::Generator& generator = ops::current_generator();
   const MutexLock lock = generator.lock();
@@ -124,7 +130,8 @@ const Level kLevels[] = {
     {{"aten::conv1d", "aten::conv2d", "aten::conv3d", "aten::convolution", "aten::linear", "aten::mm", "aten::bmm",
       "aten::addmm", "aten::baddbmm"},
      {"fuse_attention", "fuse_patterns", "split_samples"}},
-    {{"*"}, {"fuse_attention", "fuse_patterns", "fuse_pointwise", "fuse_epilogue", "remove_transposes", "split_samples"}}};
+    {{"*"},
+     {"fuse_attention", "fuse_patterns", "fuse_pointwise", "fuse_epilogue", "remove_transposes", "split_samples"}}};
 
 }  // namespace
 
@@ -321,7 +328,7 @@ PlannedStep::Outcome PlannedStep::run_plan(Entry& entry, std::span<const Tensor>
   if (entry.must_copy.empty()) {
     std::unordered_set<const StorageImpl*> taken;
     for (const Tensor& input : inputs) taken.insert(input.storage().get());
-    taken.insert(outcome.loss.storage().get());
+    for (const Value& constant : entry.program->argument_template) note_storages(constant, taken);
     for (size_t i = 0; i < items.size(); ++i)
       entry.must_copy.push_back(!taken.insert(items[i].to_tensor().storage().get()).second);
   }

@@ -17,9 +17,9 @@
 namespace tensord::jit {
 
 struct PlannedStepOptions {
-  bool is_enabled = true;                 // false: every step is interpreted
-  std::string obstacle;                   // why every step is interpreted; empty: nothing known
-  PassOptions passes;                     // as of inference
+  bool is_enabled = true;  // false: every step is interpreted
+  std::string obstacle;    // why every step is interpreted; empty: nothing known
+  PassOptions passes;      // as of inference
   // The planned steps give the bits of the interpreted ones, or are not used. False: they may differ by rounding.
   bool keeps_bits = true;
   std::set<const void*> lasting;          // lists and dicts that outlive a step, by identity (Value::identity)
@@ -35,7 +35,7 @@ struct PlannedStepReport {
   uint64_t identical = 0;  // of these: bit by bit
   bool is_planned = false;
   bool is_settled = false;  // the last step's shapes stay planned, or interpreted for `reason`
-  std::string reason;  // why the last step was not planned: "aten::item gives elements as numbers"
+  std::string reason;       // why the last step was not planned: "aten::item gives elements as numbers"
   size_t arena_bytes = 0;
   size_t level = 0;  // 0: prepared forms and fusion; 1: no forms that sum in another order; 2: kernels alone
   size_t calls = 0;  // that a planned step makes
@@ -47,9 +47,10 @@ struct PlannedStepReport {
 // kernels prepared, its tensors in one arena. The next step runs both ways from the same state, and the plan is used
 // only when losses, gradients, buffers and the state of the generator are the same bits (or, without keeps_bits, agree
 // within rounding, since prepared forms may sum in another order). Where they are not, it is planned again with the
-// kernels that the interpreter uses. It is checked again at the steps 2, 4, 8 … after that; a plan that then is not within
-// rounding is given up, and the step throws Error{kInternal}. Where a planned step fails, the interpreted one is run for its error. What cannot be recorded is interpreted, as before: numbers read from tensors, hooks,
-// anomaly mode, sparse or complex tensors, gradients that are added to others.
+// kernels that the interpreter uses. It is checked again at the steps 2, 4, 8 … after that; a plan that then is not
+// within rounding is given up, and the step throws Error{kInternal}. Where a planned step fails, the interpreted one is
+// run for its error. What cannot be recorded is interpreted, as before: numbers read from tensors, hooks, anomaly mode,
+// sparse or complex tensors, gradients that are added to others.
 //
 // Not thread-safe.
 class PlannedStep {
@@ -62,9 +63,9 @@ class PlannedStep {
   PlannedStep(std::vector<Tensor> parameters, std::vector<Tensor> buffers, PlannedStepOptions options = {});
   ~PlannedStep();
 
-  // Leaves the gradients of the loss in the parameters' grad() and gives back the loss, detached. `check_loss` is called
-  // with it before any gradient is in its place; what it throws comes out. REQUIRES: `batch` is all that `loss` reads
-  // besides. `is_cancelled` is asked while a planned step runs. Throws Error as the step does.
+  // Leaves the gradients of the loss in the parameters' grad() and gives back the loss, detached. `check_loss` is
+  // called with it before any gradient is in its place; what it throws comes out. REQUIRES: `batch` is all that `loss`
+  // reads besides. `is_cancelled` is asked while a planned step runs. Throws Error as the step does.
   Tensor run(std::span<const Tensor> batch, const Loss& loss, const std::function<void(const Tensor&)>& check_loss = {},
              const std::function<bool()>* is_cancelled = nullptr);
   void forget();
@@ -82,7 +83,8 @@ class PlannedStep {
   Entry* find(std::span<const Tensor> inputs);
   // Why a step must be interpreted that might otherwise be planned; empty: nothing.
   std::string obstacle() const;
-  Tensor interpret(const Loss& loss, const std::function<void(const Tensor&)>& check_loss, std::string* hooks = nullptr);
+  Tensor interpret(const Loss& loss, const std::function<void(const Tensor&)>& check_loss,
+                   std::string* hooks = nullptr);
   Tensor record(Entry& entry, std::span<const Tensor> inputs, const Loss& loss,
                 const std::function<void(const Tensor&)>& check_loss);
   void build(Entry& entry, std::span<const Tensor> inputs);

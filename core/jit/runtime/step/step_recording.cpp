@@ -120,7 +120,8 @@ void StepRecording::computed(const Op& op, Values arguments, Values returns) {
 void StepRecording::record(const Op& op, Values arguments, Values returns) {
   if (ops::find_boxed(arguments) || ops::find_boxed(returns))
     return refuse(concat(op.name(), " works on sparse or quantised tensors"));
-  if (ops::has_complex(arguments) || ops::has_complex(returns)) return refuse(concat(op.name(), " is of complex numbers"));
+  if (ops::has_complex(arguments) || ops::has_complex(returns))
+    return refuse(concat(op.name(), " is of complex numbers"));
   const bool reads_elements = has_data(arguments) && has_numbers(returns) && !asks_no_element(op);
   if (reads_elements) return refuse(concat(op.name(), " gives elements as numbers"));
   if (op.has_dynamic_shape) return refuse(concat(op.name(), ": the shape of its result hangs on data"));
@@ -179,7 +180,8 @@ void StepRecording::record_write(const Op& op, Values arguments) {
   const Tensor& target = arguments[0].is_tensor() ? arguments[0].to_tensor() : Tensor();
   const bool is_first = target.defined() && op.schema.arguments[0].alias.is_write;
   const bool is_out = op.base && op.base->schema.name == op.schema.name;
-  if (!is_first || is_out || target.is_meta()) return refuse(concat(op.schema.full_name(), " writes into its arguments"));
+  if (!is_first || is_out || target.is_meta())
+    return refuse(concat(op.schema.full_name(), " writes into its arguments"));
   if (op.schema.name == "aten::copy_") return record_copy(arguments);
   if (!memory_.contains(target.storage().get()))
     return refuse(concat(op.name(), " writes into a tensor that no operator made"));
@@ -277,8 +279,9 @@ GraphValue* StepRecording::with_layout(GraphValue* value, const Tensor& of, cons
                                            builder_.constant(false), builder_.none()});
   }
   if (!has_sizes) {
-    value = builder_.op("aten::expand", {value, value_of(ops::make_int_list(target.sizes()), ops::list_type(ops::int_type())),
-                                         builder_.constant(false)});
+    value = builder_.op("aten::expand",
+                        {value, value_of(ops::make_int_list(target.sizes()), ops::list_type(ops::int_type())),
+                         builder_.constant(false)});
   }
   if (value != before && has_sizes && of.strides() == target.strides()) return value;
   const bool is_plain = target.is_contiguous();
@@ -300,9 +303,9 @@ void StepRecording::write(const Tensor& target, GraphValue* value) {
     if (whole.layout.offset != 0 || layout.dtype != whole.layout.dtype)
       return refuse(concat(reader_->name(), " writes into a view of another kind"));
     const TypePtr ints = ops::list_type(ops::int_type());
-    value = builder_.op("aten::as_strided_scatter", {whole.value, value, value_of(ops::make_int_list(layout.sizes), ints),
-                                                     value_of(ops::make_int_list(layout.strides), ints),
-                                                     builder_.constant(layout.offset)});
+    value = builder_.op("aten::as_strided_scatter",
+                        {whole.value, value, value_of(ops::make_int_list(layout.sizes), ints),
+                         value_of(ops::make_int_list(layout.strides), ints), builder_.constant(layout.offset)});
   }
   whole.value = value;
   memory.views.resize(1);
@@ -351,9 +354,9 @@ GraphValue* StepRecording::derive(Memory& memory, const Tensor& tensor) {
     return whole.value;
   }
   const TypePtr ints = ops::list_type(ops::int_type());
-  GraphValue* value = builder_.op("aten::as_strided", {whole.value, value_of(ops::make_int_list(layout.sizes), ints),
-                                                       value_of(ops::make_int_list(layout.strides), ints),
-                                                       builder_.constant(layout.offset)});
+  GraphValue* value = builder_.op(
+      "aten::as_strided", {whole.value, value_of(ops::make_int_list(layout.sizes), ints),
+                           value_of(ops::make_int_list(layout.strides), ints), builder_.constant(layout.offset)});
   memory.views.push_back({layout, value});
   return value;
 }
@@ -363,9 +366,10 @@ GraphValue* StepRecording::tensor_value(const Tensor& tensor) {
   if (tensor.is_meta()) {
     // Only its shape counts.
     const TypePtr ints = ops::list_type(ops::int_type());
-    return builder_.op("aten::empty_strided",
-                       {value_of(ops::make_int_list(tensor.sizes()), ints), value_of(ops::make_int_list(tensor.strides()), ints),
-                        builder_.constant(Value(tensor.dtype())), builder_.none(), builder_.none(), builder_.none()});
+    return builder_.op(
+        "aten::empty_strided",
+        {value_of(ops::make_int_list(tensor.sizes()), ints), value_of(ops::make_int_list(tensor.strides()), ints),
+         builder_.constant(Value(tensor.dtype())), builder_.none(), builder_.none(), builder_.none()});
   }
   const auto memory = memory_.find(tensor.storage().get());
   const auto known = known_.find(tensor.impl());

@@ -30,8 +30,7 @@ class StepRecording final : public ops::ComputeObserver {
 
   // Throw nothing: what cannot be a graph makes the recording refused, and the step goes on.
   void computing(const ops::Op& op, std::span<const ops::Value> arguments) override;
-  void computed(const ops::Op& op, std::span<const ops::Value> arguments,
-                std::span<const ops::Value> returns) override;
+  void computed(const ops::Op& op, std::span<const ops::Value> arguments, std::span<const ops::Value> returns) override;
   void refuse(std::string reason);
   // Why there is no graph: "aten::item reads an element"; empty: there is one.
   const std::string& refusal() const { return refusal_; }

@@ -41,8 +41,8 @@ void StepRecording::sweep() {
   for (const TensorImpl* impl : live_) {
     Known& known = known_.at(impl);
     const auto memory = memory_.find(known.storage);
-    const bool stays = memory != memory_.end() && (memory->second.input >= 0 || memory->second.is_from_outside ||
-                                                   memory->second.is_shared);
+    const bool stays = memory != memory_.end() &&
+                       (memory->second.input >= 0 || memory->second.is_from_outside || memory->second.is_shared);
     const auto count = idle.find(known.storage);
     if (stays || count == idle.end() || (memory != memory_.end() && known.storage->use_count() != count->second)) {
       live_[kept++] = impl;
