@@ -20,4 +20,20 @@ class CallObserver {
 CallObserver* set_call_observer(CallObserver* observer);
 CallObserver* call_observer();
 
+// Told of every operator that a thread computes, below autograd: composite operators are taken apart into what they
+// call, and the operators of a backward pass come like any others. Not told of what operators that are no composites
+// call.
+class ComputeObserver {
+ public:
+  virtual ~ComputeObserver() = default;
+  // Before the operator runs, and after. What they throw comes out of the call.
+  virtual void computing(const Op& op, std::span<const Value> arguments) = 0;
+  virtual void computed(const Op& op, std::span<const Value> arguments, std::span<const Value> returns) = 0;
+};
+
+// The calling thread's; null: none. Gives the one before. While there is one, gradients are computed operator by
+// operator, not fused.
+ComputeObserver* set_compute_observer(ComputeObserver* observer);
+ComputeObserver* compute_observer();
+
 }  // namespace tensord::ops

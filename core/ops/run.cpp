@@ -309,6 +309,7 @@ void set_recorder(RecordFn function) { recorder.store(function, std::memory_orde
 namespace {
 
 thread_local CallObserver* observer = nullptr;
+thread_local ComputeObserver* watcher = nullptr;  // of what is computed
 
 void run_observed(const Op& op, std::span<const Value> arguments, std::vector<Value>& returns) {
   struct Pause {  // what the operator calls is its own affair
@@ -324,6 +325,8 @@ void run_observed(const Op& op, std::span<const Value> arguments, std::vector<Va
 
 CallObserver* set_call_observer(CallObserver* next) { return std::exchange(observer, next); }
 CallObserver* call_observer() { return observer; }
+ComputeObserver* set_compute_observer(ComputeObserver* next) { return std::exchange(watcher, next); }
+ComputeObserver* compute_observer() { return watcher; }
 
 void run(const Op& op, std::span<const Value> arguments, std::vector<Value>& returns) {
   if (observer) [[unlikely]]
@@ -346,7 +349,9 @@ void run(const Op& op, std::span<const Value> arguments, std::vector<Value>& ret
   compute(op, arguments, returns);
 }
 
-void compute(const Op& op, std::span<const Value> arguments, std::vector<Value>& returns) {
+namespace {
+
+void compute_unwatched(const Op& op, std::span<const Value> arguments, std::vector<Value>& returns) {
   try {
     if (const BoxedTensor* boxed = find_boxed(arguments)) [[unlikely]]
       return checked_boxed_form(op, *boxed)(arguments, returns);
@@ -371,6 +376,42 @@ void compute(const Op& op, std::span<const Value> arguments, std::vector<Value>&
   } catch (const Error& error) {
     rethrow_with_name(op, error);
   }
+}
+
+// The in-place form of a composite is the composite, copied into the target.
+void compute_composite_write(const Op& op, std::span<const Value> arguments, std::vector<Value>& returns) {
+  static const Op& copy = get_op("aten::copy_");
+  std::vector<Value> results;
+  run(*op.base, arguments, results);
+  const Tensor& target = arguments.front().to_tensor();
+  check(results.front().to_tensor().sizes() == target.sizes(), op.name(), ": output with shape ", target.sizes(),
+        " doesn't match the broadcast shape ", results.front().to_tensor().sizes());
+  const Value copied[] = {target, results.front(), false};
+  compute(copy, copied, returns);
+}
+
+void compute_watched(const Op& op, std::span<const Value> arguments, std::vector<Value>& returns) {
+  if (!find_boxed(arguments) && !has_complex(arguments)) {
+    if (op.is_composite && !op.base) return compute_unwatched(op, arguments, returns);
+    if (op.base && op.base->is_composite && op.base->schema.name != op.schema.name)
+      return compute_composite_write(op, arguments, returns);
+  }
+  struct Pause {
+    ComputeObserver* paused = set_compute_observer(nullptr);
+    ~Pause() { set_compute_observer(paused); }
+  } pause;
+  const size_t before = returns.size();
+  pause.paused->computing(op, arguments);
+  compute_unwatched(op, arguments, returns);
+  pause.paused->computed(op, arguments, std::span(returns).subspan(before));
+}
+
+}  // namespace
+
+void compute(const Op& op, std::span<const Value> arguments, std::vector<Value>& returns) {
+  if (watcher) [[unlikely]]
+    return compute_watched(op, arguments, returns);
+  compute_unwatched(op, arguments, returns);
 }
 
 std::vector<Value> run(const Op& op, std::span<const Value> arguments) {

@@ -9,6 +9,7 @@
 #include "core/base/parallel.h"
 #include "core/tensor/complex.h"
 #include "core/tensor/device_copy.h"
+#include "core/tensor/element_reads.h"
 
 namespace tensord {
 namespace {
@@ -178,12 +179,17 @@ void Tensor::copy_from(const Tensor& source) const {
 
 namespace {
 
+thread_local uint64_t reads = 0;
+
 void check_item(const Tensor& tensor) {
+  ++reads;
   check(tensor.numel() == 1, "a Tensor with ", tensor.numel(), " elements cannot be converted to Scalar");
   check(!tensor.is_meta(), "the element of a meta tensor is not known");
 }
 
 }  // namespace
+
+uint64_t element_reads() { return reads; }
 
 double Tensor::item_double() const {
   check_item(*this);

@@ -51,12 +51,12 @@ Tensor allocate(const Tensor& like, const Dims& sizes, bool last) {
                         : Tensor::empty_strided(sizes, strides, like.dtype());
 }
 
-ops::Returns convolution_backward(const Tensor& grad, const Tensor& input, const Tensor& weight,
-                                  const std::optional<IntList>& bias_sizes, const IntList& stride,
-                                  const IntList& padding, const IntList& dilation, bool is_transposed,
-                                  const IntList& output_padding, int64_t groups, const std::vector<bool>& mask) {
+// Tensors for the gradients that the mask asks for, without data for meta tensors.
+std::array<Tensor, 3> gradient_shapes(const Tensor& grad, const Tensor& input, const Tensor& weight,
+                                      const IntList& stride, const IntList& padding, const IntList& dilation,
+                                      bool is_transposed, const IntList& output_padding, int64_t groups,
+                                      const std::array<bool, 3>& mask) {
   check(weight.ndim() >= 3 && weight.ndim() <= 5, "expected a weight of 3 to 5 dimensions, but got ", weight.ndim());
-  check(mask.size() == 3, "expected an output_mask of 3 values");
   check(input.ndim() == weight.ndim(), "expected an input of ", weight.ndim(), " dimensions, but got ", input.ndim());
   const ConvGeometry g = make_conv_geometry(static_cast<size_t>(weight.ndim() - 2), stride, padding, dilation, groups,
                                             is_transposed, output_padding);
@@ -65,24 +65,41 @@ ops::Returns convolution_backward(const Tensor& grad, const Tensor& input, const
   check(grad.dtype() == input.dtype() && weight.dtype() == input.dtype(),
         "gradient, input and weight should have the same type, but got ", name_of(grad.dtype()), ", ",
         name_of(input.dtype()), " and ", name_of(weight.dtype()));
-  const bool last = is_last(input) || is_last(weight), is_meta = input.is_meta();
-  Tensor of_input = mask[0] ? allocate(input, input.sizes(), last) : Tensor(),
-         of_weight = mask[1] ? allocate(input, weight.sizes(), is_last(weight)) : Tensor(), of_bias;
-  if (mask[2]) {
-    of_bias = allocate(input, Dims{sizes[1]}, false);
-    check(!bias_sizes || *bias_sizes == of_bias.sizes(), "expected a bias of ", sizes[1], " elements");
+  const bool last = is_last(input) || is_last(weight);
+  return {mask[0] ? allocate(input, input.sizes(), last) : Tensor(),
+          mask[1] ? allocate(input, weight.sizes(), is_last(weight)) : Tensor(),
+          mask[2] ? allocate(input, Dims{sizes[1]}, false) : Tensor()};
+}
+
+void fill_gradients(const ConvGeometry& g, const Tensor& grad, const Tensor& input, const Tensor& weight,
+                    std::array<Tensor, 3>& out) {
+  auto& [of_input, of_weight, of_bias] = out;
+  if (grad.numel() > 0 && input.numel() > 0) {
+    if (of_input) conv_input_gradient(g, grad, weight, of_input);
+    if (of_weight) conv_weight_gradient(g, grad, input, of_weight, of_bias ? &of_bias : nullptr);
+    if (of_bias && !of_weight) conv_bias_gradient(grad, of_bias);
+    return;
   }
-  if (!is_meta && grad.numel() > 0 && input.numel() > 0) {
-    if (mask[0]) conv_input_gradient(g, grad, weight, of_input);
-    if (mask[1]) conv_weight_gradient(g, grad, input, of_weight, mask[2] ? &of_bias : nullptr);
-    if (mask[2] && !mask[1]) conv_bias_gradient(grad, of_bias);
-  } else if (!is_meta) {
-    for (const Tensor& t : {of_input, of_weight, of_bias}) {
-      if (t) zero_elements(t);
-    }
-    if (mask[2] && grad.numel() > 0) conv_bias_gradient(grad, of_bias);
+  for (const Tensor& t : out) {
+    if (t) zero_elements(t);
   }
-  return {{of_input, of_weight, of_bias}};
+  if (of_bias && grad.numel() > 0) conv_bias_gradient(grad, of_bias);
+}
+
+ops::Returns convolution_backward(const Tensor& grad, const Tensor& input, const Tensor& weight,
+                                  const std::optional<IntList>& bias_sizes, const IntList& stride,
+                                  const IntList& padding, const IntList& dilation, bool is_transposed,
+                                  const IntList& output_padding, int64_t groups, const std::vector<bool>& mask) {
+  check(mask.size() == 3, "expected an output_mask of 3 values");
+  std::array<Tensor, 3> out = gradient_shapes(grad, input, weight, stride, padding, dilation, is_transposed,
+                                              output_padding, groups, {mask[0], mask[1], mask[2]});
+  if (mask[2]) check(!bias_sizes || *bias_sizes == out[2].sizes(), "expected a bias of ", out[2].numel(), " elements");
+  if (!input.is_meta()) {
+    const ConvGeometry g = make_conv_geometry(static_cast<size_t>(weight.ndim() - 2), stride, padding, dilation, groups,
+                                              is_transposed, output_padding);
+    fill_gradients(g, grad, input, weight, out);
+  }
+  return {{out[0], out[1], out[2]}};
 }
 
 // With gradients a, b and c for those of input, weight and bias: each is a convolution of two of the three.
@@ -116,6 +133,60 @@ OP("aten::convolution_backward(Tensor grad_output, Tensor input, Tensor weight, 
     .direct(&convolution_backward)
     .gradient(&gradient_of_backward)
     .saves("grad_output, input, weight");
+
+// One gradient each, for plans, where every result is a tensor.
+constexpr const char* kConvArguments =
+    "(Tensor grad_output, Tensor input, Tensor weight, int[] stride, int[] padding, int[] dilation, bool transposed, "
+    "int[] "
+    "output_padding, int groups) -> ";
+
+template <bool INPUT, bool WEIGHT, bool BIAS>
+void add_part(const char* name, const char* returns) {
+  const auto run = [](const Tensor& grad, const Tensor& input, const Tensor& weight, const IntList& stride,
+                      const IntList& padding, const IntList& dilation, bool is_transposed,
+                      const IntList& output_padding, int64_t groups, std::array<Tensor, 3> out) {
+    const ConvGeometry g = make_conv_geometry(static_cast<size_t>(weight.ndim() - 2), stride, padding, dilation, groups,
+                                              is_transposed, output_padding);
+    fill_gradients(g, grad, input, weight, out);
+  };
+  ops::OpBuilder(concat(name, kConvArguments, returns).c_str(), __FILE__, __LINE__)
+      .infer([](const Tensor& grad, const Tensor& input, const Tensor& weight, const IntList& stride,
+                const IntList& padding, const IntList& dilation, bool is_transposed, const IntList& output_padding,
+                int64_t groups) {
+        std::vector<ops::TensorMeta> metas;
+        const auto found = gradient_shapes(grad, input, weight, stride, padding, dilation, is_transposed,
+                                           output_padding, groups, {INPUT, WEIGHT, BIAS});
+        for (const Tensor& t : found) {
+          if (t) metas.push_back({t.sizes(), t.dtype(), t.strides(), t.device()});
+        }
+        return metas;
+      })
+      .constant_result();
+  if constexpr (WEIGHT && BIAS) {
+    ops::KernelBuilder(name, DeviceKind::kCPU,
+                       [run](const ops::KernelContext&, const Tensor& grad, const Tensor& input, const Tensor& weight,
+                             const IntList& stride, const IntList& padding, const IntList& dilation, bool is_transposed,
+                             const IntList& output_padding, int64_t groups, Tensor& of_weight, Tensor& of_bias) {
+                         run(grad, input, weight, stride, padding, dilation, is_transposed, output_padding, groups,
+                             {Tensor(), of_weight, of_bias});
+                       });
+  } else {
+    ops::KernelBuilder(name, DeviceKind::kCPU,
+                       [run](const ops::KernelContext&, const Tensor& grad, const Tensor& input, const Tensor& weight,
+                             const IntList& stride, const IntList& padding, const IntList& dilation, bool is_transposed,
+                             const IntList& output_padding, int64_t groups, Tensor& out) {
+                         run(grad, input, weight, stride, padding, dilation, is_transposed, output_padding, groups,
+                             {INPUT ? out : Tensor(), WEIGHT ? out : Tensor(), BIAS ? out : Tensor()});
+                       });
+  }
+}
+[[maybe_unused]] const bool has_parts = [] {
+  add_part<true, false, false>("tensord::conv_input_gradient", "Tensor");
+  add_part<false, true, false>("tensord::conv_weight_gradient", "Tensor");
+  add_part<false, false, true>("tensord::conv_bias_gradient", "Tensor");
+  add_part<false, true, true>("tensord::conv_weight_bias_gradient", "(Tensor, Tensor)");
+  return true;
+}();
 
 // Pairs of a padding list, the last dimension's first.
 Dims pad_list(const ConvGeometry& g, int64_t sign) {

@@ -243,6 +243,32 @@ KERNEL("aten::native_batch_norm", kCPU,
                                   .as_view(saved_rstd.sizes(), {1}, 0));
        });
 
+// batch_norm in training without writes: the running statistics that it leaves are results. For plans of training
+// steps.
+std::vector<TensorMeta> infer_training(const Tensor& in, MaybeTensor weight, MaybeTensor bias, MaybeTensor mean,
+                                       MaybeTensor variance, double, double) {
+  const auto statistics = [&](const MaybeTensor& running) {
+    return running ? TensorMeta{running->sizes(), running->dtype(), {}, in.device()}
+                   : TensorMeta{Dims{0}, DType::kFloat32, {}, in.device()};
+  };
+  return {infer_batch_norm("batch_norm_training", in, {&weight, &bias, &mean, &variance}), statistics(mean),
+          statistics(variance)};
+}
+OP("tensord::batch_norm_training(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
+   "running_var, "
+   "float momentum, float eps) -> (Tensor, Tensor, Tensor)")
+    .infer(infer_training)
+    .constant_result();
+KERNEL("tensord::batch_norm_training", kCPU,
+       [](const KernelContext& context, const Tensor& in, MaybeTensor weight, MaybeTensor bias, MaybeTensor mean,
+          MaybeTensor variance, double momentum, double eps, Tensor& out, Tensor& new_mean, Tensor& new_variance) {
+         if (mean) new_mean.copy_from(*mean);
+         if (variance) new_variance.copy_from(*variance);
+         if (out.numel() == 0) return;
+         normalize_batch(context, in, weight, bias, mean ? MaybeTensor(new_mean) : std::nullopt,
+                         variance ? MaybeTensor(new_variance) : std::nullopt, momentum, eps, out);
+       });
+
 // Every sample's channels are normalised alone: batch_norm of one sample with N C channels.
 Tensor instance_norm(const Tensor& in, MaybeTensor weight, MaybeTensor bias, MaybeTensor mean, MaybeTensor variance,
                      bool use_input_stats, double momentum, double eps, bool) {

@@ -81,6 +81,9 @@ void add_options(CLI::App& app, ServerOptions& options) {
                  "Nice value of the threads of jobs; with 19 they have what serving leaves, with 0 as much as it")
       ->check(CLI::Range(0, 19))
       ->capture_default_str();
+  app.add_option("--training-plans", options.training_plans,
+                 "Plan the steps of jobs that repeat, as models that serve are; false interprets them")
+      ->capture_default_str();
   app.add_option("--training-memory", options.training_memory_bytes,
                  "Most bytes that the tensors of a job may take, as 2GB; 0 is no limit")
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false));

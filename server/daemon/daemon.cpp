@@ -81,6 +81,7 @@ std::unique_ptr<TrainingService> make_training(const ServerOptions& options, Rep
   training.concurrent_jobs = options.training_jobs;
   training.threads = options.training_threads;
   training.nice = options.training_nice;
+  training.plans = options.training_plans;
   training.memory_bytes = options.training_memory_bytes;
   training.max_upload_bytes = options.training_upload_bytes;
   training.host = host_name_of(options.join);

@@ -33,6 +33,7 @@ struct TrainingSample {
   };
   std::vector<Rank> ranks;  // of a job of several processes
   double restarts = 0;      // of them
+  double planned_steps = 0;
 };
 
 // Connections of gRPC clients.

@@ -18,6 +18,9 @@ struct Series {
 
 constexpr Series kSeries[] = {
     {"tensord_training_steps_total", "Updates of the weights", &TrainingSample::step, MetricType::Counter},
+    {"tensord_training_planned_steps_total",
+     "Steps that were planned, not interpreted, since the job was started or went on", &TrainingSample::planned_steps,
+     MetricType::Counter},
     {"tensord_training_samples_total", "Samples trained on", &TrainingSample::samples, MetricType::Counter},
     {"tensord_training_wanted_steps", "Steps the job is to make; 0 when not known", &TrainingSample::total_steps},
     {"tensord_training_epoch", "Passes over the data", &TrainingSample::epoch},

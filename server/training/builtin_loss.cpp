@@ -18,11 +18,12 @@ constexpr int64_t kMinRows = 4;  // fewer may sum to 1 by accident
 Tensor class_labels(const LossSpec& spec, const Tensor& output, const Tensor& label) {
   check(output.ndim() > 0, "loss.output: a single number has no classes");
   const int64_t classes = output.size(output.ndim() == 1 ? 0 : 1);
-  Tensor labels = label.to(DType::kInt64).contiguous();
+  // By operators, which a planned step (core/jit/runtime/step) sees.
+  Tensor labels = label.dtype() == DType::kInt64 ? label : ops::call("aten::to.dtype", label, DType::kInt64);
+  labels = ops::call("aten::contiguous", labels);
   // A column of labels is as good as a row.
-  if (labels.ndim() == 2 && output.ndim() == 2 && labels.size(1) == 1) {
-    labels = labels.as_view(Dims{labels.size(0)}, Dims{1}, labels.offset());
-  }
+  if (labels.ndim() == 2 && output.ndim() == 2 && labels.size(1) == 1)
+    labels = ops::call("aten::reshape", labels, Dims{labels.size(0)});
   const int64_t ignored = spec.ignore_index.value_or(kIgnoreIndex);
   const int64_t* values = labels.data<int64_t>();
   for (int64_t i = 0; i < labels.numel(); ++i) {
@@ -34,12 +35,11 @@ Tensor class_labels(const LossSpec& spec, const Tensor& output, const Tensor& la
 }
 
 Tensor value_labels(const LossSpec& spec, const Tensor& output, const Tensor& label) {
-  Tensor labels = label.dtype() == output.dtype() ? label : label.to(output.dtype());
+  const Tensor labels = label.dtype() == output.dtype() ? label : ops::call("aten::to.dtype", label, output.dtype());
   if (labels.sizes() == output.sizes()) return labels;
   check(labels.numel() == output.numel(), "loss.label: '", spec.label, "' has shape ", label.sizes(),
         ", but the output ", output.sizes());
-  labels = labels.contiguous();
-  return labels.as_view(output.sizes(), contiguous_strides(output.sizes()), labels.offset());
+  return ops::call("aten::reshape", ops::call("aten::contiguous", labels), output.sizes());
 }
 
 double tolerance_of(const Tensor& output) { return size_of(output.dtype()) < 4 ? 1e-2 : 1e-4; }

@@ -38,6 +38,7 @@ void ProgressMeter::add_step(const Step& step) {
   progress_.learning_rate = step.learning_rate;
   progress_.samples += static_cast<uint64_t>(step.rows);
   progress_.next_batch = step.next_batch;
+  progress_.planned_steps += step.is_planned;
   if (step.gradient_norm >= 0) progress_.gradient_norm = step.gradient_norm;
   for (Sums* sums : {&point_, &rate_}) {
     sums->loss += step.loss;

@@ -27,6 +27,7 @@ class ProgressMeter {
     double learning_rate = 0;
     double gradient_norm = -1;  // below 0: not measured
     int64_t next_batch = 0;
+    bool is_planned = false;
   };
   void add_step(const Step& step);
   void add_evaluation(int64_t step, double epoch, const std::map<std::string, double>& metrics);

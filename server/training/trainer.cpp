@@ -97,6 +97,7 @@ std::unique_ptr<TrainingStep> Trainer::make_update() {
                           .zero = zero_.get(),
                           .statistics = statistics_.get(),
                           .ranks = ranks_.get(),
+                          .plans = options_.plans,
                           .is_cancelled = cancel_check(),
                           .request = [this] { return job_.request(); },
                           .is_checkpoint_due = [this] { return checkpoint_time_is_over(); }},
@@ -199,6 +200,8 @@ void Trainer::train(std::span<const Tensor> batch) {
     const TrainingStep::Done update = update_->run(batch, done.rows, meter_->wants_point(number));
     done.loss = update.loss;
     done.gradient_norm = update.gradient_norm;
+    note_plan(update);
+    done.is_planned = update.is_planned;
     agreed_ = update.request;
     checkpoint_is_agreed_ = update.checkpoint_is_due;
   } catch (const Error& error) {
@@ -217,6 +220,19 @@ void Trainer::train(std::span<const Tensor> batch) {
   }
   meter_->add_step(done);
   if (ranks_) note_rank(batch);
+}
+
+// Said when it becomes known, and when it changes.
+void Trainer::note_plan(const TrainingStep::Done& update) {
+  if (update.plan_reason.empty() && !update.is_planned) return;
+  const std::string text = update.is_planned ? "planned" : update.plan_reason;
+  if (text == plan_said_) return;
+  plan_said_ = text;
+  if (update.is_planned) {
+    log(LogLevel::kInfo, "the steps of a training job are planned", {{"job", job_.id()}});
+  } else {
+    log(LogLevel::kInfo, "the steps of a training job are interpreted", {{"job", job_.id()}, {"reason", text}});
+  }
 }
 
 // Whether the job has the same result with any number of ranks is said when it starts.

@@ -32,6 +32,7 @@ class Trainer {
     std::string base_archive;                    // what it starts from
     std::string data_folder;                     // of the server; empty: none
     int threads = 1;                             // that a step may use
+    bool plans = true;                           // steps that repeat are planned
     uint64_t memory_bytes = 0;                   // limit of the job's tensors; 0: none
     std::function<void()> saved_status;          // the job's status is worth keeping on disk now
     distributed::ProcessGroup* group = nullptr;  // of a job with a distribution; must outlive the trainer
@@ -65,6 +66,7 @@ class Trainer {
   std::map<std::string, double> measure();
   bool is_first() const { return !ranks_ || ranks_->is_first(); }
   void note_local_operators();
+  void note_plan(const TrainingStep::Done& update);
   void note_rank(std::span<const Tensor> batch);
   void check_parameters(const char* when) const;
   void evaluate();
@@ -101,6 +103,7 @@ class Trainer {
   // Of a checkpoint: what ranks keep apart, on rank 0; None: nothing, or they keep the same.
   ops::Value optimizer_state_, compression_state_;
   int64_t own_samples_ = 0;  // of this run and rank
+  std::string plan_said_;    // the last line about plans
 
   // All of these are in the checkpoints.
   int64_t step_ = 0;

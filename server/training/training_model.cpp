@@ -210,6 +210,10 @@ const jit::Block* TrainingModel::block_of_loss() const {
   return call.method->graph().block();
 }
 
+std::vector<std::string> TrainingModel::methods_of_loss() const {
+  return {spec_.method.empty() ? std::string("forward") : spec_.method};
+}
+
 bool TrainingModel::may_have_sparse_gradients() const { return has_sparse_choice(block_of_loss()); }
 
 std::string TrainingModel::local_operators() const {

@@ -48,6 +48,8 @@ class TrainingModel {
   // The operators of the loss whose result hangs on which rows are computed together, or by which rank: "batch_norm,
   // dropout"; stand-ins are none. Empty: none is known.
   std::string local_operators() const;
+  // The methods of the module that loss() runs.
+  std::vector<std::string> methods_of_loss() const;
   // Whether an operator of the loss has a choice of sparse gradients, as tables do.
   bool may_have_sparse_gradients() const;
   // Those that require a gradient, by name.

@@ -334,6 +334,7 @@ std::unique_ptr<Trainer> TrainingService::make_trainer(TrainingJob& job) {
                                                            .base_archive = store_.base_archive(job.id()).string(),
                                                            .data_folder = options_.data_folder,
                                                            .threads = job_threads(job.spec(), options_.threads),
+                                                           .plans = options_.plans,
                                                            .memory_bytes = job.spec().resources.memory_bytes,
                                                            .saved_status = [this, &job] { save(job); }});
   } catch (const Error& error) {

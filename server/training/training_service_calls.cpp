@@ -154,6 +154,7 @@ std::vector<TrainingSample> TrainingService::samples() const {
         is_running ? static_cast<double>(cpu_allocator().live_bytes_of(memory_owner("job/" + status.id))) : 0;
     sample.checkpoint_step = static_cast<double>(progress.checkpoint_step);
     sample.metrics = progress.metrics;
+    sample.planned_steps = static_cast<double>(progress.planned_steps);
     sample.restarts = static_cast<double>(progress.restarts);
     if (!progress.ranks.empty() && is_running) sample.memory_bytes = 0;
     for (const RankProgress& rank : progress.ranks) {

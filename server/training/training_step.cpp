@@ -6,6 +6,7 @@
 #include "core/autograd/engine.h"
 #include "core/autograd/variable.h"
 #include "core/base/error.h"
+#include "core/jit/runtime/step/module_step.h"
 #include "core/nn/clip_grad.h"
 #include "server/training/finite.h"
 #include "server/training/jobs/optimizer_checks.h"
@@ -17,10 +18,19 @@ TrainingStep::TrainingStep(Parts parts, std::vector<std::pair<std::string, Tenso
       parameters_(std::move(parameters)),
       needs_closure_(optimizer_of(parts_.spec.optimizer).needs_closure) {
   for (const auto& [name, tensor] : parameters_) tensors_.push_back(tensor);
+  jit::PlannedStepOptions options;
+  options.is_enabled = parts_.plans;
+  options.obstacle = plan_obstacle();
+  planned_ = jit::make_planned_step(parts_.model.module(), parts_.model.methods_of_loss(), std::move(options));
+}
+
+std::string TrainingStep::plan_obstacle() const {
+  if (parts_.ranks) return "the job has several processes";
+  return needs_closure_ ? "the optimiser computes the loss as often as it likes" : "";
 }
 
 TrainingStep::Done TrainingStep::run(std::span<const Tensor> batch, int64_t rows, bool wants_norm) {
-  Done done{.loss = NAN};
+  Done done{.loss = NAN, .plan_reason = {}};
   if (needs_closure_) {
     parts_.optimizer.step([&] {
       const Tensor loss = compute_gradients(batch, rows, wants_norm, done.gradient_norm);
@@ -30,6 +40,9 @@ TrainingStep::Done TrainingStep::run(std::span<const Tensor> batch, int64_t rows
     return done;
   }
   done.loss = compute_gradients(batch, rows, wants_norm, done.gradient_norm).item_double();
+  const jit::PlannedStepReport& plan = planned_->report();
+  done.is_planned = plan.is_planned;
+  if (plan.is_settled && !plan.is_planned) done.plan_reason = plan.reason;
   if (parts_.zero) {
     parts_.zero->step();
   } else {
@@ -50,11 +63,24 @@ Tensor TrainingStep::compute_gradients(std::span<const Tensor> batch, int64_t ro
   if (parts_.statistics) statistics.emplace(*parts_.statistics, rows);
   const int64_t own_rows = batch.empty() ? 0 : batch.front().size(0);
   const bool is_idle = parts_.ranks && own_rows == 0;
+  // The first step looks at what the model gives.
+  if (!parts_.ranks && !std::exchange(is_first_, false)) {
+    const Tensor loss = run_planned(batch);
+    clip(wants_norm, norm);
+    return loss;
+  }
   const Tensor loss = is_idle ? Tensor() : loss_of(batch);
   backward(loss, own_rows, rows);
   statistics.reset();
   clip(wants_norm, norm);
   return is_idle ? Tensor::scalar(0.0, DType::kFloat64) : autograd::detach(loss);
+}
+
+Tensor TrainingStep::run_planned(std::span<const Tensor> batch) {
+  return planned_->run(
+      batch, [&] { return parts_.model.loss(batch, parts_.is_cancelled); },
+      [&](const Tensor& loss) { check_loss(loss.item_double(), batch); },
+      parts_.is_cancelled ? &parts_.is_cancelled : nullptr);
 }
 
 Tensor TrainingStep::loss_of(std::span<const Tensor> batch) {

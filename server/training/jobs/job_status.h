@@ -48,6 +48,7 @@ struct JobProgress {
   std::map<std::string, double> best_metrics;  // of that step
   int64_t checkpoint_step = 0;
   uint64_t samples = 0;
+  uint64_t planned_steps = 0;  // since the job was started or went on; the others were interpreted
   int64_t next_batch = 0;
   std::vector<RankProgress> ranks;  // of a job with a distribution, while it runs
   int64_t restarts = 0;             // of all ranks, after one of them was lost

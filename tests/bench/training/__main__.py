@@ -4,7 +4,8 @@ Usage: /usr/bin/python3 -m tests.bench.training TRAIN_STEP_BINARY [--models MLP,
          [--rounds 5] [--seconds 1.0]
 
 TRAIN_STEP_BINARY is the target train_step of the build. A step is forward, backward and optimiser on one batch; both sides
-start from the same weights and take turns in bursts of some steps. Prints a markdown table.
+start from the same weights and take turns in bursts of some steps, tensord with interpreted and with planned steps, which must give
+the same losses. Prints a markdown table.
 """
 
 import argparse
@@ -53,29 +54,38 @@ class Side:
 
 def measure(row, threads: int, options, folder: pathlib.Path) -> str:
     weights, batch = str(folder / "weights.pt"), str(folder / "batch.pt")
+    command = [options.binary, str(folder), str(threads), row.optimizer, str(row.lr)]
     sides = {
-        "tensord": Side([options.binary, str(folder), str(threads), row.optimizer, str(row.lr)], threads),
+        "tensord": Side(command, threads),
+        "planned": Side(command, threads),
         "PyTorch": Side([sys.executable, "-m", "tests.bench.training.worker", row.name, str(threads), weights, batch], threads),
     }
+    sides["planned"].ask("plan", 1)
     losses = {name: side.ask("losses", options.losses)["losses"] for name, side in sides.items()}
+    if losses["planned"] != losses["tensord"]:
+        raise SystemExit(f"{row.name}: planned steps give other losses: {losses}")
     error = max(abs(a - b) / max(1.0, abs(b)) for a, b in zip(losses["tensord"], losses["PyTorch"]))
     bursts = {name: [] for name in sides}
     for turn in range(options.rounds):
         for name in list(sides)[:: 1 if turn % 2 else -1]:
             bursts[name].append(sides[name].ask("burst", options.seconds)["median_ms"])
+    report = sides["planned"].ask("report", 0)
+    if not report["planned"]:
+        print(f"{row.name} is not planned: {report['reason']}", file=sys.stderr)
     memory = {name: side.ask("memory", 0)["bytes"] / 1e6 for name, side in sides.items()}
     for side in sides.values():
         side.stop()
-    ratio = statistics.median(a / b for a, b in zip(bursts["tensord"], bursts["PyTorch"]))
-    ours, theirs = (statistics.median(bursts[name]) for name in ("tensord", "PyTorch"))
-    return (f"| {row.name} | {threads} | {ours:.2f} | {theirs:.2f} | {ratio:.2f} | {memory['tensord']:.0f} | "
-            f"{memory['PyTorch']:.0f} | {error:.1e} |")
+    ratios = {name: statistics.median(a / b for a, b in zip(bursts[name], bursts["PyTorch"])) for name in ("tensord", "planned")}
+    times = " | ".join(f"{statistics.median(bursts[name]):.2f}" for name in sides)
+    megabytes = " | ".join(f"{memory[name]:.0f}" for name in sides)
+    return (f"| {row.name} | {threads} | {times} | {ratios['tensord']:.2f} | {ratios['planned']:.2f} | {megabytes} | {error:.1e} |")
 
 
 def main() -> int:
     options = parse()
-    print("| model | threads | tensord ms | PyTorch ms | ratio | tensord MB | PyTorch MB | loss differs by |")
-    print("|---|---:|---:|---:|---:|---:|---:|---:|", flush=True)
+    print("| model | threads | interpreted ms | planned ms | PyTorch ms | ratio | planned ratio | interpreted MB | planned MB | "
+          "PyTorch MB | loss differs by |")
+    print("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|", flush=True)
     for row in models.ROWS:
         if not row.name.startswith(tuple(options.models.split(","))):
             continue

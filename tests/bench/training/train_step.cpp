@@ -1,5 +1,8 @@
 // tensord's side of tests/bench/training: train_step FOLDER THREADS sgd|adamw LR
-// Trains the training_step of FOLDER/model.pt on FOLDER/batch.pt; commands and answers as in worker.py.
+// Trains the training_step of FOLDER/model.pt on FOLDER/batch.pt; commands and answers as in worker.py, and besides:
+//   plan 1|0   steps are planned from now on, or no more
+//   report 0   what is known of the planned steps
+//   profile 0  planned steps from the next `plan` on say what they spent their time on, with each report
 #include <algorithm>
 #include <chrono>
 #include <fstream>
@@ -13,6 +16,7 @@
 #include "core/base/parallel.h"
 #include "core/jit/archive/torch_file.h"
 #include "core/jit/runtime/module.h"
+#include "core/jit/runtime/step/planned_step.h"
 #include "core/nn/optimizer.h"
 
 namespace tensord {
@@ -36,6 +40,7 @@ class Run {
  public:
   Run(const std::string& model, const std::string& batch, const std::string& optimizer, double lr)
       : module_(load(model)), batch_(jit::load_torch_file(batch).to_tuple()->items) {
+    for (const ops::Value& value : batch_) tensors_.push_back(value.to_tensor());
     module_->set_training(true);
     std::vector<Tensor> parameters;
     for (const auto& [name, tensor] : module_->named_parameters()) parameters.push_back(tensor);
@@ -46,12 +51,46 @@ class Run {
     }
   }
 
+  // Whether steps are planned from now on.
+  void set_planned(bool value) {
+    std::vector<Tensor> parameters, buffers;
+    for (const auto& [name, tensor] : module_->named_parameters()) parameters.push_back(tensor);
+    for (const auto& [name, tensor] : module_->named_buffers()) buffers.push_back(tensor);
+    jit::PlannedStepOptions options;
+    options.profile = profile_.get();
+    planned_ = value ? std::make_unique<jit::PlannedStep>(parameters, buffers, options) : nullptr;
+  }
+  // What planned steps spend their time on, from the next `plan` on.
+  void set_profile() { profile_ = std::make_unique<jit::Profile>(); }
+
   Tensor step() {
     optimizer_->zero_grad();
-    const Tensor loss = module_->method("training_step").run(*frame_, batch_).to_tensor();
-    autograd::backward(loss);
+    const auto forward = [&] { return module_->method("training_step").run(*frame_, batch_).to_tensor(); };
+    Tensor loss;
+    if (planned_) {
+      loss = planned_->run(tensors_, forward);
+    } else {
+      loss = forward();
+      autograd::backward(loss);
+    }
     optimizer_->step();
     return loss;
+  }
+
+  void report() const {
+    std::cout << "{";
+    if (planned_) {
+      const jit::PlannedStepReport& report = planned_->report();
+      std::cout << "\"planned\": " << report.planned << ", \"checked\": " << report.checked
+                << ", \"identical\": " << report.identical << ", \"error\": " << report.error
+                << ", \"calls\": " << report.calls << ", \"arena\": " << report.arena_bytes
+                << ", \"level\": " << report.level << ", \"reason\": \"" << report.reason << "\"";
+    }
+    if (profile_) {
+      for (const auto& [name, entry] : profile_->entries)
+        std::cerr << entry.time_ns / 1e6 << " ms in " << entry.calls << " of " << name << "\n";
+    }
+    std::cout << "}" << std::endl;
   }
 
   void losses(int count) {
@@ -79,6 +118,9 @@ class Run {
  private:
   const std::shared_ptr<jit::Module> module_;
   const std::vector<ops::Value> batch_;
+  std::vector<Tensor> tensors_;
+  std::unique_ptr<jit::Profile> profile_;
+  std::unique_ptr<jit::PlannedStep> planned_;
   const std::unique_ptr<jit::Frame> frame_ = jit::make_frame();
   std::unique_ptr<nn::Optimizer> optimizer_;
 };
@@ -101,6 +143,13 @@ int main(int count, char** arguments) try {
       run.losses(std::stoi(argument));
     } else if (command == "burst") {
       run.burst(std::stod(argument));
+    } else if (command == "plan") {
+      run.set_planned(argument == "1");
+      run.report();
+    } else if (command == "profile") {
+      run.set_profile();
+    } else if (command == "report") {
+      run.report();
     } else {
       std::cout << "{\"bytes\": " << memory_bytes("VmHWM:") - before << "}" << std::endl;
     }

@@ -109,3 +109,19 @@ CASES += [
     _backward(t(2, 4, 10, 8), t(2, 3, 5, 4), t(3, 4, 3, 3), 2, 1, 1, True, 1, dtypes=FULL, **LOOSE),
     _backward(t(2, 64, 9, 7), t(2, 48, 9, 7), t(64, 48, 3, 3), 1, 1, 1, bias=64, rtol=1e-4, atol=2e-3),
 ]
+
+
+def _part(which):
+    """Some of the gradients of convolution_backward."""
+    def part(grad, x, weight, stride, padding, dilation, transposed, output_padding, groups):
+        found = torch.ops.aten.convolution_backward(grad, x, weight, [grad.shape[1]], stride, padding, dilation, transposed,
+                                                    output_padding, groups, [i in which for i in range(3)])
+        return found[which[0]] if len(which) == 1 else tuple(found[i] for i in which)
+    return part
+
+
+for name, which in [("input", [0]), ("weight", [1]), ("bias", [2]), ("weight_bias", [1, 2])]:
+    CASES.append(case(f"tensord::conv_{name}_gradient", t(2, 4, 5, 4), t(2, 3, 5, 4), t(4, 3, 3, 3), [1, 1], [1, 1], [1, 1], False,
+                      [0, 0], 1, dtypes=FULL, gradient=False, reference=_part(which), **LOOSE))
+    CASES.append(case(f"tensord::conv_{name}_gradient", t(2, 4, 7), t(2, 6, 11), t(4, 3, 3), [1], [0], [2], False, [0], 2,
+                      dtypes=FULL, gradient=False, reference=_part(which), **LOOSE))

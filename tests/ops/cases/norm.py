@@ -57,6 +57,21 @@ for sizes in [(4, 3), (4, 3, 5), (2, 3, 5, 6)]:
     for training in [False, True]:
         CASES.append(case("aten::native_batch_norm_backward", t(*sizes), t(*sizes), t(3), t(3), t(3, **POSITIVE), *SAVED, training,
                           1e-5, ALL_THREE, dtypes=FULL, gradient=False))
+
+
+def _batch_norm_training(x, weight, bias, mean, variance, momentum, eps):
+    """Of copies, whose statistics it leaves are results."""
+    mean, variance = (None if one is None else one.clone() for one in (mean, variance))
+    out = torch.nn.functional.batch_norm(x, mean, variance, weight, bias, True, momentum, eps)
+    return out, torch.empty(0) if mean is None else mean, torch.empty(0) if variance is None else variance
+
+
+for sizes in [(4, 3), (2, 3, 5, 6)]:
+    CASES.append(case("tensord::batch_norm_training", t(*sizes), t(3), t(3), t(3), t(3, **POSITIVE), 0.1, 1e-5, gradient=False,
+                      reference=_batch_norm_training))
+    CASES.append(case("tensord::batch_norm_training", t(*sizes), None, None, None, None, 0.1, 1e-5, gradient=False,
+                      reference=_batch_norm_training))
+
 for name in ["_softmax_backward_data", "_log_softmax_backward_data"]:
     CASES.append(case(f"aten::{name}", t(3, 5), t(3, 5), 1, torch.float64, dtypes=[torch.float64], strided=False))
     for dim in [0, 1, -1]:

@@ -105,20 +105,19 @@ Value with_own_handles(const Value& value, std::span<const Value> arguments) {
   return ops::make_list(ops::tensor_type(), std::move(items));
 }
 
-// Operators that read strides and dtypes, no elements; those of `reads_only_shape` aside.
-bool reads_no_element(const ops::Op& op) {
-  static const std::set<std::string, std::less<>> names = {
-      "aten::stride",       "aten::is_contiguous", "aten::storage_offset", "aten::element_size",
-      "aten::is_same_size", "aten::get_device",    "aten::is_conj",        "aten::is_neg"};
-  return op.reads_only_shape || names.contains(op.name());
-}
-
 bool has_tensors(const Value& value) {
   if (value.is_list()) return value.to_list()->element->kind() == TypeKind::kTensor;
   return value.is_tensor() || value.is_none();
 }
 
 }  // namespace
+
+bool reads_no_element(const ops::Op& op) {
+  static const std::set<std::string, std::less<>> names = {
+      "aten::stride",       "aten::is_contiguous", "aten::storage_offset", "aten::element_size",
+      "aten::is_same_size", "aten::get_device",    "aten::is_conj",        "aten::is_neg"};
+  return op.reads_only_shape || names.contains(op.name());
+}
 
 void Trace::called(const ops::Op& op, std::span<const Value> arguments, std::span<Value> returns) {
   const auto& formals = op.schema.arguments;

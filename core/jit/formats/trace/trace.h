@@ -23,6 +23,9 @@ struct TracedWeight {
 // What a function may read of a tensor without an operator.
 enum class TensorRead { kSizes, kRank, kDType, kStrides };
 
+// Whether the operator reads sizes, strides, dtypes and the like of its tensors, but no element.
+bool reads_no_element(const ops::Op& op);
+
 // The operators that one run of a function called, as a graph: while it is the thread's call observer it writes down
 // each call. Numbers are what they were in that run; tensors that are neither inputs nor weights are constants. Sizes,
 // ranks, dtypes and strides that the function read as numbers hold for such tensors alone, so the graph checks them

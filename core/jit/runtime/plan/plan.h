@@ -74,6 +74,7 @@ struct PlanSettings {
   bool reuses_in_place = true;            // results take the memory of operands that die
   bool shares_memory = true;              // tensors that do not live at once share memory
   bool splits_samples = true;             // batches are done a few samples at a time where that is faster
+  std::set<std::string> plain = {};       // operators whose kernels are used, not their prepared forms; "*": all
   size_t cache_bytes = 0;                 // what may live at once in a turn; 0: a quarter of the last cache
   std::function<void(Plan&)> alter = {};  // for tests: breaks the plan before it is verified
 };

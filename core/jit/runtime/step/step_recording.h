@@ -1,0 +1,121 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/jit/formats/graph_builder.h"
+#include "core/ops/call_observer.h"
+
+namespace tensord::jit {
+
+// What one run of a training step computed, forward and backward, as one graph without writes: while it is the thread's
+// compute observer it writes down each operator, below autograd. Where the step writes into memory the graph has a new
+// value for it; what is in the inputs' memory at the end are results. Sizes, numbers and branches are what they were in
+// this run, so a graph is good for no more than inputs of the same shapes, and only where another run of the step on
+// other data gave the same one (`is_same_program`).
+//
+// Keeps nothing alive but handles without memory and constants. Not thread-safe.
+class StepRecording final : public ops::ComputeObserver {
+ public:
+  // The graph's inputs, in this order. `lasting`: lists and dicts that outlive the step, by their identity; a step that
+  // changes one of them is refused.
+  StepRecording(std::span<const Tensor> inputs, std::set<const void*> lasting);
+  ~StepRecording() override;
+
+  // Throw nothing: what cannot be a graph makes the recording refused, and the step goes on.
+  void computing(const ops::Op& op, std::span<const ops::Value> arguments) override;
+  void computed(const ops::Op& op, std::span<const ops::Value> arguments, std::span<const ops::Value> returns) override;
+  void refuse(std::string reason);
+  // Why there is no graph: "aten::item reads an element"; empty: there is one.
+  const std::string& refusal() const { return refusal_; }
+
+  // Ends the recording: the graph gives a tuple of `results` (undefined ones left out), then of the new value of each
+  // input whose memory was written. REQUIRES: the caller holds no tensor of the step but these.
+  void finish(std::span<const Tensor> results);
+  // After finish(): which inputs were written, in the order of the results.
+  const std::vector<size_t>& written_inputs() const { return written_; }
+  std::unique_ptr<Graph> take_graph() { return std::move(graph_); }
+  // Whether both runs called the same operators with the same numbers; `why_not` says what differs.
+  bool is_same_program(const StepRecording& other, std::string& why_not) const;
+
+ private:
+  // A tensor's place in its memory.
+  struct Layout {
+    Dims sizes, strides;
+    int64_t offset = 0;
+    DType dtype = DType::kFloat32;
+    bool operator==(const Layout&) const = default;
+  };
+  struct View {
+    Layout layout;
+    GraphValue* value;
+  };
+  // What is in a storage now. The first view is the whole.
+  struct Memory {
+    std::vector<View> views;
+    uint32_t generation = 0;  // counts writes
+    int input = -1;
+    bool is_shared = false;  // by several inputs
+    bool is_from_outside = false;
+    bool is_written = false;
+  };
+  struct Known {
+    GraphValue* value = nullptr;
+    uint32_t generation = 0;
+    Tensor handle;  // loses its memory when nobody else has one
+    const StorageImpl* storage = nullptr;
+  };
+  // A tensor that no operator made.
+  struct Outside {
+    Tensor tensor;
+    const ops::Op* reader;
+  };
+
+  static Layout layout_of(const Tensor& tensor);
+  void record(const ops::Op& op, std::span<const ops::Value> arguments, std::span<const ops::Value> returns);
+  void record_host(const ops::Op& op, std::span<const ops::Value> arguments, std::span<const ops::Value> returns);
+  void record_write(const ops::Op& op, std::span<const ops::Value> arguments);
+  void record_copy(std::span<const ops::Value> arguments);
+  void record_conv_backward(std::span<const ops::Value> arguments, std::span<const ops::Value> returns);
+  void record_batch_norm(const ops::Op& op, std::span<const ops::Value> arguments, std::span<const ops::Value> returns);
+  void record_in_place(const ops::Op& op, std::span<const ops::Value> arguments);
+  bool fold(const ops::Op& op, std::span<const ops::Value> arguments, std::span<const ops::Value> returns);
+
+  GraphValue* value_of(const ops::Value& value, const ops::TypePtr& type);
+  GraphValue* tensor_value(const Tensor& tensor);
+  GraphValue* derive(Memory& memory, const Tensor& tensor);
+  void define(const ops::Value& value, GraphValue* output);
+  void know(const Tensor& tensor, GraphValue* value);
+  // The memory behind `target` has this value from now on. `value` has the target's sizes, strides and dtype.
+  void write(const Tensor& target, GraphValue* value);
+  GraphValue* with_layout(GraphValue* value, const Tensor& of, const Tensor& target);
+  void note(int64_t word) { log_.push_back(word); }
+  void note_value(const ops::Value& value);
+  // Lets go of memory that nobody else holds.
+  void sweep();
+  void check_nothing_stays(std::span<const Tensor> results);
+
+  std::unique_ptr<Graph> graph_ = std::make_unique<Graph>();
+  GraphBuilder builder_{*graph_};
+  const std::set<const void*> lasting_;
+  std::unordered_map<const TensorImpl*, Known> known_;
+  std::unordered_map<const StorageImpl*, Memory> memory_;
+  std::vector<const TensorImpl*> live_;  // of known_: those whose handle has memory
+  std::vector<Outside> outside_;
+  std::vector<ops::Value> folded_;  // constants that the step computed
+  std::vector<Tensor> inputs_;
+  std::vector<size_t> written_;
+  std::vector<int64_t> log_;
+  std::string refusal_;
+  const ops::Op* reader_ = nullptr;  // whose arguments are looked up
+  uint64_t reads_ = 0;
+  size_t next_sweep_ = 64;
+};
+
+}  // namespace tensord::jit
