@@ -138,7 +138,6 @@ const Level kLevels[] = {
 PlannedStep::PlannedStep(std::vector<Tensor> parameters, std::vector<Tensor> buffers, PlannedStepOptions options)
     : parameters_(std::move(parameters)), buffers_(std::move(buffers)), options_(std::move(options)) {
   frame_ = std::make_unique<Frame>();
-  frame_->set_profile(options_.profile);
 }
 PlannedStep::~PlannedStep() = default;
 
@@ -285,7 +284,6 @@ void PlannedStep::give_up(Entry& entry, std::string reason) {
   report_.is_settled = true;
   // With the arena, which other shapes take again when they are next run.
   frame_ = std::make_unique<Frame>();
-  frame_->set_profile(options_.profile);
 }
 
 void PlannedStep::build(Entry& entry, std::span<const Tensor> inputs) {
@@ -320,7 +318,8 @@ PlannedStep::Outcome PlannedStep::run_plan(Entry& entry, std::span<const Tensor>
   const autograd::BelowAutogradScope below;
   const NoGradGuard no_grad;
   std::vector<Value> arguments(inputs.begin(), inputs.end());
-  const Value result = Interpreter(*frame_, nullptr, is_cancelled).run(*entry.program, arguments);
+  const Value result = Interpreter(*frame_, nullptr, {.is_cancelled = is_cancelled, .profile = options_.profile})
+                           .run(*entry.program, arguments);
   const auto& items = result.to_tuple()->items;
   report_.arena_bytes = frame_->arena_bytes();
   Outcome outcome{items[0].to_tensor(), std::vector<Tensor>(parameters_.size()), {}};

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/jit/formats/graph_builder.h"
+#include "core/jit/ir/graph_builder.h"
 #include "core/ops/call_observer.h"
 
 namespace tensord::jit {
