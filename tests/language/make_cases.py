@@ -19,7 +19,7 @@ from tests.language.case import Case, version
 from tests.language.explain import refused_parts
 from tests.script.program import record_of
 
-SECTIONS = ["literals", "expressions", "statements", "refinement", "classes", "modules", "builtins", "calls", "versions"]
+SECTIONS = ["literals", "expressions", "statements", "refinement", "classes", "tuples_and_enums", "modules", "interfaces", "builtins", "calls", "versions"]
 
 
 @contextlib.contextmanager

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "core/jit/frontend/source_text.h"
@@ -99,6 +100,26 @@ struct FunctionDef {
   std::vector<const Stmt*> body;
 };
 
+// Definitions in the order of the text, found by name: of several with one name the first.
+template <class Def>
+class NamedDefs {
+ public:
+  void add(const Def* def) {
+    all_.push_back(def);
+    by_name_.emplace(def->name, def);
+  }
+  const Def* find(std::string_view name) const {  // null: none
+    const auto found = by_name_.find(name);
+    return found == by_name_.end() ? nullptr : found->second;
+  }
+  auto begin() const { return all_.begin(); }
+  auto end() const { return all_.end(); }
+
+ private:
+  std::vector<const Def*> all_;
+  std::unordered_map<std::string_view, const Def*> by_name_;
+};
+
 // "name : Type", "name : Type = value", "name = value", __annotations__["name"] = Type.
 struct FieldDef {
   std::string name;
@@ -112,8 +133,7 @@ struct ClassDef {
   uint32_t begin = 0;
   std::vector<std::string_view> bases;  // last parts: "Module", "NamedTuple"
   std::vector<FieldDef> fields;
-  std::vector<const FunctionDef*> methods;
-  const FunctionDef* find_method(std::string_view name) const;
+  NamedDefs<FunctionDef> methods;
   const FieldDef* find_field(std::string_view name) const;
 };
 
@@ -121,10 +141,8 @@ struct ClassDef {
 struct SourceTree {
   explicit SourceTree(SourceText source) : source(std::move(source)) {}
   SourceText source;
-  std::vector<const FunctionDef*> functions;
-  std::vector<const ClassDef*> classes;
-  const FunctionDef* find_function(std::string_view name) const;
-  const ClassDef* find_class(std::string_view name) const;
+  NamedDefs<FunctionDef> functions;
+  NamedDefs<ClassDef> classes;
 
   std::deque<Expr> exprs;  // deques: addresses stay, and freeing needs no recursion
   std::deque<Stmt> stmts;

@@ -83,11 +83,11 @@ Symbol Declarations::find(std::string_view name) {
   Symbol symbol;
   if (File* file = find_file(prefix)) {
     symbol.tree = &parsed(*file);
-    if ((symbol.function = symbol.tree->find_function(last))) {
+    if ((symbol.function = symbol.tree->functions.find(last))) {
       symbol.kind = Symbol::Kind::kFunction;
       return symbol;
     }
-    if ((symbol.class_def = symbol.tree->find_class(last))) {
+    if ((symbol.class_def = symbol.tree->classes.find(last))) {
       symbol.kind = Symbol::Kind::kClass;
       symbol.class_name = name;
       return symbol;
@@ -97,10 +97,10 @@ Symbol Declarations::find(std::string_view name) {
   File* file = class_dot == std::string_view::npos ? nullptr : find_file(prefix.substr(0, class_dot));
   if (!file) return {};
   symbol.tree = &parsed(*file);
-  symbol.class_def = symbol.tree->find_class(prefix.substr(class_dot + 1));
+  symbol.class_def = symbol.tree->classes.find(prefix.substr(class_dot + 1));
   if (!symbol.class_def) return {};
   symbol.class_name = prefix;
-  if ((symbol.function = symbol.class_def->find_method(last))) {
+  if ((symbol.function = symbol.class_def->methods.find(last))) {
     symbol.kind = Symbol::Kind::kMethod;
   } else if ((symbol.field = symbol.class_def->find_field(last))) {
     symbol.kind = Symbol::Kind::kField;

@@ -18,9 +18,9 @@ class Parser {
       if (tokens_.take(TokenKind::kNewline)) continue;
       decorators();
       if (tokens_.is("def")) {
-        tree_.functions.push_back(function());
+        tree_.functions.add(function());
       } else if (tokens_.is("class")) {
-        tree_.classes.push_back(class_def());
+        tree_.classes.add(class_def());
       } else if (tokens_.is("import") || tokens_.is("from") || tokens_.is(TokenKind::kString)) {
         skip_line();
       } else {
@@ -112,7 +112,7 @@ class Parser {
     if (tokens_.take(TokenKind::kNewline) || tokens_.take(TokenKind::kString)) return;
     decorators();
     if (tokens_.is("def")) {
-      def.methods.push_back(function());
+      def.methods.add(function());
       return;
     }
     if (tokens_.take("pass")) return;
@@ -290,25 +290,14 @@ class Parser {
   ExpressionParser expressions_;
 };
 
-template <class T>
-const T* find_by_name(const std::vector<const T*>& all, std::string_view name) {
-  for (const T* def : all) {
-    if (def->name == name) return def;
-  }
-  return nullptr;
-}
-
 }  // namespace
 
-const FunctionDef* ClassDef::find_method(std::string_view method) const { return find_by_name(methods, method); }
 const FieldDef* ClassDef::find_field(std::string_view field) const {
   for (const FieldDef& def : fields) {
     if (def.name == field) return &def;
   }
   return nullptr;
 }
-const FunctionDef* SourceTree::find_function(std::string_view name) const { return find_by_name(functions, name); }
-const ClassDef* SourceTree::find_class(std::string_view name) const { return find_by_name(classes, name); }
 
 std::unique_ptr<const SourceTree> parse_source(SourceText source) {
   auto tree = std::make_unique<SourceTree>(std::move(source));
