@@ -334,75 +334,14 @@ void OpBuilder::check_parameters(const std::vector<std::string>& cpp_types, cons
   Registry::instance().report(concat(file_, ":", line_, ": ", what, " of ", op_->schema.str(), " takes (", types, ")"));
 }
 
-namespace {
-
-// Filled before main.
-std::unordered_map<const Op*, std::vector<SavedFor>>& saved_for_table() {
-  static std::unordered_map<const Op*, std::vector<SavedFor>> table;
-  return table;
-}
-
-std::string_view next_part(std::string_view& rest, char separator) {
-  const size_t end = std::min(rest.find(separator), rest.size());
-  std::string_view part = rest.substr(0, end);
-  rest.remove_prefix(std::min(end + 1, rest.size()));
-  part.remove_prefix(std::min(part.find_first_not_of(' '), part.size()));
-  return part;
-}
-
-// Bits for "self, weight, result1". False when a name is none of the operator's.
-bool parse_saved(const Schema& schema, std::string_view names, SavedFor& out) {
-  while (!names.empty()) {
-    const std::string_view name = next_part(names, ',');
-    if (name.empty()) continue;
-    const int argument = schema.find_argument(name);
-    if (argument >= 0) {
-      out.inputs |= uint64_t{1} << argument;
-    } else if (name.starts_with("result") && name.size() <= 7) {
-      out.outputs |= uint64_t{1} << (name.size() == 7 ? name[6] - '0' : 0);
-    } else {
-      return false;
-    }
-  }
-  return true;
-}
-
-}  // namespace
-
-std::span<const SavedFor> saved_for(const Op& op) {
-  const auto it = saved_for_table().find(&op);
-  if (it == saved_for_table().end()) return {};
-  return it->second;
-}
-
 OpBuilder& OpBuilder::saves(const char* names) {
-  std::string_view rest = names;
-  SavedFor all;
-  bool is_right = true;
-  if (rest.find(':') == std::string_view::npos) {
-    is_right = parse_saved(op_->schema, rest, all);
-  } else {
-    std::vector<SavedFor> by_argument(op_->schema.arguments.size());
-    while (!rest.empty()) {
-      std::string_view part = next_part(rest, ';');
-      const int argument = op_->schema.find_argument(next_part(part, ':'));
-      is_right &= argument >= 0;
-      if (argument < 0) continue;
-      SavedFor& saved = by_argument[static_cast<size_t>(argument)];
-      is_right &= parse_saved(op_->schema, part, saved);
-      all.inputs |= saved.inputs;
-      all.outputs |= saved.outputs;
-    }
-    saved_for_table()[op_] = std::move(by_argument);
-  }
-  if (!is_right) {
+  if (!set_saved(*op_, names)) {
     Registry::instance().report(
         concat(file_, ":", line_, ": saves(\"", names, "\") names what ", op_->schema.str(), " does not have"));
   }
-  op_->saved_inputs = all.inputs;
-  op_->saved_outputs = all.outputs;
   return *this;
 }
+
 OpBuilder& OpBuilder::composite() {
   op_->is_composite = true;
   return *this;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "core/ops/op.h"
 
@@ -15,5 +16,9 @@ struct SavedFor {
 // By argument, for operators whose saves() says it: `.saves("self: other; other: self, result")`. Calls then keep
 // only what the gradients that are asked for read. Empty for others: each gradient reads all that is saved.
 std::span<const SavedFor> saved_for(const Op& op);
+
+// Reads the text of saves() into the operator's record, and what it says by argument into the table of saved_for().
+// Before main, on one thread. False: it names what the operator does not have.
+bool set_saved(Op& op, std::string_view names);
 
 }  // namespace tensord::ops
