@@ -18,6 +18,7 @@
 #include "core/jit/formats/source/source_format.h"
 #include "core/jit/frontend/compilation_unit.h"
 #include "core/jit/ir/operator_search.h"
+#include "core/jit/ir/walk.h"
 #include "core/jit/passes/freeze_analysis.h"
 #include "core/jit/passes/pipeline.h"
 #include "core/jit/runtime/arguments.h"
@@ -204,20 +205,12 @@ void Module::Impl::forget_sources(const Method::Impl& method) {
 
 // Calls that were not inlined may do anything.
 bool Module::Impl::touches_changing_attributes(const Block* block) const {
-  for (const Node* node = block->first(); node; node = node->next()) {
-    switch (node->kind()) {
-      case NodeKind::kGetAttr:
-      case NodeKind::kSetAttr:
-        if (changing_names.contains(node->name())) return true;
-        break;
-      default:
-        if (is_call(node->kind())) return true;
-    }
-    for (const Block* inner : node->blocks()) {
-      if (touches_changing_attributes(inner)) return true;
-    }
-  }
-  return false;
+  bool found = false;
+  for_each_node(*block, [&](const Node& node) {
+    const bool is_attribute = node.kind() == NodeKind::kGetAttr || node.kind() == NodeKind::kSetAttr;
+    found = found || (is_attribute ? changing_names.contains(node.name()) : is_call(node.kind()));
+  });
+  return found;
 }
 
 std::unique_ptr<const Method> Module::Impl::compile(const std::string& name) {
