@@ -4,6 +4,7 @@
 #include <span>
 
 #include "core/jit/runtime/frame.h"
+#include "core/jit/runtime/module_hooks.h"
 #include "core/jit/runtime/program.h"
 #include "core/jit/runtime/program_library.h"
 #include "core/ops/method_call.h"
@@ -18,9 +19,10 @@ inline constexpr size_t kMaxCallDepth = 500;
 class Interpreter final : private ops::MethodCaller {
  public:
   // `library` serves calls (null when the program makes none). `is_cancelled` is asked before
-  // every instruction; may be null.
-  Interpreter(Frame& frame, ProgramLibrary* library, const std::function<bool()>* is_cancelled = nullptr)
-      : frame_(frame), library_(library), is_cancelled_(is_cancelled) {}
+  // every instruction; may be null. `hooks` are put around calls of forward, where there are some.
+  Interpreter(Frame& frame, ProgramLibrary* library, const std::function<bool()>* is_cancelled = nullptr,
+              const ModuleHooks* hooks = nullptr)
+      : frame_(frame), library_(library), is_cancelled_(is_cancelled), hooks_(hooks) {}
 
   // Moves the arguments out of the span. Throws Error: the operator's own with the place in
   // the script appended, kScriptRaised with the script's message alone, kCancelled. Contexts of "with"
@@ -45,6 +47,7 @@ class Interpreter final : private ops::MethodCaller {
   Frame& frame_;
   ProgramLibrary* library_;
   const std::function<bool()>* is_cancelled_;
+  const ModuleHooks* hooks_;
 };
 
 }  // namespace tensord::jit
