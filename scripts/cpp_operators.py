@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Prints the typed operators of C++ from the registry of BINARY: include/tensord/ops.h and core/api/ops_*.cpp.
+"""Prints the typed operators of C++ from the registry of BINARY: include/tensord/ops.h and core/api/ops_*.cpp, and as members of Tensor
+include/tensord/{methods,method_list}.h and core/api/methods_*.cpp.
 
 Usage: scripts/cpp_operators.py BINARY [--check | --skipped]
     --check     only says whether the files are up to date
@@ -14,7 +15,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 HEADER = ROOT / "include/tensord/ops.h"
-PARTS = 6
+METHODS_HEADER, METHOD_LIST = ROOT / "include/tensord/methods.h", ROOT / "include/tensord/method_list.h"
+PARTS, METHOD_PARTS = 6, 4
 # Types of the schema -> of C++.
 TYPES = {
     "Tensor": "const Tensor&", "Tensor?": "const std::optional<Tensor>&", "Tensor[]": "TensorList", "int": "Int", "int?": "std::optional<Int>",
@@ -33,6 +35,8 @@ MEMORY_FORMATS = {"0": "MemoryFormat::kContiguous"}
 KEYWORDS = set("and bool double float int long not or xor new delete default register short signed template this".split())
 # include/tensord/index.h has them, with ranges and masks.
 BY_HAND = ("index", "index_put", "index_put_")
+# Tensor has members of these names.
+MEMBERS = set("data device dtype is_contiguous ndim numel offset size sizes storage stride strides version".split())
 
 
 class Skipped(Exception):
@@ -50,6 +54,11 @@ def split(text):
         else:
             part += char
     return out + [part.strip()] if part.strip() else out
+
+
+def split_parameters(text):
+    """At commas outside of template arguments."""
+    return re.split(r", (?![^<]*>)", text)
 
 
 def cpp_type(text):
@@ -176,6 +185,18 @@ class Operator:
             out.append(f"const keyword::{structs.name_of(self.keywords)}& keywords" + (" = {}" if has_default else ""))
         return ", ".join(out)
 
+    @property
+    def is_method(self):
+        first = self.arguments[0] if self.arguments else None
+        return bool(first) and (first.name, first.type) == ("self", "const Tensor&") and not self.outs and self.name not in MEMBERS
+
+    def calls(self, structs):
+        """(parameters, arguments) of each way to call it as a method: without defaults, whose types are not known inside of Tensor."""
+        parameters = split_parameters(self.parameters(structs, False))[1:]
+        names = [parameter.rsplit(" ", 1)[1] for parameter in parameters]
+        for count in range(self.required - 1, len(parameters) + 1):
+            yield ", ".join(parameters[:count]), ", ".join(["*this", *names[:count]])
+
     def values(self):
         return ", ".join("nullptr" if a.is_left_out else f"keywords.{a.name}" if a in self.keywords else a.name for a in self.arguments)
 
@@ -244,6 +265,22 @@ def files(kept):
                          for o in kept[part * size:(part + 1) * size])
         out[ROOT / f"core/api/ops_{part + 1}.cpp"] = (f'{NOTE}#include "core/api/call.h"\n#include "tensord/ops.h"\n\nnamespace tensord {{\n\n'
                                                       f"{body}\n\n}}  // namespace tensord\n")
+    out.update(method_files(kept, structs))
+    return out
+
+
+def method_files(kept, structs):
+    methods = [o for o in kept if o.is_method]
+    head = (ROOT / "scripts/cpp_methods_head.txt").read_text()
+    forward = "\n".join(f"struct {name};" for name in structs.names.values())
+    out = {METHODS_HEADER: NOTE + head.replace("@STRUCTS@", forward)}
+    lines = [f"{o.result} {o.name}({parameters}) const&;" for o in methods for parameters, _ in o.calls(structs)]
+    out[METHOD_LIST] = NOTE + "// Members of Tensor, see methods.h; read inside of the class.\n" + "\n".join(lines) + "\n"
+    size = -(-len(methods) // METHOD_PARTS)
+    for part in range(METHOD_PARTS):
+        body = "\n".join(f"{o.result} Tensor::{o.name}({parameters}) const& {{ return tensord::{o.name}({arguments}); }}"
+                         for o in methods[part * size:(part + 1) * size] for parameters, arguments in o.calls(structs))
+        out[ROOT / f"core/api/methods_{part + 1}.cpp"] = f'{NOTE}#include "tensord/ops.h"\n\nnamespace tensord {{\n\n{body}\n\n}}  // namespace tensord\n'
     return out
 
 

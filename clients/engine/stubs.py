@@ -159,7 +159,7 @@ def native_stub(folder: pathlib.Path, printer: Printer, engine) -> str:
 def package_stub(printer: Printer, engine) -> str:
     native = sorted(name for name in dir(engine._engine) if not name.startswith("_") and name not in ("Operator",))
     python = sorted(engine._functions)
-    lines = ["from tensord.engine import array_api as array_api, autograd as autograd, data as data, jit as jit, nn as nn, optim as optim"]
+    lines = ["from tensord.engine import array_api as array_api, autograd as autograd, data as data, func as func, jit as jit, nn as nn, optim as optim"]
     lines += [f"from tensord.engine._engine import {name} as {name}" for name in native]
     lines += [f"from tensord.engine._functions import {name} as {name}" for name in python]
     lines += ["from tensord.engine._grad_mode import enable_grad as enable_grad, inference_mode as inference_mode",

@@ -5,10 +5,11 @@
 #include <tuple>
 #include <vector>
 
+#include "tensord/arguments.h"
+//
 #include "core/ops/registry.h"
 #include "core/ops/sparse.h"
 #include "core/ops/unbox.h"
-#include "tensord/arguments.h"
 
 // What the printed functions of include/tensord/ops.h are made of: one static Slot each, and an array of Arguments.
 namespace tensord::api {

@@ -130,6 +130,12 @@ std::string with_origin(const Node& node, const char* message) {
 
 }  // namespace
 
+bool has_hooks(const Node& node) {
+  NodeHooks* const hooks = node.hooks();
+  if (!hooks) return false;
+  const MutexLock lock(hooks->mutex);
+  return !hooks->of_tensors.empty() || !hooks->before.empty() || !hooks->retained.empty() || !hooks->after.empty();
+}
 bool has_post_hooks(const Node& node) {
   NodeHooks* const hooks = node.hooks();
   if (!hooks) return false;

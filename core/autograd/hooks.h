@@ -26,6 +26,8 @@ struct NodeHooks {
   std::vector<Entry<Node::PostHook>> after TENSORD_GUARDED_BY(mutex);
 };
 
+// Whether there are hooks of any kind now.
+bool has_hooks(const Node& node);
 // Whether hooks run after the node.
 bool has_post_hooks(const Node& node);
 

@@ -90,13 +90,13 @@ class Tensor {
     check_internal(dtype() == dtype_of<T>, "tensor of ", name_of(dtype()), " read as ", name_of(dtype_of<T>));
     return static_cast<T*>(raw_data());
   }
-
-  // A view with these sizes, strides and offset (absolute, in elements) on the
-  // same storage, not checked against its length.
-  Tensor as_view(Dims sizes, Dims strides, int64_t offset) const;
-  // Row-major copy, or this tensor when it is row-major already. This and what follows works on any device; what it
-  // queues there runs in the device's current stream.
-  Tensor contiguous() const;
+#ifdef TENSORD_METHODS  // programs over include/tensord: every operator as a member
+#include TENSORD_METHODS
+#endif
+  Tensor as_view(Dims sizes, Dims strides, int64_t offset) const;  // same storage; in elements, not checked against it
+#ifndef TENSORD_METHODS  // the engine: what autograd does not see. On any device, queued in its current stream.
+#define TENSORD_TENSOR_WITHOUT_METHODS
+  Tensor contiguous() const;  // row-major copy, or this tensor when it is row-major already
   // Copies the elements to new memory: row-major, or same order of dimensions when
   // `preserve_strides` and the tensor is dense.
   Tensor clone(bool preserve_strides = false) const;
@@ -104,8 +104,8 @@ class Tensor {
   Tensor to(DType dtype) const;
   // Same data on another device, strides kept where the tensor is dense; itself when it lies there already.
   Tensor to(Device device) const;
-  // Copies `source` (broadcast, converted, from any device) into this tensor.
-  void copy_from(const Tensor& source) const;
+#endif
+  void copy_from(const Tensor& source) const;  // broadcast, converted, from any device; autograd does not see it
 
   // The single element as double, int64 or bool; waits for the tensor's device. Throws Error when numel() != 1.
   double item_double() const;

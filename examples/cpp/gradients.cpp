@@ -19,10 +19,9 @@ struct Cube : autograd::Function<Cube> {
 };
 
 int main() {
-  const Tensor x = tensor({1.0, 2.0, 3.0});
-  autograd::set_requires_grad(x);
-  autograd::backward(sum(Cube::apply(x) + sin(x) * 0));
-  const Tensor gradient = autograd::grad(x);
+  const Tensor x = tensor({1.0, 2.0, 3.0}).requires_grad_();
+  (Cube::apply(x) + x.sin() * 0).sum().backward();
+  const Tensor gradient = x.grad();
   std::printf("3x² is %.0f %.0f %.0f\n", gradient.data<double>()[0], gradient.data<double>()[1],
               gradient.data<double>()[2]);
   // Finite differences say the same.

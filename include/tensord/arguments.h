@@ -11,6 +11,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "tensord/methods.h"
+//
 #include "core/ops/value.h"
 #include "core/tensor/tensor.h"
 

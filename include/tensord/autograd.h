@@ -2,6 +2,8 @@
 
 // Gradients: requires_grad, backward, grad, hooks, saved-tensor hooks, NoGradGuard, functions with a backward of their
 // own, gradcheck.
+#include "tensord/tensor.h"
+//
 #include "core/autograd/engine.h"
 #include "core/autograd/function.h"
 #include "core/autograd/functional.h"

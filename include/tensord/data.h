@@ -1,6 +1,8 @@
 #pragma once
 
 // Datasets, samplers, loaders, and files of numbers. Pictures are in vision.h.
+#include "tensord/tensor.h"
+//
 #include "core/files/csv.h"
 #include "core/files/idx.h"
 #include "core/files/table.h"

@@ -1,6 +1,8 @@
 #pragma once
 
 // Several processes, or devices, that train one model.
+#include "tensord/tensor.h"
+//
 #include "core/distributed/launch/environment.h"
 #include "core/nn/data_parallel.h"
 #include "core/nn/distributed.h"

@@ -1,6 +1,8 @@
 #pragma once
 
 // Modules, layers, initial values, clipping of gradients.
+#include "tensord/tensor.h"
+//
 #include "core/nn/adaptive_softmax.h"
 #include "core/nn/clip_grad.h"
 #include "core/nn/containers.h"

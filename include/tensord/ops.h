@@ -12,8 +12,8 @@
 
 // Every operator on tensors as a typed function, under PyTorch's name: add(a, b), sum(x, {0, 1}, true), cat({a, b}, 1).
 //
-// Functions, not members: a tensor is the lowest layer, which knows no operator, and what includes it should not parse
-// all of them. Calls with a tensor among the arguments need no namespace; others do: tensord::zeros({2, 3}).
+// Those on a `self` are members of Tensor too (methods.h): a.add(b). Calls with a tensor among the arguments need no
+// namespace; others do: tensord::zeros({2, 3}).
 //
 // - Arguments and defaults are the schema's. What is for keywords only is named here too, in braces at the end:
 //   add(a, b, {.alpha = 2}), zeros({2, 3}, {.dtype = DType::kFloat64}), div(a, b, {.rounding_mode = "floor"}).

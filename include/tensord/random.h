@@ -1,6 +1,8 @@
 #pragma once
 
 // The generator of random numbers of a thread, and its seed.
+#include "tensord/tensor.h"
+//
 #include "core/ops/generator.h"
 
 namespace tensord {

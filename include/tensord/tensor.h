@@ -3,6 +3,9 @@
 #include <initializer_list>
 #include <vector>
 
+#include "tensord/index.h"
+#include "tensord/ops.h"
+//
 #include "core/base/error.h"
 #include "core/tensor/grad_mode.h"
 #include "core/tensor/tensor.h"

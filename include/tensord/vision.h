@@ -1,6 +1,8 @@
 #pragma once
 
 // Pictures: decoding, transforms, datasets.
+#include "tensord/tensor.h"
+//
 #include "core/vision/datasets.h"
 #include "core/vision/image.h"
 #include "core/vision/transforms.h"

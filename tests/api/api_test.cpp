@@ -1,7 +1,6 @@
 // The typed operators, indexing and signs of include/tensord, beside the operators by name.
 #include <gmock/gmock.h>
 
-#include "core/ops/run.h"
 #include "tensord/tensord.h"
 
 namespace tensord {

@@ -31,6 +31,15 @@ LINES = [
     ("argsort(x, {.stable = true});", "argsort(x, {.dim = 0});"),
     ("tensord::index(x, {Slice(1, 3), None, 0});", 'tensord::index(x, {"0"});'),
     ("x + 1 - y;", 'x + "1";'),
+    ("x.add(y);", 'x.add("y");'),
+    ("x.add_(y, {.alpha = 2});", "x.add_(y, 2);"),
+    ("x.sum({1}, true).relu_();", "x.sum({1}, 1);"),
+    ("x.index({Slice(1, 3), None});", 'x.index({"0"});'),
+    ("x.to(DType::kFloat64).view({2, 3});", "x.to(4);"),
+    ("const auto [a, b] = x.max(0); a.add(b);", "Tensor a = x.max(0);"),
+    ("x.transpose(0, 1).contiguous().clone().detach();", "x.transpose(0, 1.5);"),
+    ("x.requires_grad_().sum().backward();", 'x.backward("y");'),
+    ("x.item<double>();", "x.cat(y);"),  # `tensors`, not `self`
 ]
 
 

@@ -10,6 +10,7 @@
 #include "core/autograd/anomaly.h"
 #include "core/autograd/engine.h"
 #include "core/autograd/function.h"
+#include "core/autograd/post_accumulate.h"
 #include "core/autograd/saved_hooks.h"
 #include "core/autograd/variable.h"
 #include "core/base/error.h"
@@ -343,6 +344,34 @@ TEST(PlannedStep, HooksAnomalyModeAndGradientsToAddToAreRefused) {
   EXPECT_THAT(step.report().reason, HasSubstr("added to those of an earlier step"));
 }
 
+TEST(PlannedStep, HooksThatComeLaterAreCalled) {
+  const Case of = with([](const Tensors& p, const Tensors&, std::span<const Tensor> batch) { return mlp(p, batch); },
+                       mlp_parameters);
+  const Job job = of.make();
+  PlannedStep step(job.parameters, {});
+  const auto run = [&](unsigned number) {
+    const Tensors batch = of.batch(number);
+    step.run(batch, [&] { return job.loss(batch); });
+    for (const Tensor& parameter : job.parameters) autograd::set_grad(parameter, Tensor());
+  };
+  for (unsigned i = 0; i < 6; ++i) run(i);
+  ASSERT_TRUE(step.report().is_planned) << step.report().reason;
+  int gradients = 0, sums = 0;
+  const auto hook = autograd::register_hook(job.parameters[0], [&](const Tensor&) { return ++gradients, Tensor(); });
+  run(6);
+  EXPECT_EQ(gradients, 1);
+  EXPECT_EQ(step.report().reason, "a parameter has hooks");
+  hook.remove();
+  const auto after = autograd::register_post_accumulate_grad_hook(job.parameters[1], [&](const Tensor&) { ++sums; });
+  run(7);
+  EXPECT_EQ(sums, 1);
+  after.remove();
+  run(8);
+  run(9);
+  EXPECT_TRUE(step.report().is_planned) << step.report().reason;
+  EXPECT_EQ(gradients + sums, 2);
+}
+
 struct Twice : autograd::Function<Twice> {
   static Tensor forward(autograd::FunctionContext&, const Tensor& x) { return call("aten::mul.Scalar", x, 2.0); }
   static Tensors backward(autograd::FunctionContext&, Tensors grads) {
@@ -544,6 +573,11 @@ TEST(PlannedStep, AMethodOfAModule) {
   EXPECT_GT(planned.planned, 0U) << planned.reason;
   EXPECT_GT(planned.arena_bytes, 0U);
   EXPECT_THAT(report_of("counts").reason, HasSubstr("sets the attribute 'count'"));
+  int calls = 0;
+  const auto hook = module->register_forward_hook(
+      "", [&](const HookedCall&, const std::vector<Value>&, const Value&) { return ++calls, std::nullopt; });
+  EXPECT_THAT(report_of("forward").reason, HasSubstr("modules have hooks"));
+  EXPECT_EQ(calls, 7);
 }
 
 }  // namespace

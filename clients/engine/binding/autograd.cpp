@@ -1,14 +1,18 @@
 #include "core/autograd/engine.h"
 
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include <any>
 #include <memory>
 #include <optional>
 
 #include "clients/engine/binding/convert.h"
 #include "core/autograd/gradcheck.h"
 #include "core/autograd/node.h"
+#include "core/autograd/post_accumulate.h"
+#include "core/autograd/saved_hooks.h"
 #include "core/autograd/variable.h"
 
 namespace tensord::python {
@@ -99,6 +103,62 @@ HookHandle register_node_prehook(const PyNode& self, nb::object hook) {
     const nb::gil_scoped_acquire gil;
     return read_result(held.get()(wrap(grad_outputs)));
   });
+}
+
+// The hook gets the tensor that it was registered on, as long as Python has that, so that it may be a key of a dict.
+HookHandle register_post_accumulate_hook(nb::handle self, nb::object hook) {
+  const nb::object leaf = nb::steal(PyWeakref_NewRef(self.ptr(), nullptr));
+  if (!leaf.is_valid()) throw nb::python_error();
+  return autograd::register_post_accumulate_grad_hook(
+      tensor_in(self.ptr()), [held = Held(std::move(hook)), leaf = Held(leaf)](const Tensor& parameter) {
+        const nb::gil_scoped_acquire gil;
+        const nb::object known = nb::object(leaf.get()());
+        held.get()(known.is_none() ? wrap(parameter) : known);
+      });
+}
+
+// saved_tensors_hooks of Python's: what pack gives is any object.
+class SavedHooks {
+ public:
+  explicit SavedHooks(autograd::SavedTensorHooks hooks) : hooks_(std::move(hooks)) {}
+  SavedHooks(const SavedHooks&) = delete;
+  SavedHooks& operator=(const SavedHooks&) = delete;
+  void begin() { scopes_.push_back(std::make_unique<autograd::SavedTensorHooksScope>(hooks_)); }
+  void end() {
+    check(!scopes_.empty(), "saved_tensors_hooks: left without being entered");
+    scopes_.pop_back();
+  }
+
+ private:
+  autograd::SavedTensorHooks hooks_;
+  std::vector<std::unique_ptr<autograd::SavedTensorHooksScope>> scopes_;
+};
+
+autograd::SavedTensorHooks read_saved_hooks(nb::object pack, nb::object unpack) {
+  return {[pack = Held(std::move(pack))](const Tensor& tensor) -> std::any {
+            const nb::gil_scoped_acquire gil;
+            return Held(nb::object(pack.get()(wrap(tensor))));
+          },
+          [unpack = Held(std::move(unpack))](const std::any& packed) -> Tensor {
+            const nb::gil_scoped_acquire gil;
+            const nb::object result = nb::object(unpack.get()(std::any_cast<const Held&>(packed).get()));
+            if (!is_tensor(result.ptr())) {
+              PyErr_Format(PyExc_TypeError, "Output of saved tensor unpack_hook expected to be a Tensor but got result of type %s",
+                           class_of(result.ptr()).c_str());
+              throw nb::python_error();
+            }
+            return tensor_in(result.ptr());
+          }};
+}
+
+void bind_saved_hooks(nb::module_& module) {
+  auto type = nb::class_<SavedHooks>(module, "_SavedHooks");
+  type.def("begin", &SavedHooks::begin);
+  type.def("end", &SavedHooks::end);
+  module.def("_saved_tensors_hooks", [](nb::object pack, nb::object unpack) {
+    return std::make_unique<SavedHooks>(read_saved_hooks(std::move(pack), std::move(unpack)));
+  });
+  module.def("_save_on_cpu", [] { return std::make_unique<SavedHooks>(autograd::save_on_cpu()); });
 }
 
 autograd::TensorFunction tensor_function(nb::object function) {
@@ -211,6 +271,7 @@ void bind_tensor_part() {
   type.def_prop_ro("retains_grad", [](const Tensor& x) { return autograd::retains_grad(x); });
   type.def_prop_ro("_base", [](const Tensor& x) { return autograd::is_view(x) ? wrap(autograd::base_of(x)) : nb::none(); });
   type.def("register_hook", register_tensor_hook, nb::arg("hook"));
+  type.def("register_post_accumulate_grad_hook", register_post_accumulate_hook, nb::arg("hook"));
   type.def(
       "backward",
       [](nb::handle self, nb::handle gradient, nb::handle retain_graph, bool create_graph, nb::handle inputs) {
@@ -227,6 +288,7 @@ void bind_autograd(nb::module_& module) {
   bind_tensor_part();
   bind_modes(module);
   bind_checks(module);
+  bind_saved_hooks(module);
   module.def("_backward", backward, nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg(), nb::arg().none());
   module.def("_grad", grad, nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg(), nb::arg());
 }

@@ -106,6 +106,94 @@ nb::object call(LoadedModule& self, const std::string& name, const nb::args& arg
   return to_python(result);
 }
 
+// What a hook of Python's raised stays Python's error, and is what the caller of the model sees (set_error).
+template <class Call>
+nb::object ask_hook(const Held& hook, const Call& arguments_of) {
+  try {
+    return nb::object(hook.get()(*nb::tuple(arguments_of())));
+  } catch (nb::python_error& error) {
+    error.restore();
+    fail(ErrorCode::kScriptRaised, "a hook raised an error");
+  }
+}
+
+nb::tuple names_of(const ops::Schema& schema) {
+  nb::list out;
+  for (const auto& argument : schema.arguments) out.append(nb::make_tuple(argument.name, bool(argument.default_value)));
+  return nb::tuple(out);
+}
+
+nb::tuple values_of(const std::vector<Value>& values) {
+  nb::list out;
+  for (const Value& value : values) out.append(to_python(value));
+  return nb::tuple(out);
+}
+
+std::optional<std::vector<Tensor>> read_gradients(const nb::object& result) {
+  if (result.is_none()) return std::nullopt;
+  std::vector<Tensor> out;
+  for (nb::handle item : nb::tuple(result)) out.push_back(item.is_none() ? Tensor() : tensor_in(item.ptr()));
+  return out;
+}
+
+// Hooks get tuples, and what jit.py makes of results: None or a tuple of values, None or one in a tuple, None or tensors.
+autograd::HookHandle add_forward_pre_hook(LoadedModule& self, const std::string& name, nb::object hook, bool prepend) {
+  return self.module().register_forward_pre_hook(
+      name,
+      [held = Held(std::move(hook))](const jit::HookedCall& call, const std::vector<Value>& arguments)
+          -> std::optional<std::vector<Value>> {
+        const nb::gil_scoped_acquire gil;
+        const nb::object result = ask_hook(held, [&] { return nb::make_tuple(names_of(call.schema), values_of(arguments)); });
+        if (result.is_none()) return std::nullopt;
+        std::vector<Value> out;
+        for (nb::handle item : nb::tuple(result)) out.push_back(to_value(item.ptr()));
+        return out;
+      },
+      prepend);
+}
+
+autograd::HookHandle add_forward_hook(LoadedModule& self, const std::string& name, nb::object hook, bool prepend) {
+  return self.module().register_forward_hook(
+      name,
+      [held = Held(std::move(hook))](const jit::HookedCall& call, const std::vector<Value>& arguments,
+                                     const Value& given) -> std::optional<Value> {
+        const nb::gil_scoped_acquire gil;
+        const nb::object result = ask_hook(held, [&] {
+          return nb::make_tuple(names_of(call.schema), values_of(arguments), to_python(given));
+        });
+        if (result.is_none()) return std::nullopt;
+        return to_value(nb::object(result[0]).ptr());
+      },
+      prepend);
+}
+
+autograd::HookHandle add_backward_hook(LoadedModule& self, const std::string& name, nb::object hook, bool prepend) {
+  return self.module().register_full_backward_hook(
+      name,
+      [held = Held(std::move(hook))](const jit::HookedCall&, const std::vector<Tensor>& inputs,
+                                     const std::vector<Tensor>& outputs) {
+        const nb::gil_scoped_acquire gil;
+        return read_gradients(ask_hook(held, [&] { return nb::make_tuple(wrap(inputs), wrap(outputs)); }));
+      },
+      prepend);
+}
+
+autograd::HookHandle add_backward_pre_hook(LoadedModule& self, const std::string& name, nb::object hook, bool prepend) {
+  return self.module().register_full_backward_pre_hook(
+      name,
+      [held = Held(std::move(hook))](const jit::HookedCall&, const std::vector<Tensor>& outputs) {
+        const nb::gil_scoped_acquire gil;
+        return read_gradients(ask_hook(held, [&] { return nb::make_tuple(wrap(outputs)); }));
+      },
+      prepend);
+}
+
+nb::list named_modules(const LoadedModule& self) {
+  nb::list out;
+  for (const auto& [name, module] : self.module().named_modules()) out.append(nb::make_tuple(name, module->type->name()));
+  return out;
+}
+
 nb::list named(const std::vector<std::pair<std::string, Tensor>>& tensors) {
   nb::list out;
   for (const auto& [name, tensor] : tensors) out.append(nb::make_tuple(name, wrap(tensor)));
@@ -132,6 +220,11 @@ void bind_models(nb::module_& module) {
   type.def("is_trainable", [](const LoadedModule& self) { return self.module().is_for_training(); });
   type.def("is_training", [](const LoadedModule& self) { return self.module().is_training(); });
   type.def("set_training", [](LoadedModule& self, bool value) { self.module().set_training(value); });
+  type.def("named_modules", named_modules);
+  type.def("add_forward_pre_hook", add_forward_pre_hook);
+  type.def("add_forward_hook", add_forward_hook);
+  type.def("add_full_backward_hook", add_backward_hook);
+  type.def("add_full_backward_pre_hook", add_backward_pre_hook);
   type.def("save", [](const LoadedModule& self, const std::string& path) { without_gil([&] { self.module().save(path); }); });
   module.def("_load_module", load, nb::arg("path"), nb::arg("trainable"), nb::arg("optimize"));
   module.def("_load_torch_file", [](const std::string& path) {

@@ -60,6 +60,7 @@ nn::ParamGroup& group_at(nn::Optimizer& self, size_t index) {
 void bind_optimizer(nb::module_& module) {
   auto type = nb::class_<nn::Optimizer>(module, "_Optimizer");
   type.def("step", step, nb::arg("closure").none());
+  type.def("use_master_weights", &nn::Optimizer::use_master_weights);
   type.def("zero_grad", &nn::Optimizer::zero_grad, nb::arg("set_to_none"));
   type.def("state_dict", [](const nn::Optimizer& self) { return to_python(self.state_dict()); });
   type.def("load_state_dict", [](nn::Optimizer& self, nb::handle state) { self.load_state_dict(to_value(state.ptr())); });

@@ -245,8 +245,13 @@ void Interpreter::call(const Program& program, const Instruction& instruction, A
   arguments.assign(begin, begin + instruction.argument_count);
   // The callee owns its arguments, so that it can free them early.
   release_arguments(program, instruction, slots);
-  const Program& callee = find_callee(*program.details[instruction.detail], instruction.code, arguments);
-  Value result = run(callee, arguments);
+  const InstructionDetail& detail = *program.details[instruction.detail];
+  const auto run_callee = [&](std::vector<Value>& given) {
+    const Program& callee = find_callee(detail, instruction.code, given);
+    return run(callee, given);
+  };
+  const bool is_hooked = hooks_ && instruction.code == OpCode::kCallMethod && detail.name == kHookedMethod;
+  Value result = is_hooked ? hooks_->call(arguments, run_callee) : run_callee(arguments);
   arguments.clear();
   activation.returns.push_back(std::move(result));
 }

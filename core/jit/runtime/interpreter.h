@@ -3,6 +3,7 @@
 #include <span>
 
 #include "core/jit/runtime/frame.h"
+#include "core/jit/runtime/module_hooks.h"
 #include "core/jit/runtime/program.h"
 #include "core/jit/runtime/program_library.h"
 #include "core/jit/runtime/run_options.h"
@@ -17,9 +18,10 @@ inline constexpr size_t kMaxCallDepth = 500;
 // Runs programs on one Frame. Made for one run; cheap.
 class Interpreter final : private ops::MethodCaller {
  public:
-  // `library` serves calls (null when the program makes none).
-  Interpreter(Frame& frame, ProgramLibrary* library, RunOptions options = {})
-      : frame_(frame), library_(library), options_(options) {}
+  // `library` serves calls (null when the program makes none). `hooks` are put around calls of forward, where there are
+  // some.
+  Interpreter(Frame& frame, ProgramLibrary* library, RunOptions options = {}, const ModuleHooks* hooks = nullptr)
+      : frame_(frame), library_(library), options_(options), hooks_(hooks) {}
 
   // Moves the arguments out of the span. Throws Error: the operator's own with the place in
   // the script appended, kScriptRaised with the script's message alone, kCancelled. Contexts of "with"
@@ -44,6 +46,7 @@ class Interpreter final : private ops::MethodCaller {
   Frame& frame_;
   ProgramLibrary* library_;
   const RunOptions options_;
+  const ModuleHooks* hooks_;
 };
 
 }  // namespace tensord::jit

@@ -23,6 +23,7 @@
 #include "core/jit/passes/pipeline.h"
 #include "core/jit/runtime/arguments.h"
 #include "core/jit/runtime/interpreter.h"
+#include "core/jit/runtime/module_impl.h"
 #include "core/jit/runtime/module_tensors.h"
 #include "core/jit/runtime/program_library.h"
 #include "core/jit/runtime/save_archive.h"
@@ -35,125 +36,8 @@ using ops::Value;
 namespace {
 
 constexpr const char* kTraining = "training";
-constexpr const char* kTorchScript = "pytorch_libtorch";  // archives and source
-
-// What a module computes by itself is never recorded; but what training uses may be no inference tensor.
-GradMode own_mode(const LoadOptions& options) { return {.is_enabled = false, .is_inference = !options.for_training}; }
 
 }  // namespace
-
-struct Method::Impl {
-  std::string name;
-  ops::Schema schema;  // without self
-  bool changes_state = false;
-  std::unique_ptr<Graph> graph;
-  std::unique_ptr<Program> program;
-  ops::ObjectPtr self;
-  ProgramLibrary* library = nullptr;
-  const FunctionLibrary* functions = nullptr;
-  LoadOptions options;
-  ops::PackStore* packs = nullptr;
-  std::unique_ptr<Specializations> specializations;  // null when plans are off
-
-  void bind(std::span<const Value> arguments, std::vector<Value>& bound) const {
-    bound.clear();
-    bound.reserve(schema.arguments.size() + 1);
-    bound.emplace_back(self);
-    bind_arguments(schema, arguments, bound);
-  }
-  std::shared_ptr<const Program> specialize(std::span<const Value> bound, const PassOptions& passes) const;
-};
-
-std::shared_ptr<const Program> Method::Impl::specialize(std::span<const Value> bound, const PassOptions& passes) const {
-  const GradModeGuard guard(own_mode(options));
-  const std::unique_ptr<Graph> copy = graph->clone();
-  specialize_inputs(*copy, bound);
-  PassContext context;
-  context.functions = functions;
-  context.precision = options.precision;
-  run_pipeline(*copy, context, passes, plan_pipeline());
-  PlanSettings settings;
-  settings.threads = thread_budget();
-  settings.precision = options.precision;
-  settings.packs = packs;
-  settings.splits_samples = !passes.disabled.contains("split_samples");
-  settings.reuses_in_place = !passes.disabled.contains("in_place");
-  settings.shares_memory = !passes.disabled.contains("memory_plan");
-  settings.alter = options.plan.alter;
-  std::shared_ptr<const Program> made = Program::compile(*copy, program->name, settings);
-  return plan_totals(*made).plans > 0 ? made : nullptr;
-}
-
-Method::Method(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Method::~Method() = default;
-const std::string& Method::name() const { return impl_->name; }
-const ops::Schema& Method::schema() const { return impl_->schema; }
-bool Method::changes_state() const { return impl_->changes_state; }
-const Graph& Method::graph() const { return *impl_->graph; }
-
-Value Method::run(Frame& frame, std::span<const Value> arguments, RunOptions options) const {
-  const GradModeGuard guard(impl_->options.for_training ? execution_context().grad_mode : own_mode(impl_->options));
-  std::vector<Value>& bound = frame.bound_;
-  impl_->bind(arguments, bound);
-  const Program& program = impl_->specializations
-                               ? impl_->specializations->find(frame, bound, options.plans_in_background)
-                               : *impl_->program;
-  options.poison = impl_->options.plan.poison;
-  return Interpreter(frame, impl_->library, options).run(program, bound);
-}
-
-std::shared_ptr<const Program> Method::specialize(std::span<const Value> arguments, const PassOptions& passes) const {
-  std::vector<Value> bound;
-  impl_->bind(arguments, bound);
-  return impl_->specialize(bound, passes);
-}
-
-PlanStats Method::plan_stats() const { return impl_->specializations ? impl_->specializations->stats() : PlanStats(); }
-
-struct Module::Impl {
-  // A method's place; made at load for every method, so that look-ups take no lock.
-  struct Slot {
-    std::atomic<const Method*> ready{nullptr};
-    std::unique_ptr<const Method> method;  // guarded by compile_mutex
-  };
-
-  std::unique_ptr<Graph> prepare(const Graph& graph, ops::ObjectPtr self);
-  std::unique_ptr<const Method> compile(const std::string& name) TENSORD_REQUIRES(compile_mutex);
-  void load_scripts(const std::string& path);
-  void load_objects(const ModelArchive& archive);
-  void replace_weights();
-  void take(LoadedModel model);
-  void add_slots();
-  bool set_state(const ops::ObjectPtr& object, const Value& state);
-  std::optional<Value> get_state(const ops::ObjectPtr& object) const;
-  void find_changing_attributes() TENSORD_REQUIRES(compile_mutex);
-  bool touches_changing_attributes(const Block* block) const;
-  void forget_sources(const Method::Impl& method) TENSORD_REQUIRES(compile_mutex);
-
-  LoadOptions options;
-  ops::PackStore packs;
-  OwnerId owner = current_memory_owner();  // methods are compiled later, on any thread
-  std::unique_ptr<const FunctionLibrary> functions;
-  CompilationUnit* scripts = nullptr;  // `functions`, where they are compiled from source on demand
-  std::unique_ptr<ProgramLibrary> library;
-  ops::ObjectPtr object;
-  std::shared_ptr<const ZipArchive> archive;  // of TorchScript; of other formats:
-  std::shared_ptr<const ModelFile> file;
-  std::optional<NewWeights> new_weights;
-  std::function<void(const std::string& path)> write;
-  std::string why_not_saved;
-  std::string platform = kTorchScript;
-  std::map<std::string, MethodSignature> signatures;
-  std::vector<Tensor> with_gradient;  // those that the archive says require one
-  std::map<std::string, Slot> slots;
-  Mutex compile_mutex;
-  bool is_analyzed TENSORD_GUARDED_BY(compile_mutex) = false;
-  bool keeps_functions TENSORD_GUARDED_BY(compile_mutex) = false;  // a method calls some by name
-  // Written under compile_mutex before any method is ready, and only read from then on.
-  bool reshapes = false;                      // a method has an operator that changes_shape(): all run as written
-  std::set<std::string> changing_attributes;  // paths
-  std::set<std::string> changing_names;       // their last parts
-};
 
 std::unique_ptr<Graph> Module::Impl::prepare(const Graph& source, ops::ObjectPtr self) {
   const GradModeGuard guard(own_mode(options));
@@ -235,6 +119,7 @@ std::unique_ptr<const Method> Module::Impl::compile(const std::string& name) {
   method->functions = functions.get();
   method->options = options;
   method->packs = &packs;
+  method->hooks = hooks.get();
   if (options.optimize && options.plan.is_enabled && !options.for_training && !reshapes) {
     const Method::Impl& made = *method;
     const OwnerId charged = owner;
@@ -323,6 +208,11 @@ void Module::Impl::replace_weights() {
 }
 
 void Module::Impl::add_slots() {
+  hooks = std::make_unique<ModuleHooks>(*functions, [this](const Function& function) {
+    auto graph = function.graph->clone();
+    for (const auto& stand_in : options.stand_ins) use_stand_in(graph->block(), *stand_in);
+    return graph;
+  });
   for (const std::string& name : functions->method_names(object->type->name())) {
     // Those that restore and save the object run at load only.
     if (name != "__setstate__" && name != "__getstate__") slots.try_emplace(name);
@@ -434,6 +324,10 @@ std::vector<std::pair<std::string, Tensor>> Module::named_parameters() const {
 }
 std::vector<std::pair<std::string, Tensor>> Module::named_buffers() const {
   return collect_members(impl_->object, &ops::ClassType::buffer_names);
+}
+
+std::vector<std::pair<std::string, ops::ObjectPtr>> Module::named_modules() const {
+  return collect_named_modules(impl_->object);
 }
 
 bool Module::is_for_training() const { return impl_->options.for_training; }

@@ -10,6 +10,7 @@
 #include "core/jit/ir/function.h"
 #include "core/jit/passes/pass.h"
 #include "core/jit/runtime/frame.h"
+#include "core/jit/runtime/module_hooks.h"
 #include "core/jit/runtime/run_options.h"
 #include "core/jit/runtime/specializations.h"
 #include "core/ops/value.h"
@@ -97,6 +98,22 @@ class Module {
   // gradient (frozen ones) are among them.
   std::vector<std::pair<std::string, Tensor>> named_parameters() const;
   std::vector<std::pair<std::string, Tensor>> named_buffers() const;
+  // (dotted name, object) of the module itself, named "", and of those inside of it, as nn.Module orders them.
+  std::vector<std::pair<std::string, ops::ObjectPtr>> named_modules() const;
+
+  // Hooks on calls of the forward of a module by its dotted name, "" for this one, with PyTorch's order: pre-hooks,
+  // forward, hooks. While there is one, methods run as they are written, without passes and plans; afterwards as
+  // before. The handle takes it away. Backward hooks want a model loaded for training. Throw Error{kNotFound} where
+  // there is no such module, kFailedPrecondition. Thread-safe; a run that is under way may miss it.
+  autograd::HookHandle register_forward_pre_hook(const std::string& module, ForwardPreHook hook, bool prepend = false);
+  autograd::HookHandle register_forward_hook(const std::string& module, ForwardHook hook, bool prepend = false);
+  autograd::HookHandle register_full_backward_hook(const std::string& module, FullBackwardHook hook,
+                                                   bool prepend = false);
+  autograd::HookHandle register_full_backward_pre_hook(const std::string& module, FullBackwardPreHook hook,
+                                                       bool prepend = false);
+
+  // Whether some module in it has hooks now.
+  bool has_hooks() const;
   bool is_for_training() const;
   // Attribute `training` of the module itself; false when it has none.
   bool is_training() const;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "core/base/error.h"
+
 namespace tensord::jit {
 
 using ops::Value;
@@ -82,6 +84,30 @@ std::vector<ops::ObjectPtr> collect_modules(const ops::ObjectPtr& object) {
   std::vector<ops::ObjectPtr> modules;
   for (auto& [name, module] : named_modules(object)) modules.push_back(std::move(module));
   return modules;
+}
+
+std::vector<std::pair<std::string, ops::ObjectPtr>> collect_named_modules(const ops::ObjectPtr& object) {
+  auto modules = named_modules(object);
+  for (auto& [name, module] : modules) {
+    if (!name.empty()) name.pop_back();
+  }
+  return modules;
+}
+
+ops::ObjectPtr find_module(const ops::ObjectPtr& object, const std::string& name) {
+  ops::ObjectPtr at = object;
+  for (size_t begin = 0; begin < name.size() || name.ends_with('.');) {
+    const size_t end = std::min(name.find('.', begin), name.size());
+    const int slot = at->type->find_attribute(name.substr(begin, end - begin));
+    const bool is_there = slot >= 0 && static_cast<size_t>(slot) < at->slots.size() &&
+                          at->slots[static_cast<size_t>(slot)].is_object() &&
+                          at->slots[static_cast<size_t>(slot)].to_object()->type->is_module();
+    if (!is_there) fail(ErrorCode::kNotFound, object->type->name(), ": there is no module '", name, "'");
+    at = at->slots[static_cast<size_t>(slot)].to_object();
+    if (end == name.size()) break;
+    begin = end + 1;
+  }
+  return at;
 }
 
 std::vector<std::pair<std::string, Tensor>> collect_members(const ops::ObjectPtr& object,

@@ -16,6 +16,10 @@ std::vector<std::pair<std::string, Tensor>> collect_tensors(const ops::ObjectPtr
 // The object and the modules below it as nn.Module.modules() orders them: each before its submodules, in
 // the order of the attributes, and once.
 std::vector<ops::ObjectPtr> collect_modules(const ops::ObjectPtr& object);
+// The same with their dotted names; the object itself is named "".
+std::vector<std::pair<std::string, ops::ObjectPtr>> collect_named_modules(const ops::ObjectPtr& object);
+// The one of a dotted name, "" for the object itself. Throws Error{kNotFound}.
+ops::ObjectPtr find_module(const ops::ObjectPtr& object, const std::string& name);
 // (dotted name, tensor) of the members that the modules' classes list: parameters or buffers. Each
 // tensor once, None left out.
 std::vector<std::pair<std::string, Tensor>> collect_members(const ops::ObjectPtr& object,

@@ -63,6 +63,7 @@ std::unique_ptr<PlannedStep> make_planned_step(const Module& module, std::span<c
     const std::string effect = find_effect(module.method(name).graph().block());
     if (options.obstacle.empty() && !effect.empty()) options.obstacle = concat(name, ": ", effect);
   }
+  options.has_hooks = [&module] { return module.has_hooks(); };
   collect(Value(module.object()), options.lasting);
   return std::make_unique<PlannedStep>(std::move(parameters), std::move(others), std::move(options));
 }

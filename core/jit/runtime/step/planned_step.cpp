@@ -9,6 +9,7 @@
 #include "core/autograd/accumulate_grad.h"
 #include "core/autograd/anomaly.h"
 #include "core/autograd/engine.h"
+#include "core/autograd/hooks.h"
 #include "core/autograd/op_node.h"
 #include "core/autograd/recorder.h"
 #include "core/autograd/saved_hooks.h"
@@ -57,7 +58,7 @@ std::string find_foreign_node(const Tensor& loss) {
     const autograd::NodePtr node = std::move(stack.back());
     stack.pop_back();
     if (!node || !seen.insert(node.get()).second) continue;
-    if (node->hooks()) return concat(node->name(), " has hooks");
+    if (autograd::has_hooks(*node)) return concat(node->name(), " has hooks");
     const bool is_own = dynamic_cast<const autograd::OpNode*>(node.get()) ||
                         dynamic_cast<const autograd::AccumulateGrad*>(node.get()) || node->name() == "CopySlices";
     if (!is_own) return concat(node->name(), " is no operator's gradient");
@@ -169,8 +170,11 @@ PlannedStep::Entry* PlannedStep::find(std::span<const Tensor> inputs) {
 std::string PlannedStep::obstacle() const {
   if (autograd::is_anomaly_mode()) return "anomaly mode is on";
   if (autograd::hooks_are_set()) return "there are hooks for saved tensors";
+  if (options_.has_hooks && options_.has_hooks()) return "modules have hooks";
   if (!is_grad_enabled() || is_inference_mode()) return "gradients are off";
   for (const Tensor& parameter : parameters_) {
+    const autograd::NodePtr node = autograd::gradient_edge(parameter).node;
+    if (node && autograd::has_hooks(*node)) return "a parameter has hooks";
     if (autograd::grad(parameter).defined()) return "gradients are added to those of an earlier step";
   }
   return {};

@@ -20,6 +20,8 @@ struct PlannedStepOptions {
   bool is_enabled = true;  // false: every step is interpreted
   std::string obstacle;    // why every step is interpreted; empty: nothing known
   PassOptions passes;      // as of inference
+  // Whether something that no recording shows would see the step now; may be empty.
+  std::function<bool()> has_hooks = {};
   // The planned steps give the bits of the interpreted ones, or are not used. False: they may differ by rounding.
   bool keeps_bits = true;
   std::set<const void*> lasting;          // lists and dicts that outlive a step, by identity (Value::identity)

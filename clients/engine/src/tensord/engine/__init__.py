@@ -39,7 +39,7 @@ __version__ = "0.1.0"
 
 _tensor_methods.install(Tensor)
 # Loaded when first asked for, so that `import tensord.engine` stays short.
-_SUBMODULES = ("array_api", "autograd", "data", "distributed", "jit", "nn", "optim")
+_SUBMODULES = ("array_api", "autograd", "data", "distributed", "func", "jit", "nn", "optim")
 
 
 def __getattr__(name: str):

@@ -3,14 +3,119 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from tensord.engine import _engine
 
 __all__ = ["ScriptModule", "TracerWarning", "load", "save", "script", "trace"]
 
 
-class ScriptModule:
+def _bound(names, values: tuple):
+    """(args, kwargs): arguments that have a default by name. A script's calls do not say which were named."""
+    return (tuple(value for (_, has_default), value in zip(names, values) if not has_default),
+            {name: value for (name, has_default), value in zip(names, values) if has_default})
+
+
+def _unbound(names, args: tuple, kwargs: dict) -> tuple:
+    """What a hook that takes both gave, by position."""
+    known = dict(kwargs)
+    out = list(args)
+    for name, _ in names[len(args):]:
+        if name not in known:
+            break
+        out.append(known.pop(name))
+    if known:
+        raise TypeError(f"forward pre-hook: unexpected or missing arguments beside {', '.join(known)}")
+    return tuple(out)
+
+
+class _Hooked:
+    """Hooks of a loaded module, as nn.Module has them. While there is one the model runs as it is written, without passes and plans."""
+
+    _loaded_module: Any
+    _module_name: str
+
+    def register_forward_pre_hook(self, hook, *, prepend: bool = False, with_kwargs: bool = False):
+        """Called with (module, args), or (module, args, kwargs), where kwargs has the arguments with a default; may give new ones."""
+
+        def call(names, values):
+            if not with_kwargs:
+                found = hook(self, values)
+                return found if found is None or isinstance(found, tuple) else (found,)
+            found = hook(self, *_bound(names, values))
+            if found is not None and not (isinstance(found, tuple) and len(found) == 2):
+                raise RuntimeError(f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {found}.")
+            return None if found is None else _unbound(names, *found)
+
+        return self._loaded_module.add_forward_pre_hook(self._module_name, call, prepend)
+
+    def register_forward_hook(self, hook, *, prepend: bool = False, with_kwargs: bool = False):
+        """Called with (module, args, output), or (module, args, kwargs, output); may give another output."""
+
+        def call(names, values, result):
+            found = hook(self, *_bound(names, values), result) if with_kwargs else hook(self, values, result)
+            return None if found is None else (found,)
+
+        return self._loaded_module.add_forward_hook(self._module_name, call, prepend)
+
+    def register_full_backward_hook(self, hook, prepend: bool = False):
+        """Called with (module, grad_input, grad_output); may give another grad_input. For a model loaded with trainable=True."""
+        return self._loaded_module.add_full_backward_hook(self._module_name, lambda *grads: _gradients(hook(self, *grads)), prepend)
+
+    def register_full_backward_pre_hook(self, hook, prepend: bool = False):
+        """Called with (module, grad_output) before the module's own backward; may give another one."""
+        return self._loaded_module.add_full_backward_pre_hook(self._module_name, lambda *grads: _gradients(hook(self, *grads)), prepend)
+
+    def named_modules(self) -> list:
+        prefix = self._module_name + "." if self._module_name else ""
+        found = [(name, kind) for name, kind in self._loaded_module.named_modules() if name == self._module_name or name.startswith(prefix)]
+        return [(name[len(prefix):], self if name == self._module_name else Submodule(self._loaded_module, name, kind)) for name, kind in found]
+
+    def modules(self) -> list:
+        return [module for _, module in self.named_modules()]
+
+    def get_submodule(self, target: str):
+        for name, module in self.named_modules():
+            if name == target:
+                return module
+        raise AttributeError(f"there is no module '{target}'")
+
+
+def _gradients(found):
+    return found if found is None or isinstance(found, tuple) else (found,)
+
+
+class Submodule(_Hooked):
+    """A module inside of a loaded model, by its name: for hooks and to look at."""
+
+    def __init__(self, loaded, name: str, kind: str):
+        self._loaded_module, self._module_name, self._kind = loaded, name, kind
+
+    def __getattr__(self, name: str):
+        known = {} if name.startswith("_") else {**dict(self.named_modules()), **dict(self.named_parameters())}
+        if name not in known:
+            raise AttributeError(f"{self.original_name} has no module or parameter '{name}'")
+        return known[name]
+
+    @property
+    def original_name(self) -> str:
+        return self._kind.rsplit(".", 1)[-1]
+
+    def named_parameters(self) -> list:
+        prefix = self._module_name + "."
+        return [(name[len(prefix):], tensor) for name, tensor in self._loaded_module.named_parameters() if name.startswith(prefix)]
+
+    def parameters(self) -> list:
+        return [tensor for _, tensor in self.named_parameters()]
+
+    def __repr__(self):
+        return f"Submodule({self._module_name}: {self.original_name})"
+
+
+class ScriptModule(_Hooked):
     """A model from a file: call it, or its other methods by name. Threads may call it side by side."""
+
+    _module_name = ""
 
     def __init__(self, loaded, path: str):
         self._loaded_module = loaded
@@ -26,6 +131,9 @@ class ScriptModule:
         if name.startswith("_"):
             raise AttributeError(name)
         if name not in self._loaded_module.method_names():
+            for known, kind in self._loaded_module.named_modules():
+                if known == name:
+                    return Submodule(self._loaded_module, name, kind)
             raise AttributeError(f"{self.original_name} has no method '{name}'; it has {', '.join(self._loaded_module.method_names())}")
         return lambda *args, **kwargs: self._loaded_module.call(name, *args, **kwargs)
 

@@ -73,6 +73,11 @@ class Optimizer:
         """One update. With a closure, which computes the loss and its gradients again, gives the loss."""
         return self._optimizer.step(closure)
 
+    def use_master_weights(self) -> None:
+        """Before the first step: parameters of float16 and bfloat16 get a copy in float32, which steps update, with states in float32; the
+        parameter is the copy, rounded. Part of the state dict as "master_param"."""
+        self._optimizer.use_master_weights()
+
     def zero_grad(self, set_to_none: bool = True) -> None:
         self._optimizer.zero_grad(set_to_none)
 

@@ -1,5 +1,6 @@
 """torch.utils.data: datasets, samplers, and a loader with worker processes."""
 
+from tensord.engine.data.arrow import TableRows, read_table
 from tensord.engine.data.collate import default_collate
 from tensord.engine.data.dataset import ConcatDataset, Dataset, IterableDataset, Subset, TensorDataset, random_split
 from tensord.engine.data.loader import DataLoader
@@ -9,5 +10,5 @@ from tensord.engine.data.worker import WorkerInfo, get_worker_info
 
 __all__ = [
     "BatchSampler", "ConcatDataset", "DataLoader", "Dataset", "DistributedSampler", "IterableDataset", "RandomSampler", "Sampler", "SequentialSampler", "Subset",
-    "SubsetRandomSampler", "TensorDataset", "WeightedRandomSampler", "WorkerInfo", "default_collate", "get_worker_info", "random_split",
+    "SubsetRandomSampler", "TableRows", "TensorDataset", "WeightedRandomSampler", "WorkerInfo", "default_collate", "get_worker_info", "random_split", "read_table",
 ]

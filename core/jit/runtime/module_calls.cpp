@@ -1,0 +1,111 @@
+// Runs of a module's methods, and hooks around the calls in them.
+#include "core/base/error.h"
+#include "core/base/parallel.h"
+#include "core/jit/passes/pipeline.h"
+#include "core/jit/runtime/arguments.h"
+#include "core/jit/runtime/interpreter.h"
+#include "core/jit/runtime/module_impl.h"
+#include "core/jit/runtime/module_tensors.h"
+
+namespace tensord::jit {
+
+using autograd::HookHandle;
+using ops::Value;
+
+namespace {
+
+void check_records(const char* what, const LoadOptions& options) {
+  if (options.for_training) return;
+  fail(ErrorCode::kFailedPrecondition, what, ": the model was not loaded for training, so nothing of it is recorded");
+}
+
+}  // namespace
+
+std::shared_ptr<const Program> Method::Impl::specialize(std::span<const Value> bound, const PassOptions& passes) const {
+  const GradModeGuard guard(own_mode(options));
+  const std::unique_ptr<Graph> copy = graph->clone();
+  specialize_inputs(*copy, bound);
+  PassContext context;
+  context.functions = functions;
+  context.precision = options.precision;
+  run_pipeline(*copy, context, passes, plan_pipeline());
+  PlanSettings settings;
+  settings.threads = thread_budget();
+  settings.precision = options.precision;
+  settings.packs = packs;
+  settings.splits_samples = !passes.disabled.contains("split_samples");
+  settings.reuses_in_place = !passes.disabled.contains("in_place");
+  settings.shares_memory = !passes.disabled.contains("memory_plan");
+  settings.alter = options.plan.alter;
+  std::shared_ptr<const Program> made = Program::compile(*copy, program->name, settings);
+  return plan_totals(*made).plans > 0 ? made : nullptr;
+}
+
+Method::Method(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Method::~Method() = default;
+const std::string& Method::name() const { return impl_->name; }
+const ops::Schema& Method::schema() const { return impl_->schema; }
+bool Method::changes_state() const { return impl_->changes_state; }
+const Graph& Method::graph() const { return *impl_->graph; }
+
+Value Method::run(Frame& frame, std::span<const Value> arguments, RunOptions options) const {
+  const GradModeGuard guard(impl_->options.for_training ? execution_context().grad_mode : own_mode(impl_->options));
+  std::vector<Value>& bound = frame.bound_;
+  impl_->bind(arguments, bound);
+  if (impl_->hooks->is_active()) [[unlikely]]
+    return impl_->run_hooked(frame, options);
+  const Program& program = impl_->specializations
+                               ? impl_->specializations->find(frame, bound, options.plans_in_background)
+                               : *impl_->program;
+  options.poison = impl_->options.plan.poison;
+  return Interpreter(frame, impl_->library, options).run(program, bound);
+}
+
+std::shared_ptr<const Program> Method::specialize(std::span<const Value> arguments, const PassOptions& passes) const {
+  std::vector<Value> bound;
+  impl_->bind(arguments, bound);
+  return impl_->specialize(bound, passes);
+}
+
+PlanStats Method::plan_stats() const { return impl_->specializations ? impl_->specializations->stats() : PlanStats(); }
+
+// As it is written: a call that has hooks must not be gone.
+Value Method::Impl::run_hooked(Frame& frame, const RunOptions& options) const {
+  const Program& written = *hooks->library().find_method(*self->type, name).program;
+  Interpreter interpreter(frame, &hooks->library(), options, hooks);
+  if (name != kHookedMethod) return interpreter.run(written, frame.bound_);
+  return hooks->call(frame.bound_, [&](std::vector<Value>& arguments) { return interpreter.run(written, arguments); });
+}
+
+HookHandle Module::Impl::add_hook(const std::string& name, ModuleHooks::Hook hook, bool prepend) {
+  const MemoryOwnerScope charge(owner);
+  const GradModeGuard guard(own_mode(options));
+  const ops::ObjectPtr module = find_module(object, name);
+  const MutexLock lock(compile_mutex);
+  const Function* forward = functions->find_method(module->type->name(), kHookedMethod);
+  if (!forward) fail(ErrorCode::kNotFound, module->type->name(), " has no method ", kHookedMethod);
+  keeps_functions = true;  // the programs of hooked runs know them
+  return hooks->add(module, name, forward->schema, std::move(hook), prepend);
+}
+
+bool Module::has_hooks() const { return impl_->hooks->is_active(); }
+
+HookHandle Module::register_forward_pre_hook(const std::string& module, ForwardPreHook hook, bool prepend) {
+  return impl_->add_hook(module, std::move(hook), prepend);
+}
+
+HookHandle Module::register_forward_hook(const std::string& module, ForwardHook hook, bool prepend) {
+  return impl_->add_hook(module, std::move(hook), prepend);
+}
+
+HookHandle Module::register_full_backward_hook(const std::string& module, FullBackwardHook hook, bool prepend) {
+  check_records("register_full_backward_hook", impl_->options);
+  return impl_->add_hook(module, std::move(hook), prepend);
+}
+
+HookHandle Module::register_full_backward_pre_hook(const std::string& module, FullBackwardPreHook hook, bool prepend) {
+  check_records("register_full_backward_pre_hook", impl_->options);
+  return impl_->add_hook(module, std::move(hook), prepend);
+}
+
+}  // namespace tensord::jit

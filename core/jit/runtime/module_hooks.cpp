@@ -1,0 +1,147 @@
+#include "core/jit/runtime/module_hooks.h"
+
+#include <atomic>
+#include <map>
+
+#include "core/base/error.h"
+#include "core/base/mutex.h"
+#include "core/jit/runtime/arguments.h"
+
+namespace tensord::jit {
+
+using ops::Value;
+
+struct ModuleHooks::OfModule {
+  ops::ObjectPtr module;  // keeps the address
+  std::string name;
+  ops::Schema schema;  // without self
+  Hook hook;
+};
+
+struct ModuleHooks::State {
+  using Hooks = std::vector<std::shared_ptr<const OfModule>>;
+  std::atomic<size_t> count{0};
+  Mutex mutex;
+  std::map<const ops::Object*, Hooks> hooks TENSORD_GUARDED_BY(mutex);
+
+  // A copy, so that hooks may add and remove hooks.
+  Hooks of(const ops::Object* module) {
+    const MutexLock lock(mutex);
+    const auto found = hooks.find(module);
+    return found == hooks.end() ? Hooks() : found->second;
+  }
+  void remove(const OfModule* hook) {
+    const MutexLock lock(mutex);
+    const auto found = hooks.find(hook->module.get());
+    if (found == hooks.end()) return;
+    count -= std::erase_if(found->second, [&](const auto& item) { return item.get() == hook; });
+    if (found->second.empty()) hooks.erase(found);
+  }
+};
+
+namespace {
+
+using Tensors = std::vector<Tensor>;
+
+// The tensors of a call's values, and where they are among them.
+struct TensorsOf {
+  explicit TensorsOf(const std::vector<Value>& values) {
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (!values[i].is_tensor()) continue;
+      places.push_back(i);
+      tensors.push_back(values[i].to_tensor());
+    }
+  }
+  void write_to(std::vector<Value>& values) const {
+    for (size_t i = 0; i < places.size(); ++i) values[places[i]] = Value(tensors[i]);
+  }
+  std::vector<size_t> places;
+  Tensors tensors;
+};
+
+void watch_result(autograd::CallHooks& hooks, const std::string& name, Value& result) {
+  std::vector<Value> items;
+  if (result.is_tuple()) {
+    items = result.to_tuple()->items;
+  } else {
+    check(result.is_tensor(), "full backward hook of '", name, "': forward gives ", result.tag_name(),
+          ", and must give a tensor or a tuple of tensors");
+    items.push_back(result);
+  }
+  TensorsOf found(items);
+  hooks.watch_outputs(found.tensors);
+  found.write_to(items);
+  result = result.is_tuple() ? Value(make_intrusive<ops::TupleObject>(std::move(items), result.to_tuple()->type))
+                             : items.front();
+}
+
+}  // namespace
+
+ModuleHooks::ModuleHooks(const FunctionLibrary& functions, ProgramLibrary::Prepare prepare)
+    : state_(std::make_shared<State>()), library_(functions, std::move(prepare)) {}
+
+bool ModuleHooks::is_active() const { return state_->count.load(std::memory_order_acquire) > 0; }
+
+autograd::HookHandle ModuleHooks::add(const ops::ObjectPtr& module, const std::string& name, const ops::Schema& schema,
+                                      Hook hook, bool prepend) {
+  auto made = std::make_shared<OfModule>(OfModule{module, name, schema, std::move(hook)});
+  made->schema.arguments.erase(made->schema.arguments.begin());
+  made->schema.name = name.empty() ? "forward" : name + ".forward";
+  const MutexLock lock(state_->mutex);
+  auto& hooks = state_->hooks[module.get()];
+  hooks.insert(prepend ? hooks.begin() : hooks.end(), made);
+  ++state_->count;
+  return autograd::HookHandle([state = std::weak_ptr(state_), made = std::weak_ptr<const OfModule>(made)] {
+    const auto known = state.lock();
+    const auto hook = made.lock();
+    if (known && hook) known->remove(hook.get());
+  });
+}
+
+Value ModuleHooks::call(std::vector<Value>& arguments, const Run& run) const {
+  const State::Hooks hooks = state_->of(arguments.at(0).to_object().get());
+  if (hooks.empty()) return run(arguments);
+  const Value self = arguments.front();
+  std::vector<Value> given(std::make_move_iterator(arguments.begin() + 1), std::make_move_iterator(arguments.end()));
+  std::vector<autograd::CallHooks::Hook> backward;
+  std::vector<autograd::CallHooks::PreHook> backward_pre;
+  for (const auto& item : hooks) {
+    if (const auto* hook = std::get_if<ForwardPreHook>(&item->hook)) {
+      if (const auto changed = (*hook)({item->name, item->schema}, given)) {
+        given.clear();
+        bind_arguments(item->schema, *changed, given);
+      }
+    }
+    if (const auto* hook = std::get_if<FullBackwardHook>(&item->hook)) {
+      backward.push_back([item, hook](const Tensors& inputs, const Tensors& outputs) {
+        return (*hook)({item->name, item->schema}, inputs, outputs);
+      });
+    }
+    if (const auto* hook = std::get_if<FullBackwardPreHook>(&item->hook)) {
+      backward_pre.push_back([item, hook](const Tensors& outputs) {
+        return (*hook)({item->name, item->schema}, outputs);
+      });
+    }
+  }
+  const bool watches = !backward.empty() || !backward_pre.empty();
+  const auto around = std::make_shared<autograd::CallHooks>(std::move(backward), std::move(backward_pre));
+  if (watches) {
+    TensorsOf found(given);
+    around->watch_inputs(found.tensors);
+    found.write_to(given);
+  }
+  std::vector<Value> all{self};
+  all.insert(all.end(), given.begin(), given.end());
+  Value result = run(all);
+  for (const auto& item : hooks) {
+    const auto* hook = std::get_if<ForwardHook>(&item->hook);
+    if (!hook) continue;
+    if (const auto changed = (*hook)({item->name, item->schema}, given, result)) {
+      result = coerce(*changed, item->schema.returns.at(0).type, item->schema.name + ": the forward hook's result");
+    }
+  }
+  if (watches) watch_result(*around, hooks.front()->name, result);
+  return result;
+}
+
+}  // namespace tensord::jit

@@ -1,0 +1,42 @@
+// Read inside of class Tensor (see methods.h): what is no operator, then all operators.
+
+// As x[...] in Python, see index.h.
+Tensor index(const std::vector<TensorIndex>& indices) const&;
+Tensor index_put_(const std::vector<TensorIndex>& indices, const Tensor& values) const&;
+Tensor index_put_(const std::vector<TensorIndex>& indices, const Tensor& values, Bool accumulate) const&;
+Tensor index_put_(const std::vector<TensorIndex>& indices, const Scalar& value) const&;
+Tensor index_put_(const std::vector<TensorIndex>& indices, const Scalar& value, Bool accumulate) const&;
+Tensor operator[](const TensorIndex& index) const&;
+
+// The same dtype on another device.
+Tensor to(const Device& device) const&;
+// The single element. Throws Error when numel() != 1, or when a whole number does not fit in T.
+template <class T>
+T item() const& {
+  if constexpr (std::is_same_v<T, bool>) {
+    return item_bool();
+  } else if constexpr (std::is_integral_v<T>) {
+    const int64_t value = item_int();
+    check(std::in_range<T>(value), "item: ", value, " does not fit in the type that is asked for");
+    return static_cast<T>(value);
+  } else {
+    return static_cast<T>(item_double());
+  }
+}
+template <class T>
+T* data_ptr() const& {
+  return data<T>();
+}
+
+// Autograd, as in core/autograd/variable.h and engine.h.
+bool requires_grad() const&;
+Tensor grad() const&;
+void set_grad(const Tensor& gradient) const&;
+IntrusivePtr<autograd::Node> grad_fn() const&;
+void retain_grad() const&;
+void backward(const Tensor& gradient = {}, bool retain_graph = false, bool create_graph = false) const&;
+// The hook's result, if defined, replaces the gradient.
+autograd::HookHandle register_hook(std::function<Tensor(const Tensor& gradient)> hook) const&;
+autograd::HookHandle register_post_accumulate_grad_hook(std::function<void(const Tensor& parameter)> hook) const&;
+
+#include "tensord/method_list.h"
