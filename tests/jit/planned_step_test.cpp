@@ -357,12 +357,12 @@ TEST(PlannedStep, HooksThatComeLaterAreCalled) {
   for (unsigned i = 0; i < 6; ++i) run(i);
   ASSERT_TRUE(step.report().is_planned) << step.report().reason;
   int gradients = 0, sums = 0;
-  const auto hook = autograd::register_hook(job.parameters[0], [&](const Tensor&) { return ++gradients, Tensor(); });
+  auto hook = autograd::register_hook(job.parameters[0], [&](const Tensor&) { return ++gradients, Tensor(); });
   run(6);
   EXPECT_EQ(gradients, 1);
   EXPECT_EQ(step.report().reason, "a parameter has hooks");
   hook.remove();
-  const auto after = autograd::register_post_accumulate_grad_hook(job.parameters[1], [&](const Tensor&) { ++sums; });
+  auto after = autograd::register_post_accumulate_grad_hook(job.parameters[1], [&](const Tensor&) { ++sums; });
   run(7);
   EXPECT_EQ(sums, 1);
   after.remove();
