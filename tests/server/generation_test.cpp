@@ -231,6 +231,27 @@ TEST_F(GenerationTest, OneResponseHasAllTokens) {
   EXPECT_EQ(sink.results()[0].outputs[0].shape, (Dims{1, 5}));
 }
 
+// Its memory is as large as the first step's type makes it.
+TEST_F(GenerationTest, OneResponseHasTokensOfOneType) {
+  config.is_decoupled = false;
+  auto model = std::make_unique<FakeModel>(signature, [this](Inputs inputs, const auto&) {
+    RunResult result = run(inputs);
+    if (runs.size() > 1) {
+      result.outputs[0].tensor = result.outputs[0].tensor.to(DType::kFloat64);
+      result.outputs[0].datatype = DataType::kFp64;
+    }
+    return result;
+  });
+  version = std::make_unique<ModelVersion>("m", 1, std::move(model), config, ModelVersion::Options{},
+                                           metrics.model("m", "1"));
+  FakeSink sink;
+  ask({3, 1}, 5, sink);
+  EXPECT_EQ(sink.wait().status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(sink.wait().status.message(),
+            "output 'next' of model 'm' is float64 and was float32 in the steps before: one response has one type");
+  EXPECT_EQ(sink.finals(), 1);
+}
+
 TEST_F(GenerationTest, CancelledRequestLeavesTheBatch) {
   FakeSink gone, stays;
   on_run = [&](size_t run) {
