@@ -98,6 +98,59 @@ TEST(ConfiguredOutputs, WhatCannotBeIsRefused) {
               HasSubstr("output 'a' is of type FP32, but config.pbtxt says INT64"));
 }
 
+TEST(ConfiguredOutputs, TypesThatCannotBe) {
+  const auto refused = [](const std::string& datatype, std::vector<TensorSpec> own, bool is_complete) {
+    const ModelConfig config =
+        parse_model_config(concat(R"(output [ { name: "a" data_type: )", datatype, " } ]"), "config.pbtxt");
+    try {
+      ConfiguredOutputs("m.pt", std::move(own), is_complete, config);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  TensorSpec ints = spec_of("OUTPUT__0");
+  ints.datatype = DataType::kInt64;
+  EXPECT_EQ(refused("TYPE_INT64", {ints}, true), "");
+  EXPECT_EQ(refused("TYPE_STRING", {spec_of("OUTPUT__0")}, true), "");
+  EXPECT_EQ(refused("TYPE_INT32", {}, false), "");
+  EXPECT_THAT(refused("TYPE_INT32", {ints}, true), HasSubstr("'a' is of type INT32, but forward returns INT64"));
+  for (const char* unsigned_type : {"TYPE_UINT16", "TYPE_UINT32", "TYPE_UINT64"}) {
+    EXPECT_THAT(refused(unsigned_type, {spec_of("OUTPUT__0")}, true), HasSubstr("is not supported: no tensor has it"));
+  }
+}
+
+TEST(ConfiguredOutputs, ATypeThatNobodyKnowsIsRefused) {
+  ModelConfig::TensorConfig config;
+  config.name = "a";
+  for (const char* datatype : {"FP8", "fp32"}) {
+    config.datatype = datatype;
+    TensorSpec spec = spec_of("a");
+    EXPECT_THAT(error_of([&] { apply_config(config, "m.pt", false, spec); }).what(),
+                HasSubstr(concat("m.pt: data_type ", datatype, " of 'a' is not supported")));
+  }
+  config.datatype = "BYTES";
+  TensorSpec spec = spec_of("b");
+  apply_config(config, "m.pt", false, spec);
+  EXPECT_EQ(spec.datatype, DataType::kBytes);
+  EXPECT_TRUE(spec.answers_to("a") && spec.answers_to("b"));
+}
+
+TEST(ConfiguredOutputs, OnlyANumberAtTheEndOfANameIsAPlace) {
+  for (const auto& [name, place] : std::vector<std::pair<std::string, size_t>>{{"x__1", 1},
+                                                                               {"a__2__3", 3},
+                                                                               {"x", 7},
+                                                                               {"x__", 7},
+                                                                               {"x__a", 7},
+                                                                               {"x__1a", 7},
+                                                                               {"x_1", 7},
+                                                                               {"x__-1", 7},
+                                                                               {"x__99999999999999999999", 7},
+                                                                               {"__0", 0}}) {
+    EXPECT_EQ(trailing_index(name, 7), place) << name;
+  }
+}
+
 TEST(ConfiguredOutputs, ReshapeGivesClientsTheDims) {
   const ConfiguredOutputs single =
       configured(R"(output [ { name: "a" dims: [ 2, 3 ] reshape { shape: [ 6 ] } } ])", {"OUTPUT__0"});

@@ -1,191 +1,12 @@
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include <thread>
 
-#include <atomic>
-#include <condition_variable>
-#include <fstream>
-#include <future>
-#include <map>
+#include "tests/server/ensemble_fixture.h"
 
-#include "core/base/error.h"
-#include "server/executor/model/model_version.h"
-#include "server/executor/paths/ensemble_plan.h"
-#include "tests/server/fake_models.h"
-
-namespace tensord::server {
+namespace tensord::server::testing {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-InferTensor floats(const std::string& name, std::vector<float> values) {
-  InferTensor out;
-  out.name = name;
-  out.shape = {static_cast<int64_t>(values.size())};
-  out.tensor = Tensor::empty(out.shape, DType::kFloat32);
-  std::copy(values.begin(), values.end(), out.tensor.data<float>());
-  return out;
-}
-
-std::vector<float> values_of(const InferTensor& tensor) {
-  return {tensor.tensor.data<float>(), tensor.tensor.data<float>() + tensor.tensor.numel()};
-}
-
-// Collects answers until the final one.
-class Answers final : public InferSink {
- public:
-  void respond(InferResult result, bool is_final) override {
-    results.push_back(std::move(result));
-    if (is_final) done_.set_value();
-  }
-  bool is_cancelled() const override { return is_cancelled_flag; }
-  void wait() { ASSERT_EQ(done_.get_future().wait_for(std::chrono::seconds(200)), std::future_status::ready); }
-
-  std::vector<InferResult> results;
-  std::atomic<bool> is_cancelled_flag{false};
-
- private:
-  std::promise<void> done_;
-};
-
-ModelConfig::TensorConfig named(const std::string& name, const std::string& datatype = "") {
-  ModelConfig::TensorConfig config;
-  config.name = name;
-  config.datatype = datatype;
-  return config;
-}
-
-using Function = std::function<std::vector<InferTensor>(const std::vector<InferTensor>&)>;
-
-class EnsembleTest : public ::testing::Test, public ModelDirectory {
- protected:
-  std::shared_ptr<ModelVersion> find(const std::string& name, const std::string&) const override {
-    const auto found = models_.find(name);
-    if (found == models_.end()) fail(ErrorCode::kNotFound, "Request for unknown model: '", name, "' is not found");
-    return found->second;
-  }
-
-  void add(const std::string& name, std::unique_ptr<const Model> model, ModelConfig config = {}) {
-    ModelVersion::Options options;
-    options.directory = this;
-    ModelMetrics& metrics = metrics_.model(name, "1");
-    models_[name] = std::make_shared<ModelVersion>(name, 1, std::move(model), std::move(config), options, metrics);
-  }
-
-  void add_function(const std::string& name, std::vector<std::string> inputs, std::vector<std::string> outputs,
-                    Function function) {
-    add(name, std::make_unique<testing::FakeModel>(testing::signature_of(std::move(inputs), std::move(outputs)),
-                                                   [function](std::span<const InferTensor* const> inputs, const auto&) {
-                                                     std::vector<InferTensor> copies;
-                                                     for (const InferTensor* input : inputs) copies.push_back(*input);
-                                                     RunResult result;
-                                                     result.outputs = function(copies);
-                                                     return result;
-                                                   }));
-  }
-
-  void add_plus(const std::string& name, float number) {
-    add_function(name, {"x"}, {"y"}, [number](const std::vector<InferTensor>& inputs) {
-      std::vector<float> values = values_of(inputs[0]);
-      for (float& value : values) value += number;
-      return std::vector<InferTensor>{floats("y", values)};
-    });
-  }
-
-  // Gives back its input of this shape, and notes the sizes that it saw.
-  void add_identity(const std::string& name, int64_t max_batch_size, const Dims& shape,
-                    DataType datatype = DataType::kFp32, ModelConfig config = {}) {
-    Signature signature = testing::signature_of({"x"}, {"y"});
-    signature.max_batch_size = max_batch_size;
-    signature.inputs[0].datatype = datatype;
-    signature.inputs[0].shape = signature.outputs[0].shape = shape;
-    const auto run = [this](std::span<const InferTensor* const> inputs, const auto&) {
-      RunResult result;
-      result.outputs.push_back(*inputs[0]);
-      result.outputs[0].name = "y";
-      seen_shapes.push_back(inputs[0]->shape);
-      return result;
-    };
-    add(name, std::make_unique<testing::FakeModel>(std::move(signature), run), std::move(config));
-  }
-
-  // Answers once for each element.
-  void add_items(const std::string& name) {
-    ModelConfig config;
-    config.is_decoupled = true;
-    add(name,
-        std::make_unique<testing::FakeModel>(testing::signature_of({"x"}, {"y"}),
-                                             [](std::span<const InferTensor* const> inputs, const auto&) {
-                                               RunResult result;
-                                               for (const float value : values_of(*inputs[0])) {
-                                                 result.responses.push_back({floats("y", {value})});
-                                               }
-                                               return result;
-                                             }),
-        config);
-  }
-
-  // Waits until it is cancelled.
-  void add_endless(const std::string& name) {
-    add(name,
-        std::make_unique<testing::FakeModel>(testing::signature_of({"x"}, {"y"}),
-                                             [this](auto, const std::function<bool()>& is_cancelled) -> RunResult {
-                                               ++endless_runs;
-                                               while (!is_cancelled())
-                                                 std::this_thread::sleep_for(std::chrono::milliseconds(1));
-                                               fail(ErrorCode::kCancelled, "the run was cancelled");
-                                             }));
-  }
-
-  static ModelConfig config_of(std::vector<EnsembleStepConfig> steps) {
-    ModelConfig config;
-    config.platform = "ensemble";
-    config.ensemble_steps = std::move(steps);
-    return config;
-  }
-
-  void add_ensemble(const std::string& name, ModelConfig config) {
-    std::unique_ptr<const Model> model = make_ensemble_model(name, config, *this);
-    add(name, std::move(model), std::move(config));
-  }
-
-  std::string refusal(const ModelConfig& config, const std::string& name = "all") {
-    try {
-      make_ensemble_model(name, config, *this);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "no error";
-  }
-
-  void submit(const std::string& name, std::vector<InferTensor> inputs, Answers& answers,
-              std::vector<std::string> outputs = {}) {
-    InferRequest request;
-    for (InferTensor& input : inputs) {
-      const auto& specs = models_[name]->signature().inputs;
-      const auto spec = std::find_if(specs.begin(), specs.end(), [&](auto& it) { return it.name == input.name; });
-      request.input_indices.push_back(static_cast<size_t>(spec - specs.begin()));
-    }
-    request.inputs = std::move(inputs);
-    request.requested_outputs = std::move(outputs);
-    models_[name]->submit(std::move(request), answers);
-  }
-
-  Metrics metrics_{"test"};
-  std::map<std::string, std::shared_ptr<ModelVersion>> models_;
-  std::atomic<int> endless_runs{0};
-  std::vector<Dims> seen_shapes;  // by add_identity(), of steps one after the other
-};
-
-ModelConfig::TensorConfig sized(const std::string& name, std::vector<int64_t> dims) {
-  ModelConfig::TensorConfig config = named(name, "FP32");
-  config.dims = std::move(dims);
-  config.has_dims = true;
-  return config;
-}
-
-const EnsembleStepConfig kFirst{.model = "one", .version = -1, .input_map = {{"x", "in"}}, .output_map = {{"y", "a"}}};
-const EnsembleStepConfig kSecond{.model = "ten", .version = -1, .input_map = {{"x", "a"}}, .output_map = {{"y", "b"}}};
 
 TEST_F(EnsembleTest, RunsStepsInTheOrderOfTheirTensors) {
   add_plus("one", 1);
@@ -391,17 +212,17 @@ TEST_F(EnsembleTest, RefusesWhatCannotRun) {
 }
 
 TEST_F(EnsembleTest, TypesAndShapesMustFit) {
-  Signature signature = testing::signature_of({"x"}, {"y"});
+  Signature signature = signature_of({"x"}, {"y"});
   signature.inputs[0].datatype = DataType::kFp32;
   signature.inputs[0].shape = Dims{-1, 3};
   signature.outputs[0].datatype = DataType::kInt64;
   signature.outputs[0].shape = Dims{-1, 4};
   const auto nothing = [](auto, const auto&) { return RunResult(); };
-  add("one", std::make_unique<testing::FakeModel>(signature, nothing));
+  add("one", std::make_unique<FakeModel>(signature, nothing));
   EXPECT_THAT(refusal(config_of({kFirst, {.model = "one", .input_map = {{"x", "a"}}, .output_map = {{"y", "b"}}}})),
               HasSubstr("tensor 'a' at model 'one' is INT64 and FP32"));
   signature.outputs[0].datatype = DataType::kFp32;
-  add("one", std::make_unique<testing::FakeModel>(signature, nothing));
+  add("one", std::make_unique<FakeModel>(signature, nothing));
   EXPECT_THAT(refusal(config_of({kFirst, {.model = "one", .input_map = {{"x", "a"}}, .output_map = {{"y", "b"}}}})),
               HasSubstr("tensor 'a' at model 'one' has shapes [-1,4] and [-1,3]"));
   ModelConfig config = config_of({kFirst});
@@ -556,4 +377,4 @@ TEST_F(EnsembleTest, AnswersSayWhereInASequenceTheyAre) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::testing

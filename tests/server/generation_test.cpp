@@ -231,6 +231,27 @@ TEST_F(GenerationTest, OneResponseHasAllTokens) {
   EXPECT_EQ(sink.results()[0].outputs[0].shape, (Dims{1, 5}));
 }
 
+// Its memory is as large as the first step's type makes it.
+TEST_F(GenerationTest, OneResponseHasTokensOfOneType) {
+  config.is_decoupled = false;
+  auto model = std::make_unique<FakeModel>(signature, [this](Inputs inputs, const auto&) {
+    RunResult result = run(inputs);
+    if (runs.size() > 1) {
+      result.outputs[0].tensor = result.outputs[0].tensor.to(DType::kFloat64);
+      result.outputs[0].datatype = DataType::kFp64;
+    }
+    return result;
+  });
+  version = std::make_unique<ModelVersion>("m", 1, std::move(model), config, ModelVersion::Options{},
+                                           metrics.model("m", "1"));
+  FakeSink sink;
+  ask({3, 1}, 5, sink);
+  EXPECT_EQ(sink.wait().status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(sink.wait().status.message(),
+            "output 'next' of model 'm' is float64 and was float32 in the steps before: one response has one type");
+  EXPECT_EQ(sink.finals(), 1);
+}
+
 TEST_F(GenerationTest, CancelledRequestLeavesTheBatch) {
   FakeSink gone, stays;
   on_run = [&](size_t run) {
@@ -257,6 +278,139 @@ TEST_F(GenerationTest, RequestThatFailsFailsAlone) {
   EXPECT_EQ(sinks[2].wait().status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(tokens_of(sinks[0]), tokens_alone({1, 2}, 6));
   EXPECT_EQ(tokens_of(sinks[1]), tokens_alone({4, 4}, 6));
+}
+
+TEST_F(GenerationTest, MaxTokensIsAWholeNumberWithinTheModelsLimit) {
+  load();
+  const auto status = [&](ParameterValue value) {
+    FakeSink sink;
+    InferRequest request;
+    request.inputs.push_back(float_tensor("tokens", {1, 1}, {1}));
+    request.input_indices = {0};
+    request.parameters["max_tokens"] = std::move(value);
+    version->submit(std::move(request), sink);
+    return sink.wait().status.code();
+  };
+  for (const ParameterValue& good : {ParameterValue(int64_t{1}), ParameterValue(int64_t{50}),
+                                     ParameterValue(uint64_t{1}), ParameterValue(uint64_t{50})}) {
+    EXPECT_EQ(status(good), absl::StatusCode::kOk);
+  }
+  for (const ParameterValue& bad :
+       {ParameterValue(int64_t{0}), ParameterValue(int64_t{51}), ParameterValue(uint64_t{0}),
+        ParameterValue(uint64_t{51}), ParameterValue(UINT64_MAX), ParameterValue(std::string("5")), ParameterValue(5.0),
+        ParameterValue(true)}) {
+    EXPECT_EQ(status(bad), absl::StatusCode::kInvalidArgument);
+  }
+}
+
+TEST_F(GenerationTest, ARequestIsOneRow) {
+  load();
+  FakeSink sink;
+  InferRequest request;
+  request.inputs.push_back(float_tensor("tokens", {2, 1}, {1, 2}));
+  request.input_indices = {0};
+  request.batch_size = 2;
+  version->submit(std::move(request), sink);
+  EXPECT_EQ(sink.wait().status.message(),
+            "inference request to model 'm' must specify batch-size 1 due to requirements of sequence batcher");
+  EXPECT_TRUE(runs.empty());
+}
+
+TEST_F(GenerationTest, ABatchHasAsManyRowsAsThereMayBeCandidates) {
+  for (const int32_t candidates : {0, 2, 20}) {
+    config.sequence_batching->oldest_max_candidate_sequences = candidates;
+    FakeSink sinks[5];
+    runs.clear();
+    on_run = [&](size_t run) {
+      for (size_t i = 1; run == 1 && i < 5; ++i) ask({1, 2}, 3, sinks[i]);
+    };
+    load();
+    ask({1, 2}, 9, sinks[0]);
+    EXPECT_EQ(tokens_of(sinks[0]), tokens_alone({1, 2}, 9));
+    for (size_t i = 1; i < 5; ++i) EXPECT_EQ(tokens_of(sinks[i]), tokens_alone({1, 2}, 3));
+    EXPECT_EQ(largest_batch(), candidates == 2 ? 2 : 5);
+    version.reset();
+  }
+}
+
+TEST_F(GenerationTest, WithoutBatchesOneResponseIsAVector) {
+  config.is_decoupled = false;
+  config.max_batch_size = signature.max_batch_size = 0;
+  config.parameters = {{"generation_input", "tokens"}, {"generation_output", "next"}};
+  config.sequence_batching->states.clear();
+  signature = signature_of({"tokens"}, {"next"});
+  float token = 0;
+  auto model = std::make_unique<FakeModel>(signature, [&](Inputs, const auto&) {
+    RunResult result;
+    result.outputs.push_back(float_tensor("next", {1}, {++token}));
+    return result;
+  });
+  version = std::make_unique<ModelVersion>("m", 1, std::move(model), config, ModelVersion::Options{},
+                                           metrics.model("m", "1"));
+  FakeSink sink;
+  InferRequest request;
+  request.inputs.push_back(float_tensor("tokens", {1}, {1}));
+  request.input_indices = {0};
+  request.parameters["max_tokens"] = int64_t{3};
+  version->submit(std::move(request), sink);
+  EXPECT_EQ(sink.wait().outputs.at(0).shape, (Dims{3}));
+  EXPECT_EQ(values_of(sink.wait().outputs[0]), (Floats{1, 2, 3}));
+}
+
+// What a run did to its inputs before it failed would be done twice.
+TEST_F(GenerationTest, AModelThatWritesToItsInputsIsNotRunAgain) {
+  signature.writes_inputs = true;
+  FakeSink sinks[3];
+  on_run = [&](size_t run) {
+    if (run != 1) return;
+    ask({4, 4}, 6, sinks[1]);
+    ask({4, -4}, 6, sinks[2]);
+  };
+  load();
+  ask({1, 2}, 6, sinks[0]);
+  for (FakeSink& sink : sinks) sink.wait();
+  EXPECT_EQ(sinks[1].wait().status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(sinks[2].wait().status.code(), absl::StatusCode::kInvalidArgument);
+}
+
+// While the first one runs, the others wait, each with one of the two times over or neither.
+TEST_F(GenerationTest, WaitingEndsWithTheEarlierOfTimeoutAndDeadline) {
+  config.max_batch_size = signature.max_batch_size = 1;
+  constexpr int64_t kNever = kNoDeadline, kHour = int64_t{3600} * 1'000'000'000;
+  struct Case {
+    uint64_t timeout_us;
+    int64_t deadline_ns;
+    bool runs;
+  };
+  const int64_t now = Clock::system().now_ns();
+  const Case cases[] = {{1, kNever, false},
+                        {1, now + kHour, false},
+                        {0, now, false},
+                        {3'600'000'000, now, false},
+                        {0, kNever, true},
+                        {3'600'000'000, now + kHour, true},
+                        {UINT64_MAX, kNever, true},
+                        {UINT64_MAX / 1000, kNever, true}};
+  FakeSink first, sinks[std::size(cases)];
+  on_run = [&](size_t run) {
+    for (size_t i = 0; run == 1 && i < std::size(cases); ++i) {
+      InferRequest request;
+      request.inputs.push_back(float_tensor("tokens", {1, 1}, {1}));
+      request.input_indices = {0};
+      request.queue_timeout_us = cases[i].timeout_us;
+      request.deadline_ns = cases[i].deadline_ns;
+      request.parameters["max_tokens"] = int64_t{2};
+      version->submit(std::move(request), sinks[i]);
+    }
+  };
+  load();
+  ask({1, 2}, 2, first);
+  EXPECT_EQ(tokens_of(first), tokens_alone({1, 2}, 2));
+  for (size_t i = 0; i < std::size(cases); ++i) {
+    EXPECT_EQ(sinks[i].wait().status.code(),
+              cases[i].runs ? absl::StatusCode::kOk : absl::StatusCode::kDeadlineExceeded)
+        << i;
+  }
 }
 
 TEST_F(GenerationTest, BadRequests) {

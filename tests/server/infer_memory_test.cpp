@@ -297,6 +297,40 @@ TEST_F(OutputsTest, OfAModelThatReadLostMemoryAreAnError) {
               HasSubstr("was taken away"));
 }
 
+// Each edge of "lies in the memory of an input": only what does is copied.
+TEST_F(OutputsTest, ThatLieBesideAnInputAreNotCopied) {
+  const SharedRange input = region.regions.find("r", 64, 8);
+  const auto copied = [&](uint64_t offset, int64_t count) {
+    outputs = {floats({})};
+    outputs[0].shape = {count};
+    outputs[0].tensor = Tensor::from_storage(region.regions.find("r", offset, 64).as_storage(), Dims{count}, Dims{1}, 0,
+                                             DType::kFloat32);
+    carry_out({.outputs = {}, .input_ranges = {input}});
+    return copied_bytes;
+  };
+  EXPECT_EQ(copied(64, 1), 4u);
+  EXPECT_EQ(copied(68, 1), 4u);
+  EXPECT_EQ(copied(60, 1), 0u);
+  EXPECT_EQ(copied(72, 1), 0u);
+  EXPECT_EQ(copied(64, 0), 0u);
+  InferTensor texts;
+  texts.name = "OUTPUT__0";
+  texts.datatype = DataType::kBytes;
+  texts.strings.emplace_back("a");
+  outputs = {texts};
+  EXPECT_EQ(carry_out({.outputs = {}, .input_ranges = {input}}), std::vector<bool>{false});
+  EXPECT_EQ(outputs[0].strings.size(), 1u);
+}
+
+TEST_F(OutputsTest, OnlyOutputsWithAPlaceHaveOne) {
+  const SharedRange range = region.regions.find("r", 64, 8);
+  const std::vector<OutputPlace> places = output_places(
+      {.outputs = {{.name = "OUTPUT__0", .classes = 2, .range = {}}, {.name = "OUTPUT__1", .range = range}},
+       .input_ranges = {}});
+  ASSERT_EQ(places.size(), 1u);
+  EXPECT_EQ(places[0].name, "OUTPUT__1");
+}
+
 inference::InferParameter number(int64_t value) {
   inference::InferParameter parameter;
   parameter.set_int64_param(value);
@@ -329,6 +363,49 @@ TEST(Parameters, OfTheRequestAreTakenIntoIt) {
   parameters["sequence_id"] = text("a sequence");
   read_parameters(Parsed(message).message, request);
   EXPECT_EQ(request.sequence.text, "a sequence");
+}
+
+TEST(Parameters, OfTheRequestAreChecked) {
+  const auto read = [](const std::string& name, const inference::InferParameter& value, InferRequest& request) {
+    inference::ModelInferRequest message = request_of("FP32", 1);
+    (*message.mutable_parameters())[name] = value;
+    read_parameters(Parsed(message).message, request);
+  };
+  const auto error = [&](const std::string& name, const inference::InferParameter& value) {
+    return error_of(ErrorCode::kInvalidArgument, [&] {
+      InferRequest request;
+      read(name, value, request);
+    });
+  };
+  inference::InferParameter flag, wide, real, nothing;
+  flag.set_bool_param(true);
+  wide.set_uint64_param(uint64_t{1} << 63);
+  real.set_double_param(0.5);
+  InferRequest request;
+  read("priority", wide, request);
+  read("sequence_id", wide, request);
+  read("sequence_end", flag, request);
+  read("timeout", number(0), request);
+  read("mine", real, request);
+  EXPECT_EQ(request.priority, uint64_t{1} << 63);
+  EXPECT_EQ(request.sequence.number, uint64_t{1} << 63);
+  EXPECT_TRUE(request.is_sequence_end);
+  EXPECT_EQ(request.parameters, (ParameterMap{{"mine", 0.5}}));
+  read("priority", number(0), request);
+  EXPECT_EQ(request.priority, 0u);
+  for (const char* name : {"priority", "timeout"}) {
+    EXPECT_THAT(error(name, number(-1)), HasSubstr("expected value >= 0"));
+    EXPECT_THAT(error(name, text("1")), HasSubstr("expected int64_param"));
+  }
+  EXPECT_THAT(error("timeout", wide), HasSubstr("expected int64_param"));
+  EXPECT_THAT(error("sequence_id", flag), HasSubstr("expected int64_param or string_param"));
+  for (const char* name : {"sequence_start", "sequence_end", "triton_enable_empty_final_response"}) {
+    EXPECT_THAT(error(name, number(1)), HasSubstr("expected bool_param"));
+  }
+  EXPECT_THAT(error("triton_other", flag), HasSubstr("are reserved"));
+  EXPECT_THAT(error("headers", text("")), HasSubstr("is reserved and cannot be set by a client"));
+  EXPECT_THAT(error("binary_data_output", flag), HasSubstr("is reserved and cannot be set by a client"));
+  EXPECT_THAT(error("mine", nothing), HasSubstr("expected int64_param, bool_param"));
 }
 
 TEST(Parameters, OfTensorsSayWhereTheirDataIs) {

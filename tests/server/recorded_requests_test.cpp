@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "core/base/error.h"
 #include "server/executor/requests/request_capture.h"
@@ -129,6 +130,108 @@ TEST_F(RecordedRequests, DamagedFiles) {
   EXPECT_THROW(read_recorded_requests(write(good), {.bytes = 20}), Error);
 }
 
+// A record by its head and data, whatever they say of each other.
+std::string raw_record(const std::string& head, const std::string& data, uint64_t data_bytes) {
+  std::string out;
+  for (int i = 0; i < 4; ++i) out += static_cast<char>(head.size() >> (8 * i) & 0xff);
+  for (int i = 0; i < 8; ++i) out += static_cast<char>(data_bytes >> (8 * i) & 0xff);
+  return out + head + data;
+}
+
+std::string head_of(const std::string& inputs) {
+  return concat(R"({"model":"m","version":"1","id":"","time_unix_us":0,"inputs":[)", inputs, R"(],"outputs":[]})");
+}
+
+std::string tensor_head(const std::string& datatype, const std::string& shape, uint64_t bytes) {
+  return concat(R"({"name":"x","datatype":")", datatype, R"(","shape":)", shape, R"(,"bytes":)", bytes, "}");
+}
+
+// Each rule of a record, by one that keeps it and ones that break it at their edge.
+TEST_F(RecordedRequests, WhatAHeadSaysMustFitItsData) {
+  const auto read = [&](const std::string& inputs, const std::string& data) -> std::string {
+    try {
+      const auto requests =
+          read_recorded_requests(write(recorded_requests_magic() + raw_record(head_of(inputs), data, data.size())));
+      return requests.size() == 1 ? "" : "left out";
+    } catch (const Error& error) {
+      return error.what();
+    }
+  };
+  const auto zeros = [](size_t count) { return std::string(count, '\0'); };
+  const std::string length_of_2("\2\0\0\0", 4);
+  const std::string many_dims = "[" + [] {
+    std::string out = "1";
+    for (size_t i = 1; i < kMaxDims; ++i) out += ",1";
+    return out;
+  }();
+  EXPECT_EQ(read(tensor_head("FP32", "[2]", 8), zeros(8)), "");
+  EXPECT_EQ(read(tensor_head("FP32", "[0]", 0), ""), "");
+  EXPECT_EQ(read(tensor_head("UINT32", "[2]", 8), zeros(8)), "");
+  EXPECT_EQ(read(tensor_head("UINT32", "[0]", 0), ""), "");
+  EXPECT_EQ(read(tensor_head("BYTES", "[1]", 6), length_of_2 + "ab"), "");
+  EXPECT_EQ(read(tensor_head("BYTES", "[2]", 8), zeros(8)), "");
+  EXPECT_EQ(read(tensor_head("FP32", many_dims + "]", 4), zeros(4)), "");
+  EXPECT_EQ(read("", ""), "");
+  for (const auto& [inputs, data] : std::vector<std::pair<std::string, std::string>>{
+           {tensor_head("FP32", "[2]", 8), zeros(9)},                   // data that no tensor has
+           {tensor_head("FP32", "[2]", 9), zeros(9)},                   // more than its shape
+           {tensor_head("FP32", "[2]", 7), zeros(7)},                   // less
+           {tensor_head("FP32", "[2]", 8), zeros(7)},                   // more than there is
+           {tensor_head("FP3", "[2]", 8), zeros(8)},                    // no type
+           {tensor_head("FP32", "2", 8), zeros(8)},                     // no shape
+           {tensor_head("FP32", "[-1]", 8), zeros(8)},                  // no size
+           {tensor_head("FP32", "[-2,-1]", 8), zeros(8)},               //
+           {tensor_head("FP32", many_dims + ",1]", 4), zeros(4)},       // more dimensions than a tensor has
+           {tensor_head("FP32", "[4611686018427387904]", 0), ""},       // a product that wraps
+           {tensor_head("UINT32", "[2]", 9), zeros(9)},                 //
+           {tensor_head("BYTES", "[1]", 6), length_of_2 + "a"},         //
+           {tensor_head("BYTES", "[1]", 5), length_of_2 + "a"},         // a text that is longer than the rest
+           {tensor_head("BYTES", "[1]", 7), length_of_2 + "abc"},       // and one that is shorter
+           {tensor_head("BYTES", "[2]", 7), length_of_2 + "ab" + "c"},  // a length that is cut
+           {tensor_head("BYTES", "[2]", 8), length_of_2 + "ab" + "cd"},
+           {tensor_head("BYTES", "[1]", 3), zeros(3)},
+           {tensor_head("BYTES", "[2]", 4), zeros(4)}}) {
+    EXPECT_THAT(read(inputs, data),
+                ::testing::AnyOf(HasSubstr("file.requests: record 1 is malformed"), HasSubstr("elements")))
+        << inputs;
+  }
+  EXPECT_THAT(read("{", ""), HasSubstr("the head of record 1 is malformed"));
+}
+
+TEST_F(RecordedRequests, AHeadHasAtMostAMegabyte) {
+  const auto read = [&](size_t size) {
+    std::string head = head_of("");
+    head.insert(head.size() - 1, std::string(size - head.size(), ' '));
+    return read_recorded_requests(write(recorded_requests_magic() + raw_record(head, "", 0))).size();
+  };
+  EXPECT_EQ(read(1 << 20), 1);
+  EXPECT_THROW(read((1 << 20) + 1), Error);
+}
+
+TEST_F(RecordedRequests, ARequestHasAtMost4096Tensors) {
+  const auto read = [&](size_t count) {
+    std::string inputs;
+    for (size_t i = 0; i < count; ++i) inputs += (i > 0 ? "," : "") + tensor_head("FP32", "[0]", 0);
+    return read_recorded_requests(write(recorded_requests_magic() + raw_record(head_of(inputs), "", 0))).size();
+  };
+  EXPECT_EQ(read(4096), 1);
+  EXPECT_THROW(read(4097), Error);
+}
+
+TEST_F(RecordedRequests, LimitsAreTheLastThatFit) {
+  const std::string bytes = recorded_requests_magic() + record() + record();
+  const std::string path = write(bytes);
+  EXPECT_EQ(read_recorded_requests(path, {.bytes = bytes.size()}).size(), 2);
+  EXPECT_THROW(read_recorded_requests(path, {.bytes = bytes.size() - 1}), Error);
+  EXPECT_EQ(read_recorded_requests(path, {.requests = 2}).size(), 2);
+  EXPECT_THROW(read_recorded_requests(path, {.requests = 1}), Error);
+  for (const std::string& other : {std::string(), std::string("TNSDREQ"), std::string("TNSDREQ2") + record()}) {
+    EXPECT_THROW(read_recorded_requests(write(other)), Error);
+  }
+  EXPECT_TRUE(read_recorded_requests(write(recorded_requests_magic())).empty());
+  EXPECT_THROW(read_recorded_requests(folder_.string()), Error);
+}
+
 std::string record_of(const InferTensor& input, const std::vector<InferTensor>& outputs) {
   RecordWriter writer("m", "1", "", 0);
   writer.add_input(input);
@@ -225,6 +328,81 @@ TEST_F(RecordedRequests, UnsignedNumbersAreKeptAsTheyWereSent) {
   EXPECT_EQ(kept.datatype, DataType::kUint32);
   ASSERT_EQ(kept.tensor.dtype(), DType::kInt64);
   for (int64_t i = 0; i < 3; ++i) EXPECT_EQ(kept.tensor.data<int64_t>()[i], 4294967293 + i);
+}
+
+TEST_F(RecordedRequests, AFolderThatCannotBeMadeIsRefused) {
+  const std::string file = write("");
+  try {
+    RequestCapture({.folder = file + "/below"});
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kUnavailable);
+    EXPECT_THAT(error.what(), HasSubstr("--capture-dir"));
+  }
+}
+
+// What is kept is written while the daemon goes on.
+TEST_F(RecordedRequests, CaptureWritesWithoutBeingStopped) {
+  RequestCapture capture({.folder = folder_.string()});
+  capture.start("a/b", "1", kSignature, request_of(3))->keep();
+  while (files().empty() || std::filesystem::file_size(files()[0]) <= recorded_requests_magic().size()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_THAT(std::filesystem::path(files()[0]).filename().string(), ::testing::StartsWith("a_b-"));
+  capture.stop();
+  EXPECT_EQ(capture.start("a/b", "1", kSignature, request_of(3)), nullptr);
+  EXPECT_EQ(read_recorded_requests(files()[0]).size(), 1u);
+}
+
+TEST_F(RecordedRequests, CaptureKeepsToItsBytesExactly) {
+  RecordWriter writer("m", "1", "r", 1'700'000'000'000'000);
+  writer.add_input(floats("x", {1, 2}, 1));
+  const uint64_t one = writer.finish().size();
+  for (const uint64_t limit : {one - 1, one, 2 * one - 1, 2 * one}) {
+    {
+      RequestCapture capture({.folder = folder_.string(), .max_bytes = limit});
+      // All begin before one of them ends.
+      std::vector<std::shared_ptr<CapturedRequest>> captured;
+      for (int i = 0; i < 3; ++i) captured.push_back(capture.start("m", "1", kSignature, request_of(1)));
+      for (const auto& it : captured) it->keep();
+      EXPECT_EQ(capture.start("m", "1", kSignature, request_of(1)) == nullptr, limit % one == 0);
+    }
+    size_t kept = 0;
+    for (const std::string& file : files()) {
+      kept += read_recorded_requests(file).size();
+      std::filesystem::remove(file);
+    }
+    EXPECT_EQ(kept, limit / one);
+  }
+}
+
+TEST_F(RecordedRequests, CaptureKeepsToItsRequestsWhereAllBeginAtOnce) {
+  {
+    RequestCapture capture({.folder = folder_.string(), .has_outputs = false, .max_requests = 2});
+    std::vector<std::shared_ptr<CapturedRequest>> captured;
+    for (int i = 0; i < 4; ++i) captured.push_back(capture.start("m", "1", kSignature, request_of(1)));
+    for (const auto& it : captured) it->add_outputs({floats("y", {1}, 7)});
+    for (const auto& it : captured) it->keep();
+  }
+  const auto requests = read_recorded_requests(files().at(0));
+  EXPECT_EQ(requests.size(), 2u);
+  EXPECT_TRUE(requests[0].outputs.empty());  // not asked for
+}
+
+TEST_F(RecordedRequests, LargeRequestsAreNotCaptured) {
+  RequestCapture capture({.folder = folder_.string()});
+  constexpr int64_t kMost = (int64_t{32} << 20) / 4;
+  for (const int64_t more : {0, 1}) {
+    InferRequest request = request_of(1);
+    request.inputs[0].shape = {kMost + more};
+    request.inputs[0].tensor = Tensor::empty(request.inputs[0].shape, DType::kFloat32);
+    EXPECT_EQ(capture.start("m", "1", kSignature, request) == nullptr, more == 1);
+  }
+  InferRequest texts = request_of(1);
+  texts.inputs[0] = words("x", {std::string((size_t{32} << 20) - 4, 'a')});
+  EXPECT_NE(capture.start("m", "1", kSignature, texts), nullptr);
+  texts.inputs[0].strings.emplace_back();
+  EXPECT_EQ(capture.start("m", "1", kSignature, texts), nullptr);
 }
 
 TEST_F(RecordedRequests, CaptureEndsAtItsLimits) {

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
@@ -92,6 +93,80 @@ TEST_F(CheckpointTest, ADamagedOneIsPassedOverAndReplaced) {
   EXPECT_EQ(checkpoints.newest()->step, 1);
   checkpoints.write(3, files(3));
   EXPECT_EQ(checkpoints.newest()->step, 3);
+}
+
+TEST_F(CheckpointTest, AManifestThatDoesNotFitIsPassedOver) {
+  const Checkpoints checkpoints(folder_, 3);
+  checkpoints.write(1, files(1));
+  checkpoints.write(2, files(2));
+  const fs::path manifest = folder_ / "checkpoint-2" / "manifest.json";
+  std::stringstream text;
+  text << std::ifstream(manifest).rdbuf();
+  const auto newest_with = [&](const std::string& from, const std::string& to) {
+    std::string changed = text.str();
+    const size_t at = changed.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    if (at != std::string::npos) changed.replace(at, from.size(), to);
+    std::ofstream(manifest) << changed;
+    return checkpoints.newest()->step;
+  };
+  EXPECT_EQ(newest_with("\"step\": 2", "\"step\": 2"), 2);
+  EXPECT_EQ(newest_with("\"step\": 2", "\"step\": 3"), 1);
+  EXPECT_EQ(newest_with("\"format\": 1", "\"format\": 2"), 1);
+  EXPECT_EQ(newest_with("\"size_bytes\": 100", "\"size_bytes\": 99"), 1);
+  EXPECT_EQ(newest_with("\"crc32\": ", "\"crc32\": 1"), 1);
+  EXPECT_EQ(newest_with("model.pt", "other.pt"), 1);
+  EXPECT_EQ(newest_with("{", "["), 1);
+  EXPECT_EQ(newest_with("\"step\": 2", "\"step\": \"2\""), 1);
+}
+
+TEST_F(CheckpointTest, OneOfThisStepThatIsWholeStays) {
+  const Checkpoints checkpoints(folder_, 3);
+  checkpoints.write(1, files(1, 100));
+  checkpoints.write(1, files(1, 200));
+  EXPECT_EQ(fs::file_size(folder_ / "checkpoint-1" / "model.pt"), 100);
+  change_a_byte(folder_ / "checkpoint-1" / "model.pt");
+  checkpoints.write(1, files(1, 200));
+  EXPECT_EQ(fs::file_size(folder_ / "checkpoint-1" / "model.pt"), 200);
+  checkpoints.write(0, files(0, 0));  // an empty file and the smallest step
+  EXPECT_EQ(checkpoints.steps(), (std::vector<int64_t>{0, 1}));
+  fs::remove_all(folder_ / "checkpoint-1");
+  EXPECT_EQ(checkpoints.newest()->step, 0);
+}
+
+TEST_F(CheckpointTest, OtherFoldersAreNoCheckpoints) {
+  const Checkpoints checkpoints(folder_, 3);
+  checkpoints.write(7, files(7));
+  for (const char* name : {"checkpoint-", "checkpoint--1", "checkpoint-1x", "checkpoint-x", "checkpoints-8", "9",
+                           "checkpoint-99999999999999999999"}) {
+    fs::create_directory(folder_ / name);
+  }
+  EXPECT_EQ(checkpoints.steps(), (std::vector<int64_t>{7}));
+  EXPECT_EQ(checkpoints.newest()->step, 7);
+  EXPECT_EQ(checkpoints.newest_unchecked()->step, 7);
+}
+
+TEST_F(CheckpointTest, AFolderThatCannotBeMadeIsAnError) {
+  const fs::path gone = folder_ / "job";
+  fs::create_directory(gone);
+  const Checkpoints checkpoints(gone, 3);
+  std::ofstream(gone / "checkpoint-2") << "a file where the folder should be";
+  checkpoints.write(2, files(2));  // is put away
+  EXPECT_EQ(checkpoints.newest()->step, 2);
+  Checkpoints::Files files_in_the_way = files(3);
+  files_in_the_way.save_model = [&, own = files_in_the_way.save_model](const std::string& path) {
+    own(path);
+    fs::create_directories(gone / "checkpoint-3" / "other");  // what nobody expects while it writes
+  };
+  try {
+    checkpoints.write(3, files_in_the_way);
+    ADD_FAILURE() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kUnavailable);
+    EXPECT_NE(std::string(error.what()).find("cannot be made"), std::string::npos) << error.what();
+  }
+  fs::remove_all(gone / "checkpoint-3");
+  EXPECT_EQ(checkpoints.newest()->step, 2);
 }
 
 TEST_F(CheckpointTest, AWriteThatFailsLeavesTheOthers) {

@@ -244,6 +244,70 @@ TEST(LearningRateTest, Plateau) {
   EXPECT_DOUBLE_EQ(rate.current(), 0.1);
 }
 
+TEST(LearningRateTest, APlateauIsOfItsOwnMetric) {
+  OptimizerSpec optimizer_spec;
+  optimizer_spec.name = "sgd";
+  optimizer_spec.options["lr"] = 1.0;
+  const auto all = parameters();
+  const auto optimizer = make_job_optimizer(optimizer_spec, all);
+  ScheduleSpec spec;
+  spec.name = "plateau";
+  spec.metric = "loss";
+  spec.patience = 0;
+  LearningRate rate(spec, *optimizer, 100, 0);
+  for (const double accuracy : {0.5, 0.4, 0.3}) rate.after_evaluation({{"accuracy", accuracy}});
+  rate.after_evaluation({});
+  EXPECT_DOUBLE_EQ(rate.current(), 1.0);
+  rate.after_evaluation({{"loss", 1.0}});
+  rate.after_evaluation({{"loss", 1.5}});
+  EXPECT_DOUBLE_EQ(rate.current(), 0.1);
+}
+
+TEST(LearningRateTest, OthersDoNotLookAtMetrics) {
+  OptimizerSpec optimizer_spec;
+  optimizer_spec.name = "sgd";
+  optimizer_spec.options["lr"] = 1.0;
+  const auto all = parameters();
+  const auto optimizer = make_job_optimizer(optimizer_spec, all);
+  ScheduleSpec spec;
+  spec.name = "cosine";
+  spec.metric = "loss";
+  LearningRate rate(spec, *optimizer, 100, 0);
+  for (int i = 0; i < 50; ++i) rate.after_evaluation({{"loss", 1.0}});
+  EXPECT_DOUBLE_EQ(rate.current(), 1.0);
+}
+
+TEST(LearningRateTest, HowLongASchedulesIs) {
+  struct Case {
+    const char* name;
+    int64_t t_max;
+    bool by_epoch;
+    int64_t warmup_steps;
+    int steps_until_zero;
+  };
+  for (const Case& c : {Case{"linear", 0, false, 0, 20}, Case{"linear", 5, false, 0, 5},
+                        Case{"linear", 0, false, 8, 20}, Case{"linear", 3, false, 8, 11}, Case{"linear", 0, true, 0, 4},
+                        Case{"linear", 3, true, 0, 3}, Case{"linear", 0, false, 30, 31}}) {
+    OptimizerSpec optimizer_spec;
+    optimizer_spec.name = "sgd";
+    optimizer_spec.options["lr"] = 1.0;
+    const auto all = parameters();
+    const auto optimizer = make_job_optimizer(optimizer_spec, all);
+    ScheduleSpec spec;
+    spec.name = c.name;
+    spec.t_max = c.t_max;
+    spec.by_epoch = c.by_epoch;
+    spec.warmup_steps = c.warmup_steps;
+    LearningRate rate(spec, *optimizer, /*total_steps=*/20, /*total_epochs=*/4);
+    int steps = 0;
+    for (; rate.current() > 1e-12 && steps < 100; ++steps) {
+      rate.after_step();
+      if (c.by_epoch) rate.after_epoch();
+    }
+    EXPECT_EQ(steps, c.steps_until_zero) << c.name << " " << c.t_max << c.by_epoch << c.warmup_steps;
+  }
+}
+
 TEST(ProgressMeterTest, PointsAndSpeed) {
   TrainingJob job(JobStatus{});
   ManualClock clock;

@@ -122,6 +122,9 @@ TEST(JobSpecTest, Patterns) {
   EXPECT_FALSE(matches_pattern("layer10.weight", "layer?.weight"));
   EXPECT_FALSE(matches_pattern("weight.x", "*.weight"));
   EXPECT_FALSE(matches_pattern("a*c", "abc"));
+  EXPECT_TRUE(matches_pattern("*abc", "*c"));  // a star of the name is no other character
+  EXPECT_TRUE(matches_pattern("a*", "a*?"));
+  EXPECT_FALSE(matches_pattern("a", "a?"));
   EXPECT_TRUE(matches_pattern(std::string(10000, 'a') + "b", "*a*a*a*a*b"));
 }
 

@@ -306,7 +306,14 @@ void GenerationPath::step(size_t worker, std::span<Generation* const> group) {
 
 void GenerationPath::collect(Generation& generation) const {
   for (const InferTensor& output : generation.row.outputs) {
-    if (output.name == step_.options().feedback_output) generation.collected.push_back(output.tensor.clone());
+    if (output.name != step_.options().feedback_output) continue;
+    std::vector<Tensor>& collected = generation.collected;
+    if (!collected.empty() && collected[0].dtype() != output.tensor.dtype()) {
+      fail(ErrorCode::kFailedPrecondition, "output '", output.name, "' of model '", context_.model, "' is ",
+           tensord::name_of(output.tensor.dtype()), " and was ", tensord::name_of(collected[0].dtype()),
+           " in the steps before: one response has one type");
+    }
+    collected.push_back(output.tensor.clone());
   }
 }
 
@@ -331,10 +338,10 @@ void GenerationPath::add_collected(Generation& generation, std::vector<InferTens
 void GenerationPath::respond(Generation& generation) {
   GenerationRow& row = generation.row;
   const bool is_streamed = context_.config.is_decoupled;
-  if (!is_streamed) collect(generation);
-  if (!is_streamed && !row.is_done) return;
   InferResult result;
   try {
+    if (!is_streamed) collect(generation);
+    if (!is_streamed && !row.is_done) return;
     if (!is_streamed) add_collected(generation, row.outputs);
     result.outputs = select_outputs(std::move(row.outputs), step_.model().request_signature(), context_.model,
                                     generation.request.requested_outputs);

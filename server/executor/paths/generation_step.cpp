@@ -76,7 +76,12 @@ std::string GenerationStep::key(const GenerationRow& row) const {
     if (at == row.inputs.size()) {
       key += ';';
     } else if (pads() && k == feedback_input_) {
-      key += name_of(row.inputs[at].datatype);
+      InferTensor padded;  // any size of the dimension that is filled up, and the same of all others
+      padded.datatype = row.inputs[at].datatype;
+      padded.shape = row.inputs[at].shape;
+      const auto dim = static_cast<size_t>(first_dim());
+      if (dim < padded.shape.size()) padded.shape[dim] = -1;
+      append_shape_key(padded, key);
     } else {
       append_shape_key(row.inputs[at], key);
     }

@@ -1,0 +1,135 @@
+// What a method returns taken apart into outputs, what its type tells of them before, and new sizes for a tensor.
+#include "server/executor/model/result.h"
+
+#include <gmock/gmock.h>
+
+#include "server/executor/model/reshape.h"
+#include "tests/server/error_of.h"
+
+namespace tensord::server {
+namespace {
+
+using ops::Value;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const ops::TypePtr kInt = ops::int_type(), kFloat = ops::float_type(), kBool = ops::bool_type(),
+                   kText = ops::string_type(), kTensor = ops::tensor_type();
+
+Value tensor() { return Tensor::empty(Dims{2}, DType::kFloat32); }
+Value texts(const std::vector<std::string>& items) {
+  std::vector<Value> values;
+  for (const std::string& item : items) values.emplace_back(item);
+  return ops::make_list(kText, std::move(values));
+}
+
+// "name datatype [shape]" of each output.
+std::vector<std::string> outputs_of(const Value& value) {
+  std::vector<std::string> out;
+  for (const InferTensor& one : flatten_result(value)) {
+    out.push_back(concat(one.name, " ", name_of(one.datatype), " ", to_string(one.shape)));
+  }
+  return out;
+}
+
+std::vector<std::string> described(const ops::TypePtr& type, bool expects_complete = true) {
+  bool is_complete = false;
+  std::vector<std::string> out;
+  for (const TensorSpec& spec : describe_result(*type, &is_complete)) {
+    out.push_back(concat(spec.name, " ", spec.datatype ? name_of(*spec.datatype) : "any", " ",
+                         spec.shape ? to_string(*spec.shape) : "any"));
+  }
+  EXPECT_EQ(is_complete, expects_complete) << type->str();
+  return out;
+}
+
+TEST(ResultTest, EveryKindOfValue) {
+  EXPECT_THAT(outputs_of(tensor()), ElementsAre("OUTPUT__0 FP32 [2]"));
+  EXPECT_THAT(outputs_of(true), ElementsAre("OUTPUT__0 BOOL [1]"));
+  EXPECT_THAT(outputs_of(int64_t{3}), ElementsAre("OUTPUT__0 INT64 [1]"));
+  EXPECT_THAT(outputs_of(0.5), ElementsAre("OUTPUT__0 FP64 [1]"));
+  EXPECT_THAT(outputs_of(std::string("a")), ElementsAre("OUTPUT__0 BYTES [1]"));
+  EXPECT_THAT(outputs_of(texts({"a", "b"})), ElementsAre("OUTPUT__0 BYTES [2]"));
+  EXPECT_THAT(outputs_of(ops::make_list(kInt, {int64_t{1}, int64_t{2}})), ElementsAre("OUTPUT__0 INT64 [2]"));
+  EXPECT_THAT(outputs_of(ops::make_list(kFloat, {1.0})), ElementsAre("OUTPUT__0 FP64 [1]"));
+  EXPECT_THAT(outputs_of(ops::make_list(kBool, {true})), ElementsAre("OUTPUT__0 BOOL [1]"));
+  EXPECT_THAT(outputs_of(ops::make_list(kTensor, {tensor(), tensor()})),
+              ElementsAre("OUTPUT__0 FP32 [2]", "OUTPUT__1 FP32 [2]"));
+  // None has a place and no output.
+  EXPECT_THAT(outputs_of(ops::make_tuple({tensor(), Value(), tensor()})),
+              ElementsAre("OUTPUT__0 FP32 [2]", "OUTPUT__2 FP32 [2]"));
+  EXPECT_EQ(flatten_result(ops::make_list(kInt, {int64_t{4}, int64_t{5}}))[0].tensor.data<int64_t>()[0], 4);
+}
+
+TEST(ResultTest, RowsOfTextsAreOfOneLength) {
+  const auto rows = [](std::vector<Value> items) { return ops::make_list(ops::list_type(kText), std::move(items)); };
+  EXPECT_THAT(outputs_of(rows({texts({"a", "b"}), texts({"c", "d"})})), ElementsAre("OUTPUT__0 BYTES [2, 2]"));
+  EXPECT_THAT(outputs_of(rows({})), ElementsAre("OUTPUT__0 BYTES [0, 0]"));
+  const Error error = error_of([&] { outputs_of(rows({texts({"a", "b"}), texts({"c"})})); });
+  EXPECT_EQ(error.code(), ErrorCode::kFailedPrecondition);
+  EXPECT_THAT(error.what(), HasSubstr("different lengths, 2 and 1"));
+}
+
+TEST(ResultTest, NamesBelowTheFirstLevelAreJoined) {
+  const ops::TypePtr named = ops::named_tuple_type("Pair", {"a", "b"}, {kTensor, kTensor});
+  const Value pair(make_intrusive<ops::TupleObject>(std::vector<Value>{tensor(), tensor()}, named));
+  EXPECT_THAT(outputs_of(pair), ElementsAre("a FP32 [2]", "b FP32 [2]"));
+  EXPECT_THAT(outputs_of(ops::make_tuple({tensor(), pair})),
+              ElementsAre("OUTPUT__0 FP32 [2]", "a FP32 [2]", "b FP32 [2]"));
+  EXPECT_THAT(described(named), ElementsAre("a any any", "b any any"));
+  const ops::TypePtr outer = ops::named_tuple_type("Outer", {"x", "y"}, {named, ops::tuple_type({kInt, kTensor})});
+  EXPECT_THAT(described(outer), ElementsAre("x.a any any", "x.b any any", "y.0 INT64 [1]", "y.1 any any"));
+}
+
+TEST(ResultTest, ValuesThatNestDeeperThanAllowed) {
+  Value nested = tensor();
+  for (int i = 0; i < 16; ++i) nested = ops::make_tuple({nested});
+  EXPECT_EQ(outputs_of(nested).size(), 1);
+  const Error error = error_of([&] { outputs_of(ops::make_tuple({nested})); });
+  EXPECT_THAT(error.what(), HasSubstr("nests deeper than 16 levels"));
+}
+
+TEST(ResultTest, WhatTheTypeTells) {
+  EXPECT_THAT(described(kTensor), ElementsAre("OUTPUT__0 any any"));
+  EXPECT_THAT(described(kInt), ElementsAre("OUTPUT__0 INT64 [1]"));
+  EXPECT_THAT(described(ops::list_type(kFloat)), ElementsAre("OUTPUT__0 FP64 [-1]"));
+  EXPECT_THAT(described(ops::list_type(ops::list_type(kText))), ElementsAre("OUTPUT__0 BYTES [-1, -1]"));
+  EXPECT_THAT(described(ops::tuple_type({kTensor, ops::none_type(), kBool})),
+              ElementsAre("OUTPUT__0 any any", "OUTPUT__2 BOOL [1]"));
+  EXPECT_THAT(described(ops::list_type(kTensor), false), ElementsAre());
+  EXPECT_THAT(described(ops::tuple_type({kTensor, ops::list_type(kTensor), kInt}), false),
+              ElementsAre("OUTPUT__0 any any"));
+}
+
+TEST(ResultTest, ATensorInOtherSizes) {
+  struct Case {
+    Dims shape, from, to, expected;  // expected is empty where it is refused
+  };
+  for (const Case& c : {Case{{6}, {6}, {2, 3}, {2, 3}}, Case{{5}, {-1}, {-1, 1}, {5, 1}},
+                        Case{{3, 4, 5}, {-1, 4, -1}, {-1, 2, 2, -1}, {3, 2, 2, 5}}, Case{{0}, {-1}, {-1, 3}, {0, 3}},
+                        Case{{6}, {5}, {2, 3}, {}}, Case{{6, 1}, {6}, {2, 3}, {}}, Case{{2, 4}, {2, 3}, {6}, {}},
+                        Case{{3, 4}, {2, 4}, {8}, {}}, Case{{6}, {6}, {2, 2}, {}}, Case{{5}, {-1}, {4}, {}},
+                        Case{{4}, {4}, {-1, 4}, {}}}) {
+    InferTensor tensor;
+    tensor.name = "x";
+    tensor.shape = c.shape;
+    tensor.tensor = Tensor::empty(c.shape, DType::kFloat32);
+    if (c.expected.empty()) {
+      const Error error = error_of([&] { reshape(tensor, c.from, c.to); });
+      EXPECT_NE(error.code(), ErrorCode::kInternal) << to_string(c.shape) << error.what();
+      EXPECT_EQ(tensor.shape, c.shape);
+    } else {
+      reshape(tensor, c.from, c.to);
+      EXPECT_EQ(tensor.shape, c.expected);
+      EXPECT_EQ(tensor.tensor.sizes(), c.expected);
+    }
+  }
+  InferTensor texts;
+  texts.datatype = DataType::kBytes;
+  texts.shape = {2};
+  reshape(texts, {2}, {1, 2});
+  EXPECT_EQ(texts.shape, (Dims{1, 2}));
+}
+
+}  // namespace
+}  // namespace tensord::server
