@@ -90,7 +90,7 @@ class Registry {
   void add_derived(PendingDerived derived) { pending_derived_.push_back(std::move(derived)); }
   void add_alias(std::string alias, std::string name) { aliases_.emplace_back(std::move(alias), std::move(name)); }
   // Registrations run before main, where nothing can be thrown to.
-  void report(std::string problem) { problems_ += (problems_.empty() ? "" : "\n") + problem; }
+  void report(const std::string& problem) { problems_ += (problems_.empty() ? "" : "\n") + problem; }
 
   void freeze() {
     std::call_once(frozen_, [this] {

@@ -184,9 +184,9 @@ class PackedConv final : public PackedOp {
       return make_call(input.sizes(), sizes, orders, thread_budget());
     });
     const bool reuses = can_overwrite && call->may_overwrite != 0 && added.is_same(other);
-    const Tensor out = reuses              ? other
-                       : is_channels_last_ ? Tensor::empty_strided(sizes, last_strides(sizes), DType::kFloat32)
-                                           : Tensor::empty(sizes, DType::kFloat32);
+    Tensor out = reuses              ? other
+                 : is_channels_last_ ? Tensor::empty_strided(sizes, last_strides(sizes), DType::kFloat32)
+                                     : Tensor::empty(sizes, DType::kFloat32);
     const Tensor scratch = Tensor::empty(Dims{static_cast<int64_t>(call->scratch_bytes)}, DType::kUInt8);
     const void* const inputs[] = {x.raw_data(), added.defined() ? added.raw_data() : nullptr};
     void* const outputs[] = {out.raw_data()};

@@ -35,7 +35,7 @@ Tensor class_labels(const LossSpec& spec, const Tensor& output, const Tensor& la
 }
 
 Tensor value_labels(const LossSpec& spec, const Tensor& output, const Tensor& label) {
-  const Tensor labels = label.dtype() == output.dtype() ? label : ops::call("aten::to.dtype", label, output.dtype());
+  Tensor labels = label.dtype() == output.dtype() ? label : ops::call("aten::to.dtype", label, output.dtype());
   if (labels.sizes() == output.sizes()) return labels;
   check(labels.numel() == output.numel(), "loss.label: '", spec.label, "' has shape ", label.sizes(),
         ", but the output ", output.sizes());

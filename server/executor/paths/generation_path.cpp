@@ -241,11 +241,11 @@ void GenerationPath::step_all(size_t worker, Running& running) {
       continue;
     }
     if (one->row.steps == 0 && one->row.state.empty()) one->row.state = step_.model().initial_state();
-    std::string key = step_.key(one->row);
+    const std::string key = step_.key(one->row);
     auto group = std::find_if(groups.begin(), groups.end(), [&](const auto& entry) { return entry.first == key; });
     if (group == groups.end()) {
       if (one->row.steps == 0 && std::exchange(has_first, true)) continue;
-      group = groups.insert(groups.end(), {std::move(key), {}});
+      group = groups.insert(groups.end(), {key, {}});
     }
     group->second.push_back(one.get());
   }
