@@ -14,6 +14,8 @@ from tests.mutants.near import nearest_first
 from tests.mutants.process import run as run_program
 from tests.mutants.rules import NAMES
 from tests.mutants.slips import GATE, draw, find_slips, known_slips, sources_of
+from tests.mutants.tree import Tree
+from tests.mutants.trial import Trials
 
 PROJECT = {
     "CMakePresets.json": """{"version": 3, "configurePresets": [
@@ -195,6 +197,20 @@ class Whole(unittest.TestCase):
                             for line in output.getvalue().splitlines() if "src/tiny.cpp" in line)
             self.assertEqual(listed, ["reached   src/tiny.cpp2  >= for > >"], output.getvalue())  # x is never limit
             self.assertEqual((root / "build/mutants/tree/src/tiny.cpp").read_text(), PROJECT["src/tiny.cpp"])
+
+    def test_what_is_made_for_tests_is_made_anew_in_a_new_tree(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root, mutants = pathlib.Path(folder), pathlib.Path(folder) / "build" / "mutants"
+            self.make(root)
+            known = {"fixtures": {"tiny_test": "made", "tsan/tiny_test": "made", "other": "made"}}
+            mutants.mkdir(parents=True)
+            (mutants / "memory.json").write_text(json.dumps(known))
+            tree = Tree(root, mutants)
+            tree.sync()
+            for left in ({"tsan/tiny_test", "other"}, {"tsan/tiny_test", "other", "tiny_test"}):
+                trials = Trials(tree, "dev", 1, 0, set())
+                trials.build_for("")
+                self.assertEqual(set(trials.memory.fixtures), left)  # the second time the build folder is there
 
     def try_rule(self, root: pathlib.Path, rule: str) -> tuple[int, list[str], str]:
         output = io.StringIO()

@@ -78,8 +78,10 @@ class Build:
         self.edges: dict[str, list[str]] = {}
         self.inputs: dict[str, set[str]] = {}
 
-    def configure(self) -> None:
-        if not (self.folder / "build.ninja").exists():
+    def configure(self) -> bool:
+        """Whether the build folder is a new one."""
+        is_new = not (self.folder / "build.ninja").exists()
+        if is_new:
             done = subprocess.run(["cmake", "--preset", self.preset], cwd=self.tree, env=self.environment,
                                   capture_output=True, text=True)
             if done.returncode != 0:
@@ -87,6 +89,7 @@ class Build:
         else:  # sources may have come or gone
             subprocess.run(["ninja", "build.ninja"], cwd=self.folder, env=self.environment, capture_output=True, check=True)
         self.tests = self.read_tests()
+        return is_new
 
     def read_tests(self) -> dict[str, Test]:
         listed = subprocess.run(["ctest", "--show-only=json-v1"], cwd=self.folder, capture_output=True, text=True, check=True)

@@ -58,7 +58,9 @@ class Trials:
         preset = PRESETS.get(rule, self.preset)
         if preset not in self.builds:
             build = Build(self.tree.copy, preset, self.jobs)
-            build.configure()
+            if build.configure():  # what was made lay in the build folder before
+                for name in build.tests:
+                    self.memory.fixtures.pop(self.key(build, name), None)
             self.builds[preset] = build
         return self.builds[preset]
 
