@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <unordered_set>
 
 #include "core/autograd/accumulate_grad.h"
@@ -87,7 +88,8 @@ double difference(const Tensor& a, const Tensor& b) {
   for (int64_t i = 0; i < y.numel(); ++i) {
     if (std::isfinite(y.data<double>()[i])) scale = std::max(scale, std::abs(y.data<double>()[i]));
   }
-  return most == 0 ? 0 : most / scale;
+  // Other bits of equal numbers: zeros with another sign.
+  return most == 0 ? std::numeric_limits<double>::min() : most / scale;
 }
 
 // What sums in another order may differ by, of the largest element.
@@ -268,6 +270,7 @@ Tensor PlannedStep::record(Entry& entry, std::span<const Tensor> inputs, const L
     if (is_same) {
       entry.written = recording->written_inputs();
       entry.graph = recording->take_graph();
+      entry.level = options_.keeps_bits ? std::max<size_t>(options_.first_level, 1) : options_.first_level;
       build(entry, inputs);
     } else {
       give_up(entry, why_not.empty() ? "other parameters have gradients" : why_not);
@@ -291,6 +294,8 @@ void PlannedStep::give_up(Entry& entry, std::string reason) {
 void PlannedStep::build(Entry& entry, std::span<const Tensor> inputs) {
   const Level& level = kLevels[entry.level];
   entry.must_copy.clear();
+  // What passes ask random operators for their shapes draws numbers.
+  const std::vector<uint8_t> state = generator_state();
   try {
     const std::unique_ptr<Graph> graph = entry.graph->clone();
     specialize_inputs(*graph, std::vector<Value>(inputs.begin(), inputs.end()));
@@ -313,6 +318,7 @@ void PlannedStep::build(Entry& entry, std::span<const Tensor> inputs) {
   } catch (const std::exception& error) {
     give_up(entry, error.what());
   }
+  set_generator_state(state);
 }
 
 PlannedStep::Outcome PlannedStep::run_plan(Entry& entry, std::span<const Tensor> inputs,

@@ -22,6 +22,7 @@ struct PlannedStepOptions {
   PassOptions passes;      // as of inference
   // The planned steps give the bits of the interpreted ones, or are not used. False: they may differ by rounding.
   bool keeps_bits = true;
+  size_t first_level = 0;  // PlannedStepReport::level that is tried first
   std::set<const void*> lasting;          // lists and dicts that outlive a step, by identity (Value::identity)
   std::function<void(Plan&)> alter = {};  // breaks plans before they are verified; for tests
   Profile* profile = nullptr;             // planned steps add to it; not owned
