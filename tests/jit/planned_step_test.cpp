@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <iostream>
 #include <random>
 
 #include "core/autograd/anomaly.h"
@@ -14,7 +13,6 @@
 #include "core/autograd/saved_hooks.h"
 #include "core/autograd/variable.h"
 #include "core/base/error.h"
-#include "core/jit/ir/text.h"
 #include "core/jit/runtime/module.h"
 #include "core/jit/runtime/step/module_step.h"
 #include "core/ops/generator.h"
@@ -501,19 +499,24 @@ TEST(PlannedStep, ProgramsAtRandom) {
           return Tensors{parameter({6, 6}, 1), parameter({6, 6}, 2), parameter({6, 6}, 3), parameter({6}, 4),
                          parameter({6}, 5)};
         });
-    PlannedStepOptions options;
-    if (const char* const level = std::getenv("TENSORD_STEP_LEVEL")) options.first_level = std::atoi(level);
-    if (std::getenv("TENSORD_STEP_GRAPH"))
-      options.passes.observer = [](const std::string& pass, const Graph& graph) {
-        if (pass == "fuse_pointwise") std::cerr << to_string(graph) << std::endl;
-      };
-    const History history = train(of, true, options, 14);
+    const History history = train(of, true, {}, 14);
     planned += history.report.planned > 0;
     EXPECT_TRUE(history.report.planned > 0) << seed << ": " << history.report.reason;
     expect_same(history, train(of, false, {}, 14));
-    ASSERT_FALSE(HasFatalFailure()) << "seed " << seed << ", level " << history.report.level;
+    ASSERT_FALSE(HasFatalFailure()) << "seed " << seed;
   }
   EXPECT_GT(planned, count * 5 / 6);
+}
+
+TEST(PlannedStep, FusedStepsAreWithinRounding) {
+  const Case of = with([](const Tensors& p, const Tensors&, std::span<const Tensor> batch) { return mlp(p, batch); },
+                       mlp_parameters);
+  PlannedStepOptions fused;
+  fused.keeps_bits = false;
+  const History a = train(of, true, fused), b = train(of, false);
+  EXPECT_TRUE(a.report.is_fused);
+  EXPECT_GT(a.report.planned, 0U) << a.report.reason;
+  for (size_t i = 0; i < a.values.size(); ++i) EXPECT_LT(difference(a.values[i], b.values[i]), 1e-5) << i;
 }
 
 // --- modules

@@ -121,17 +121,14 @@ void set_generator_state(std::span<const uint8_t> state) {
   generator.set_state(state);
 }
 
-// How a step is planned, the fastest first: with everything; without the forms that sum in another order than kernels
-// do; with kernels alone.
+// How a step is planned: with all that inference has; with the kernels that the interpreter runs, in its order.
 struct Level {
   std::set<std::string> plain;     // PlanSettings::plain
   std::set<std::string> disabled;  // passes
 };
+constexpr size_t kFused = 0, kExact = 1;
 const Level kLevels[] = {
     {},
-    {{"aten::conv1d", "aten::conv2d", "aten::conv3d", "aten::convolution", "aten::linear", "aten::mm", "aten::bmm",
-      "aten::addmm", "aten::baddbmm"},
-     {"fuse_attention", "fuse_patterns", "split_samples"}},
     {{"*"},
      {"fuse_attention", "fuse_patterns", "fuse_pointwise", "fuse_epilogue", "remove_transposes", "split_samples"}}};
 
@@ -270,7 +267,7 @@ Tensor PlannedStep::record(Entry& entry, std::span<const Tensor> inputs, const L
     if (is_same) {
       entry.written = recording->written_inputs();
       entry.graph = recording->take_graph();
-      entry.level = options_.keeps_bits ? std::max<size_t>(options_.first_level, 1) : options_.first_level;
+      entry.level = options_.keeps_bits ? kExact : kFused;
       build(entry, inputs);
     } else {
       give_up(entry, why_not.empty() ? "other parameters have gradients" : why_not);
@@ -396,7 +393,7 @@ void PlannedStep::conclude(Entry& entry, const Verdict& verdict) {
     ++report_.checked;
     report_.identical += verdict.error == 0;
     report_.error = std::max(report_.error, verdict.error);
-    report_.level = entry.level;
+    report_.is_fused = entry.level == kFused;
     return;
   }
   if (verdict.wrong.empty())
