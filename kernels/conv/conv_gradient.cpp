@@ -160,8 +160,7 @@ void add_part(const char* name, const char* returns) {
           if (t) metas.push_back({t.sizes(), t.dtype(), t.strides(), t.device()});
         }
         return metas;
-      })
-      .constant_result();
+      });
   if constexpr (WEIGHT && BIAS) {
     ops::KernelBuilder(name, DeviceKind::kCPU,
                        [run](const ops::KernelContext&, const Tensor& grad, const Tensor& input, const Tensor& weight,

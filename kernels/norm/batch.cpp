@@ -257,8 +257,7 @@ std::vector<TensorMeta> infer_training(const Tensor& in, MaybeTensor weight, May
 OP("tensord::batch_norm_training(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
    "running_var, "
    "float momentum, float eps) -> (Tensor, Tensor, Tensor)")
-    .infer(infer_training)
-    .constant_result();
+    .infer(infer_training);
 KERNEL("tensord::batch_norm_training", kCPU,
        [](const KernelContext& context, const Tensor& in, MaybeTensor weight, MaybeTensor bias, MaybeTensor mean,
           MaybeTensor variance, double momentum, double eps, Tensor& out, Tensor& new_mean, Tensor& new_variance) {

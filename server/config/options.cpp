@@ -82,7 +82,9 @@ void add_options(CLI::App& app, ServerOptions& options) {
       ->check(CLI::Range(0, 19))
       ->capture_default_str();
   app.add_option("--training-plans", options.training_plans,
-                 "Plan the steps of jobs that repeat, as models that serve are; false interprets them")
+                 "Plan the steps of jobs that repeat: exact has the bits of interpreted ones, fused is faster and may "
+                 "differ from them by rounding, off interprets all")
+      ->check(CLI::IsMember({"off", "exact", "fused"}))
       ->capture_default_str();
   app.add_option("--training-memory", options.training_memory_bytes,
                  "Most bytes that the tensors of a job may take, as 2GB; 0 is no limit")

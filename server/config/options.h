@@ -49,7 +49,7 @@ struct ServerOptions {
   int training_jobs = 1;                               // that run at one time
   int training_nice = 19;                              // of jobs' threads: serving goes first
   int training_threads = 0;                            // of a job; 0: half of the cores
-  bool training_plans = true;                          // steps that repeat are planned
+  std::string training_plans = "off";                  // "off", "exact", "fused": how steps that repeat are planned
   uint64_t training_memory_bytes = 0;                  // of a job's tensors; 0: no limit
   uint64_t training_upload_bytes = uint64_t{4} << 30;  // of one uploaded archive; 0: no limit
   JoinOptions join;                                    // jobs of several hosts

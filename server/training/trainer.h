@@ -32,7 +32,7 @@ class Trainer {
     std::string base_archive;                    // what it starts from
     std::string data_folder;                     // of the server; empty: none
     int threads = 1;                             // that a step may use
-    bool plans = true;                           // steps that repeat are planned
+    std::string plans = "off";                   // "off", "exact" or "fused": how steps that repeat are planned
     uint64_t memory_bytes = 0;                   // limit of the job's tensors; 0: none
     std::function<void()> saved_status;          // the job's status is worth keeping on disk now
     distributed::ProcessGroup* group = nullptr;  // of a job with a distribution; must outlive the trainer

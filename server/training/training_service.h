@@ -36,7 +36,7 @@ class TrainingService {
     int concurrent_jobs = 1;                      // that run at one time
     int threads = 0;                              // of a job; 0: half of the cores
     int nice = 19;                                // of the jobs' threads; 0: as the threads that serve
-    bool plans = true;                            // steps that repeat are planned
+    std::string plans = "off";                    // "off", "exact" or "fused": how steps that repeat are planned
     uint64_t memory_bytes = 0;                    // of a job's tensors; 0: no limit
     size_t max_jobs = 1000;                       // that are kept
     uint64_t max_upload_bytes = 0;                // of one upload; 0: no limit

@@ -19,7 +19,8 @@ TrainingStep::TrainingStep(Parts parts, std::vector<std::pair<std::string, Tenso
       needs_closure_(optimizer_of(parts_.spec.optimizer).needs_closure) {
   for (const auto& [name, tensor] : parameters_) tensors_.push_back(tensor);
   jit::PlannedStepOptions options;
-  options.is_enabled = parts_.plans;
+  options.is_enabled = parts_.plans != "off";
+  options.keeps_bits = parts_.plans != "fused";
   options.obstacle = plan_obstacle();
   planned_ = jit::make_planned_step(parts_.model.module(), parts_.model.methods_of_loss(), std::move(options));
 }

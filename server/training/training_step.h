@@ -29,7 +29,7 @@ class TrainingStep {
     nn::ZeroRedundancy* zero;             // null: each rank updates all parameters
     StatisticsGroups* statistics;         // null: batch norms are each rank's own
     RankGroup* ranks;                     // null: the job has one process
-    bool plans;                           // steps that repeat are planned
+    std::string plans;                    // "off", "exact" or "fused": how steps that repeat are planned
     std::function<bool()> is_cancelled;   // not even the step is to end then
     std::function<JobRequest()> request;  // what rank 0 tells the others
     std::function<bool()> is_checkpoint_due;

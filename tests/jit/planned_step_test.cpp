@@ -107,10 +107,16 @@ bool same_bits(const Tensor& a, const Tensor& b) {
          std::memcmp(x.raw_data(), y.raw_data(), x.size_bytes()) == 0;
 }
 
+double difference(const Tensor& a, const Tensor& b) {
+  if (!a.defined() || !b.defined()) return INFINITY;
+  return call("aten::max", call("aten::abs", call("aten::sub.Tensor", a, b))).item_double();
+}
+
 void expect_same(const History& planned, const History& interpreted) {
   ASSERT_EQ(planned.values.size(), interpreted.values.size());
   for (size_t i = 0; i < planned.values.size(); ++i)
-    ASSERT_TRUE(same_bits(planned.values[i], interpreted.values[i])) << "value " << i;
+    ASSERT_TRUE(same_bits(planned.values[i], interpreted.values[i]))
+        << "value " << i << ", by " << difference(planned.values[i], interpreted.values[i]);
 }
 
 // Planned from some step on, with the bits of the interpreted steps.
@@ -239,10 +245,11 @@ TEST(PlannedStep, FrozenUnusedAndSharedGradients) {
 
 TEST(PlannedStep, WritesInPlaceIntoWholesAndParts) {
   const auto loss = [](const Tensors& p, const Tensors& b, std::span<const Tensor> batch) {
-    const Tensor h = linear(batch[0], p[0], p[1]);
-    call("aten::relu_", h);
+    Tensor h = linear(batch[0], p[0], p[1]);
     const Tensor part = call("aten::slice.Tensor", h, 1, 2, 6, 1);
     call("aten::mul_.Scalar", part, 3.0);
+    h = call("aten::mul.Scalar", h, 2.0);
+    call("aten::relu_", h);
     {
       const NoGradGuard no_grad;
       call("aten::mul_.Scalar", b[0], 0.9);
@@ -323,7 +330,7 @@ TEST(PlannedStep, NumbersReadFromTensorsAreRefused) {
 
 TEST(PlannedStep, HooksAnomalyModeAndGradientsToAddToAreRefused) {
   const auto plain = [](const Tensors& p, const Tensors&, std::span<const Tensor> batch) { return mlp(p, batch); };
-  const auto hooked = [=](const Tensors& p, const Tensors& b, std::span<const Tensor> batch) {
+  const auto hooked = [=](const Tensors& p, const Tensors&, std::span<const Tensor> batch) {
     const Tensor h = linear(batch[0], p[0], p[1]);
     autograd::register_hook(h, [](const Tensor& g) { return call("aten::mul.Scalar", g, 2.0); });
     return cross_entropy(linear(h, p[2], p[3]), batch[1]);
@@ -402,18 +409,17 @@ TEST(PlannedStep, FunctionsOfTheUserAndTensorsThatStayAreRefused) {
 }
 
 TEST(PlannedStep, SparseGradientsAreRefused) {
-  const auto batch = [](unsigned i) { return Tensors{labels(6, 9, 80 + i), labels(6, 3, 90 + i)}; };
-  expect_interpreted(with(
-                         [](const Tensors& p, const Tensors&, std::span<const Tensor> in) {
-                           const Tensor x = call("aten::embedding", p[0], in[0], -1, false, true);
-                           const Tensor loss = cross_entropy(linear(x, p[1]), in[1]);
-                           return loss;
-                         },
-                         [] {
-                           return Tensors{random({9, 4}, 1), parameter({3, 4}, 2)};
-                         },
-                         [] { return Tensors{}; }, batch),
-                     "");
+  const Tensor table = parameter({9, 4}, 1), weight = parameter({3, 4}, 2);
+  PlannedStep step({table, weight}, {});
+  for (unsigned i = 0; i < 5; ++i) {
+    const Tensors batch{labels(6, 9, 80 + i), labels(6, 3, 90 + i)};
+    step.run(batch, [&] {
+      return cross_entropy(linear(call("aten::embedding", table, batch[0], -1, false, true), weight), batch[1]);
+    });
+    for (const Tensor& p : {table, weight}) autograd::set_grad(p, Tensor());
+  }
+  EXPECT_EQ(step.report().planned, 0U);
+  EXPECT_THAT(step.report().reason, HasSubstr("sparse"));
 }
 
 // --- what is wrong is found
@@ -426,7 +432,7 @@ TEST(PlannedStep, ANumberThatChangesLaterIsFoundByTheChecks) {
         with([=](const Tensors& p, const Tensors&,
                  std::span<const Tensor> batch) { return scaled(p, batch, (*count)++ < changes_at ? 1.0 : 2.0); },
              mlp_parameters);
-    if (changes_at == 2) {
+    if (changes_at < 4) {
       const History planned = train(of, true);
       EXPECT_EQ(planned.report.planned, 0U);
       EXPECT_THAT(planned.report.reason, HasSubstr("differs from the interpreted one"));
@@ -453,7 +459,7 @@ TEST(PlannedStep, ABrokenPlanIsNotUsed) {
   };
   const History planned = train(of, true, broken);
   EXPECT_EQ(planned.report.planned, 0U);
-  EXPECT_THAT(planned.report.reason, HasSubstr("memory"));
+  EXPECT_THAT(planned.report.reason, HasSubstr("a plan is refused"));
   expect_same(planned, train(of, false));
 }
 
@@ -508,7 +514,9 @@ Tensor step_of(std::mt19937& engine, const Tensors& p, Tensors& values) {
 
 TEST(PlannedStep, ProgramsAtRandom) {
   uint64_t planned = 0;
-  for (unsigned seed = 0; seed < 60; ++seed) {
+  const char* const wanted = std::getenv("TENSORD_RANDOM_STEPS");  // how many, for longer runs
+  const unsigned count = wanted ? static_cast<unsigned>(std::atoi(wanted)) : 60;
+  for (unsigned seed = 0; seed < count; ++seed) {
     const Case of = with(
         [seed](const Tensors& p, const Tensors&, std::span<const Tensor> batch) {
           std::mt19937 engine(seed);
@@ -520,13 +528,24 @@ TEST(PlannedStep, ProgramsAtRandom) {
           return Tensors{parameter({6, 6}, 1), parameter({6, 6}, 2), parameter({6, 6}, 3), parameter({6}, 4),
                          parameter({6}, 5)};
         });
-    const History history = train(of, true, {}, 7);
+    const History history = train(of, true, {}, 14);
     planned += history.report.planned > 0;
     EXPECT_TRUE(history.report.planned > 0) << seed << ": " << history.report.reason;
-    expect_same(history, train(of, false, {}, 7));
-    if (HasFatalFailure()) FAIL() << "seed " << seed;
+    expect_same(history, train(of, false, {}, 14));
+    ASSERT_FALSE(HasFatalFailure()) << "seed " << seed;
   }
-  EXPECT_GT(planned, 50U);
+  EXPECT_GT(planned, count * 5 / 6);
+}
+
+TEST(PlannedStep, FusedStepsAreWithinRounding) {
+  const Case of = with([](const Tensors& p, const Tensors&, std::span<const Tensor> batch) { return mlp(p, batch); },
+                       mlp_parameters);
+  PlannedStepOptions fused;
+  fused.keeps_bits = false;
+  const History a = train(of, true, fused), b = train(of, false);
+  EXPECT_TRUE(a.report.is_fused);
+  EXPECT_GT(a.report.planned, 0U) << a.report.reason;
+  for (size_t i = 0; i < a.values.size(); ++i) EXPECT_LT(difference(a.values[i], b.values[i]), 1e-5) << i;
 }
 
 // --- modules
@@ -537,7 +556,6 @@ class Net(Module):
     weight: Tensor
     bias: Tensor
     seen: List[Tensor]
-    count: int = 0
     training: bool
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
@@ -547,7 +565,7 @@ class Net(Module):
         return torch.mean(torch.square(torch.sum(torch.stack(parts), dim=0) - y))
 
     def counts(self, x: Tensor, y: Tensor) -> Tensor:
-        self.count = self.count + 1
+        self.training = not self.training
         return self.forward(x, y)
 )";
 
@@ -571,8 +589,8 @@ TEST(PlannedStep, AMethodOfAModule) {
   };
   const PlannedStepReport planned = report_of("forward");
   EXPECT_GT(planned.planned, 0U) << planned.reason;
-  EXPECT_GT(planned.arena_bytes, 0U);
-  EXPECT_THAT(report_of("counts").reason, HasSubstr("sets the attribute 'count'"));
+  EXPECT_GT(planned.calls, 0U);
+  EXPECT_THAT(report_of("counts").reason, HasSubstr("sets the attribute 'training'"));
   int calls = 0;
   const auto hook = module->register_forward_hook(
       "", [&](const HookedCall&, const std::vector<Value>&, const Value&) { return ++calls, std::nullopt; });

@@ -29,6 +29,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--threads", type=lambda text: [int(part) for part in text.split(",")], default=[1, 2])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1.0, help="length of a burst")
+    parser.add_argument("--plan", choices=["exact", "fused"], default="exact", help="how the planned side plans its steps")
     parser.add_argument("--losses", type=int, default=10, help="first steps whose losses are compared")
     return parser.parse_args()
 
@@ -60,9 +61,9 @@ def measure(row, threads: int, options, folder: pathlib.Path) -> str:
         "planned": Side(command, threads),
         "PyTorch": Side([sys.executable, "-m", "tests.bench.training.worker", row.name, str(threads), weights, batch], threads),
     }
-    sides["planned"].ask("plan", 1)
+    sides["planned"].ask("plan", options.plan)
     losses = {name: side.ask("losses", options.losses)["losses"] for name, side in sides.items()}
-    if losses["planned"] != losses["tensord"]:
+    if options.plan == "exact" and losses["planned"] != losses["tensord"]:
         raise SystemExit(f"{row.name}: planned steps give other losses: {losses}")
     error = max(abs(a - b) / max(1.0, abs(b)) for a, b in zip(losses["tensord"], losses["PyTorch"]))
     bursts = {name: [] for name in sides}

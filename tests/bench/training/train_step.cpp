@@ -1,6 +1,6 @@
 // tensord's side of tests/bench/training: train_step FOLDER THREADS sgd|adamw LR
 // Trains the training_step of FOLDER/model.pt on FOLDER/batch.pt; commands and answers as in worker.py, and besides:
-//   plan 1|0   steps are planned from now on, or no more
+//   plan exact|fused|off  how steps are planned from now on
 //   report 0   what is known of the planned steps
 //   profile 0  planned steps from the next `plan` on say what they spent their time on, with each report
 #include <algorithm>
@@ -51,14 +51,15 @@ class Run {
     }
   }
 
-  // Whether steps are planned from now on.
-  void set_planned(bool value) {
+  // How steps are planned from now on.
+  void set_planned(const std::string& how) {
     std::vector<Tensor> parameters, buffers;
     for (const auto& [name, tensor] : module_->named_parameters()) parameters.push_back(tensor);
     for (const auto& [name, tensor] : module_->named_buffers()) buffers.push_back(tensor);
     jit::PlannedStepOptions options;
     options.profile = profile_.get();
-    planned_ = value ? std::make_unique<jit::PlannedStep>(parameters, buffers, options) : nullptr;
+    options.keeps_bits = how != "fused";
+    planned_ = how != "off" ? std::make_unique<jit::PlannedStep>(parameters, buffers, options) : nullptr;
   }
   // What planned steps spend their time on, from the next `plan` on.
   void set_profile() { profile_ = std::make_unique<jit::Profile>(); }
@@ -84,7 +85,7 @@ class Run {
       std::cout << "\"planned\": " << report.planned << ", \"checked\": " << report.checked
                 << ", \"identical\": " << report.identical << ", \"error\": " << report.error
                 << ", \"calls\": " << report.calls << ", \"arena\": " << report.arena_bytes
-                << ", \"level\": " << report.level << ", \"reason\": \"" << report.reason << "\"";
+                << ", \"is_fused\": " << report.is_fused << ", \"reason\": \"" << report.reason << "\"";
     }
     if (profile_) {
       for (const auto& [name, entry] : profile_->entries)
@@ -144,7 +145,7 @@ int main(int count, char** arguments) try {
     } else if (command == "burst") {
       run.burst(std::stod(argument));
     } else if (command == "plan") {
-      run.set_planned(argument == "1");
+      run.set_planned(argument);
       run.report();
     } else if (command == "profile") {
       run.set_profile();

@@ -22,7 +22,8 @@ struct PlannedStepOptions {
   PassOptions passes;      // as of inference
   // Whether something that no recording shows would see the step now; may be empty.
   std::function<bool()> has_hooks = {};
-  // The planned steps give the bits of the interpreted ones, or are not used. False: they may differ by rounding.
+  // Planned steps run the kernels of interpreted ones, in their order: the same bits, or they are not used. False: they
+  // are fused and use prepared forms, as inference, and may differ by rounding.
   bool keeps_bits = true;
   std::set<const void*> lasting;          // lists and dicts that outlive a step, by identity (Value::identity)
   std::function<void(Plan&)> alter = {};  // breaks plans before they are verified; for tests
@@ -39,17 +40,16 @@ struct PlannedStepReport {
   bool is_settled = false;  // the last step's shapes stay planned, or interpreted for `reason`
   std::string reason;       // why the last step was not planned: "aten::item gives elements as numbers"
   size_t arena_bytes = 0;
-  size_t level = 0;  // 0: prepared forms and fusion; 1: no forms that sum in another order; 2: kernels alone
-  size_t calls = 0;  // that a planned step makes
-  double error = 0;  // the largest difference found, of the largest element of its tensor
+  bool is_fused = false;  // see PlannedStepOptions::keeps_bits
+  size_t calls = 0;       // that a planned step makes
+  double error = 0;       // the largest difference found, of the largest element of its tensor
 };
 
 // A step of training, loss and gradients, that is planned when it repeats. The first two steps of some shapes are
-// interpreted and recorded; when both were the same program, it is planned as an inference program is: fused, its
-// kernels prepared, its tensors in one arena. The next step runs both ways from the same state, and the plan is used
-// only when losses, gradients, buffers and the state of the generator are the same bits (or, without keeps_bits, agree
-// within rounding, since prepared forms may sum in another order). Where they are not, it is planned again with the
-// kernels that the interpreter uses. It is checked again at the steps 2, 4, 8 … after that; a plan that then is not
+// interpreted and recorded; when both were the same program, it is planned as an inference program is: its kernels
+// prepared, its tensors in one arena, fused where bits may differ. The next step runs both ways from the same state,
+// and the plan is used only when loss, gradients, buffers and the state of the generator are the same bits (without
+// keeps_bits: agree within rounding). It is checked again at the steps 2, 4, 8 … after that; a plan that then is not
 // within rounding is given up, and the step throws Error{kInternal}. Where a planned step fails, the interpreted one is
 // run for its error. What cannot be recorded is interpreted, as before: numbers read from tensors, hooks, anomaly mode,
 // sparse or complex tensors, gradients that are added to others.

@@ -272,7 +272,11 @@ void StepRecording::record_conv_backward(Values arguments, Values returns) {
 GraphValue* StepRecording::with_layout(GraphValue* value, const Tensor& of, const Tensor& target) {
   if (!value) return value;
   const bool has_sizes = of.sizes() == target.sizes();
-  if (of.dtype() == target.dtype() && has_sizes && of.strides() == target.strides()) return value;
+  // A part is scattered into the whole, however its value lies.
+  const auto memory = memory_.find(target.storage().get());
+  const bool is_part = memory != memory_.end() && !(layout_of(target) == memory->second.views.front().layout);
+  const bool is_laid_out = is_part || (has_sizes && of.strides() == target.strides());
+  if (of.dtype() == target.dtype() && has_sizes && is_laid_out) return value;
   const GraphValue* const before = value;
   if (of.dtype() != target.dtype()) {
     value = builder_.op("aten::to.dtype", {value, builder_.constant(Value(target.dtype())), builder_.constant(false),
@@ -283,7 +287,7 @@ GraphValue* StepRecording::with_layout(GraphValue* value, const Tensor& of, cons
                         {value, value_of(ops::make_int_list(target.sizes()), ops::list_type(ops::int_type())),
                          builder_.constant(false)});
   }
-  if (value != before && has_sizes && of.strides() == target.strides()) return value;
+  if (value != before && (is_part || is_laid_out)) return value;
   const bool is_plain = target.is_contiguous();
   if (!is_plain && !target.is_channels_last()) {
     refuse(concat("a write into memory that is neither row-major nor channels_last, by ", reader_->name()));
