@@ -119,6 +119,7 @@ Tensor bernoulli_(const Tensor& self, Float p) { TENSORD_CALL("aten::bernoulli_.
 Tensor bernoulli_(const Tensor& self, const Tensor& p) { TENSORD_CALL("aten::bernoulli_.Tensor", self, p, nullptr); }
 Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight, const std::optional<Tensor>& bias) { TENSORD_CALL("aten::bilinear", input1, input2, weight, bias); }
 Tensor binary_cross_entropy(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight, Int reduction) { TENSORD_CALL("aten::binary_cross_entropy", self, target, weight, reduction); }
+Tensor binary_cross_entropy_backward(const Tensor& grad_output, const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight, Int reduction) { TENSORD_CALL("aten::binary_cross_entropy_backward", grad_output, self, target, weight, reduction); }
 Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight, const std::optional<Tensor>& pos_weight, Int reduction) { TENSORD_CALL("aten::binary_cross_entropy_with_logits", self, target, weight, pos_weight, reduction); }
 Tensor bincount(const Tensor& self, const std::optional<Tensor>& weights, Int minlength) { TENSORD_CALL("aten::bincount", self, weights, minlength); }
 Tensor bitwise_and(const Tensor& self, const Scalar& other) { TENSORD_CALL("aten::bitwise_and.Scalar", self, other); }
@@ -244,5 +245,6 @@ Tensor cos_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::cos.
 Tensor cosh(const Tensor& self) { TENSORD_CALL("aten::cosh", self); }
 Tensor cosh_(const Tensor& self) { TENSORD_CALL("aten::cosh_", self); }
 Tensor cosh_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::cosh.out", self, out); }
+Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const Tensor& target, Float margin, Int reduction) { TENSORD_CALL("aten::cosine_embedding_loss", input1, input2, target, margin, reduction); }
 
 }  // namespace tensord

@@ -5,7 +5,6 @@
 
 namespace tensord {
 
-Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const Tensor& target, Float margin, Int reduction) { TENSORD_CALL("aten::cosine_embedding_loss", input1, input2, target, margin, reduction); }
 Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, Int dim, Float eps) { TENSORD_CALL("aten::cosine_similarity", x1, x2, dim, eps); }
 int64_t count(TensorList self, const Tensor& el) { TENSORD_CALL("aten::count.Tensor", self, el); }
 Tensor count_nonzero(const Tensor& self, std::optional<Int> dim) { TENSORD_CALL("aten::count_nonzero", self, dim); }
@@ -229,6 +228,7 @@ Tensor ger(const Tensor& self, const Tensor& vec2) { TENSORD_CALL("aten::ger", s
 Tensor ger_out(const Tensor& out, const Tensor& self, const Tensor& vec2) { TENSORD_CALL("aten::ger.out", self, vec2, out); }
 int64_t get_device(const Tensor& self) { TENSORD_CALL("aten::get_device", self); }
 Tensor glu(const Tensor& self, Int dim) { TENSORD_CALL("aten::glu", self, dim); }
+Tensor glu_backward(const Tensor& grad_output, const Tensor& self, Int dim) { TENSORD_CALL("aten::glu_backward", grad_output, self, dim); }
 std::vector<Tensor> gradient(const Tensor& self, const keyword::SpacingDimEdgeOrderArgs& keywords) { TENSORD_CALL("aten::gradient.scalarint", self, keywords.spacing, keywords.dim, keywords.edge_order); }
 std::vector<Tensor> gradient(const Tensor& self, const keyword::DimEdgeOrderArgs& keywords) { TENSORD_CALL("aten::gradient.array", self, keywords.dim, keywords.edge_order); }
 std::vector<Tensor> gradient(const Tensor& self, const keyword::SpacingDimEdgeOrderArgs2& keywords) { TENSORD_CALL("aten::gradient.scalararray", self, keywords.spacing, keywords.dim, keywords.edge_order); }
@@ -244,5 +244,7 @@ std::tuple<Tensor, Tensor> grid_sampler_3d_backward(const Tensor& grad_output, c
 Tensor group_norm(const Tensor& input, Int num_groups, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias, Float eps, Bool cudnn_enabled) { TENSORD_CALL("aten::group_norm", input, num_groups, weight, bias, eps, cudnn_enabled); }
 std::tuple<Tensor, Tensor> gru(const Tensor& data, const Tensor& batch_sizes, const Tensor& hx, TensorList params, Bool has_biases, Int num_layers, Float dropout, Bool train, Bool bidirectional) { TENSORD_CALL("aten::gru.data", data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional); }
 std::tuple<Tensor, Tensor> gru(const Tensor& input, const Tensor& hx, TensorList params, Bool has_biases, Int num_layers, Float dropout, Bool train, Bool bidirectional, Bool batch_first) { TENSORD_CALL("aten::gru.input", input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first); }
+Tensor gru_cell(const Tensor& input, const Tensor& hx, const Tensor& w_ih, const Tensor& w_hh, const std::optional<Tensor>& b_ih, const std::optional<Tensor>& b_hh) { TENSORD_CALL("aten::gru_cell", input, hx, w_ih, w_hh, b_ih, b_hh); }
+Tensor gt(const Tensor& self, const Scalar& other) { TENSORD_CALL("aten::gt.Scalar", self, other); }
 
 }  // namespace tensord

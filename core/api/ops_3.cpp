@@ -5,8 +5,6 @@
 
 namespace tensord {
 
-Tensor gru_cell(const Tensor& input, const Tensor& hx, const Tensor& w_ih, const Tensor& w_hh, const std::optional<Tensor>& b_ih, const std::optional<Tensor>& b_hh) { TENSORD_CALL("aten::gru_cell", input, hx, w_ih, w_hh, b_ih, b_hh); }
-Tensor gt(const Tensor& self, const Scalar& other) { TENSORD_CALL("aten::gt.Scalar", self, other); }
 Tensor gt(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::gt.Tensor", self, other); }
 Tensor gt_(const Tensor& self, const Scalar& other) { TENSORD_CALL("aten::gt_.Scalar", self, other); }
 Tensor gt_(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::gt_.Tensor", self, other); }
@@ -50,6 +48,7 @@ std::vector<Tensor> hsplit(const Tensor& self, Int sections) { TENSORD_CALL("ate
 Tensor hspmm(const Tensor& mat1, const Tensor& mat2) { TENSORD_CALL("aten::hspmm", mat1, mat2); }
 Tensor hstack(TensorList tensors) { TENSORD_CALL("aten::hstack", tensors); }
 Tensor huber_loss(const Tensor& self, const Tensor& target, Int reduction, Float delta) { TENSORD_CALL("aten::huber_loss", self, target, reduction, delta); }
+Tensor huber_loss_backward(const Tensor& grad_output, const Tensor& self, const Tensor& target, Int reduction, Float delta) { TENSORD_CALL("aten::huber_loss_backward", grad_output, self, target, reduction, delta); }
 Tensor hypot(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::hypot", self, other); }
 Tensor hypot_(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::hypot_", self, other); }
 Tensor hypot_out(const Tensor& out, const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::hypot.out", self, other, out); }
@@ -76,6 +75,7 @@ Tensor index_fill_(const Tensor& self, Int dim, const Tensor& index, const Tenso
 Tensor index_reduce(const Tensor& self, Int dim, const Tensor& index, const Tensor& source, std::string_view reduce, const keyword::IncludeSelfArgs& keywords) { TENSORD_CALL("aten::index_reduce", self, dim, index, source, reduce, keywords.include_self); }
 Tensor index_reduce_(const Tensor& self, Int dim, const Tensor& index, const Tensor& source, std::string_view reduce, const keyword::IncludeSelfArgs& keywords) { TENSORD_CALL("aten::index_reduce_", self, dim, index, source, reduce, keywords.include_self); }
 Tensor index_select(const Tensor& self, Int dim, const Tensor& index) { TENSORD_CALL("aten::index_select", self, dim, index); }
+Tensor index_select_backward(const Tensor& grad, IntList self_sizes, Int dim, const Tensor& index) { TENSORD_CALL("aten::index_select_backward", grad, self_sizes, dim, index); }
 Tensor index_select_out(const Tensor& out, const Tensor& self, Int dim, const Tensor& index) { TENSORD_CALL("aten::index_select.out", self, dim, index, out); }
 Tensor indices(const Tensor& self) { TENSORD_CALL("aten::indices", self); }
 Tensor inner(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::inner", self, other); }
@@ -230,6 +230,7 @@ Tensor log_normal_(const Tensor& self, Float mean, Float std) { TENSORD_CALL("at
 Tensor log_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::log.out", self, out); }
 Tensor log_sigmoid(const Tensor& self) { TENSORD_CALL("aten::log_sigmoid", self); }
 Tensor log_sigmoid_(const Tensor& self) { TENSORD_CALL("aten::log_sigmoid_", self); }
+Tensor log_sigmoid_backward(const Tensor& grad_output, const Tensor& self, const Tensor& buffer) { TENSORD_CALL("aten::log_sigmoid_backward", grad_output, self, buffer); }
 Tensor log_sigmoid_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::log_sigmoid.out", self, out); }
 Tensor log_softmax(const Tensor& self, Int dim, std::optional<DType> dtype) { TENSORD_CALL("aten::log_softmax.int", self, dim, dtype); }
 Tensor logaddexp(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logaddexp", self, other); }
@@ -244,5 +245,6 @@ Tensor logical_and_out(const Tensor& out, const Tensor& self, const Tensor& othe
 Tensor logical_not(const Tensor& self) { TENSORD_CALL("aten::logical_not", self); }
 Tensor logical_not_(const Tensor& self) { TENSORD_CALL("aten::logical_not_", self); }
 Tensor logical_not_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::logical_not.out", self, out); }
+Tensor logical_or(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logical_or", self, other); }
 
 }  // namespace tensord

@@ -5,7 +5,6 @@
 
 namespace tensord {
 
-Tensor logical_or(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logical_or", self, other); }
 Tensor logical_or_(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logical_or_", self, other); }
 Tensor logical_or_out(const Tensor& out, const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logical_or.out", self, other, out); }
 Tensor logical_xor(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logical_xor", self, other); }
@@ -39,6 +38,7 @@ Tensor masked_fill_out(const Tensor& out, const Tensor& self, const Tensor& mask
 Tensor masked_scatter(const Tensor& self, const Tensor& mask, const Tensor& source) { TENSORD_CALL("aten::masked_scatter", self, mask, source); }
 Tensor masked_scatter_(const Tensor& self, const Tensor& mask, const Tensor& source) { TENSORD_CALL("aten::masked_scatter_", self, mask, source); }
 Tensor masked_select(const Tensor& self, const Tensor& mask) { TENSORD_CALL("aten::masked_select", self, mask); }
+Tensor masked_select_backward(const Tensor& grad, const Tensor& input, const Tensor& mask) { TENSORD_CALL("aten::masked_select_backward", grad, input, mask); }
 Tensor matmul(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::matmul", self, other); }
 Tensor matmul_out(const Tensor& out, const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::matmul.out", self, other, out); }
 Tensor matrix_H(const Tensor& self) { TENSORD_CALL("aten::matrix_H", self); }
@@ -76,6 +76,7 @@ Tensor minimum_(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::m
 Tensor minimum_out(const Tensor& out, const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::minimum.out", self, other, out); }
 Tensor mish(const Tensor& self) { TENSORD_CALL("aten::mish", self); }
 Tensor mish_(const Tensor& self) { TENSORD_CALL("aten::mish_", self); }
+Tensor mish_backward(const Tensor& grad_output, const Tensor& self) { TENSORD_CALL("aten::mish_backward", grad_output, self); }
 Tensor mish_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::mish.out", self, out); }
 Tensor mm(const Tensor& self, const Tensor& mat2) { TENSORD_CALL("aten::mm", self, mat2); }
 Tensor mm_out(const Tensor& out, const Tensor& self, const Tensor& mat2) { TENSORD_CALL("aten::mm.out", self, mat2, out); }
@@ -85,6 +86,7 @@ Tensor moveaxis(const Tensor& self, IntList source, IntList destination) { TENSO
 Tensor movedim(const Tensor& self, Int source, Int destination) { TENSORD_CALL("aten::movedim.int", self, source, destination); }
 Tensor movedim(const Tensor& self, IntList source, IntList destination) { TENSORD_CALL("aten::movedim.intlist", self, source, destination); }
 Tensor mse_loss(const Tensor& self, const Tensor& target, Int reduction) { TENSORD_CALL("aten::mse_loss", self, target, reduction); }
+Tensor mse_loss_backward(const Tensor& grad_output, const Tensor& self, const Tensor& target, Int reduction) { TENSORD_CALL("aten::mse_loss_backward", grad_output, self, target, reduction); }
 Tensor msort(const Tensor& self) { TENSORD_CALL("aten::msort", self); }
 Tensor mul(const Tensor& self, const Scalar& other) { TENSORD_CALL("aten::mul.Scalar", self, other); }
 Tensor mul(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::mul.Tensor", self, other); }

@@ -129,7 +129,9 @@ Tensor slice_scatter(const Tensor& self, const Tensor& src, Int dim, std::option
 std::tuple<Tensor, Tensor> slogdet(const Tensor& self) { TENSORD_CALL("aten::slogdet", self); }
 Tensor smm(const Tensor& self, const Tensor& mat2) { TENSORD_CALL("aten::smm", self, mat2); }
 Tensor smooth_l1_loss(const Tensor& self, const Tensor& target, Int reduction, Float beta) { TENSORD_CALL("aten::smooth_l1_loss", self, target, reduction, beta); }
+Tensor smooth_l1_loss_backward(const Tensor& grad_output, const Tensor& self, const Tensor& target, Int reduction, Float beta) { TENSORD_CALL("aten::smooth_l1_loss_backward", grad_output, self, target, reduction, beta); }
 Tensor soft_margin_loss(const Tensor& self, const Tensor& target, Int reduction) { TENSORD_CALL("aten::soft_margin_loss", self, target, reduction); }
+Tensor soft_margin_loss_backward(const Tensor& grad_output, const Tensor& self, const Tensor& target, Int reduction) { TENSORD_CALL("aten::soft_margin_loss_backward", grad_output, self, target, reduction); }
 Tensor softmax(const Tensor& self, Int dim, std::optional<DType> dtype) { TENSORD_CALL("aten::softmax.int", self, dim, dtype); }
 Tensor softplus(const Tensor& self, const Scalar& beta, const Scalar& threshold) { TENSORD_CALL("aten::softplus", self, beta, threshold); }
 Tensor softplus_(const Tensor& self, const Scalar& beta, const Scalar& threshold) { TENSORD_CALL("aten::softplus_", self, beta, threshold); }

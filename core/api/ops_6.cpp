@@ -132,6 +132,7 @@ Tensor to_sparse_csc(const Tensor& self, std::optional<Int> dense_dim) { TENSORD
 Tensor to_sparse_csr(const Tensor& self, std::optional<Int> dense_dim) { TENSORD_CALL("aten::to_sparse_csr", self, dense_dim); }
 std::tuple<Tensor, Tensor> topk(const Tensor& self, Int k, Int dim, Bool largest, Bool sorted) { TENSORD_CALL("aten::topk", self, k, dim, largest, sorted); }
 Tensor trace(const Tensor& self) { TENSORD_CALL("aten::trace", self); }
+Tensor trace_backward(const Tensor& grad, IntList sizes) { TENSORD_CALL("aten::trace_backward", grad, sizes); }
 Tensor transpose(const Tensor& self, Int dim0, Int dim1) { TENSORD_CALL("aten::transpose.int", self, dim0, dim1); }
 Tensor transpose_(const Tensor& self, Int dim0, Int dim1) { TENSORD_CALL("aten::transpose_", self, dim0, dim1); }
 Tensor transpose_copy(const Tensor& self, Int dim0, Int dim1) { TENSORD_CALL("aten::transpose_copy.int", self, dim0, dim1); }
@@ -203,6 +204,7 @@ Tensor upsample_trilinear3d(const Tensor& input, OptionalIntList output_size, Bo
 Tensor upsample_trilinear3d_backward(const Tensor& grad_output, IntOrList output_size, IntOrList input_size, Bool align_corners, std::optional<Float> scales_d, std::optional<Float> scales_h, std::optional<Float> scales_w) { TENSORD_CALL("aten::upsample_trilinear3d_backward", grad_output, output_size, input_size, align_corners, scales_d, scales_h, scales_w); }
 Tensor upsample_trilinear3d_out(const Tensor& out, const Tensor& self, IntOrList output_size, Bool align_corners, std::optional<Float> scales_d, std::optional<Float> scales_h, std::optional<Float> scales_w) { TENSORD_CALL("aten::upsample_trilinear3d.out", self, output_size, align_corners, scales_d, scales_h, scales_w, out); }
 Tensor upsample_trilinear3d_out(const Tensor& out, const Tensor& input, OptionalIntList output_size, Bool align_corners, OptionalFloatList scale_factors) { TENSORD_CALL("aten::upsample_trilinear3d.vec_out", input, output_size, align_corners, scale_factors, out); }
+Tensor value_selecting_reduction_backward(const Tensor& grad, Int dim, const Tensor& indices, IntList sizes, Bool keepdim) { TENSORD_CALL("aten::value_selecting_reduction_backward", grad, dim, indices, sizes, keepdim); }
 Tensor values(const Tensor& self) { TENSORD_CALL("aten::values", self); }
 Tensor vander(const Tensor& x, std::optional<Int> N, Bool increasing) { TENSORD_CALL("aten::vander", x, N, increasing); }
 Tensor var(const Tensor& self, Bool unbiased) { TENSORD_CALL("aten::var", self, unbiased); }

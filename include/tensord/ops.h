@@ -398,6 +398,7 @@ Tensor bernoulli_(const Tensor& self, Float p = 0.5);  // bernoulli_.float
 Tensor bernoulli_(const Tensor& self, const Tensor& p);  // bernoulli_.Tensor
 Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight, const std::optional<Tensor>& bias = std::nullopt);  // bilinear
 Tensor binary_cross_entropy(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight = std::nullopt, Int reduction = 1);  // binary_cross_entropy
+Tensor binary_cross_entropy_backward(const Tensor& grad_output, const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight = std::nullopt, Int reduction = 1);  // binary_cross_entropy_backward
 Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight = std::nullopt, const std::optional<Tensor>& pos_weight = std::nullopt, Int reduction = 1);  // binary_cross_entropy_with_logits
 Tensor bincount(const Tensor& self, const std::optional<Tensor>& weights = std::nullopt, Int minlength = 0);  // bincount
 Tensor bitwise_and(const Tensor& self, const Scalar& other);  // bitwise_and.Scalar
@@ -747,6 +748,7 @@ Tensor ger(const Tensor& self, const Tensor& vec2);  // ger
 Tensor ger_out(const Tensor& out, const Tensor& self, const Tensor& vec2);  // ger.out
 int64_t get_device(const Tensor& self);  // get_device
 Tensor glu(const Tensor& self, Int dim = -1);  // glu
+Tensor glu_backward(const Tensor& grad_output, const Tensor& self, Int dim);  // glu_backward
 std::vector<Tensor> gradient(const Tensor& self, const keyword::SpacingDimEdgeOrderArgs& keywords = {});  // gradient.scalarint
 std::vector<Tensor> gradient(const Tensor& self, const keyword::DimEdgeOrderArgs& keywords);  // gradient.array
 std::vector<Tensor> gradient(const Tensor& self, const keyword::SpacingDimEdgeOrderArgs2& keywords);  // gradient.scalararray
@@ -807,6 +809,7 @@ std::vector<Tensor> hsplit(const Tensor& self, Int sections);  // hsplit.int
 Tensor hspmm(const Tensor& mat1, const Tensor& mat2);  // hspmm
 Tensor hstack(TensorList tensors);  // hstack
 Tensor huber_loss(const Tensor& self, const Tensor& target, Int reduction = 1, Float delta = 1.);  // huber_loss
+Tensor huber_loss_backward(const Tensor& grad_output, const Tensor& self, const Tensor& target, Int reduction, Float delta);  // huber_loss_backward
 Tensor hypot(const Tensor& self, const Tensor& other);  // hypot
 Tensor hypot_(const Tensor& self, const Tensor& other);  // hypot_
 Tensor hypot_out(const Tensor& out, const Tensor& self, const Tensor& other);  // hypot.out
@@ -833,6 +836,7 @@ Tensor index_fill_(const Tensor& self, Int dim, const Tensor& index, const Tenso
 Tensor index_reduce(const Tensor& self, Int dim, const Tensor& index, const Tensor& source, std::string_view reduce, const keyword::IncludeSelfArgs& keywords = {});  // index_reduce
 Tensor index_reduce_(const Tensor& self, Int dim, const Tensor& index, const Tensor& source, std::string_view reduce, const keyword::IncludeSelfArgs& keywords = {});  // index_reduce_
 Tensor index_select(const Tensor& self, Int dim, const Tensor& index);  // index_select
+Tensor index_select_backward(const Tensor& grad, IntList self_sizes, Int dim, const Tensor& index);  // index_select_backward
 Tensor index_select_out(const Tensor& out, const Tensor& self, Int dim, const Tensor& index);  // index_select.out
 Tensor indices(const Tensor& self);  // indices
 Tensor inner(const Tensor& self, const Tensor& other);  // inner
@@ -987,6 +991,7 @@ Tensor log_normal_(const Tensor& self, Float mean = 1., Float std = 2.);  // log
 Tensor log_out(const Tensor& out, const Tensor& self);  // log.out
 Tensor log_sigmoid(const Tensor& self);  // log_sigmoid
 Tensor log_sigmoid_(const Tensor& self);  // log_sigmoid_
+Tensor log_sigmoid_backward(const Tensor& grad_output, const Tensor& self, const Tensor& buffer);  // log_sigmoid_backward
 Tensor log_sigmoid_out(const Tensor& out, const Tensor& self);  // log_sigmoid.out
 Tensor log_softmax(const Tensor& self, Int dim, std::optional<DType> dtype = std::nullopt);  // log_softmax.int
 Tensor logaddexp(const Tensor& self, const Tensor& other);  // logaddexp
@@ -1035,6 +1040,7 @@ Tensor masked_fill_out(const Tensor& out, const Tensor& self, const Tensor& mask
 Tensor masked_scatter(const Tensor& self, const Tensor& mask, const Tensor& source);  // masked_scatter
 Tensor masked_scatter_(const Tensor& self, const Tensor& mask, const Tensor& source);  // masked_scatter_
 Tensor masked_select(const Tensor& self, const Tensor& mask);  // masked_select
+Tensor masked_select_backward(const Tensor& grad, const Tensor& input, const Tensor& mask);  // masked_select_backward
 Tensor matmul(const Tensor& self, const Tensor& other);  // matmul
 Tensor matmul_out(const Tensor& out, const Tensor& self, const Tensor& other);  // matmul.out
 Tensor matrix_H(const Tensor& self);  // matrix_H
@@ -1072,6 +1078,7 @@ Tensor minimum_(const Tensor& self, const Tensor& other);  // minimum_
 Tensor minimum_out(const Tensor& out, const Tensor& self, const Tensor& other);  // minimum.out
 Tensor mish(const Tensor& self);  // mish
 Tensor mish_(const Tensor& self);  // mish_
+Tensor mish_backward(const Tensor& grad_output, const Tensor& self);  // mish_backward
 Tensor mish_out(const Tensor& out, const Tensor& self);  // mish.out
 Tensor mm(const Tensor& self, const Tensor& mat2);  // mm
 Tensor mm_out(const Tensor& out, const Tensor& self, const Tensor& mat2);  // mm.out
@@ -1081,6 +1088,7 @@ Tensor moveaxis(const Tensor& self, IntList source, IntList destination);  // mo
 Tensor movedim(const Tensor& self, Int source, Int destination);  // movedim.int
 Tensor movedim(const Tensor& self, IntList source, IntList destination);  // movedim.intlist
 Tensor mse_loss(const Tensor& self, const Tensor& target, Int reduction = 1);  // mse_loss
+Tensor mse_loss_backward(const Tensor& grad_output, const Tensor& self, const Tensor& target, Int reduction);  // mse_loss_backward
 Tensor msort(const Tensor& self);  // msort
 Tensor mul(const Tensor& self, const Scalar& other);  // mul.Scalar
 Tensor mul(const Tensor& self, const Tensor& other);  // mul.Tensor
@@ -1364,7 +1372,9 @@ Tensor slice_scatter(const Tensor& self, const Tensor& src, Int dim = 0, std::op
 std::tuple<Tensor, Tensor> slogdet(const Tensor& self);  // slogdet
 Tensor smm(const Tensor& self, const Tensor& mat2);  // smm
 Tensor smooth_l1_loss(const Tensor& self, const Tensor& target, Int reduction = 1, Float beta = 1.);  // smooth_l1_loss
+Tensor smooth_l1_loss_backward(const Tensor& grad_output, const Tensor& self, const Tensor& target, Int reduction, Float beta);  // smooth_l1_loss_backward
 Tensor soft_margin_loss(const Tensor& self, const Tensor& target, Int reduction = 1);  // soft_margin_loss
+Tensor soft_margin_loss_backward(const Tensor& grad_output, const Tensor& self, const Tensor& target, Int reduction);  // soft_margin_loss_backward
 Tensor softmax(const Tensor& self, Int dim, std::optional<DType> dtype = std::nullopt);  // softmax.int
 Tensor softplus(const Tensor& self, const Scalar& beta = 1, const Scalar& threshold = 20);  // softplus
 Tensor softplus_(const Tensor& self, const Scalar& beta = 1, const Scalar& threshold = 20);  // softplus_
@@ -1606,6 +1616,7 @@ Tensor to_sparse_csc(const Tensor& self, std::optional<Int> dense_dim = std::nul
 Tensor to_sparse_csr(const Tensor& self, std::optional<Int> dense_dim = std::nullopt);  // to_sparse_csr
 std::tuple<Tensor, Tensor> topk(const Tensor& self, Int k, Int dim = -1, Bool largest = true, Bool sorted = true);  // topk
 Tensor trace(const Tensor& self);  // trace
+Tensor trace_backward(const Tensor& grad, IntList sizes);  // trace_backward
 Tensor transpose(const Tensor& self, Int dim0, Int dim1);  // transpose.int
 Tensor transpose_(const Tensor& self, Int dim0, Int dim1);  // transpose_
 Tensor transpose_copy(const Tensor& self, Int dim0, Int dim1);  // transpose_copy.int
@@ -1677,6 +1688,7 @@ Tensor upsample_trilinear3d(const Tensor& input, OptionalIntList output_size, Bo
 Tensor upsample_trilinear3d_backward(const Tensor& grad_output, IntOrList output_size, IntOrList input_size, Bool align_corners, std::optional<Float> scales_d = std::nullopt, std::optional<Float> scales_h = std::nullopt, std::optional<Float> scales_w = std::nullopt);  // upsample_trilinear3d_backward
 Tensor upsample_trilinear3d_out(const Tensor& out, const Tensor& self, IntOrList output_size, Bool align_corners, std::optional<Float> scales_d = std::nullopt, std::optional<Float> scales_h = std::nullopt, std::optional<Float> scales_w = std::nullopt);  // upsample_trilinear3d.out
 Tensor upsample_trilinear3d_out(const Tensor& out, const Tensor& input, OptionalIntList output_size, Bool align_corners, OptionalFloatList scale_factors);  // upsample_trilinear3d.vec_out
+Tensor value_selecting_reduction_backward(const Tensor& grad, Int dim, const Tensor& indices, IntList sizes, Bool keepdim);  // value_selecting_reduction_backward
 Tensor values(const Tensor& self);  // values
 Tensor vander(const Tensor& x, std::optional<Int> N = std::nullopt, Bool increasing = false);  // vander
 Tensor var(const Tensor& self, Bool unbiased = true);  // var

@@ -40,23 +40,22 @@ void check_weighted(const Tensor& losses, const Dims& sizes) {
 }
 Expr log_sigmoid(const Expr& x) { return unary("aten::log_sigmoid", x); }
 
-// What flows into each element's loss. Arguments 0 and 1 are input and target.
-Expr incoming(const ops::GradArgs& args, int64_t reduction) {
-  const Expr g = args.grad_outputs[0];
+// What flows into each element's loss.
+Expr incoming(const Tensor& grad, const Tensor& x, const Tensor& target, int64_t reduction) {
+  const Expr g = grad;
   if (reduction != kLossMean) return g;
-  const Dims sizes = broadcast_sizes(args.inputs[0].to_tensor().sizes(), args.inputs[1].to_tensor().sizes());
-  return g / static_cast<double>(checked_numel(sizes));
+  return g / static_cast<double>(checked_numel(broadcast_sizes(x.sizes(), target.sizes())));
 }
-using Slope = Expr (*)(const Expr& difference, double parameter);
 
-// The gradient of a loss of input - target: slope(difference) for the input, the opposite for the target.
-gradient::GradientFn difference_gradient(Slope slope, size_t reduction, int parameter = -1) {
-  return [=](const ops::GradArgs& args) {
+// The gradient of a loss of input - target by the operator of this name, which gives that of the input; that of the
+// target is the opposite. Arguments 0 and 1 are input and target, 2 the reduction, 3 what else there is.
+gradient::GradientFn difference_gradient(const char* name) {
+  return [name](const ops::GradArgs& args) {
     std::vector<Tensor> out(args.inputs.size());
     if (!args.grad_outputs[0].defined()) return out;
-    const Tensor &x = args.inputs[0].to_tensor(), &target = args.inputs[1].to_tensor();
-    const double number = parameter < 0 ? 0 : args.inputs[static_cast<size_t>(parameter)].to_scalar().to_double();
-    const Expr g = slope(Expr(x) - Expr(target), number) * incoming(args, args.inputs[reduction].to_int());
+    const Tensor &grad = args.grad_outputs[0], &x = args.inputs[0].to_tensor(), &target = args.inputs[1].to_tensor();
+    const Expr g = args.inputs.size() > 3 ? ops::call(name, grad, x, target, args.inputs[2], args.inputs[3])
+                                          : ops::call(name, grad, x, target, args.inputs[2]);
     if (args.needs(0)) out[0] = gradient::fit_gradient(g, x);
     if (args.needs(1) && is_floating(target.dtype())) out[1] = gradient::fit_gradient(-g, target);
     return out;
@@ -67,15 +66,26 @@ OP("aten::mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor")
     .direct([](const Tensor& x, const Tensor& target, int64_t reduction) {
       return reduce_loss(gradient::square(Expr(x) - Expr(target)).tensor(), reduction);
     })
-    .gradient(difference_gradient([](const Expr& d, double) { return d * 2.0; }, 2))
+    .gradient(difference_gradient("aten::mse_loss_backward"))
     .saves("self, target")
     .runs(ops::Way::kComposite);
 
+OP("aten::mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor")
+    .direct([](const Tensor& grad, const Tensor& x, const Tensor& target, int64_t reduction) {
+      return ((Expr(x) - Expr(target)) * 2.0 * incoming(grad, x, target, reduction)).tensor();
+    })
+    .composite();
+
+OP("tensord::l1_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor")
+    .direct([](const Tensor& grad, const Tensor& x, const Tensor& target, int64_t reduction) {
+      return (gradient::sign(Expr(x) - Expr(target)) * incoming(grad, x, target, reduction)).tensor();
+    })
+    .composite();
 OP("aten::l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor")
     .direct([](const Tensor& x, const Tensor& target, int64_t reduction) {
       return reduce_loss(gradient::abs(Expr(x) - Expr(target)).tensor(), reduction);
     })
-    .gradient(difference_gradient([](const Expr& d, double) { return gradient::sign(d); }, 2))
+    .gradient(difference_gradient("tensord::l1_loss_backward"))
     .saves("self, target")
     .runs(ops::Way::kComposite);
 
@@ -93,9 +103,14 @@ OP("aten::huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.
       check(delta > 0, "huber_loss does not support non-positive values for delta.");
       return reduce_loss(as_dtype_of(x, huber(Expr(x) - Expr(target), delta)), reduction);
     })
-    .gradient(difference_gradient([](const Expr& d, double delta) { return clamp(d, -delta, delta); }, 2, 3))
+    .gradient(difference_gradient("aten::huber_loss_backward"))
     .saves("self, target")
     .runs(ops::Way::kComposite);
+OP("aten::huber_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float delta) -> Tensor")
+    .direct([](const Tensor& grad, const Tensor& x, const Tensor& target, int64_t reduction, double delta) {
+      return (clamp(Expr(x) - Expr(target), -delta, delta) * incoming(grad, x, target, reduction)).tensor();
+    })
+    .composite();
 // The same over beta; with beta 0 the absolute value.
 OP("aten::smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.) -> Tensor")
     .direct([](const Tensor& x, const Tensor& target, int64_t reduction, double beta) {
@@ -104,10 +119,17 @@ OP("aten::smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta
       const Expr losses = beta == 0 ? gradient::abs(difference) : huber(difference, beta) / beta;
       return reduce_loss(losses.tensor(), reduction);
     })
-    .gradient(difference_gradient(
-        [](const Expr& d, double beta) { return beta == 0 ? gradient::sign(d) : clamp(d, -beta, beta) / beta; }, 2, 3))
+    .gradient(difference_gradient("aten::smooth_l1_loss_backward"))
     .saves("self, target")
     .runs(ops::Way::kComposite);
+
+OP("aten::smooth_l1_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float beta) -> Tensor")
+    .direct([](const Tensor& grad, const Tensor& x, const Tensor& target, int64_t reduction, double beta) {
+      const Expr difference = Expr(x) - Expr(target);
+      const Expr slope = beta == 0 ? gradient::sign(difference) : clamp(difference, -beta, beta) / beta;
+      return (slope * incoming(grad, x, target, reduction)).tensor();
+    })
+    .composite();
 
 // Logarithms are not below -100, so that the loss of a certain mistake is finite.
 Tensor binary_cross_entropy(const Tensor& x, const Tensor& target, const MaybeTensor& weight, int64_t reduction) {
@@ -124,14 +146,26 @@ Tensor binary_cross_entropy(const Tensor& x, const Tensor& target, const MaybeTe
   check_weighted(losses.tensor(), x.sizes());
   return reduce_loss(as_dtype_of(x, losses), reduction);
 }
+OP("aten::binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight=None, int "
+   "reduction=1) -> Tensor")
+    .direct([](const Tensor& grad, const Tensor& x, const Tensor& target, const MaybeTensor& weight,
+               int64_t reduction) {
+      const Expr in = x, y = target;
+      Expr g = incoming(grad, x, target, reduction);
+      if (weight) g = g * Expr(*weight);
+      return (g * (in - y) / clamp_min(from_one(in) * in, 1e-12)).tensor();
+    })
+    .composite();
 std::vector<Tensor> binary_cross_entropy_gradient(const ops::GradArgs& args) {
   std::vector<Tensor> out(args.inputs.size());
   const Tensor &x = args.inputs[0].to_tensor(), &target = args.inputs[1].to_tensor();
-  const Expr in = x, y = target;
-  Expr g = incoming(args, args.inputs[3].to_int());
+  const Expr in = x;
+  Expr g = incoming(args.grad_outputs[0], x, target, args.inputs[3].to_int());
   if (args.inputs[2].is_tensor()) g = g * Expr(args.inputs[2]);
   if (args.needs(0)) {
-    out[0] = gradient::fit_gradient(g * (in - y) / clamp_min(from_one(in) * in, 1e-12), x);
+    const Tensor slope = ops::call("aten::binary_cross_entropy_backward", args.grad_outputs[0], x, target,
+                                   args.inputs[2], args.inputs[3]);
+    out[0] = gradient::fit_gradient(slope, x);
   }
   if (args.needs(1) && is_floating(target.dtype())) {
     const Expr slope = clamp_min(unary("aten::log1p", -in), -100) - clamp_min(gradient::log(in), -100);
@@ -210,6 +244,12 @@ OP("aten::poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool ful
     })
     .composite();
 
+OP("aten::soft_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor")
+    .direct([](const Tensor& grad, const Tensor& x, const Tensor& target, int64_t reduction) {
+      const Expr y = target;
+      return (-y * gradient::sigmoid(-(y * Expr(x))) * incoming(grad, x, target, reduction)).tensor();
+    })
+    .composite();
 // log(1 + exp(-y x))
 OP("aten::soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor")
     .direct([](const Tensor& x, const Tensor& target, int64_t reduction) {

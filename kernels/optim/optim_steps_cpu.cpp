@@ -17,11 +17,15 @@ using ops::TensorList;
 
 constexpr double kCostPerElementNs = 0.7;
 
+void check_memory(const Tensor& tensor, bool is_written) {
+  check(tensor.device() == Device{} && !tensor.is_meta(), "expected tensors on the CPU");
+  check(!is_written || tensor.storage()->is_writable(), "writes into a tensor whose memory is read-only");
+}
+
 void check_operand(const Tensor& tensor, bool is_written) {
   check(tensor.dtype() == DType::kFloat32 || tensor.dtype() == DType::kFloat64, "parameters of ",
         name_of(tensor.dtype()), " cannot be trained, float32 and float64 can");
-  check(tensor.device() == Device{} && !tensor.is_meta(), "expected tensors on the CPU");
-  check(!is_written || tensor.storage()->is_writable(), "writes into a tensor whose memory is read-only");
+  check_memory(tensor, is_written);
 }
 
 bool have_same_order(const Tensor& a, const Tensor& b) {
@@ -171,14 +175,17 @@ void adagrad_step(const TensorList& params, const TensorList& grads, const Tenso
   });
 }
 
-// Gradients as lists of flat pieces of at most kBlock elements; sums over them do not hang on the threads.
+// Gradients as lists of flat pieces of at most kBlock elements; sums over them do not hang on the threads. Those of 16
+// bits are computed with in float32, and rounded once when they are written.
 class FlatGradients {
  public:
   FlatGradients(const TensorList& tensors, bool is_written) : tensors_(tensors) {
     for (const Tensor& tensor : tensors) {
-      check_operand(tensor, is_written);
+      check(is_floating(tensor.dtype()), "gradients of ", name_of(tensor.dtype()), " cannot be clipped");
+      check_memory(tensor, is_written);
       const bool is_dense = is_non_overlapping_and_dense(tensor.sizes(), tensor.strides());
-      flat_.push_back(is_dense ? tensor : tensor.contiguous());
+      const Tensor dense = is_dense ? tensor : tensor.contiguous();
+      flat_.push_back(size_of(tensor.dtype()) < 4 ? dense.to(DType::kFloat32) : dense);
       for (int64_t begin = 0; begin < tensor.numel(); begin += kBlock) {
         blocks_.push_back({flat_.size() - 1, begin, std::min(kBlock, tensor.numel() - begin)});
       }

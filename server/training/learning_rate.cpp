@@ -1,5 +1,7 @@
 #include "server/training/learning_rate.h"
 
+#include <algorithm>
+
 #include "core/autograd/variable.h"
 #include "core/base/error.h"
 #include "server/training/jobs/optimizer_checks.h"
@@ -39,6 +41,8 @@ int64_t length_of(const ScheduleSpec& spec, int64_t total_steps, int64_t total_e
   return spec.name == "one_cycle" ? total_steps : std::max<int64_t>(total_steps - spec.warmup_steps, 1);
 }
 
+bool is_half(DType dtype) { return dtype == DType::kFloat16 || dtype == DType::kBFloat16; }
+
 }  // namespace
 
 std::unique_ptr<nn::Optimizer> make_job_optimizer(const OptimizerSpec& spec,
@@ -65,7 +69,21 @@ std::unique_ptr<nn::Optimizer> make_job_optimizer(const OptimizerSpec& spec,
   if (groups.empty()) {
     fail(ErrorCode::kFailedPrecondition, "no parameter of the model requires a gradient: there is nothing to train");
   }
-  return info.make(std::move(groups), info.to_options(spec.options));
+  const bool has_halves = std::ranges::any_of(groups, [](const nn::ParamGroup& group) {
+    return std::ranges::any_of(group.params, [](const Tensor& param) { return is_half(param.dtype()); });
+  });
+  auto optimizer = info.make(std::move(groups), info.to_options(spec.options));
+  // Small steps would be lost in the rounding of 16 bits.
+  if (has_halves) optimizer->use_master_weights();
+  return optimizer;
+}
+
+void check_one_process(const std::vector<std::pair<std::string, Tensor>>& parameters) {
+  for (const auto& [name, tensor] : parameters) {
+    if (!autograd::requires_grad(tensor) || !is_half(tensor.dtype())) continue;
+    fail(ErrorCode::kUnimplemented, "distribution: the parameter '", name, "' of ", name_of(tensor.dtype()),
+         " is trained by one process alone");
+  }
 }
 
 LearningRate::LearningRate(const ScheduleSpec& spec, nn::Optimizer& optimizer, int64_t total_steps,

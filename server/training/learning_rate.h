@@ -12,10 +12,13 @@
 
 namespace tensord::server {
 
-// The optimiser of a job over the parameters of its model, grouped by name. Sets requires_grad of frozen ones to
-// false. Throws Error{kInvalidArgument}: a pattern that matches no parameter; no parameter that requires a gradient.
+// The optimiser of a job over the parameters of its model, grouped by name; those of 16 bits have float32 copies
+// (Optimizer::use_master_weights). Sets requires_grad of frozen ones to false. Throws Error{kInvalidArgument}: a
+// pattern that matches no parameter; no parameter that requires a gradient.
 std::unique_ptr<nn::Optimizer> make_job_optimizer(const OptimizerSpec& spec,
                                                   const std::vector<std::pair<std::string, Tensor>>& parameters);
+// Throws Error{kUnimplemented} where one of 16 bits is to be trained: several processes would have to share its copy.
+void check_one_process(const std::vector<std::pair<std::string, Tensor>>& parameters);
 
 // The learning rate of a job over time: a warm-up, then the schedule. Not thread-safe.
 class LearningRate {

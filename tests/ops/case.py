@@ -105,11 +105,12 @@ class Case:
     reference: Callable | None
     error: str | tuple | None
     gradient: bool | str = True
+    written: tuple = ()  # positions of arguments that `reference` writes, where PyTorch's registry does not say it
     optional: bool = False  # only checked where the operator is registered
 
 
 def case(op: str, *args, dtypes=None, strided=True, rtol=None, atol=None, check="values", reference=None, error=None,
-         gradient=True, **kwargs) -> Case:
+         gradient=True, written=(), **kwargs) -> Case:
     """One row: case("aten::softmax.int", t(2, 3), 1, dtypes=FLOATING).
 
     Arguments are those of the schema. Each row runs for every dtype, and once more with strided inputs.
@@ -117,4 +118,4 @@ def case(op: str, *args, dtypes=None, strided=True, rtol=None, atol=None, check=
     PyTorch's and ours; without `gradient` the row says nothing of gradients, with "no differences" they are not compared
     with finite differences, with "first" second ones are not compared either.
     """
-    return Case(op, args, kwargs, dtypes or [torch.float32], strided, rtol, atol, check, reference, error, gradient)
+    return Case(op, args, kwargs, dtypes or [torch.float32], strided, rtol, atol, check, reference, error, gradient, written)

@@ -119,6 +119,8 @@ def run_case(row: Case, dtype, strided, seed):
         writes = [a.alias_info is not None and a.alias_info.is_write for a in schema.arguments]
         record["mutated"] = [(i, portable(ordered[i]), isinstance(ordered[i], torch.Tensor) and ordered[i]._version > versions[i])
                              for i in range(min(len(ordered), len(writes))) if writes[i]]
+    else:
+        record["mutated"] = [(i, portable(ordered[i]), False) for i in row.written]
     rtol, atol = TOLERANCES.get(dtype, DEFAULT_TOLERANCE)
     record["rtol"] = float(row.rtol if row.rtol is not None else rtol)
     record["atol"] = float(row.atol if row.atol is not None else atol)

@@ -1,0 +1,165 @@
+// Operators on lists of tensors ("_foreach_add"), as PyTorch's optimisers call them: each item by the operator of its
+// name, in order.
+#include <vector>
+
+#include "core/ops/op.h"
+#include "core/ops/run.h"
+
+namespace tensord::kernels {
+namespace {
+
+using ops::Scalar;
+using ops::TensorList;
+using Scalars = std::vector<Scalar>;
+
+template <class T>
+const T& item_of(const T& argument, size_t) {
+  return argument;
+}
+const Tensor& item_of(const TensorList& list, size_t i) { return list[i]; }
+const Scalar& item_of(const Scalars& list, size_t i) { return list[i]; }
+
+template <class T>
+void check_length(size_t, const T&) {}
+void check_length(size_t count, const TensorList& list) {
+  check(list.size() == count, "Tensor lists must have the same number of tensors, got ", count, " and ", list.size());
+}
+void check_length(size_t count, const Scalars& list) {
+  check(list.size() == count, "Tensor list must have same number of elements as scalar list.");
+}
+
+// Of the other arguments lists go by item, the rest goes to all.
+template <class... Arguments>
+TensorList each(const char* name, const TensorList& self, const Arguments&... arguments) {
+  check(!self.empty(), "Tensor list must have at least one tensor.");
+  (check_length(self.size(), arguments), ...);
+  TensorList out;
+  for (size_t i = 0; i < self.size(); ++i) out.push_back(ops::call(name, self[i], item_of(arguments, i)...));
+  return out;
+}
+
+// The form that gives new tensors and the one that writes those of `self`. TEXT: further arguments, TARGET: overload of
+// NAME for the items.
+#define FOREACH(NAME, OVERLOAD, TEXT, TARGET, PARAMETERS, ...)                   \
+  OP("aten::_foreach_" NAME OVERLOAD "(Tensor[] self" TEXT ") -> Tensor[]")      \
+      .direct([] PARAMETERS { return each("aten::" NAME TARGET, __VA_ARGS__); }) \
+      .composite();                                                              \
+  OP("aten::_foreach_" NAME "_" OVERLOAD "(Tensor(a!)[] self" TEXT ") -> ()")    \
+      .direct([] PARAMETERS { each("aten::" NAME "_" TARGET, __VA_ARGS__); })    \
+      .composite();
+
+#define UNARY(NAME) FOREACH(NAME, "", "", "", (const TensorList& self), self)
+UNARY("abs")
+UNARY("acos")
+UNARY("asin")
+UNARY("atan")
+UNARY("ceil")
+UNARY("cos")
+UNARY("cosh")
+UNARY("erf")
+UNARY("erfc")
+UNARY("exp")
+UNARY("expm1")
+UNARY("floor")
+UNARY("frac")
+UNARY("lgamma")
+UNARY("log")
+UNARY("log10")
+UNARY("log1p")
+UNARY("log2")
+UNARY("neg")
+UNARY("reciprocal")
+UNARY("round")
+UNARY("rsqrt")
+UNARY("sigmoid")
+UNARY("sign")
+UNARY("sin")
+UNARY("sinh")
+UNARY("sqrt")
+UNARY("tan")
+UNARY("tanh")
+UNARY("trunc")
+#undef UNARY
+
+// By a list, by numbers of a list, by one number.
+#define BY_NUMBERS(NAME, TARGET)                                                                                     \
+  FOREACH(NAME, ".Scalar", ", Scalar scalar", TARGET, (const TensorList& self, const Scalar& scalar), self, scalar)  \
+  FOREACH(NAME, ".ScalarList", ", Scalar[] scalars", TARGET, (const TensorList& self, const Scalars& scalars), self, \
+          scalars)
+#define BY_ALPHA(NAME)                                                     \
+  FOREACH(NAME, ".List", ", Tensor[] other, *, Scalar alpha=1", ".Tensor", \
+          (const TensorList& self, const TensorList& other, const Scalar& alpha), self, other, alpha)
+#define BY_LIST(NAME, TARGET) \
+  FOREACH(NAME, ".List", ", Tensor[] other", TARGET, (const TensorList& self, const TensorList& other), self, other)
+BY_NUMBERS("add", ".Scalar")
+BY_NUMBERS("sub", ".Scalar")
+BY_NUMBERS("mul", ".Scalar")
+BY_NUMBERS("div", ".Scalar")
+BY_NUMBERS("clamp_min", "")
+BY_NUMBERS("clamp_max", "")
+BY_ALPHA("add")
+BY_ALPHA("sub")
+BY_LIST("mul", ".Tensor")
+BY_LIST("div", ".Tensor")
+BY_LIST("clamp_min", ".Tensor")
+BY_LIST("clamp_max", ".Tensor")
+#undef BY_NUMBERS
+#undef BY_ALPHA
+#undef BY_LIST
+
+// By one tensor.
+FOREACH("add", ".Tensor", ", Tensor other, *, Scalar alpha=1", ".Tensor",
+        (const TensorList& self, const Tensor& other, const Scalar& alpha), self, other, alpha)
+FOREACH("mul", ".Tensor", ", Tensor other", ".Tensor", (const TensorList& self, const Tensor& other), self, other)
+FOREACH("div", ".Tensor", ", Tensor other", ".Tensor", (const TensorList& self, const Tensor& other), self, other)
+
+FOREACH("pow", ".List", ", Tensor[] exponent", ".Tensor_Tensor", (const TensorList& self, const TensorList& exponent),
+        self, exponent)
+FOREACH("pow", ".Scalar", ", Scalar exponent", ".Tensor_Scalar", (const TensorList& self, const Scalar& exponent), self,
+        exponent)
+FOREACH("pow", ".ScalarList", ", Scalar[] exponent", ".Tensor_Scalar",
+        (const TensorList& self, const Scalars& exponent), self, exponent)
+
+#define QUOTIENT(NAME)                                                                                                \
+  FOREACH(NAME, ".Scalar", ", Tensor[] tensor1, Tensor[] tensor2, Scalar value=1", "",                                \
+          (const TensorList& self, const TensorList& a, const TensorList& b, const Scalar& value), self, a, b, value) \
+  FOREACH(NAME, ".ScalarList", ", Tensor[] tensor1, Tensor[] tensor2, Scalar[] scalars", "",                          \
+          (const TensorList& self, const TensorList& a, const TensorList& b, const Scalars& scalars), self, a, b,     \
+          scalars)
+QUOTIENT("addcmul")
+QUOTIENT("addcdiv")
+#undef QUOTIENT
+
+FOREACH("lerp", ".List", ", Tensor[] tensors1, Tensor[] weights", ".Tensor",
+        (const TensorList& self, const TensorList& ends, const TensorList& weights), self, ends, weights)
+FOREACH("lerp", ".Scalar", ", Tensor[] tensors1, Scalar weight", ".Scalar",
+        (const TensorList& self, const TensorList& ends, const Scalar& weight), self, ends, weight)
+#undef FOREACH
+
+#define LARGER(NAME, CLAMP)                                                                                          \
+  OP("aten::_foreach_" NAME ".List(Tensor[] self, Tensor[] other) -> Tensor[]")                                      \
+      .direct([](const TensorList& self, const TensorList& other) { return each("aten::" NAME, self, other); })      \
+      .composite();                                                                                                  \
+  OP("aten::_foreach_" NAME "_.List(Tensor(a!)[] self, Tensor[] other) -> ()")                                       \
+      .direct([](const TensorList& self, const TensorList& other) { each("aten::" CLAMP "_.Tensor", self, other); }) \
+      .composite();
+LARGER("maximum", "clamp_min")
+LARGER("minimum", "clamp_max")
+#undef LARGER
+
+OP("aten::_foreach_norm.Scalar(Tensor[] self, Scalar ord=2, ScalarType? dtype=None) -> Tensor[]")
+    .direct([](const TensorList& self, const Scalar& ord, std::optional<DType> dtype) {
+      return each("aten::linalg_vector_norm", self, ord, ops::Value(), false, dtype);
+    })
+    .composite();
+OP("aten::_foreach_zero_(Tensor(a!)[] self) -> ()")
+    .direct([](const TensorList& self) { each("aten::zero_", self); })
+    .composite();
+OP("aten::_foreach_copy_(Tensor(a!)[] self, Tensor[] src, bool non_blocking=False) -> ()")
+    .direct([](const TensorList& self, const TensorList& source, bool non_blocking) {
+      each("aten::copy_", self, source, non_blocking);
+    })
+    .composite();
+
+}  // namespace
+}  // namespace tensord::kernels

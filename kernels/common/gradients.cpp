@@ -1,0 +1,75 @@
+// Gradients that PyTorch has as operators, for traces of backward passes, made up of others. Those of operators that
+// are one loop here are beside them.
+#include "core/ops/op.h"
+#include "core/ops/run.h"
+#include "kernels/fused/gradient_expr.h"
+
+namespace tensord::kernels {
+namespace {
+
+using gradient::Expr;
+
+// `buffer` is for PyTorch's own kernel.
+OP("aten::log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor")
+    .direct([](const Tensor& grad, const Tensor& x, const Tensor&) {
+      return (Expr(grad) * gradient::sigmoid(-Expr(x))).tensor();
+    })
+    .composite();
+
+OP("aten::mish_backward(Tensor grad_output, Tensor self) -> Tensor")
+    .direct([](const Tensor& grad, const Tensor& x) {
+      const Expr in = x, curve = gradient::tanh(gradient::softplus(in));
+      return (Expr(grad) * (curve + in * gradient::sigmoid(in) * (-gradient::square(curve) + 1))).tensor();
+    })
+    .composite();
+
+// Of the value the gate's sigmoid, of the gate the value times that sigmoid's slope.
+OP("aten::glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor")
+    .direct([](const Tensor& grad, const Tensor& x, int64_t dim) {
+      check(x.ndim() > 0, "glu does not support 0-dimensional tensors");
+      const int64_t wrapped = wrap_dim(dim, x.ndim()), size = x.size(wrapped);
+      check(size % 2 == 0, "Halving dimension must be even, but dimension ", wrapped, " is size ", size);
+      const Expr value = ops::call("aten::slice.Tensor", x, wrapped, int64_t{0}, size / 2, int64_t{1});
+      const Expr gate = ops::call("aten::slice.Tensor", x, wrapped, size / 2, size, int64_t{1});
+      const Expr open = gradient::sigmoid(gate), g = grad;
+      const std::vector<Tensor> parts{(g * open).tensor(), (g * value * open * (-open + 1)).tensor()};
+      return ops::call("aten::cat", parts, wrapped);
+    })
+    .composite();
+
+OP("aten::trace_backward(Tensor grad, int[] sizes) -> Tensor")
+    .direct([](const Tensor& grad, const Dims& sizes) {
+      check(sizes.size() == 2, "expected matrix input");
+      const Tensor ones = ops::call("aten::expand", grad, Dims{std::min(sizes[0], sizes[1])});
+      return ops::call("aten::diagonal_backward", ones, sizes, int64_t{0}, int64_t{0}, int64_t{1});
+    })
+    .composite();
+
+OP("aten::index_select_backward(Tensor grad, int[] self_sizes, int dim, Tensor index) -> Tensor")
+    .direct([](const Tensor& grad, const Dims& sizes, int64_t dim, const Tensor& index) {
+      return ops::call("aten::index_add", ops::call("aten::new_zeros", grad, sizes), dim, index, grad);
+    })
+    .composite();
+
+// Of max, min, median … along a dimension: the gradient goes to the elements that were chosen.
+OP("aten::value_selecting_reduction_backward(Tensor grad, int dim, Tensor indices, int[] sizes, bool keepdim) -> "
+   "Tensor")
+    .direct([](const Tensor& grad, int64_t dim, const Tensor& indices, const Dims& sizes, bool keepdim) {
+      const bool is_gone = !keepdim && !sizes.empty();
+      const Tensor g = is_gone ? ops::call("aten::unsqueeze", grad, dim) : grad;
+      const Tensor at = is_gone ? ops::call("aten::unsqueeze", indices, dim) : indices;
+      return ops::call("aten::scatter.src", ops::call("aten::new_zeros", grad, sizes), dim, at, g);
+    })
+    .composite();
+
+OP("aten::masked_select_backward(Tensor grad, Tensor input, Tensor mask) -> Tensor")
+    .direct([](const Tensor& grad, const Tensor& input, const Tensor& mask) {
+      const Dims sizes = broadcast_sizes(input.sizes(), mask.sizes());
+      const Tensor zeros = ops::call("aten::new_zeros", grad, sizes);
+      const Tensor all = ops::call("aten::masked_scatter", zeros, mask, grad);
+      return gradient::fit_gradient(Expr(all), input);
+    })
+    .composite();
+
+}  // namespace
+}  // namespace tensord::kernels

@@ -1,0 +1,67 @@
+"""Jobs on models of 16-bit parameters: float32 copies are what is trained."""
+
+import unittest
+
+import grpc
+import torch
+
+from tests.e2e import training_models as models
+from tests.e2e.daemon import training
+from tests.e2e.training_daemon import COMPLETED, TrainingDaemon
+
+STEPS = 200
+LR = 5e-5
+
+
+class TrainHalfTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        torch.manual_seed(0)
+        cls.server = TrainingDaemon()
+        cls.nets = {}
+        for name, dtype in (("bf16", torch.bfloat16), ("f32", torch.float32)):
+            torch.manual_seed(0)
+            cls.nets[name] = models.Mlp(features=8, hidden=8, classes=3).to(torch.bfloat16).to(dtype)
+            models.save(cls.nets[name], cls.server.models, name)
+        x = torch.randn(4 * STEPS, 8).to(torch.bfloat16).float()
+        cls.server.save_data("data.pt", x=x, y=x[:, :3].argmax(1))
+        cls.server.start()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.close()
+
+    def train(self, model, **fields):
+        options = {"lr": LR, **fields.pop("options", {})}
+        return self.server.run(model=training.ModelSource(name=model, version=1), data="data.pt", epochs=1, batch_size=4,
+                               optimizer=training.Optimizer(name=fields.pop("optimizer", "adamw"), **options),
+                               publish=training.PublishPolicy(when="at_end"), **fields)
+
+    def test_small_steps_add_up(self):
+        """Each step of Adam is about the learning rate, which is far below what bfloat16 can add to a weight."""
+        for clipping in (training.Clipping(), training.Clipping(norm=0.5)):
+            with self.subTest(str(clipping)):
+                changes = {}
+                for name in ("bf16", "f32"):
+                    job = self.train(name, clipping=clipping)
+                    self.assertEqual(job.state, COMPLETED, job.message)
+                    before, after = self.server.weights(name, 1), self.server.weights(name, job.published_version)
+                    self.assertEqual({tensor.dtype for tensor in after.values()}, {self.nets[name].scores.weight.dtype})
+                    changes[name] = {key: after[key].float() - before[key].float() for key in after}
+                # The weights move by several steps of bfloat16, and end within its rounding and that of the gradients.
+                self.assertGreater(max(change.abs().max().item() for change in changes["f32"].values()), 6e-3)
+                for key, change in changes["f32"].items():
+                    self.assertLess((changes["bf16"][key] - change).abs().max().item(), 3e-3, key)
+
+    def test_what_is_refused(self):
+        with self.assertRaises(grpc.RpcError) as raised:
+            self.train("bf16", distribution=training.Distribution(world_size=1))
+        self.assertEqual(raised.exception.code(), grpc.StatusCode.UNIMPLEMENTED)
+        self.assertIn("distribution: the parameter 'hidden.weight' of bfloat16", raised.exception.details())
+        with self.assertRaises(grpc.RpcError) as raised:
+            self.train("bf16", optimizer="lbfgs")
+        self.assertIn("LBFGS has no master weights", raised.exception.details())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,44 @@
+"""Gradients that PyTorch has as operators, made up of others here. Reductions: 0 none, 1 mean, 2 sum."""
+
+import torch
+
+from tests.ops.case import FULL, case, t
+
+UNIT = dict(low=0.05, high=0.95)
+CASES = []
+
+for reduction in [0, 1, 2]:
+    grad = t(3, 5) if reduction == 0 else t()
+    for name in ["mse_loss", "soft_margin_loss"]:
+        CASES.append(case(f"aten::{name}_backward", grad, t(3, 5), t(3, 5), reduction, dtypes=FULL))
+    for name in ["smooth_l1_loss", "huber_loss"]:
+        for number in [0.7, 2.5]:
+            CASES.append(case(f"aten::{name}_backward", grad, t(3, 5), t(3, 5), reduction, number, dtypes=FULL))
+    for weight in [None, t(3, 5, **UNIT)]:
+        CASES.append(case("aten::binary_cross_entropy_backward", grad, t(3, 5, **UNIT), t(3, 5, **UNIT), weight, reduction, dtypes=FULL))
+
+
+def _l1(grad, x, target, reduction):
+    return (x - target).sign() * (grad / x.numel() if reduction == 1 else grad)
+
+
+CASES += [
+    case("tensord::l1_loss_backward", t(), t(3, 5), t(3, 5), 1, reference=_l1, dtypes=FULL),
+    case("aten::log_sigmoid_backward", t(3, 5), t(3, 5), t(0), dtypes=FULL, strided=False,
+         reference=lambda grad, x, buffer: grad * torch.sigmoid(-x)),
+    case("aten::mish_backward", t(3, 5), t(3, 5), dtypes=FULL),
+    case("aten::glu_backward", t(3, 2), t(3, 4), -1, dtypes=FULL),
+    case("aten::glu_backward", t(2, 3, 3), t(2, 6, 3), 1, dtypes=FULL),
+    case("aten::glu_backward", t(3, 2), t(3, 5), 1, error="Halving dimension must be even, but dimension 1 is size 5"),
+    case("aten::trace_backward", t(), [3, 4], dtypes=FULL),
+    # PyTorch 1.13 goes on below the diagonal of a tall matrix.
+    case("aten::trace_backward", t(), [4, 2], dtypes=FULL, reference=lambda grad, sizes: grad * torch.eye(*sizes, dtype=grad.dtype)),
+    case("aten::trace_backward", t(), [4], error="expected matrix input"),
+    case("aten::index_select_backward", t(3, 4), [5, 4], 0, t(values=[4, 0, 4], dtype=torch.int64), dtypes=FULL),
+    case("aten::index_select_backward", t(2, 3), [2, 5], 1, t(values=[1, 0, 1], dtype=torch.int64), dtypes=FULL),
+    case("aten::value_selecting_reduction_backward", t(3), 1, t(values=[3, 0, 1], dtype=torch.int64), [3, 4], False, dtypes=FULL),
+    case("aten::value_selecting_reduction_backward", t(1, 4), 0, t(values=[[2, 0, 1, 1]], dtype=torch.int64), [3, 4], True, dtypes=FULL),
+    case("aten::masked_select_backward", t(3), t(2, 3), t(values=[[1, 0, 1], [0, 0, 1]], dtype=torch.bool), dtypes=FULL),
+    # PyTorch 1.13 takes the gradients of a tensor of another order in the order of its memory.
+    case("aten::masked_select_backward", t(4), t(2, 3), t(values=[1, 0, 1], dtype=torch.bool), dtypes=FULL, strided=False),
+]
