@@ -203,18 +203,28 @@ class ChangeFinder {
     }
   }
 
-  static void memory_of(const Value& value, std::set<const void*>& out, int depth = 0) {
-    constexpr int kMaxDepth = 16;
-    if (depth > kMaxDepth) return;
-    if (value.is_tensor() && value.to_tensor().storage()) out.insert(value.to_tensor().storage().get());
-    if (value.is_list() && out.insert(value.to_list().get()).second) {
-      for (const Value& item : value.to_list()->items) memory_of(item, out, depth + 1);
-    }
-    if (value.is_dict() && out.insert(value.to_dict().get()).second) {
-      for (const auto& entry : value.to_dict()->items()) memory_of(entry.second, out, depth + 1);
-    }
-    if (value.is_tuple()) {
-      for (const Value& item : value.to_tuple()->items) memory_of(item, out, depth + 1);
+  // The memory of all tensors and containers that the value leads to. An object's attributes have slots of their own,
+  // unless it is in a container.
+  static void memory_of(const Value& root, std::set<const void*>& out) {
+    if (root.is_object()) return;
+    std::vector<const Value*> stack{&root};
+    const auto follow = [&](const std::vector<Value>& items) {
+      for (const Value& item : items) stack.push_back(&item);
+    };
+    while (!stack.empty()) {
+      const Value& value = *stack.back();
+      stack.pop_back();
+      if (value.is_tensor()) {
+        if (value.to_tensor().storage()) out.insert(value.to_tensor().storage().get());
+        continue;
+      }
+      const bool leads_on = value.is_list() || value.is_dict() || value.is_tuple() || value.is_object();
+      if (!leads_on || !out.insert(value.identity()).second) continue;
+      if (value.is_list()) follow(value.to_list()->items);
+      if (value.is_tuple()) follow(value.to_tuple()->items);
+      if (value.is_object()) follow(value.to_object()->slots);
+      if (!value.is_dict()) continue;
+      for (const auto& entry : value.to_dict()->items()) stack.push_back(&entry.second);
     }
   }
 

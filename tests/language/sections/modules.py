@@ -481,3 +481,17 @@ class Nonlocal(nn.Module):
         best = self.best
         assert best is not None
         return best, self.log, self.pairs["k"][0]
+
+
+@case((X,), (X * 2,))
+class DeeplyShared(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("sum", torch.zeros(3))
+        self.deep = (self.sum,)
+        for _ in range(20):
+            self.deep = (self.deep,)
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.sum.add_(x[0])
+        return self.deep[0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0] * 1
