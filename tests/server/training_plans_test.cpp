@@ -34,7 +34,7 @@ Tensor random(const Dims& sizes, unsigned seed) {
   return out;
 }
 
-struct Run {
+struct Trained {
   std::vector<double> losses;
   std::vector<float> weights;
   std::string reason;
@@ -42,7 +42,7 @@ struct Run {
 };
 
 // Ten steps of cross entropy with clipping.
-Run train(const std::string& archive, const std::string& plans, const std::string& optimizer = "sgd") {
+Trained train(const std::string& archive, const std::string& plans, const std::string& optimizer = "sgd") {
   JobSpec spec;
   spec.loss.builtin = "cross_entropy";
   spec.loss.label = "y";
@@ -66,7 +66,7 @@ Run train(const std::string& archive, const std::string& plans, const std::strin
                     model.trained_parameters());
   ops::Generator generator(3);
   const ops::GeneratorGuard guard(generator);
-  Run run;
+  Trained run;
   for (unsigned i = 0; i < 10; ++i) {
     const Tensor labels = Tensor::empty(Dims{8}, DType::kInt32);  // as files may have them
     for (int64_t row = 0; row < 8; ++row) labels.data<int32_t>()[row] = static_cast<int32_t>((row * 7 + i) % 6);
@@ -93,7 +93,7 @@ TEST(TrainingPlans, AJobsStepsArePlannedWithTheSameBits) {
     for (const auto& [name, tensor] : module->named_parameters()) autograd::set_requires_grad(tensor);
     module->save(archive);
   }
-  const Run off = train(archive, "off"), exact = train(archive, "exact"), fused = train(archive, "fused");
+  const Trained off = train(archive, "off"), exact = train(archive, "exact"), fused = train(archive, "fused");
   EXPECT_EQ(off.planned, 0);
   EXPECT_EQ(off.reason, "plans are off");
   EXPECT_GE(exact.planned, 3) << exact.reason;

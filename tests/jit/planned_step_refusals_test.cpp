@@ -1,0 +1,194 @@
+// Training steps that are not planned, with the reason, and wrong plans that are found.
+#include "tests/jit/planned_step_fixture.h"
+
+namespace tensord::jit {
+namespace {
+
+// --- what is refused
+
+Tensor scaled(const Tensors& p, std::span<const Tensor> batch, double by) {
+  return call("aten::mul.Scalar", mlp(p, batch), by);
+}
+
+TEST(PlannedStep, NumbersReadFromTensorsAreRefused) {
+  expect_interpreted(with(
+                         [](const Tensors& p, const Tensors&, std::span<const Tensor> batch) {
+                           return scaled(p, batch, 1 + call("aten::sum", batch[0]).item_double());
+                         },
+                         mlp_parameters),
+                     "read as a number");
+  expect_interpreted(with(
+                         [](const Tensors& p, const Tensors&, std::span<const Tensor> batch) {
+                           const Tensor positive = call("aten::gt.Scalar", batch[0], 0);
+                           return call(
+                               "aten::add.Tensor", mlp(p, batch),
+                               mean(call("aten::mul.Scalar", call("aten::masked_select", batch[0], positive), 2.0)));
+                         },
+                         mlp_parameters),
+                     "hangs on data");
+  // By a pointer, which nobody sees: the two runs have other numbers.
+  expect_interpreted(
+      with([](const Tensors& p, const Tensors&,
+              std::span<const Tensor> batch) { return scaled(p, batch, 2.0F + batch[0].data<float>()[0]); },
+           mlp_parameters),
+      "the same with other numbers");
+}
+
+TEST(PlannedStep, HooksAnomalyModeAndGradientsToAddToAreRefused) {
+  const auto plain = [](const Tensors& p, const Tensors&, std::span<const Tensor> batch) { return mlp(p, batch); };
+  const auto hooked = [=](const Tensors& p, const Tensors&, std::span<const Tensor> batch) {
+    const Tensor h = linear(batch[0], p[0], p[1]);
+    autograd::register_hook(h, [](const Tensor& g) { return call("aten::mul.Scalar", g, 2.0); });
+    return cross_entropy(linear(h, p[2], p[3]), batch[1]);
+  };
+  expect_interpreted(with(hooked, mlp_parameters), "has hooks");
+  const Case of = with(plain, mlp_parameters);
+  {
+    const autograd::SavedTensorHooksScope hooks(autograd::save_on_cpu());
+    expect_interpreted(of, "hooks for saved tensors");
+  }
+  const Job job = of.make();
+  PlannedStep step(job.parameters, {});
+  for (unsigned i = 0; i < 6; ++i) {
+    const Tensors batch = of.batch(i);
+    step.run(batch, [&] { return job.loss(batch); });
+  }
+  EXPECT_EQ(step.report().planned, 0U);
+  EXPECT_THAT(step.report().reason, HasSubstr("added to those of an earlier step"));
+}
+
+TEST(PlannedStep, HooksThatComeLaterAreCalled) {
+  const Case of = with([](const Tensors& p, const Tensors&, std::span<const Tensor> batch) { return mlp(p, batch); },
+                       mlp_parameters);
+  const Job job = of.make();
+  PlannedStep step(job.parameters, {});
+  const auto run = [&](unsigned number) {
+    const Tensors batch = of.batch(number);
+    step.run(batch, [&] { return job.loss(batch); });
+    for (const Tensor& parameter : job.parameters) autograd::set_grad(parameter, Tensor());
+  };
+  for (unsigned i = 0; i < 6; ++i) run(i);
+  ASSERT_TRUE(step.report().is_planned) << step.report().reason;
+  int gradients = 0, sums = 0;
+  auto hook = autograd::register_hook(job.parameters[0], [&](const Tensor&) { return ++gradients, Tensor(); });
+  run(6);
+  EXPECT_EQ(gradients, 1);
+  EXPECT_EQ(step.report().reason, "a parameter has hooks");
+  hook.remove();
+  auto after = autograd::register_post_accumulate_grad_hook(job.parameters[1], [&](const Tensor&) { ++sums; });
+  run(7);
+  EXPECT_EQ(sums, 1);
+  after.remove();
+  run(8);
+  run(9);
+  EXPECT_TRUE(step.report().is_planned) << step.report().reason;
+  EXPECT_EQ(gradients + sums, 2);
+}
+
+struct Twice : autograd::Function<Twice> {
+  static Tensor forward(autograd::FunctionContext&, const Tensor& x) { return call("aten::mul.Scalar", x, 2.0); }
+  static Tensors backward(autograd::FunctionContext&, Tensors grads) {
+    return {call("aten::mul.Scalar", grads[0], 2.0)};
+  }
+};
+
+TEST(PlannedStep, FunctionsOfTheUserAndTensorsThatStayAreRefused) {
+  expect_interpreted(
+      with([](const Tensors& p, const Tensors&, std::span<const Tensor> batch) { return Twice::apply(mlp(p, batch)); },
+           mlp_parameters),
+      "is no operator's gradient");
+  const auto kept = std::make_shared<Tensor>();
+  expect_interpreted(with(
+                         [=](const Tensors& p, const Tensors&, std::span<const Tensor> batch) {
+                           *kept = autograd::detach(linear(batch[0], p[0], p[1]));
+                           return mlp(p, batch);
+                         },
+                         mlp_parameters),
+                     "outlives the step");
+  // What it read is made anew for each step, by no operator.
+  expect_interpreted(with(
+                         [](const Tensors& p, const Tensors&, std::span<const Tensor> batch) {
+                           return mlp(p, Tensors{call("aten::add.Tensor", batch[0], random({8, 6}, 3)), batch[1]});
+                         },
+                         mlp_parameters),
+                     "no operator made");
+}
+
+TEST(PlannedStep, SparseGradientsAreRefused) {
+  const Tensor table = parameter({9, 4}, 1), weight = parameter({3, 4}, 2);
+  PlannedStep step({table, weight}, {});
+  for (unsigned i = 0; i < 5; ++i) {
+    const Tensors batch{labels(6, 9, 80 + i), labels(6, 3, 90 + i)};
+    step.run(batch, [&] {
+      return cross_entropy(linear(call("aten::embedding", table, batch[0], -1, false, true), weight), batch[1]);
+    });
+    for (const Tensor& p : {table, weight}) autograd::set_grad(p, Tensor());
+  }
+  EXPECT_EQ(step.report().planned, 0U);
+  EXPECT_THAT(step.report().reason, HasSubstr("sparse"));
+}
+
+// --- what is wrong is found
+
+TEST(PlannedStep, ANumberThatChangesLaterIsFoundByTheChecks) {
+  // The same in both recordings, another from the step on that is checked first.
+  for (const int changes_at : {2, 3, 6}) {
+    const auto count = std::make_shared<int>(0);
+    const Case of =
+        with([=](const Tensors& p, const Tensors&,
+                 std::span<const Tensor> batch) { return scaled(p, batch, (*count)++ < changes_at ? 1.0 : 2.0); },
+             mlp_parameters);
+    if (changes_at < 4) {
+      const History planned = train(of, true);
+      EXPECT_EQ(planned.report.planned, 0U);
+      EXPECT_THAT(planned.report.reason, HasSubstr("differs from the interpreted one"));
+      *count = 0;
+      expect_same(planned, train(of, false));
+      continue;
+    }
+    try {
+      train(of, true, {}, 20);
+      ADD_FAILURE() << changes_at;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kInternal);
+      EXPECT_THAT(error.what(), HasSubstr("run the steps without plans"));
+    }
+  }
+}
+
+TEST(PlannedStep, ABrokenPlanIsNotUsed) {
+  const Case of = with([](const Tensors& p, const Tensors&, std::span<const Tensor> batch) { return mlp(p, batch); },
+                       mlp_parameters);
+  PlannedStepOptions broken;
+  broken.alter = [](Plan& plan) {
+    for (PlanRoot& root : plan.roots) root.offset = 0;
+  };
+  const History planned = train(of, true, broken);
+  EXPECT_EQ(planned.report.planned, 0U);
+  EXPECT_THAT(planned.report.reason, HasSubstr("a plan is refused"));
+  expect_same(planned, train(of, false));
+}
+
+TEST(PlannedStep, AnErrorIsThatOfTheInterpretedStep) {
+  const Case of = with([](const Tensors& p, const Tensors&, std::span<const Tensor> batch) { return mlp(p, batch); },
+                       mlp_parameters);
+  const auto error_at = [&](bool plans) -> std::string {
+    Case bad = of;
+    bad.batch = [&](unsigned i) {
+      Tensors batch = of.batch(i);
+      if (i == 6) batch[1].data<int64_t>()[2] = 77;
+      return batch;
+    };
+    try {
+      train(bad, plans);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "none";
+  };
+  EXPECT_EQ(error_at(true), error_at(false));
+  EXPECT_THAT(error_at(true), HasSubstr("77"));
+}
+
+}  // namespace
+}  // namespace tensord::jit
