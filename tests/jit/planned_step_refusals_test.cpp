@@ -1,4 +1,5 @@
 // Training steps that are not planned, with the reason, and wrong plans that are found.
+#include "core/autograd/post_accumulate.h"
 #include "tests/jit/planned_step_fixture.h"
 
 namespace tensord::jit {
