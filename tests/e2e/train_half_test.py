@@ -11,6 +11,7 @@ from tests.e2e.training_daemon import COMPLETED, TrainingDaemon
 
 STEPS = 200
 LR = 5e-5
+STEPS_OF_TWO_RUNS = 6000  # so many that the first of them is not the last when the daemon stops
 
 
 class TrainHalfTest(unittest.TestCase):
@@ -52,6 +53,23 @@ class TrainHalfTest(unittest.TestCase):
                 self.assertGreater(max(change.abs().max().item() for change in changes["f32"].values()), 6e-3)
                 for key, change in changes["f32"].items():
                     self.assertLess((changes["bf16"][key] - change).abs().max().item(), 3e-3, key)
+
+    def test_goes_on_from_its_float32_copies(self):
+        """A job that was stopped and goes on ends with the bits of one that was not."""
+        ends = []
+        for is_stopped in (False, True):
+            job = self.server.create(model=training.ModelSource(name="bf16", version=1), data="data.pt", steps=STEPS_OF_TWO_RUNS, batch_size=4,
+                                     optimizer=training.Optimizer(name="adamw", lr=LR), publish=training.PublishPolicy(when="at_end"),
+                                     checkpoints=training.CheckpointPolicy(every_steps=50))
+            if is_stopped:
+                self.server.wait_until(job.id, lambda now: now.progress.checkpoint_step > 0)
+                self.server.restart()
+            done, _ = self.server.watch(job.id)
+            self.assertEqual((done.state, done.progress.step), (COMPLETED, STEPS_OF_TWO_RUNS), done.message)
+            ends.append(self.server.weights("bf16", done.published_version))
+        self.assertEqual(ends[0].keys(), ends[1].keys())
+        for key, weight in ends[0].items():
+            self.assertTrue(torch.equal(weight, ends[1][key]), key)
 
     def test_what_is_refused(self):
         with self.assertRaises(grpc.RpcError) as raised:
