@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from tensord.engine import _autograd_functional as _functional
 from tensord.engine import _engine
 from tensord.engine._autograd_functional import vmap
@@ -61,7 +64,7 @@ def _positions(argnums, count: int, what: str) -> tuple:
     return tuple(number % count for number in numbers)
 
 
-def grad_and_value(func, argnums=0, has_aux: bool = False):
+def grad_and_value(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable[..., Any]:
     """A function that gives (gradients, value), or (gradients, (value, aux)), of one that gives one number."""
 
     def wrapped(*args, **kwargs):
@@ -95,7 +98,7 @@ def _hangs_outside(before: list, kwargs: dict, args: tuple) -> bool:
     return any(value.requires_grad for value in rest)
 
 
-def grad(func, argnums=0, has_aux: bool = False):
+def grad(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable[..., Any]:
     """A function that gives the gradients of one that gives one number; with `has_aux` (gradients, aux)."""
 
     def wrapped(*args, **kwargs):
@@ -105,7 +108,7 @@ def grad(func, argnums=0, has_aux: bool = False):
     return wrapped
 
 
-def vjp(func, *primals, has_aux: bool = False):
+def vjp(func: Callable[..., Any], *primals, has_aux: bool = False) -> tuple[Any, ...]:
     """(func(*primals), function of cotangents), and aux: the function gives a tuple with v · J for each primal."""
     before = _leaves(primals)
     with enable_grad():
@@ -127,7 +130,7 @@ def vjp(func, *primals, has_aux: bool = False):
     return (shown, pull, aux) if has_aux else (shown, pull)
 
 
-def jvp(func, primals: tuple, tangents: tuple, *, has_aux: bool = False):
+def jvp(func: Callable[..., Any], primals: tuple, tangents: tuple, *, has_aux: bool = False) -> tuple[Any, ...]:
     """(func(*primals), J · tangents), and aux."""
     aux = None
 
@@ -145,7 +148,7 @@ def jvp(func, primals: tuple, tangents: tuple, *, has_aux: bool = False):
     return (*out, aux) if has_aux else out
 
 
-def jacrev(func, argnums=0, has_aux: bool = False):
+def jacrev(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable[..., Any]:
     """A function that gives the Jacobian with respect to the arguments of `argnums`: a tensor, or a tuple of them."""
 
     def wrapped(*args, **kwargs):
@@ -173,12 +176,12 @@ def jacrev(func, argnums=0, has_aux: bool = False):
 jacfwd = jacrev
 
 
-def hessian(func, argnums=0):
+def hessian(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:
     """A function that gives the second derivatives of one that gives one number."""
     return jacfwd(jacrev(func, argnums), argnums)
 
 
-def functional_call(module, parameter_and_buffer_dicts, args=None, kwargs=None, *, strict: bool = False):
+def functional_call(module, parameter_and_buffer_dicts, args=None, kwargs=None, *, strict: bool = False) -> Any:
     """Calls the module with these tensors in the place of its own, by their names; the module is afterwards as before."""
     dicts = [parameter_and_buffer_dicts] if isinstance(parameter_and_buffer_dicts, dict) else list(parameter_and_buffer_dicts)
     tensors = {}
