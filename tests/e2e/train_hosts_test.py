@@ -278,8 +278,12 @@ class TrainHostsTest(unittest.TestCase):
         one = self.train(2, 2, epochs=1)
         job = self.create(2, 1, epochs=1)
         strangers = []
-        # Whatever the job's ranks listen on until they have met, a stranger is there as well.
-        while self.server.get(job.id).progress.step == 0 and self.server.get(job.id).state not in AT_REST:
+        # Whatever the job's ranks listen on until they have met, a stranger is there as well. One that comes first each time costs a start,
+        # of which the job has ten.
+        def is_meeting(progress):
+            return progress.step == 0 and progress.restarts < 5
+
+        while is_meeting(self.server.get(job.id).progress) and self.server.get(job.id).state not in AT_REST:
             for pid in [self.server.daemon.process.pid, *children_of(self.server.daemon.process.pid),
                         *self.workers["b"].rank_pids()]:
                 strangers += connect_to_all_of(pid, but=self.server.daemon.ready.values())
