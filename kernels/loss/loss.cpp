@@ -54,10 +54,16 @@ gradient::GradientFn difference_gradient(const char* name) {
     std::vector<Tensor> out(args.inputs.size());
     if (!args.grad_outputs[0].defined()) return out;
     const Tensor &grad = args.grad_outputs[0], &x = args.inputs[0].to_tensor(), &target = args.inputs[1].to_tensor();
-    const Expr g = args.inputs.size() > 3 ? ops::call(name, grad, x, target, args.inputs[2], args.inputs[3])
-                                          : ops::call(name, grad, x, target, args.inputs[2]);
+    // In the dtype of the first one, as PyTorch's; of two, the target's is computed by itself.
+    const auto of = [&](const Tensor& a, const Tensor& b) -> Expr {
+      return args.inputs.size() > 3 ? ops::call(name, grad, a, b, args.inputs[2], args.inputs[3])
+                                    : ops::call(name, grad, a, b, args.inputs[2]);
+    };
+    const bool needs_target = args.needs(1) && is_floating(target.dtype()), is_same = x.dtype() == target.dtype();
+    Expr g;
+    if (args.needs(0) || (needs_target && is_same)) g = of(x, target);
     if (args.needs(0)) out[0] = gradient::fit_gradient(g, x);
-    if (args.needs(1) && is_floating(target.dtype())) out[1] = gradient::fit_gradient(-g, target);
+    if (needs_target) out[1] = gradient::fit_gradient(is_same ? -g : of(target, x), target);
     return out;
   };
 }
@@ -72,13 +78,13 @@ OP("aten::mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor")
 
 OP("aten::mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor")
     .direct([](const Tensor& grad, const Tensor& x, const Tensor& target, int64_t reduction) {
-      return ((Expr(x) - Expr(target)) * 2.0 * incoming(grad, x, target, reduction)).tensor();
+      return as_dtype_of(x, (Expr(x) - Expr(target)) * 2.0 * incoming(grad, x, target, reduction));
     })
     .composite();
 
 OP("tensord::l1_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor")
     .direct([](const Tensor& grad, const Tensor& x, const Tensor& target, int64_t reduction) {
-      return (gradient::sign(Expr(x) - Expr(target)) * incoming(grad, x, target, reduction)).tensor();
+      return as_dtype_of(x, gradient::sign(Expr(x) - Expr(target)) * incoming(grad, x, target, reduction));
     })
     .composite();
 OP("aten::l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor")
@@ -108,7 +114,7 @@ OP("aten::huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.
     .runs(ops::Way::kComposite);
 OP("aten::huber_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float delta) -> Tensor")
     .direct([](const Tensor& grad, const Tensor& x, const Tensor& target, int64_t reduction, double delta) {
-      return (clamp(Expr(x) - Expr(target), -delta, delta) * incoming(grad, x, target, reduction)).tensor();
+      return as_dtype_of(x, clamp(Expr(x) - Expr(target), -delta, delta) * incoming(grad, x, target, reduction));
     })
     .composite();
 // The same over beta; with beta 0 the absolute value.
@@ -127,7 +133,7 @@ OP("aten::smooth_l1_loss_backward(Tensor grad_output, Tensor self, Tensor target
     .direct([](const Tensor& grad, const Tensor& x, const Tensor& target, int64_t reduction, double beta) {
       const Expr difference = Expr(x) - Expr(target);
       const Expr slope = beta == 0 ? gradient::sign(difference) : clamp(difference, -beta, beta) / beta;
-      return (slope * incoming(grad, x, target, reduction)).tensor();
+      return as_dtype_of(x, slope * incoming(grad, x, target, reduction));
     })
     .composite();
 
@@ -247,7 +253,7 @@ OP("aten::poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool ful
 OP("aten::soft_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor")
     .direct([](const Tensor& grad, const Tensor& x, const Tensor& target, int64_t reduction) {
       const Expr y = target;
-      return (-y * gradient::sigmoid(-(y * Expr(x))) * incoming(grad, x, target, reduction)).tensor();
+      return as_dtype_of(x, -y * gradient::sigmoid(-(y * Expr(x))) * incoming(grad, x, target, reduction));
     })
     .composite();
 // log(1 + exp(-y x))
