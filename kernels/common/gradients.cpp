@@ -19,7 +19,8 @@ OP("aten::log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -
 OP("aten::mish_backward(Tensor grad_output, Tensor self) -> Tensor")
     .direct([](const Tensor& grad, const Tensor& x) {
       const Expr in = x, curve = gradient::tanh(gradient::softplus(in));
-      return (Expr(grad) * (curve + in * gradient::sigmoid(in) * (-gradient::square(curve) + 1))).tensor();
+      const Expr out = Expr(grad) * (curve + in * gradient::sigmoid(in) * (-gradient::square(curve) + 1));
+      return out.tensor().dtype() == x.dtype() ? out.tensor() : ops::call("aten::to.dtype", out.tensor(), x.dtype());
     })
     .composite();
 

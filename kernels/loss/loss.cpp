@@ -159,7 +159,7 @@ OP("aten::binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor 
       const Expr in = x, y = target;
       Expr g = incoming(grad, x, target, reduction);
       if (weight) g = g * Expr(*weight);
-      return (g * (in - y) / clamp_min(from_one(in) * in, 1e-12)).tensor();
+      return as_dtype_of(x, g * (in - y) / clamp_min(from_one(in) * in, 1e-12));
     })
     .composite();
 std::vector<Tensor> binary_cross_entropy_gradient(const ops::GradArgs& args) {

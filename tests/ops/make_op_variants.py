@@ -40,8 +40,8 @@ UNCHECKED = {"aten::embedding_bag", "aten::_embedding_bag", "aten::embedding_bag
              "torchvision::ps_roi_pool", "torchvision::_roi_align_backward", "torchvision::_roi_pool_backward",
              "torchvision::_ps_roi_align_backward", "torchvision::_ps_roi_pool_backward", "torchvision::deform_conv2d",
              "torchvision::nms"}
-# Here it reads the memory of bools and ints as if it were that of another type.
-UNTYPED = {"aten::_embedding_bag_backward", "aten::_embedding_bag_per_sample_weights_backward"}
+# Here it reads the memory of bools and ints as if it were that of another type, or divides by an int that is 0.
+UNTYPED = {"aten::_embedding_bag_backward", "aten::_embedding_bag_per_sample_weights_backward", "aten::smooth_l1_loss_backward"}
 
 
 @dataclasses.dataclass
