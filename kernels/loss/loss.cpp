@@ -42,7 +42,7 @@ Expr log_sigmoid(const Expr& x) { return unary("aten::log_sigmoid", x); }
 
 // What flows into each element's loss.
 Expr incoming(const Tensor& grad, const Tensor& x, const Tensor& target, int64_t reduction) {
-  const Expr g = grad;
+  Expr g = grad;
   if (reduction != kLossMean) return g;
   return g / static_cast<double>(checked_numel(broadcast_sizes(x.sizes(), target.sizes())));
 }
