@@ -266,10 +266,7 @@ class Compiler {
       i.to = stored;
       address = converted;
     }
-    if (output >= 0 && !direct) {
-      TileInstruction& i = push(Kind::kStore, at, output, address);
-      i.from = i.to = stored;
-    }
+    if (output >= 0 && !direct) push(Kind::kStore, at, output, address);
     addresses_[static_cast<size_t>(value)] = address;
   }
 

@@ -81,7 +81,7 @@ struct TileInstruction {
     kFormula,  // out = row(a, b, c)
     kLane,     // out = lane(a; extra b, c), row by row
     kLoad,     // out = the strided stream a, dense and converted
-    kStore,    // the strided stream out = a, converted
+    kStore,    // the strided stream out = a, of its dtype
     kConvert,  // out = a, converted
     kExpand,   // every row of out = its element of a
   };

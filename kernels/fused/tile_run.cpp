@@ -54,6 +54,23 @@ void load_block(const TileInstruction& i, const TileStream& stream, const char* 
   }
 }
 
+template <class T>
+void copy_apart(const char* from, char* out, int64_t step, int64_t count) {
+  const T* source = reinterpret_cast<const T*>(from);
+  T* target = reinterpret_cast<T*>(out);
+  for (int64_t k = 0; k < count; ++k) target[k * step] = source[k];
+}
+
+// Dense elements, converted already, to every `step`th place.
+void scatter_row(int64_t element_size, const char* from, char* out, int64_t step, int64_t count) {
+  switch (element_size) {
+    case 1: return copy_apart<uint8_t>(from, out, step, count);
+    case 2: return copy_apart<uint16_t>(from, out, step, count);
+    case 4: return copy_apart<uint32_t>(from, out, step, count);
+    default: return copy_apart<uint64_t>(from, out, step, count);
+  }
+}
+
 void store_block(const TileInstruction& i, const TileStream& stream, const char* from, char* out, int64_t rows,
                  int64_t columns) {
   if (i.per_row) {
@@ -62,8 +79,9 @@ void store_block(const TileInstruction& i, const TileStream& stream, const char*
   }
   const int64_t row_step = i.per_row ? 0 : stream.row_step;
   const int64_t step = (i.per_row ? stream.row_step : stream.column_step) / stream.element_size;
-  const int64_t from_row = columns * static_cast<int64_t>(size_of(i.from));
-  for (int64_t r = 0; r < rows; ++r) store_tile(i.from, from + r * from_row, i.to, out + r * row_step, step, columns);
+  const int64_t from_row = columns * stream.element_size;
+  for (int64_t r = 0; r < rows; ++r)
+    scatter_row(stream.element_size, from + r * from_row, out + r * row_step, step, columns);
 }
 
 void convert(const TileInstruction& i, const char* from, char* out, int64_t count) {

@@ -60,11 +60,26 @@ class Guarded {
   Tensor room_, tensor_;
 };
 
+// How the elements of a tensor lie in memory: as they do, with the first dimension next to each other, every other one.
+enum class Layout : uint8_t { kOwn, kReversed, kGapped };
+
+inline Dims strides_of(Layout layout, const Tensor& t) {
+  Dims strides = t.strides();
+  if (layout == Layout::kOwn) return strides;
+  int64_t next = layout == Layout::kGapped ? 2 : 1;
+  for (size_t i = 0; i < strides.size(); ++i) {
+    const size_t dim = layout == Layout::kReversed ? i : strides.size() - 1 - i;
+    strides[dim] = next;
+    next *= std::max<int64_t>(t.sizes()[dim], 1);
+  }
+  return strides;
+}
+
 class PreparedRunner {
  public:
   // Tensors of `arguments`, also those in lists, are inputs of each run unless they are in `constants`.
   PreparedRunner(const ops::Op& op, std::vector<ops::Value> arguments, const std::vector<Tensor>& constants,
-                 int threads)
+                 int threads, Layout outputs = Layout::kOwn)
       : op_(op), threads_(threads) {
     for (ops::Value& argument : arguments) argument = hide(argument, constants);
     for (const ops::Value& result : ops::infer(op, arguments)) {
@@ -72,6 +87,7 @@ class PreparedRunner {
       if (!result.is_list()) continue;
       for (const ops::Value& item : result.to_list()->items) metas_.push_back(item.to_tensor());
     }
+    for (Tensor& meta : metas_) meta = Tensor::meta_strided(meta.sizes(), strides_of(outputs, meta), meta.dtype());
     const ops::PrepareFn& prepare = op.prepare[static_cast<size_t>(DeviceKind::kCPU)];
     if (!prepare) return;
     ops::PrepareArgs args{op, arguments, metas_, threads};

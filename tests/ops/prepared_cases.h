@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/ops/complex.h"
@@ -17,20 +18,37 @@ inline void collect_tensors(const Value& value, std::vector<Tensor>& out) {
   for (const Value& item : value.to_list()->items) collect_tensors(item, out);
 }
 
+// The same values; elements of a tensor, also of those in a list, lie otherwise in memory.
+inline Value laid_out(const Value& value, testing::Layout layout) {
+  if (value.is_tensor()) {
+    const Tensor& t = value.to_tensor();
+    if (!t) return value;
+    const Tensor out = Tensor::empty_strided(t.sizes(), testing::strides_of(layout, t), t.dtype());
+    out.copy_from(t);
+    return Value(out);
+  }
+  if (!value.is_list() || value.to_list()->items.empty() || !value.to_list()->items[0].is_tensor()) return value;
+  std::vector<Tensor> tensors;
+  for (const Value& item : value.to_list()->items) tensors.push_back(laid_out(item, layout).to_tensor());
+  return ops::make_tensor_list(tensors);
+}
+
 // One prepared call: as it is, and with its result on each operand that allows it.
 inline std::string check_prepared(const ops::Op& op, const std::vector<Value>& arguments,
                                   const std::vector<Tensor>& constants, const std::vector<Tensor>& expected,
-                                  Tolerance tolerance) {
+                                  Tolerance tolerance, testing::Layout outputs) {
   std::optional<testing::PreparedRunner> runner;
   try {
-    runner.emplace(op, arguments, constants, 2);
+    runner.emplace(op, arguments, constants, 2, outputs);
   } catch (const Error&) {
     return "";  // needs the elements of what is no constant
   }
   if (!runner->prepared()) return "";
   for (int overwritten = -1; overwritten < static_cast<int>(std::min<size_t>(runner->input_count(), 32));
        ++overwritten) {
-    if (overwritten >= 0 && !(runner->prepared()->may_overwrite >> overwritten & 1)) continue;
+    if (overwritten >= 0 &&
+        (outputs != testing::Layout::kOwn || !(runner->prepared()->may_overwrite >> overwritten & 1)))
+      continue;  // only a result that lies as the operand does takes its memory
     const std::vector<Tensor> results = runner->run(overwritten);
     for (size_t i = 0; i < expected.size(); ++i) {
       const std::string problem = compare(Value(results.at(i)), Value(expected[i]), tolerance);
@@ -43,23 +61,45 @@ inline std::string check_prepared(const ops::Op& op, const std::vector<Value>& a
 
 // Each tensor once the only constant, and once the only one that comes with the run.
 inline std::string check_prepared(const ops::Op& op, const std::vector<Value>& arguments,
-                                  const std::vector<Value>& results, Tolerance tolerance) {
-  if (!op.prepare[static_cast<size_t>(DeviceKind::kCPU)] || op.base || !op.is_pure || op.is_random) return "";
-  if (ops::has_complex(arguments)) return "";  // never in a plan
-  const std::vector<Value> own = ops::bind(op, copy_all(arguments));
-  std::vector<Tensor> tensors, expected;
-  for (const Value& value : own) collect_tensors(value, tensors);
-  for (const Value& value : results) collect_tensors(value, expected);
-  std::string problem = check_prepared(op, own, {}, expected, tolerance);
+                                  const std::vector<Tensor>& expected, Tolerance tolerance, testing::Layout outputs) {
+  std::vector<Tensor> tensors;
+  for (const Value& value : arguments) collect_tensors(value, tensors);
+  std::string problem = check_prepared(op, arguments, {}, expected, tolerance, outputs);
   for (size_t i = 0; i < tensors.size() && tensors.size() > 1 && problem.empty(); ++i) {
     std::vector<Tensor> others;
     for (const Tensor& tensor : tensors) {
       if (!tensor.is_same(tensors[i])) others.push_back(tensor);
     }
-    problem = check_prepared(op, own, {tensors[i]}, expected, tolerance);
-    if (problem.empty() && tensors.size() > 2) problem = check_prepared(op, own, others, expected, tolerance);
+    problem = check_prepared(op, arguments, {tensors[i]}, expected, tolerance, outputs);
+    if (problem.empty() && tensors.size() > 2)
+      problem = check_prepared(op, arguments, others, expected, tolerance, outputs);
   }
   return problem;
+}
+
+// Whatever the strides of the arguments and of the results are, a prepared call is right or there is none.
+inline std::string check_prepared(const ops::Op& op, const std::vector<Value>& arguments,
+                                  const std::vector<Value>& results, Tolerance tolerance) {
+  if (!op.prepare[static_cast<size_t>(DeviceKind::kCPU)] || op.base || !op.is_pure || op.is_random) return "";
+  if (ops::has_complex(arguments)) return "";  // never in a plan
+  using testing::Layout;
+  const std::vector<Value> own = ops::bind(op, copy_all(arguments));
+  std::vector<Tensor> expected;
+  for (const Value& value : results) collect_tensors(value, expected);
+  const std::pair<Layout, Layout> layouts[] = {{Layout::kOwn, Layout::kOwn},
+                                               {Layout::kOwn, Layout::kReversed},
+                                               {Layout::kOwn, Layout::kGapped},
+                                               {Layout::kReversed, Layout::kOwn},
+                                               {Layout::kGapped, Layout::kOwn}};
+  for (const auto& [inputs, outputs] : layouts) {
+    std::vector<Value> laid;
+    for (const Value& value : own) laid.push_back(laid_out(value, inputs));
+    const std::string problem = check_prepared(op, laid, expected, tolerance, outputs);
+    if (!problem.empty())
+      return concat(problem, ", arguments in layout ", static_cast<int>(inputs), ", results in layout ",
+                    static_cast<int>(outputs));
+  }
+  return "";
 }
 
 }  // namespace tensord::op_cases
