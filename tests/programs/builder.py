@@ -42,6 +42,11 @@ class Builder:
         if self.rng.random() < 0.08:
             self.sizes[1] = self.rng.choice([16, 33, 64])
             self.sizes[2] = self.rng.choice([24, 48, 67])
+        # Some programs work on 16 bits, some on tensors of both memory formats side by side.
+        self.float_dtype = torch.bfloat16 if self.rng.random() < 0.1 else torch.float32
+        self.layouts = ["plain"] * 9 + ["last", "last", "swapped", "gaps", "expanded"]
+        if self.rng.random() < 0.15:
+            self.layouts = ["plain", "last"]
         self.forward_open = True  # new inputs may still be made: not inside of helpers
 
     # ---- names and values
@@ -69,13 +74,13 @@ class Builder:
     def shape(self, low: int = 0, high: int = 4) -> tuple:
         return tuple(1 if self.rng.random() < 0.12 else self.size() for _ in range(self.rng.randint(low, high)))
 
-    def fresh(self, shape=None, dtype: torch.dtype = torch.float32, low: float = -2.0, high: float = 2.0) -> str:
+    def fresh(self, shape=None, dtype=None, low: float = -2.0, high: float = 2.0) -> str:
         """A tensor of that shape: an input, a parameter, or a buffer."""
+        dtype = dtype or self.float_dtype
         shape = self.shape() if shape is None else tuple(shape)
         seed = self.rng.randrange(1 << 30)
         if self.forward_open and self.depth == 0 and len(self.inputs) < 6 and self.rng.random() < 0.6:
-            layouts = ["plain"] * 9 + ["last", "last", "swapped", "gaps", "expanded"]
-            argument = Argument("Tensor", shape, dtype, low, high, seed, self.rng.choice(layouts))
+            argument = Argument("Tensor", shape, dtype, low, high, seed, self.rng.choice(self.layouts))
             name = self.new_name("x")
             self.inputs.append((name, argument))
             self.names[name] = argument.make(False)
@@ -93,7 +98,7 @@ class Builder:
                 return self.float_tensor(lambda t: tuple(t.shape) == shape and t.dtype == torch.float32)
         except Skip:
             pass
-        return self.fresh(shape)
+        return self.fresh(shape, torch.float32)
 
     def member(self, text: str, letter: str = "m", annotation: str = "") -> str:
         name = self.new_name(letter)

@@ -74,7 +74,7 @@ def image(b, rank: int, channels=None) -> str:
             return b.float_tensor(fits)
     except Skip:
         pass
-    return b.fresh((b.rng.choice([1, 2, 2, 3]), channels or b.rng.choice([1, 2, 3, 4, 6, 8, 16]), *[b.rng.choice([1, 3, 5, 7, 8, 12]) for _ in range(rank)]))
+    return b.fresh((b.rng.choice([1, 2, 2, 3]), channels or b.rng.choice([1, 2, 3, 4, 6, 8, 16]), *[b.rng.choice([1, 3, 5, 7, 8, 12]) for _ in range(rank)]), torch.float32)
 
 
 @rule(8)
