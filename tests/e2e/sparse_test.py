@@ -156,6 +156,19 @@ class SparseTest(unittest.TestCase):
                 with self.assertRaisesRegex(RuntimeError, "model.pt.*(ind|compressed)"):
                     run(path, [("forward", (torch.ones(4, 2),))], self.folder)
 
+    # All runs share them. That the writes are refused must not be lost where attributes are folded.
+    def test_attributes_are_not_written(self):
+        sparse = cases.matrix(3, 4).to_sparse().coalesce()
+        quantised = torch.quantize_per_tensor(cases.matrix(3, 4), 0.1, 10, torch.quint8)
+        writes = {"zero_()": sparse, "neg_()": sparse, "mul_(2)": sparse, "relu_()": quantised}
+        for call, attribute in writes.items():
+            with self.subTest(call):
+                model = torch.jit.script(Holder(attribute))
+                name = "write_" + call[:3]  # scripted Holders are one class
+                model.define(f"def {name}(self, x: Tensor):\n    self.sparse.{call}\n    return self.sparse + self.sparse\n")
+                with self.assertRaisesRegex(RuntimeError, "belongs? to the module"):
+                    run(self.save(model), [(name, (torch.ones(4, 2),))], self.folder)
+
     def test_refusals(self):
         bodies = {
             "no_form": ("return torch.cumsum(x.to_sparse(), 0)", "aten::cumsum is not implemented for sparse tensors"),

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/ops/boxed.h"
+
 namespace tensord::jit {
 
 using ops::Type;
@@ -167,17 +169,17 @@ const void* AliasAnalysis::heap_key(const Value& value) const {
     case Value::Tag::kDict: return value.to_dict().get();
     case Value::Tag::kTuple: return value.to_tuple().get();
     case Value::Tag::kObject: return value.to_object().get();
+    case Value::Tag::kOpaque:
+      return ops::as_boxed(value);  // sparse and quantised tensors; what is packed is never written
     default: return nullptr;
   }
 }
 
 int AliasAnalysis::heap_cell(const Value& value, int depth) {
   constexpr int kMaxDepth = 64;
-  if (value.is_none() || value.is_number() || value.is_string() || value.is_device() || value.is_enum() ||
-      value.is_opaque()) {
-    return -1;
-  }
+  if (value.is_none() || value.is_number() || value.is_string() || value.is_device() || value.is_enum()) return -1;
   const void* key = heap_key(value);
+  if (value.is_opaque() && !key) return -1;
   if (depth > kMaxDepth || (!key && !value.is_tensor())) return kWildcard;
   auto [it, is_new] = heap_.try_emplace(key, -1);
   if (!is_new) return find(it->second);

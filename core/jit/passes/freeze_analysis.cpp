@@ -5,6 +5,7 @@
 #include "core/jit/ir/walk.h"
 #include "core/jit/passes/attribute_paths.h"
 #include "core/jit/passes/passes.h"
+#include "core/ops/boxed.h"
 
 namespace tensord::jit {
 
@@ -218,6 +219,7 @@ class ChangeFinder {
         if (value.to_tensor().storage()) out.insert(value.to_tensor().storage().get());
         continue;
       }
+      if (value.is_opaque()) out.insert(ops::as_boxed(value));  // null, of what is packed, does no harm
       const bool leads_on = value.is_list() || value.is_dict() || value.is_tuple() || value.is_object();
       if (!leads_on || !out.insert(value.identity()).second) continue;
       if (value.is_list()) follow(value.to_list()->items);
