@@ -333,6 +333,21 @@ TEST_F(GenerationTest, ABatchHasAsManyRowsAsThereMayBeCandidates) {
   }
 }
 
+// More candidates than rows of a batch: the model's bound is the smaller one.
+TEST_F(GenerationTest, ABatchHasNoMoreRowsThanTheModelTakes) {
+  config.max_batch_size = signature.max_batch_size = 3;
+  config.sequence_batching->oldest_max_candidate_sequences = 20;
+  FakeSink sinks[5];
+  on_run = [&](size_t run) {
+    for (size_t i = 1; run == 1 && i < 5; ++i) ask({1, 2}, 3, sinks[i]);
+  };
+  load();
+  ask({1, 2}, 9, sinks[0]);
+  EXPECT_EQ(tokens_of(sinks[0]), tokens_alone({1, 2}, 9));
+  for (size_t i = 1; i < 5; ++i) EXPECT_EQ(tokens_of(sinks[i]), tokens_alone({1, 2}, 3));
+  EXPECT_EQ(largest_batch(), 3);
+}
+
 TEST_F(GenerationTest, WithoutBatchesOneResponseIsAVector) {
   config.is_decoupled = false;
   config.max_batch_size = signature.max_batch_size = 0;

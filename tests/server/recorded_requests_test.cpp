@@ -4,12 +4,14 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <thread>
 
 #include "core/base/error.h"
+#include "core/base/log.h"
 #include "server/executor/requests/request_capture.h"
 #include "server/training/data/data_file.h"
 #include "tests/server/fake_models.h"
@@ -339,6 +341,30 @@ TEST_F(RecordedRequests, AFolderThatCannotBeMadeIsRefused) {
     EXPECT_EQ(error.code(), ErrorCode::kUnavailable);
     EXPECT_THAT(error.what(), HasSubstr("--capture-dir"));
   }
+}
+
+// A folder that went away is said once a model, and nothing is written into one that came back.
+TEST_F(RecordedRequests, AFileThatCannotBeWrittenIsGivenUp) {
+  static std::atomic<int> said;
+  said = 0;
+  set_log_sink(
+      [](LogLevel level, std::string_view message, std::initializer_list<LogField>, const std::source_location&) {
+        if (level == LogLevel::kError && message == "captured requests cannot be written") ++said;
+      });
+  const std::filesystem::path folder = folder_ / "gone";
+  {
+    RequestCapture capture({.folder = folder.string()});
+    std::filesystem::remove_all(folder);
+    capture.start("m", "1", kSignature, request_of(1))->keep();
+    while (said == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::filesystem::create_directories(folder);
+    capture.start("m", "1", kSignature, request_of(2))->keep();
+    capture.start("other", "1", kSignature, request_of(3))->keep();
+  }
+  EXPECT_EQ(said, 1);
+  const auto written = std::filesystem::directory_iterator(folder);
+  ASSERT_EQ(std::distance(begin(written), end(written)), 1);
+  EXPECT_THAT(std::filesystem::directory_iterator(folder)->path().filename().string(), ::testing::StartsWith("other-"));
 }
 
 // What is kept is written while the daemon goes on.

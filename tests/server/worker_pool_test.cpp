@@ -1,19 +1,63 @@
 #include "server/scheduler/worker_pool.h"
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <future>
 #include <latch>
 #include <stdexcept>
 #include <thread>
 
+#include "core/base/error.h"
 #include "core/base/parallel.h"
+
+namespace {
+
+std::atomic<bool> has_no_threads = false;
+
+}  // namespace
+
+// Takes the place of the C library's for everything in this program.
+extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*),
+                              void* argument) {
+  static const auto real = reinterpret_cast<decltype(&pthread_create)>(dlsym(RTLD_NEXT, "pthread_create"));
+  return has_no_threads ? EAGAIN : real(thread, attributes, run, argument);
+}
 
 namespace tensord::server {
 namespace {
+
+TEST(WorkerPool, WithoutAThreadThereIsNoPool) {
+  has_no_threads = true;
+  try {
+    WorkerPool pool(4);
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kResourceExhausted);
+  }
+  has_no_threads = false;
+}
+
+TEST(WorkerPool, WorkThatNoThreadCanBeMadeForWaitsForAnother) {
+  WorkerPool pool(4);
+  has_no_threads = true;
+  std::promise<void> release, started, second;
+  pool.post([&] {
+    started.set_value();
+    release.get_future().wait();
+  });
+  started.get_future().wait();
+  pool.post([&] { second.set_value(); });
+  has_no_threads = false;
+  EXPECT_EQ(pool.threads(), 1u);
+  release.set_value();
+  second.get_future().wait();
+}
 
 TEST(WorkerPool, ThreadsAreMadeWhenThoseThatAreThereAreBusy) {
   WorkerPool pool(4);
