@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <deque>
 #include <fstream>
 #include <optional>
 #include <set>
@@ -18,6 +17,7 @@
 #include "core/distributed/proof.h"
 #include "protos/hosts.grpc.pb.h"
 #include "server/transport/hosts/host_wire.h"
+#include "server/transport/hosts/outbox.h"
 
 namespace tensord::server {
 namespace {
@@ -32,8 +32,6 @@ constexpr auto kLookInterval = 200ms;
 constexpr auto kFetchTimeout = 60s;  // of a piece
 constexpr std::chrono::milliseconds kFirstRest = 500ms, kLongestRest = 5s;
 constexpr int kMaxOrderBytes = 64 << 20;
-// Of what this host says and the other one does not take.
-constexpr size_t kMaxWaitingBytes = 64 << 20;
 constexpr uint64_t kMaxPemBytes = 1 << 20;
 
 std::string read_text(const std::string& flag, const std::string& path) {
@@ -76,46 +74,6 @@ std::string random_name() {
   }
   return out;
 }
-
-// What waits to be said; one thread says it.
-class Outbox {
- public:
-  // False: too much waits.
-  bool push(HostReport report) {
-    rpc::HostReport message;
-    to_message(report, message);
-    const MutexLock lock(mutex_);
-    bytes_ += message.ByteSizeLong();
-    if (bytes_ > kMaxWaitingBytes) return false;
-    messages_.push_back(std::move(message));
-    changed_.notify_all();
-    return true;
-  }
-  // The next one, or an empty one where there was nothing for a while; none once it is closed.
-  std::optional<rpc::HostReport> pop() {
-    MutexLock lock(mutex_);
-    changed_.wait_for(lock, kPingInterval,
-                      [this]() TENSORD_REQUIRES(mutex_) { return is_closed_ || !messages_.empty(); });
-    if (is_closed_) return std::nullopt;
-    if (messages_.empty()) return rpc::HostReport();
-    rpc::HostReport message = std::move(messages_.front());
-    messages_.pop_front();
-    bytes_ -= message.ByteSizeLong();
-    return message;
-  }
-  void close() {
-    const MutexLock lock(mutex_);
-    is_closed_ = true;
-    changed_.notify_all();
-  }
-
- private:
-  Mutex mutex_;
-  CondVar changed_;
-  bool is_closed_ TENSORD_GUARDED_BY(mutex_) = false;
-  std::deque<rpc::HostReport> messages_ TENSORD_GUARDED_BY(mutex_);
-  size_t bytes_ TENSORD_GUARDED_BY(mutex_) = 0;
-};
 
 }  // namespace
 
@@ -185,7 +143,7 @@ struct HostJoiner::Impl {
     OpenCall opened(*this);
     grpc::ClientContext& call = opened.context;
     const auto stream = stub->Join(&call);
-    Outbox outbox;
+    HostOutbox outbox;
     outbox.push(HostInfo{.name = options.ranks.host,
                          .instance = instance,
                          .version = options.version,
@@ -195,14 +153,14 @@ struct HostJoiner::Impl {
     {
       HostedRanks ranks(
           options.ranks, cache,
-          [&](HostReport report) {
-            if (!outbox.push(std::move(report))) call.TryCancel();
+          [&](const HostReport& report) {
+            if (!outbox.push(report)) call.TryCancel();
           },
           [&](const HostFile& file, const FileCache::Take& take) { fetch(file, take); });
       std::atomic<int64_t> heard{now_ns()};
       std::atomic<bool> is_over{false};
       Thread writer("join-write", [&] {
-        while (const auto message = outbox.pop()) {
+        while (const auto message = outbox.pop(kPingInterval)) {
           if (!stream->Write(*message)) return;
         }
       });

@@ -1,0 +1,55 @@
+#include "server/transport/hosts/outbox.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+
+#include "core/base/thread.h"
+
+namespace tensord::server {
+namespace {
+
+using namespace std::chrono_literals;
+
+PreparedReport sized(size_t bytes) { return {std::string(bytes, 's')}; }
+
+TEST(HostOutbox, SaysThingsInTheirOrderThenNothing) {
+  HostOutbox outbox;
+  EXPECT_TRUE(outbox.push(PreparedReport{"first"}));
+  EXPECT_TRUE(outbox.push(PreparedReport{"second"}));
+  EXPECT_EQ(outbox.pop(1h)->prepared().start(), "first");
+  EXPECT_EQ(outbox.pop(1h)->prepared().start(), "second");
+  const auto nothing = outbox.pop(1ms);
+  ASSERT_TRUE(nothing);
+  EXPECT_EQ(nothing->ByteSizeLong(), 0u);
+}
+
+TEST(HostOutbox, WhatWaitsIsBounded) {
+  HostOutbox outbox;
+  EXPECT_FALSE(outbox.push(sized(HostOutbox::kMaxBytes)));  // with its head it is more
+  EXPECT_TRUE(outbox.push(sized(HostOutbox::kMaxBytes / 2)));
+  EXPECT_FALSE(outbox.push(sized(HostOutbox::kMaxBytes / 2)));
+  EXPECT_TRUE(outbox.push(sized(HostOutbox::kMaxBytes / 2 - 64)));
+  EXPECT_FALSE(outbox.push(sized(64)));
+  EXPECT_EQ(outbox.pop(1h)->prepared().start().size(), HostOutbox::kMaxBytes / 2);
+  EXPECT_TRUE(outbox.push(sized(64)));  // there is room again
+}
+
+TEST(HostOutbox, AMessageWakesWhoWaits) {
+  HostOutbox outbox;
+  Thread writer("write", [&] { outbox.push(PreparedReport{"s"}); });
+  EXPECT_EQ(outbox.pop(1h)->prepared().start(), "s");
+  writer.join();
+}
+
+TEST(HostOutbox, ItsEndWakesWhoWaits) {
+  HostOutbox outbox;
+  Thread closer("close", [&] { outbox.close(); });
+  EXPECT_FALSE(outbox.pop(1h));
+  closer.join();
+  EXPECT_FALSE(outbox.pop(1h));
+}
+
+}  // namespace
+}  // namespace tensord::server
