@@ -2,7 +2,8 @@
 //  - results and written arguments equal PyTorch's,
 //  - infer on meta tensors gives the same shapes and dtypes,
 //  - in-place and out= forms give what the functional form gives,
-//  - prepared calls give it too, whichever tensor is a constant,
+//  - prepared calls give it too, whichever tensor is a constant and however the memory lies,
+//  - and so does each sample of a batch by itself, where the operator says that it keeps them apart,
 //  - every registered operator has a case.
 
 #include <gtest/gtest.h>
@@ -15,6 +16,7 @@
 
 #include "tests/ops/op_cases.h"
 #include "tests/ops/prepared_cases.h"
+#include "tests/ops/sample_cases.h"
 
 namespace tensord {
 namespace {
@@ -194,6 +196,7 @@ std::string run_record(const Value& record) {
   if (std::string problem = check_infer(*op, arguments, results); !problem.empty()) return problem;
   if (compared.size() != results.size()) return "";
   if (std::string problem = check_prepared(*op, arguments, results, tolerance); !problem.empty()) return problem;
+  if (std::string problem = check_samples(*op, arguments, results, tolerance); !problem.empty()) return problem;
   return expected.empty() ? "" : check_derived(*op, arguments, results.front(), tolerance);
 }
 

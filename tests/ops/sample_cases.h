@@ -1,0 +1,71 @@
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "core/ops/samples.h"
+#include "tests/ops/op_cases.h"
+#include "tests/ops/prepared_cases.h"
+
+namespace tensord::op_cases {
+
+inline Tensor sample_of(const Tensor& t, int64_t sample) {
+  Dims sizes = t.sizes();
+  sizes[0] = 1;
+  return t.as_view(sizes, t.strides(), t.offset() + sample * t.strides()[0]);
+}
+
+// As the value, with one sample of the tensors that have `samples` of them along dimension 0; see plan/sample_split.
+inline Value sample_of(const Value& value, int64_t sample, int64_t samples, int64_t most_dims) {
+  if (value.is_list() && !value.to_list()->items.empty() && value.to_list()->items[0].is_tensor()) {
+    std::vector<Tensor> tensors;
+    for (const Value& item : value.to_list()->items)
+      tensors.push_back(sample_of(item, sample, samples, most_dims).to_tensor());
+    return ops::make_tensor_list(tensors);
+  }
+  if (!value.is_tensor() || !value.to_tensor()) return value;
+  const Tensor& t = value.to_tensor();
+  const bool is_split = t.ndim() == most_dims && t.sizes()[0] == samples;
+  return is_split ? Value(sample_of(t, sample)) : value;
+}
+
+// What an operator says to keep apart is the same for each sample alone.
+inline std::string check_samples(const ops::Op& op, const std::vector<Value>& arguments,
+                                 const std::vector<Value>& results, Tolerance tolerance) {
+  if (op.base || !op.is_pure || op.is_random) return "";
+  const std::vector<Value> own = ops::bind(op, copy_all(arguments));
+  std::vector<Tensor> tensors, expected;
+  for (const Value& value : own) collect_tensors(value, tensors);
+  for (const Value& value : results) collect_tensors(value, expected);
+  std::erase_if(tensors, [](const Tensor& t) { return !t.defined(); });
+  int64_t most_dims = 0, samples = 1;
+  for (const Tensor& t : tensors) most_dims = std::max(most_dims, t.ndim());
+  if (most_dims == 0) return "";
+  for (const Tensor& t : tensors) {
+    if (t.ndim() == most_dims) samples = std::max(samples, t.sizes()[0]);
+  }
+  if (samples < 2 || !ops::keeps_samples(op, ops::bind(op, copy_all(arguments, true)))) return "";
+  for (int64_t sample = 0; sample < samples; ++sample) {
+    std::vector<Value> alone, made;
+    for (const Value& value : own) alone.push_back(sample_of(value, sample, samples, most_dims));
+    try {
+      made = ops::run(op, alone);
+    } catch (const Error&) {
+      return "";  // of another shape than it can be; no plan splits it
+    }
+    std::vector<Tensor> got;
+    for (const Value& value : made) collect_tensors(value, got);
+    for (size_t i = 0; i < expected.size(); ++i) {
+      Dims sizes = expected[i].sizes();
+      if (sizes.empty() || sizes[0] != samples) return "";
+      sizes[0] = 1;
+      if (got.at(i).sizes() != sizes) return "";
+      const std::string problem = compare(Value(got[i]), Value(sample_of(expected[i], sample)), tolerance);
+      if (!problem.empty()) return concat("sample ", sample, " alone: ", problem);
+    }
+  }
+  return "";
+}
+
+}  // namespace tensord::op_cases
