@@ -41,6 +41,10 @@ void share_memory_(const Tensor& tensor) {
          " cannot be shared; copy the tensor to the host first");
   }
   if (is_shared(tensor)) return;
+  check(
+      !tensor.impl()->is_inference,
+      "share_memory_: a tensor made in inference mode, as those of a loaded model are, keeps its place, which runs of "
+      "models remember; share a clone() made outside of it");
   const uint32_t others = tensor.storage()->use_count() - 1;
   if (others > 0) {
     fail(ErrorCode::kFailedPrecondition, "share_memory_: the tensor's memory is held by ", others,
