@@ -59,12 +59,12 @@ void bind_untyped_storage(nb::module_& module) {
   type.def("share_memory_", [](nb::object self) {
     nb::cast<UntypedStorage&>(self).change("share_memory_", share_memory_);
     return self;
-  });
+  }, nb::sig("def share_memory_(self) -> UntypedStorage"));
   type.def("resize_", [](nb::object self, size_t size) {
     refuse_in_trace("resize_");
     nb::cast<UntypedStorage&>(self).change("resize_", [&](const Tensor& x) { autograd::resize_storage_(x, size); });
     return self;
-  }, nb::arg("size"), "With this many bytes; the first ones keep what is there.");
+  }, nb::arg("size"), nb::sig("def resize_(self, size: int) -> UntypedStorage"), "With this many bytes; the first ones keep what is there.");
 }
 
 nb::object set_storage(nb::object self, const UntypedStorage& source, int64_t offset, nb::handle sizes, nb::handle strides) {
@@ -84,23 +84,25 @@ void bind_changes() {
   type.def("share_memory_", [](nb::object self) {
     share_memory_(tensor_in(self.ptr()));
     return self;
-  }, "Moves its memory to where other processes can have it; an error when views or arrays hold that memory too.");
+  }, nb::sig("def share_memory_(self) -> Tensor"), "Moves its memory to where other processes can have it; an error when views or arrays hold that memory too.");
   type.def("resize_", [](nb::object self, const nb::args& sizes) {
     refuse_in_trace("resize_");
     autograd::resize_(tensor_in(self.ptr()), sizes_in(sizes));
     return self;
-  });
+  }, nb::sig("def resize_(self, *sizes: int | Sequence[int]) -> Tensor"));
   type.def("set_", [](nb::object self, const Tensor& source) {
     refuse_in_trace("set_");
     autograd::set_(tensor_in(self.ptr()), source);
     return self;
-  }, nb::arg("source"));
+  }, nb::arg("source"), nb::sig("def set_(self, source: Tensor) -> Tensor"));
   type.def("set_", set_storage, nb::arg("source"), nb::arg("storage_offset") = 0, nb::arg("size").none() = nb::none(),
-           nb::arg("stride").none() = nb::none());
+           nb::arg("stride").none() = nb::none(),
+           nb::sig("def set_(self, source: UntypedStorage, storage_offset: int = 0, size: Sequence[int] | None = None, "
+                   "stride: Sequence[int] | None = None) -> Tensor"));
   type.def("is_pinned", [](const Tensor&) { return false; });
   type.def("pin_memory", [](const Tensor&) -> nb::object {
     fail(ErrorCode::kUnimplemented, "pin_memory: the engine has no pinned memory");
-  });
+  }, nb::sig("def pin_memory(self) -> Tensor"));
 }
 
 // For processes: (a descriptor that is open while the tensor is there, bytes of its file, offset, sizes, strides, dtype).
