@@ -2,6 +2,9 @@
 #include "tensord/autograd.h"
 #include "tensord/index.h"
 #include "tensord/ops.h"
+//
+#include "core/autograd/storage_changes.h"
+#include "core/tensor/shared_tensor.h"
 
 namespace tensord {
 
@@ -21,6 +24,19 @@ Tensor Tensor::index_put_(const std::vector<TensorIndex>& indices, const Scalar&
 Tensor Tensor::operator[](const TensorIndex& index) const& { return tensord::index(*this, {index}); }
 
 Tensor Tensor::to(const Device& device) const& { return tensord::to(*this, device, known("to").dtype); }
+
+bool Tensor::is_shared() const& { return tensord::is_shared(*this); }
+const Tensor& Tensor::share_memory_() const& { return tensord::share_memory_(*this), *this; }
+const Tensor& Tensor::resize_(const Dims& sizes) const& { return autograd::resize_(*this, sizes), *this; }
+const Tensor& Tensor::set_(const Tensor& source) const& { return autograd::set_(*this, source), *this; }
+const Tensor& Tensor::set_(const Storage& storage, int64_t offset, const Dims& sizes, const Dims& strides) const& {
+  return autograd::set_(*this, storage, offset, sizes, strides), *this;
+}
+bool Tensor::is_pinned() const& { return known("is_pinned"), false; }
+Tensor Tensor::pin_memory() const& {
+  known("pin_memory");
+  fail(ErrorCode::kUnimplemented, "pin_memory: the engine has no pinned memory");
+}
 
 bool Tensor::requires_grad() const& { return known("requires_grad"), autograd::requires_grad(*this); }
 Tensor Tensor::grad() const& { return known("grad"), autograd::grad(*this); }

@@ -9,6 +9,8 @@
 
 namespace tensord {
 
+class StorageAllocator;
+
 // Keeps freed blocks of one device and gives them out again, so that steady-state
 // work never asks the system. Blocks are cut from segments: small requests (up to
 // 1 MiB) share 2 MiB segments, larger ones get a segment of their own size rounded
@@ -33,8 +35,9 @@ class CachingAllocator {
   // and what is in use.
   void* allocate(size_t size_bytes);
   void free(void* data);
-  // A storage that returns its block here.
-  Storage allocate_storage(size_t size_bytes);
+  // A storage that returns its block here. With `from` its memory is what that gives, by itself, never kept nor cut; it
+  // counts here as other blocks do (see storage_allocator.h).
+  Storage allocate_storage(size_t size_bytes, StorageAllocator* from = nullptr);
 
   void set_options(Options options);
   // Returns free segments to the device until at most `keep_bytes` are cached. Where more

@@ -94,8 +94,4 @@ CachingAllocator& cpu_allocator() {
   return *allocator;
 }
 
-Storage allocate_storage(size_t size_bytes, Device device) {
-  return allocator_for(device).allocate_storage(size_bytes);
-}
-
 }  // namespace tensord

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "core/tensor/allocator.h"
+#include "core/tensor/storage_allocator.h"
 #include "core/tensor/stream_uses.h"
 
 // The caching allocator's blocks and its lists of free ones.
@@ -26,6 +27,7 @@ struct Block {
   Block* previous_free = nullptr;
   DeviceStream* stream = nullptr;    // whose order its uses follow; null on the host
   std::unique_ptr<StreamUses> uses;  // while a storage of a device has it
+  DataPtr foreign;                   // of a block of its own, in memory that a StorageAllocator gave
   OwnerId owner = 0;
   bool is_free = false;
 };

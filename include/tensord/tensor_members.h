@@ -28,6 +28,15 @@ T* data_ptr() const& {
   return data<T>();
 }
 
+// Memory, as in core/tensor/shared_tensor.h and core/autograd/storage_changes.h.
+bool is_shared() const&;
+const Tensor& share_memory_() const&;
+const Tensor& resize_(const Dims& sizes) const&;
+const Tensor& set_(const Tensor& source) const&;
+const Tensor& set_(const Storage& storage, int64_t offset, const Dims& sizes, const Dims& strides) const&;
+bool is_pinned() const&;     // false: the engine has no pinned memory yet
+Tensor pin_memory() const&;  // throws Error{kUnimplemented}
+
 // Autograd, as in core/autograd/variable.h and engine.h.
 bool requires_grad() const&;
 Tensor grad() const&;

@@ -1,6 +1,7 @@
 #pragma once
 
 // All of the engine. Programs that take parts of it include those: ops.h with operators.h is what most want.
+#include "tensord/allocator.h"
 #include "tensord/arguments.h"
 #include "tensord/autograd.h"
 #include "tensord/data.h"

@@ -4,6 +4,7 @@
 
 #include "core/tensor/caching_allocator.h"
 #include "core/tensor/device_runtime.h"
+#include "core/tensor/storage_allocator.h"
 #include "core/tensor/tensor.h"
 #include "tests/device/late_device.h"
 
@@ -117,6 +118,45 @@ TEST_F(StreamMemory, PartsOfAStorageNoteUsesOfTheWhole) {
   }
   x = Tensor();
   EXPECT_NE(block().raw_data(), data);
+}
+
+// A program's own memory of the second device; when it comes back, what was queued on it has run.
+class OwnMemory final : public StorageAllocator {
+ public:
+  DataPtr allocate(size_t size_bytes, Device device) override {
+    return {source().allocate(size_bytes), new size_t{size_bytes}, give_back, device};
+  }
+  static inline bool has_run = false, had_run = false;
+
+ private:
+  static Allocator& source() {
+    static Allocator* const source = device_runtime(kSecond).make_allocator(1).release();
+    return *source;
+  }
+  static void give_back(void* context) {
+    had_run = has_run;
+    delete static_cast<size_t*>(context);
+  }
+};
+
+TEST_F(StreamMemory, OfAProgramsAllocatorComesBackWhenAllWorkIsDone) {
+  OwnMemory allocator;
+  const std::unique_ptr<DeviceStream> other = device_runtime(kSecond).make_stream(1);
+  ASSERT_TRUE(set_allocator(kPrivateUse, &allocator));
+  Tensor own = block(kSecond), noted = block(kSecond);
+  ASSERT_TRUE(set_allocator(kPrivateUse, nullptr));
+  EXPECT_EQ(get_allocator(kPrivateUse), nullptr);
+  late::queue(current_stream(kSecond), [] {});
+  late::queue(current_stream(kSecond), [] { OwnMemory::has_run = true; });
+  own = Tensor();
+  EXPECT_TRUE(OwnMemory::had_run);
+  OwnMemory::has_run = OwnMemory::had_run = false;
+  for (int i = 0; i < 5; ++i) late::queue(*other, [] {});
+  late::queue(*other, [] { OwnMemory::has_run = true; });
+  noted.storage()->note_use(*other);
+  noted = Tensor();
+  EXPECT_TRUE(OwnMemory::had_run);
+  EXPECT_EQ(allocator_for(kSecond).stats().live_bytes, 0u);
 }
 
 }  // namespace

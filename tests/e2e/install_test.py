@@ -44,6 +44,7 @@ class InstallTest(unittest.TestCase):
         self.assertEqual(run(self.path("build", "fit_line")), "y = 3.000x -1.000\n")
         self.assertEqual(run(self.path("build", "tensors")).splitlines(),
                          ["mean 3.75", "largest of row 2: 6.5 at 3", "sum 22.5, of the second column 0.0", "float32[4, 4]", "int64[2, 1, 4]", "refused"])
+        self.assertEqual(run(self.path("build", "memory")), "of the program: 4\n0 1 4 9 are squares\n")
         self.assertEqual(run(self.path("build", "gradients")), "3x² is 3 12 27\nstepped to 0.7\n")
         self.assertEqual(run(self.path("build", "train_circle"), self.path("circles")),
                          "right: more than 95 %\nthe archive says the same: yes\n")

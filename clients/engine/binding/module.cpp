@@ -9,6 +9,7 @@ NB_MODULE(_engine, module) {
   bind_tensor(module);
   bind_functions(module);
   bind_memory(module);
+  bind_storage(module);
   bind_literals(module);
   bind_dlpack(module);
   bind_autograd(module);

@@ -90,6 +90,7 @@ void bind_constants(nb::module_& module);
 void bind_tensor(nb::module_& module);
 void bind_functions(nb::module_& module);
 void bind_memory(nb::module_& module);
+void bind_storage(nb::module_& module);
 void bind_literals(nb::module_& module);
 void bind_dlpack(nb::module_& module);
 void bind_autograd(nb::module_& module);

@@ -11,6 +11,7 @@
 #include "clients/engine/binding/size.h"
 #include "clients/engine/binding/tensor_slots.h"
 #include "clients/engine/binding/trace.h"
+#include "core/autograd/storage_changes.h"
 #include "core/tensor/complex.h"
 
 namespace tensord::python {
@@ -95,13 +96,7 @@ nb::object item(const Tensor& x) {
 void set_data(const Tensor& x, const Tensor& value) {
   refuse_in_trace("an assignment to data");
   check(x.dtype() == value.dtype(), "data: expected ", name_of(x.dtype()), ", got ", name_of(value.dtype()));
-  TensorImpl &to = *x.impl(), &from = *value.impl();
-  to.storage = from.storage;
-  to.sizes = from.sizes;
-  to.strides = from.strides;
-  to.offset = from.offset;
-  to.numel = from.numel;
-  to.device = from.device;
+  autograd::take_memory(x, value);
 }
 
 void init(Tensor* self, nb::handle data) {

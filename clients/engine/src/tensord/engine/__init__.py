@@ -27,7 +27,7 @@ from tensord.engine._engine import (
     InternalError, InvalidArgumentError, NotFoundError, OutOfRangeError, ResourceExhaustedError, ScriptError, Size, Tensor,
     UnavailableError, UnimplementedError, default_generator, device, dtype, layout, memory_format,
 )
-from tensord.engine import _tensor_methods
+from tensord.engine import _shared, _tensor_methods
 from tensord.engine._functions import *  # noqa: F403
 from tensord.engine._functions import __all__ as _functions
 from tensord.engine._grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
@@ -38,6 +38,7 @@ from tensord.engine.files import load, save
 __version__ = "0.1.0"
 
 _tensor_methods.install(Tensor)
+_shared.install()
 # Loaded when first asked for, so that `import tensord.engine` stays short.
 _SUBMODULES = ("array_api", "autograd", "data", "distributed", "func", "jit", "nn", "optim")
 

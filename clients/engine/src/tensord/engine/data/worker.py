@@ -1,13 +1,12 @@
 """A worker process of DataLoader, and how batches come from it.
 
-A batch is pickled; its tensors' memory, and the pickle, are written into one anonymous file, whose descriptor goes over the pipe. So messages
-are small, nothing is left behind by a process that is killed, and the loader's tensors lie in that memory.
+A batch is pickled; its tensors' memory, and the pickle, are written into one piece of shared memory (`_shared`), whose descriptor goes over the
+pipe. So messages are small, nothing is left behind by a process that is killed, and the loader's tensors lie in that memory.
 """
 
 from __future__ import annotations
 
 import itertools
-import mmap
 import os
 import pickle
 import random
@@ -16,6 +15,8 @@ import sys
 import traceback
 from multiprocessing import reduction
 from typing import Any, NamedTuple
+
+from tensord.engine import _shared
 
 _ALIGNMENT = 64
 _info = None
@@ -63,26 +64,17 @@ def send(connection, value) -> None:
     for size in (len(head), *(buffer.nbytes for buffer in buffers)):
         places.append((end, size))
         end += -(-size // _ALIGNMENT) * _ALIGNMENT
-    descriptor = os.memfd_create("tensord-batch", os.MFD_CLOEXEC)
+    file = _shared.file_of(((offset, part) for (offset, _), part in zip(places, (memoryview(head), *buffers))), end)
     try:
-        os.ftruncate(descriptor, end)
-        for (offset, _), part in zip(places, (memoryview(head), *buffers)):
-            while part.nbytes:
-                written = os.pwrite(descriptor, part, offset)
-                part, offset = part[written:], offset + written
         connection.send((places, end))
-        reduction.send_handle(connection, descriptor, None)
+        reduction.send_handle(connection, file, None)
     finally:
-        os.close(descriptor)
+        os.close(file)
 
 
 def receive(connection):
     places, end = connection.recv()
-    descriptor = reduction.recv_handle(connection)
-    try:
-        memory = memoryview(mmap.mmap(descriptor, end))
-    finally:
-        os.close(descriptor)
+    memory = memoryview(_shared.bytes_of(reduction.recv_handle(connection), end))
     parts = [memory[offset:offset + size] for offset, size in places]
     return pickle.loads(parts[0], buffers=parts[1:])
 

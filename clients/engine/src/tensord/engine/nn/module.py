@@ -6,7 +6,7 @@ import collections
 import itertools
 from typing import Any
 
-from tensord.engine import _engine
+from tensord.engine import _engine, _shared
 from tensord.engine._engine import Tensor
 
 
@@ -50,6 +50,10 @@ class Buffer(Tensor):
     def __init__(self, data, persistent: bool = True):
         super().__init__(data)
         self.persistent = persistent
+
+
+_shared.register(_PlainTensor, lambda value: value._tensor.detach())
+_shared.register(Buffer)
 
 
 class _Hooks:
@@ -294,6 +298,12 @@ class Module:
     def requires_grad_(self, requires_grad: bool = True) -> "Module":
         for parameter in self.parameters():
             parameter.requires_grad_(requires_grad)
+        return self
+
+    def share_memory(self) -> "Module":
+        """Parameters and buffers in memory that processes share (`Tensor.share_memory_`)."""
+        for tensor in itertools.chain(self.parameters(), self.buffers()):
+            tensor.share_memory_()
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:

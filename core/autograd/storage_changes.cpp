@@ -1,0 +1,120 @@
+#include "core/autograd/storage_changes.h"
+
+#include <algorithm>
+
+#include "core/autograd/meta.h"
+#include "core/autograd/variable.h"
+#include "core/base/error.h"
+#include "core/tensor/device_runtime.h"
+#include "core/tensor/shared_tensor.h"
+
+namespace tensord::autograd {
+namespace {
+
+void check_changeable(const Tensor& tensor, const char* what) {
+  check(tensor.defined(), what, ": argument 'self' is an undefined tensor");
+  check(!ops::stands_for(tensor) && !tensor.is_meta(), what, ": a tensor without memory (meta or sparse)");
+  check(!tensor.impl()->is_inference, what,
+        ": a tensor made in inference mode, as those of a loaded model are, keeps its memory, which runs of models "
+        "remember");
+  check(!requires_grad(tensor), what,
+        ": the tensor takes part in a gradient; change tensor.detach() or tensor.data instead");
+  const ViewState* const view = view_of(tensor);
+  check(!view || !requires_grad(view->base), what, ": the tensor is a view of one that takes part in a gradient");
+}
+
+// It is no view of what it was a view of.
+void forget_base(const Tensor& tensor) {
+  if (view_of(tensor)) tensor.impl()->autograd = nullptr;
+}
+
+// Elements of its dtype from the beginning of the storage to the end of the last one of these sizes.
+int64_t end_of(const Tensor& tensor, const Dims& sizes) {
+  int64_t end = 0;
+  const bool is_too_large = __builtin_add_overflow(tensor.offset(), checked_numel(sizes), &end) ||
+                            end > static_cast<int64_t>(PTRDIFF_MAX / size_of(tensor.dtype()));
+  check(!is_too_large, "resize_: the size of shape ", sizes, " in bytes overflows");
+  return end;
+}
+
+Storage storage_of(const StorageImpl& from, size_t size_bytes) {
+  Storage to = allocate_storage(size_bytes, from.device());
+  const Device device = from.device();
+  DeviceStream& stream = current_stream(device);
+  const size_t kept = std::min(size_bytes, from.size_bytes());
+  if (kept > 0) device_runtime(device).copy(to->data(), device, from.data(), device, kept, stream);
+  from.note_use(stream);
+  while (to->version() != from.version()) to->bump_version();
+  return to;
+}
+
+void check_sole(const Tensor& tensor, const char* what) {
+  check(tensor.storage()->is_writable(), what, ": the tensor's memory is read-only");
+  check(!is_shared(tensor), what, ": memory that processes share keeps its size");
+  const uint32_t others = tensor.storage()->use_count() - 1;
+  if (others > 0) {
+    fail(ErrorCode::kFailedPrecondition, what, ": the tensor's memory is held by ", others,
+         " more (views, arrays over it, a model's runs), who would stay with the old one; resize a clone()");
+  }
+}
+
+}  // namespace
+
+void take_memory(const Tensor& tensor, const Tensor& source) {
+  TensorImpl &to = *tensor.impl(), &from = *source.impl();
+  to.storage = from.storage;
+  to.sizes = from.sizes;
+  to.strides = from.strides;
+  to.offset = from.offset;
+  to.numel = from.numel;
+  to.device = from.device;
+}
+
+void resize_(const Tensor& tensor, const Dims& sizes) {
+  check_changeable(tensor, "resize_");
+  if (tensor.sizes() == sizes) return;
+  const auto bytes = static_cast<size_t>(end_of(tensor, sizes)) * size_of(tensor.dtype());
+  if (checked_numel(sizes) > 0 && bytes > tensor.storage()->size_bytes()) {
+    check_sole(tensor, "resize_");
+    tensor.impl()->storage = storage_of(*tensor.storage(), bytes);
+  }
+  TensorImpl& impl = *tensor.impl();
+  impl.sizes = sizes;
+  impl.strides = contiguous_strides(sizes);
+  impl.numel = checked_numel(sizes);
+  forget_base(tensor);
+  impl.storage->bump_version();
+}
+
+void set_(const Tensor& tensor, const Tensor& source) {
+  check_changeable(tensor, "set_");
+  check(source.defined() && !source.is_meta(), "set_: argument 'source' has no memory (undefined, meta or sparse)");
+  check(!requires_grad(source), "set_: the source takes part in a gradient; give it source.detach()");
+  check(tensor.dtype() == source.dtype(), "set_: expected ", name_of(tensor.dtype()), ", got ",
+        name_of(source.dtype()));
+  check(tensor.device() == source.device(), "set_: expected a tensor on ", to_string(tensor.device()), ", got one on ",
+        to_string(source.device()));
+  const uint32_t before = tensor.version();
+  take_memory(tensor, source);
+  forget_base(tensor);
+  // Whoever saved the tensor sees that it is another.
+  while (tensor.version() <= before) tensor.storage()->bump_version();
+}
+
+void set_(const Tensor& tensor, const Storage& storage, int64_t offset, const Dims& sizes, const Dims& strides) {
+  check(static_cast<bool>(storage), "set_: there is no storage");
+  set_(tensor, Tensor::from_storage(storage, sizes, strides, offset, tensor.dtype()));
+}
+
+void resize_storage_(const Tensor& tensor, size_t size_bytes) {
+  check_changeable(tensor, "resize_");
+  if (tensor.storage()->size_bytes() == size_bytes) return;
+  check_sole(tensor, "resize_");
+  Storage storage = storage_of(*tensor.storage(), size_bytes);
+  // What it has now must fit.
+  Tensor::from_storage(storage, tensor.sizes(), tensor.strides(), tensor.offset(), tensor.dtype());
+  tensor.impl()->storage = std::move(storage);
+  tensor.storage()->bump_version();
+}
+
+}  // namespace tensord::autograd
