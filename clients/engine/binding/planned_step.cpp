@@ -85,6 +85,7 @@ void bind_planned_step(nb::module_& module) {
   auto type = nb::class_<PythonStep>(module, "_PlannedStep");
   type.def(nb::init<nb::handle, bool>(), nb::arg("tensors"), nb::arg("keeps_bits"));
   type.def("run", &PythonStep::run, nb::arg("batch"), nb::arg("loss"), nb::arg("obstacle"));
+  type.def_prop_ro("interpreted", [](const PythonStep& self) { return self.report().interpreted; });
   type.def_prop_ro("report", report_of);
 }
 

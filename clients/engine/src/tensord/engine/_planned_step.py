@@ -14,12 +14,12 @@ import numbers
 import types
 from typing import Any, Callable
 
-from tensord.engine import _engine
+from tensord.engine import _engine, jit, nn
 from tensord.engine._engine import Tensor
 
 __all__ = ["PlannedStep", "plan_step"]
 
-_PLAIN = (int, float, bool, str, bytes, complex, type(None), _engine.dtype, _engine.device)
+_PLAIN = frozenset((int, float, bool, str, bytes, complex, type(None), _engine.dtype, _engine.device))
 # States (of modules, arguments) that plans are kept for.
 _MOST_PLANS = 8
 
@@ -67,8 +67,6 @@ class _Outlook:
             self.tensors.append(tensor)
 
     def _visit_object(self, value) -> None:
-        from tensord.engine import jit, nn
-
         if isinstance(value, nn.Module):
             self._visit_module(value)
         elif isinstance(value, (jit.ScriptModule, jit.Submodule)):
@@ -98,8 +96,12 @@ class _Outlook:
         if module._forward_pre_hooks or module._forward_hooks or module._backward_hooks:
             self.obstacle = "modules have hooks"
         for name, value in vars(module).items():
-            if name not in _OF_EVERY_MODULE:
-                self.state.append(name)
+            if name in _OF_EVERY_MODULE:
+                continue
+            self.state.append(name)
+            if type(value) in _PLAIN:
+                self.state.append((type(value), value))
+            else:
                 self.visit(value)
         for table in (module._parameters, module._buffers, module._modules):
             for name, value in table.items():
@@ -138,11 +140,21 @@ _OF_EVERY_MODULE = frozenset(("_parameters", "_buffers", "_modules", "_non_persi
 _CONTAINERS = frozenset((list, tuple, dict, set, frozenset))
 
 
-@functools.lru_cache(maxsize=1024)
+_names: dict = {}  # by the identity of code (its hash is slow): the code and its names
+
+
 def _names_of(code) -> tuple:
     """Names of the globals that the code reads, with those of functions in it."""
+    if id(code) not in _names:
+        if len(_names) > 4096:
+            _names.clear()
+        _names[id(code)] = code, _read_names(code)
+    return _names[id(code)][1]
+
+
+def _read_names(code) -> tuple:
     names = [item.argval for item in dis.get_instructions(code) if item.opname in ("LOAD_GLOBAL", "LOAD_NAME")]
-    names += [name for const in code.co_consts if isinstance(const, types.CodeType) for name in _names_of(const)]
+    names += [name for const in code.co_consts if isinstance(const, types.CodeType) for name in _read_names(const)]
     return tuple(dict.fromkeys(names))
 
 
@@ -178,9 +190,9 @@ class PlannedStep:
         if step is self._alone and not obstacle:
             obstacle = "there were too many states of modules and arguments"
         self._last = step
-        before = step.report["interpreted"]
+        before = step.interpreted
         loss = step.run(batch, lambda: self._loss(*args, **kwargs), obstacle)
-        if step.report["interpreted"] != before and not self._obstacle and self._look(args, kwargs, [])[1] != key:
+        if step.interpreted != before and not self._obstacle and self._look(args, kwargs, [])[1] != key:
             self._obstacle = "the function changes attributes, tensors or variables that it hangs on"
         return loss
 
