@@ -65,8 +65,7 @@ std::string find_foreign_node(const Tensor& loss, std::span<const Tensor> parame
     if (autograd::has_hooks(*node)) return concat(node->name(), " has hooks");
     const bool is_leaf = dynamic_cast<const autograd::AccumulateGrad*>(node.get());
     if (is_leaf && !leaves.contains(node.get())) return "a tensor that is not known to the step gets a gradient";
-    const bool is_own =
-        is_leaf || dynamic_cast<const autograd::OpNode*>(node.get()) || node->name() == "CopySlices";
+    const bool is_own = is_leaf || dynamic_cast<const autograd::OpNode*>(node.get()) || node->name() == "CopySlices";
     if (!is_own) return concat(node->name(), " is no operator's gradient");
     for (const autograd::Edge& edge : node->next_edges()) stack.push_back(edge.node);
   }
@@ -206,7 +205,8 @@ Tensor PlannedStep::run(std::span<const Tensor> batch, const Loss& loss,
     return record(*entry, inputs, loss, check_loss);
   }
   // One that ended by an error was no check.
-  if (std::has_single_bit(++entry->steps) || !entry->is_proven) return check(*entry, inputs, loss, check_loss, is_cancelled);
+  if (std::has_single_bit(++entry->steps) || !entry->is_proven)
+    return check(*entry, inputs, loss, check_loss, is_cancelled);
   const std::vector<uint8_t> before = generator_state();
   Outcome outcome;
   try {

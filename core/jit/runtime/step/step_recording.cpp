@@ -70,12 +70,12 @@ bool has_numbers(Values values) {
 // Masks among indices: they select as many elements as they have true ones.
 bool has_mask(Values arguments) {
   return std::any_of(arguments.begin(), arguments.end(), [](const Value& argument) {
-    return argument.is_list() && std::any_of(argument.to_list()->items.begin(), argument.to_list()->items.end(),
-                                             [](const Value& item) {
-                                               if (!item.is_tensor() || !item.to_tensor().defined()) return false;
-                                               const DType dtype = item.to_tensor().dtype();
-                                               return dtype == DType::kBool || dtype == DType::kUInt8;
-                                             });
+    return argument.is_list() &&
+           std::any_of(argument.to_list()->items.begin(), argument.to_list()->items.end(), [](const Value& item) {
+             if (!item.is_tensor() || !item.to_tensor().defined()) return false;
+             const DType dtype = item.to_tensor().dtype();
+             return dtype == DType::kBool || dtype == DType::kUInt8;
+           });
   });
 }
 
