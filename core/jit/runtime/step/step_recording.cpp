@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/jit/formats/trace/trace.h"
+#include "core/jit/ir/list_value.h"
 #include "core/ops/boxed.h"
 #include "core/ops/complex.h"
 #include "core/ops/run.h"
@@ -409,12 +410,9 @@ GraphValue* StepRecording::tensor_value(const Tensor& tensor) {
 
 GraphValue* StepRecording::value_of(const Value& value, const TypePtr& type) {
   if (value.is_tensor()) return tensor_value(value.to_tensor());
-  const TypePtr inner = type->kind() == TypeKind::kOptional ? type->contained()[0] : type;
   if (value.is_list()) {
-    const TypePtr element = inner->kind() == TypeKind::kList ? inner->contained()[0] : value.to_list()->element;
-    std::vector<GraphValue*> items;
-    for (const Value& item : value.to_list()->items) items.push_back(value_of(item, element));
-    return builder_.list(element, items);
+    return list_value(builder_, value, type,
+                      [this](const Value& item, const TypePtr& element) { return value_of(item, element); });
   }
   const bool is_plain = value.is_none() || value.is_number() || value.is_string() || value.is_device();
   if (!is_plain) refuse(concat(reader_->name(), " takes a ", value.tag_name()));
