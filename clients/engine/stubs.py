@@ -165,6 +165,7 @@ def package_stub(printer: Printer, engine) -> str:
     lines += ["from tensord.engine._grad_mode import enable_grad as enable_grad, inference_mode as inference_mode",
               "from tensord.engine._grad_mode import no_grad as no_grad, set_grad_enabled as set_grad_enabled",
               "from tensord.engine._operators import ops as ops",
+              "from tensord.engine._planned_step import PlannedStep as PlannedStep, plan_step as plan_step",
               "from tensord.engine._serving import Server as Server, serve as serve",
               "from tensord.engine._printing import set_printoptions as set_printoptions",
               "from tensord.engine.files import load as load, save as save", "", "_Number = Union[builtins.int, builtins.float, builtins.complex]",

@@ -145,8 +145,7 @@ Tensor Optimizer::step(const Closure& closure) {
   }
   const NoGradGuard without_grad;
   check_layouts();
-  std::vector<Update> updates, sparse;
-  std::vector<std::pair<Tensor, State*>> rounded;
+  std::vector<Update> updates, sparse, rounded;
   for (const ParamGroup& group : groups_) {
     updates.clear();
     sparse.clear();
@@ -162,16 +161,12 @@ Tensor Optimizer::step(const Closure& closure) {
         continue;
       }
       follow(state, param);
-      updates.push_back({state.master, grad.to(DType::kFloat32), &state});
-      rounded.emplace_back(param, &state);
+      rounded.push_back({state.master, std::move(grad), &state, param});
     }
     if (!updates.empty()) update(group.options, updates);
+    if (!rounded.empty()) update(group.options, rounded);
     for (const Update& each : sparse) update_sparse(group.options, each);
-    for (const auto& [param, state] : rounded) {
-      param.copy_from(state->master);
-      param.storage()->bump_version();
-      state->written_version = param.version();
-    }
+    for (const Update& each : rounded) each.state->written_version = each.rounded.version();
   }
   return loss;
 }

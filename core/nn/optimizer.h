@@ -101,8 +101,9 @@ class Optimizer {
   };
   // A parameter with its gradient and state.
   struct Update {
-    Tensor param, grad;  // where there is a master, it, and the gradient in float32
+    Tensor param, grad;  // where there is a master, it, and the gradient of the parameter itself
     State* state;
+    Tensor rounded = {};  // that parameter, which becomes the master, rounded; all or none of an update()'s have one
   };
 
   Optimizer(std::string kind, Options defaults, std::vector<const char*> tensor_names, StepKind step_kind);

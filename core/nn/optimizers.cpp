@@ -82,6 +82,15 @@ std::vector<Tensor> grads_of(std::span<const Update> updates) {
   for (const Update& update : updates) grads.push_back(update.grad);
   return grads;
 }
+// The parameters of 16 bits that the updated ones are copies of; empty: these are the parameters themselves.
+template <class Update>
+std::vector<Tensor> rounded_of(std::span<const Update> updates) {
+  std::vector<Tensor> rounded;
+  for (const Update& update : updates) {
+    if (update.rounded.defined()) rounded.push_back(update.rounded);
+  }
+  return rounded;
+}
 template <class Update>
 Dims steps_of(std::span<const Update> updates) {
   Dims steps;
@@ -148,7 +157,7 @@ void SGD::update(const Options& options, std::span<const Update> updates) {
     const auto buffers = momentum == 0 ? std::vector<Tensor>() : states_of(part, 0, zeros_for);
     kStep.call<void>(params_of(part), grads_of(part), buffers, options.number("lr"), options.number("weight_decay"),
                      momentum, options.number("dampening"), options.flag("nesterov"), options.flag("maximize"),
-                     is_first);
+                     is_first, rounded_of(part));
   };
   // Buffers that are not there yet start as the gradient.
   std::vector<Update> first, later;
@@ -217,7 +226,7 @@ void Adam::update(const Options& options, std::span<const Update> updates) {
   const auto most = options.flag("amsgrad") ? states_of(updates, 2, zeros_for) : std::vector<Tensor>();
   kStep.call<void>(params_of(updates), grads_of(updates), means, squares, most, steps_of(updates), options.number("lr"),
                    beta1, beta2, options.number("eps"), options.number("weight_decay"), is_decoupled_,
-                   options.flag("maximize"));
+                   options.flag("maximize"), rounded_of(updates));
 }
 
 RMSprop::RMSprop(std::vector<ParamGroup> groups, const RMSpropOptions& options)
@@ -264,7 +273,7 @@ void RMSprop::update(const Options& options, std::span<const Update> updates) {
   const auto means = options.flag("centered") ? states_of(updates, 2, zeros_for) : std::vector<Tensor>();
   kStep.call<void>(params_of(updates), grads_of(updates), squares, buffers, means, options.number("lr"),
                    options.number("alpha"), options.number("eps"), options.number("weight_decay"), momentum,
-                   options.flag("maximize"));
+                   options.flag("maximize"), rounded_of(updates));
 }
 
 Adagrad::Adagrad(std::vector<ParamGroup> groups, const AdagradOptions& options)
@@ -314,7 +323,7 @@ void Adagrad::update(const Options& options, std::span<const Update> updates) {
   });
   kStep.call<void>(params_of(updates), grads_of(updates), sums, steps_of(updates), options.number("lr"),
                    options.number("lr_decay"), options.number("weight_decay"), options.number("eps"),
-                   options.flag("maximize"));
+                   options.flag("maximize"), rounded_of(updates));
 }
 
 // Its update is in sparse_optimizers.cpp.

@@ -1,4 +1,4 @@
-// The steps of optimisers and the clipping of gradients (optim.cpp) on the processor: float32 or float64.
+// The steps of optimisers and the clipping of gradients (optim.cpp) on the processor.
 #include "kernels/optim/optim.h"
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 
 #include "core/base/parallel.h"
 #include "core/ops/op.h"
+#include "kernels/pointwise/pointwise.h"
 
 namespace tensord::kernels {
 namespace {
@@ -28,6 +29,8 @@ void check_operand(const Tensor& tensor, bool is_written) {
   check_memory(tensor, is_written);
 }
 
+bool is_narrow(const Tensor& tensor) { return tensor.dtype() == DType::kFloat16 || tensor.dtype() == DType::kBFloat16; }
+
 bool have_same_order(const Tensor& a, const Tensor& b) {
   for (size_t i = 0; i < a.sizes().size(); ++i) {
     if (a.sizes()[i] > 1 && a.strides()[i] != b.strides()[i]) return false;
@@ -38,10 +41,12 @@ bool have_same_order(const Tensor& a, const Tensor& b) {
 // The operands of an update as flat memory: what lies in another order than its parameter goes through a copy.
 class FlatOperands {
  public:
-  // `columns`: parameters, gradients, states; all are written but the gradients.
-  explicit FlatOperands(std::span<const TensorList* const> columns) {
+  // `columns`: parameters, gradients, states; all are written but the gradients. `rounded`: see optim.cpp.
+  FlatOperands(std::span<const TensorList* const> columns, const TensorList& rounded) {
     const TensorList& params = *columns[0];
     const size_t count = params.size();
+    check(rounded.empty() || rounded.size() == count, "expected ", count, " tensors but got ", rounded.size());
+    narrow_.resize(rounded.size());
     spans_.resize(count);
     ends_.reserve(count);
     int64_t total = 0;
@@ -57,8 +62,9 @@ class FlatOperands {
         const TensorList& column = *columns[c];
         if (column.empty() && c > 1) continue;
         check(column.size() == count, "expected ", count, " tensors but got ", column.size());
-        check(column[i].sizes() == params[i].sizes() && column[i].dtype() == params[i].dtype(),
-              "expected a tensor like the parameter, ", describe(params[i]), ", but got ", describe(column[i]));
+        const Tensor& model = c == 1 && !rounded.empty() ? rounded[i] : params[i];
+        check(column[i].sizes() == params[i].sizes() && column[i].dtype() == model.dtype(),
+              "expected a tensor like the parameter, ", describe(model), ", but got ", describe(column[i]));
         void* data =
             (have_same_order(column[i], like) ? checked(column[i], c > 1) : lay_out(column[i], like.strides(), c > 1))
                 .raw_data();
@@ -67,6 +73,7 @@ class FlatOperands {
         else
           span.state[c - 2] = data;
       }
+      if (!rounded.empty()) add_narrow(i, rounded[i], params[i], like.strides());
       ends_.push_back(total += span.count);
     }
   }
@@ -80,7 +87,11 @@ class FlatOperands {
       for (; begin < end; ++i) {
         const int64_t stop = std::min(end, ends_[i]);
         const OptimSpan& whole = spans_[i];
-        update(i, piece(whole, begin - (ends_[i] - whole.count), stop - begin));
+        const int64_t first = begin - (ends_[i] - whole.count);
+        if (narrow_.empty())
+          update(i, piece(whole, first, stop - begin));
+        else
+          run_narrow(i, first, stop - begin, update);
         begin = stop;
       }
     });
@@ -93,8 +104,39 @@ class FlatOperands {
   }
 
  private:
+  // A parameter of 16 bits, and its gradient.
+  struct Narrow {
+    DType dtype;
+    const void* grad;
+    void* param;
+  };
+
+  void add_narrow(size_t i, const Tensor& rounded, const Tensor& param, const Dims& strides) {
+    check(param.dtype() == DType::kFloat32 && is_narrow(rounded) && rounded.sizes() == param.sizes(),
+          "expected float32 copies of parameters of 16 bits, but got ", describe(param), " of ", describe(rounded));
+    narrow_[i] = {rounded.dtype(), spans_[i].grad, lay_out(rounded, strides, true).raw_data()};
+    spans_[i].grad = nullptr;
+  }
+
+  // By blocks that stay in the first cache.
+  template <class Update>
+  void run_narrow(size_t i, int64_t begin, int64_t count, const Update& update) const {
+    constexpr int64_t kBlock = 1024;
+    float grad[kBlock];
+    const Narrow& narrow = narrow_[i];
+    for (const int64_t end = begin + count; begin < end; begin += kBlock) {
+      const int64_t size = std::min(kBlock, end - begin);
+      OptimSpan span = piece(spans_[i], begin, size);
+      load_tile(narrow.dtype, static_cast<const uint16_t*>(narrow.grad) + begin, 1, DType::kFloat32, grad, size);
+      span.grad = grad;
+      update(i, span);
+      store_tile(DType::kFloat32, span.param, narrow.dtype, static_cast<uint16_t*>(narrow.param) + begin, 1, size);
+    }
+  }
+
   const Tensor& checked(const Tensor& tensor, bool is_written) {
-    check_operand(tensor, is_written);
+    if (narrow_.empty() || !is_narrow(tensor)) check_operand(tensor, is_written);
+    check_memory(tensor, is_written);
     if (is_written) written_.push_back(tensor);
     return tensor;
   }
@@ -122,27 +164,29 @@ class FlatOperands {
   }
 
   std::vector<OptimSpan> spans_;
-  std::vector<int64_t> ends_;  // of the parameters, as if all lay one after the other
+  std::vector<Narrow> narrow_;  // empty: the parameters are themselves updated
+  std::vector<int64_t> ends_;   // of the parameters, as if all lay one after the other
   std::vector<std::pair<Tensor, Tensor>> copies_;
   std::vector<Tensor> kept_, written_;
 };
 
 template <class Update>
-void update_all(std::initializer_list<const TensorList*> columns, const Update& update) {
-  FlatOperands operands(std::span(columns.begin(), columns.size()));
+void update_all(std::initializer_list<const TensorList*> columns, const TensorList& rounded, const Update& update) {
+  FlatOperands operands(std::span(columns.begin(), columns.size()), rounded);
   operands.run(update);
   operands.finish();
 }
 
 void sgd_step(const TensorList& params, const TensorList& grads, const TensorList& buffers, double lr,
-              double weight_decay, double momentum, double dampening, bool nesterov, bool maximize, bool is_first) {
+              double weight_decay, double momentum, double dampening, bool nesterov, bool maximize, bool is_first,
+              const TensorList& rounded) {
   const SgdNumbers numbers{lr, weight_decay, momentum, dampening, nesterov, maximize, is_first};
-  update_all({&params, &grads, &buffers}, [&](size_t, const OptimSpan& span) { sgd_span(numbers, span); });
+  update_all({&params, &grads, &buffers}, rounded, [&](size_t, const OptimSpan& span) { sgd_span(numbers, span); });
 }
 
 void adam_step(const TensorList& params, const TensorList& grads, const TensorList& means, const TensorList& squares,
                const TensorList& max_squares, const IntList& steps, double lr, double beta1, double beta2, double eps,
-               double weight_decay, bool decoupled, bool maximize) {
+               double weight_decay, bool decoupled, bool maximize, const TensorList& rounded) {
   check(steps.size() == params.size(), "expected ", params.size(), " numbers of steps but got ", steps.size());
   std::vector<AdamNumbers> numbers;
   for (const int64_t step : steps) {
@@ -152,24 +196,25 @@ void adam_step(const TensorList& params, const TensorList& grads, const TensorLi
                        maximize});
   }
   check(means.size() == params.size() && squares.size() == params.size(), "expected a state for each parameter");
-  update_all({&params, &grads, &means, &squares, &max_squares},
+  update_all({&params, &grads, &means, &squares, &max_squares}, rounded,
              [&](size_t i, const OptimSpan& span) { adam_span(numbers[i], span); });
 }
 
 void rmsprop_step(const TensorList& params, const TensorList& grads, const TensorList& squares,
                   const TensorList& buffers, const TensorList& means, double lr, double alpha, double eps,
-                  double weight_decay, double momentum, bool maximize) {
+                  double weight_decay, double momentum, bool maximize, const TensorList& rounded) {
   const RmspropNumbers numbers{lr, alpha, eps, weight_decay, momentum, maximize};
   check(squares.size() == params.size(), "expected a state for each parameter");
-  update_all({&params, &grads, &squares, &buffers, &means},
+  update_all({&params, &grads, &squares, &buffers, &means}, rounded,
              [&](size_t, const OptimSpan& span) { rmsprop_span(numbers, span); });
 }
 
 void adagrad_step(const TensorList& params, const TensorList& grads, const TensorList& sums, const IntList& steps,
-                  double lr, double lr_decay, double weight_decay, double eps, bool maximize) {
+                  double lr, double lr_decay, double weight_decay, double eps, bool maximize,
+                  const TensorList& rounded) {
   check(steps.size() == params.size(), "expected ", params.size(), " numbers of steps but got ", steps.size());
   check(sums.size() == params.size(), "expected a state for each parameter");
-  update_all({&params, &grads, &sums}, [&](size_t i, const OptimSpan& span) {
+  update_all({&params, &grads, &sums}, rounded, [&](size_t i, const OptimSpan& span) {
     const double rate = lr / (1 + static_cast<double>(steps[i] - 1) * lr_decay);
     adagrad_span({rate, weight_decay, eps, maximize}, span);
   });

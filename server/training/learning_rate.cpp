@@ -78,14 +78,6 @@ std::unique_ptr<nn::Optimizer> make_job_optimizer(const OptimizerSpec& spec,
   return optimizer;
 }
 
-void check_one_process(const std::vector<std::pair<std::string, Tensor>>& parameters) {
-  for (const auto& [name, tensor] : parameters) {
-    if (!autograd::requires_grad(tensor) || !is_half(tensor.dtype())) continue;
-    fail(ErrorCode::kUnimplemented, "distribution: the parameter '", name, "' of ", name_of(tensor.dtype()),
-         " is trained by one process alone");
-  }
-}
-
 LearningRate::LearningRate(const ScheduleSpec& spec, nn::Optimizer& optimizer, int64_t total_steps,
                            int64_t total_epochs)
     : spec_(spec), optimizer_(optimizer), length_(length_of(spec, total_steps, total_epochs)) {

@@ -17,8 +17,6 @@ namespace tensord::server {
 // pattern that matches no parameter; no parameter that requires a gradient.
 std::unique_ptr<nn::Optimizer> make_job_optimizer(const OptimizerSpec& spec,
                                                   const std::vector<std::pair<std::string, Tensor>>& parameters);
-// Throws Error{kUnimplemented} where one of 16 bits is to be trained: several processes would have to share its copy.
-void check_one_process(const std::vector<std::pair<std::string, Tensor>>& parameters);
 
 // The learning rate of a job over time: a warm-up, then the schedule. Not thread-safe.
 class LearningRate {

@@ -173,7 +173,6 @@ void TrainingService::check_against_model(const JobSpec& spec, const std::string
   TrainingModel model(archive, spec.loss, spec.data.inputs, EvaluationMetrics::needs_output(spec.evaluation.metrics));
   model.module().check_can_save();
   make_job_optimizer(spec.optimizer, model.module().named_parameters());
-  if (spec.distribution.world_size > 0) check_one_process(model.module().named_parameters());
 }
 
 void TrainingService::check_room_for_job() const {

@@ -56,26 +56,52 @@ class TrainHalfTest(unittest.TestCase):
 
     def test_goes_on_from_its_float32_copies(self):
         """A job that was stopped and goes on ends with the bits of one that was not."""
+        self.check_that_a_stopped_job_goes_on(STEPS_OF_TWO_RUNS)
+
+    def check_that_a_stopped_job_goes_on(self, steps, **fields):
         ends = []
         for is_stopped in (False, True):
-            job = self.server.create(model=training.ModelSource(name="bf16", version=1), data="data.pt", steps=STEPS_OF_TWO_RUNS, batch_size=4,
+            job = self.server.create(model=training.ModelSource(name="bf16", version=1), data="data.pt", steps=steps, batch_size=4,
                                      optimizer=training.Optimizer(name="adamw", lr=LR), publish=training.PublishPolicy(when="at_end"),
-                                     checkpoints=training.CheckpointPolicy(every_steps=50))
+                                     checkpoints=training.CheckpointPolicy(every_steps=25), **fields)
             if is_stopped:
                 self.server.wait_until(job.id, lambda now: now.progress.checkpoint_step > 0)
                 self.server.restart()
             done, _ = self.server.watch(job.id)
-            self.assertEqual((done.state, done.progress.step), (COMPLETED, STEPS_OF_TWO_RUNS), done.message)
+            self.assertEqual((done.state, done.progress.step), (COMPLETED, steps), done.message)
             ends.append(self.server.weights("bf16", done.published_version))
         self.assertEqual(ends[0].keys(), ends[1].keys())
         for key, weight in ends[0].items():
             self.assertTrue(torch.equal(weight, ends[1][key]), key)
 
+    def test_several_processes(self):
+        """The same float32 copies in each: small steps add up, and a job that was stopped ends with the bits of one that was not."""
+        start, ends = self.server.weights("bf16", 1), {}
+        for name in ("bf16", "f32"):
+            job = self.train(name, distribution=training.Distribution(world_size=2))
+            self.assertEqual((job.state, len(job.progress.ranks)), (COMPLETED, 2), job.message)
+            ends[name] = self.server.weights(name, job.published_version)
+        self.assertEqual({tensor.dtype for tensor in ends["bf16"].values()}, {torch.bfloat16})
+        self.assertGreater(max((ends["f32"][key] - start[key].float()).abs().max().item() for key in start), 6e-3)
+        for key in start:
+            self.assertLess((ends["bf16"][key].float() - ends["f32"][key]).abs().max().item(), 3e-3, key)
+        for options in ({"zero": 1}, {"compression": "fp16"}, {"compression": "powersgd", "compression_start_step": 10}):
+            with self.subTest(options):
+                job = self.train("bf16", distribution=training.Distribution(world_size=2, **options))
+                self.assertEqual(job.state, COMPLETED, job.message)
+                weights = self.server.weights("bf16", job.published_version)
+                for key in start:
+                    if "zero" in options:
+                        self.assertTrue(torch.equal(weights[key], ends["bf16"][key]), key)
+                    if "powersgd" not in options.values():
+                        self.assertLess((weights[key].float() - ends["f32"][key]).abs().max().item(), 3e-3, key)
+
+    def test_several_processes_go_on_from_their_float32_copies(self):
+        for zero in (0, 1):
+            with self.subTest(f"{zero=}"):
+                self.check_that_a_stopped_job_goes_on(500, distribution=training.Distribution(world_size=2, zero=zero))
+
     def test_what_is_refused(self):
-        with self.assertRaises(grpc.RpcError) as raised:
-            self.train("bf16", distribution=training.Distribution(world_size=1))
-        self.assertEqual(raised.exception.code(), grpc.StatusCode.UNIMPLEMENTED)
-        self.assertIn("distribution: the parameter 'hidden.weight' of bfloat16", raised.exception.details())
         with self.assertRaises(grpc.RpcError) as raised:
             self.train("bf16", optimizer="lbfgs")
         self.assertIn("LBFGS has no master weights", raised.exception.details())

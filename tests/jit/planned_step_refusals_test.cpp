@@ -130,6 +130,23 @@ TEST(PlannedStep, SparseGradientsAreRefused) {
 
 // --- what is wrong is found
 
+TEST(PlannedStep, MasksSelectAsManyAsTheyLike) {
+  // As many in the steps that are recorded and checked, others after that; their mean divides by how many there are.
+  Case of = with(
+      [](const Tensors& p, const Tensors&, std::span<const Tensor> batch) {
+        const Tensor mask = call("aten::gt.Scalar", call("aten::select.int", batch[0], 1, 0), 0.0);
+        const auto indices = ops::make_list(ops::optional_type(ops::tensor_type()), {Value(mask)});
+        return mean(linear(call("aten::index.Tensor", batch[0], indices), p[0], p[1]));
+      },
+      mlp_parameters);
+  of.batch = [](unsigned i) {
+    const Tensor x = random({8, 6}, 100 + i);
+    for (int64_t row = 0; row < 8; ++row) x.data<float>()[row * 6] = row < (i == 4 ? 5 : 2) ? 1.0F : -1.0F;
+    return Tensors{x, labels(8, 3, 200 + i)};
+  };
+  expect_interpreted(of, "hangs on data");
+}
+
 TEST(PlannedStep, ANumberThatChangesLaterIsFoundByTheChecks) {
   // The same in both recordings, another from the step on that is checked first.
   for (const int changes_at : {2, 3, 6}) {

@@ -83,25 +83,26 @@ TEST(Versions, StepsOfOptimizers) {
     const Tensor p = make(), g = make(), a = make(), b = make(), c = make();
     expect_written(
         [&] {
-          run("tensord::sgd_step_", {list({p}), list({g}), list({a}), 0.1, 0.0, 0.9, 0.0, false, false, false});
+          run("tensord::sgd_step_",
+              {list({p}), list({g}), list({a}), 0.1, 0.0, 0.9, 0.0, false, false, false, list({})});
         },
         {p, a}, {g});
     const Value step = ops::make_int_list(Dims{1});
     expect_written(
         [&] {
-          run("tensord::adam_step_",
-              {list({p}), list({g}), list({a}), list({b}), list({c}), step, 0.1, 0.9, 0.99, 1e-8, 0.0, false, false});
+          run("tensord::adam_step_", {list({p}), list({g}), list({a}), list({b}), list({c}), step, 0.1, 0.9, 0.99, 1e-8,
+                                      0.0, false, false, list({})});
         },
         {p, a, b, c}, {g});
     expect_written(
         [&] {
           run("tensord::rmsprop_step_",
-              {list({p}), list({g}), list({a}), list({b}), list({c}), 0.1, 0.9, 1e-8, 0.0, 0.9, false});
+              {list({p}), list({g}), list({a}), list({b}), list({c}), 0.1, 0.9, 1e-8, 0.0, 0.9, false, list({})});
         },
         {p, a, b, c}, {g});
     expect_written(
         [&] {
-          run("tensord::adagrad_step_", {list({p}), list({g}), list({a}), step, 0.1, 0.0, 0.0, 1e-8, false});
+          run("tensord::adagrad_step_", {list({p}), list({g}), list({a}), step, 0.1, 0.0, 0.0, 1e-8, false, list({})});
         },
         {p, a}, {g});
     expect_written([&] { run("tensord::clip_grad_norm_", {list({g, a}), 0.001, 2.0, false}); }, {g, a});

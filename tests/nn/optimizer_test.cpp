@@ -367,8 +367,13 @@ TEST(ClipGrad, NormDoesNotDependOnThreadsAndSeesEverything) {
 class WithMasters {
  public:
   WithMasters(const std::string& kind, const Options& options, DType dtype) {
-    for (const Dims& sizes : {Dims{5, 3}, Dims{37}, Dims{}}) {
-      low_.push_back(ops::call("aten::randn", sizes).to(dtype));
+    // Over several blocks, in another order than row by row, and with gaps.
+    for (const Dims& sizes : {Dims{5, 3}, Dims{37}, Dims{}, Dims{53, 61}, Dims{4, 6}, Dims{3, 7}}) {
+      // One of them is of float32 itself.
+      Tensor start = ops::call("aten::randn", sizes).to(sizes == Dims{37} ? DType::kFloat32 : dtype);
+      if (sizes == Dims{4, 6}) start = ops::call("aten::t", start);
+      if (sizes == Dims{3, 7}) start = ops::call("aten::slice.Tensor", start, 1, 0, 7, 2);
+      low_.push_back(start);
       high_.push_back(low_.back().to(DType::kFloat32));
       autograd::set_requires_grad(low_.back());
       autograd::set_requires_grad(high_.back());

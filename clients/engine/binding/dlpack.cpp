@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "clients/engine/binding/convert.h"
+#include "clients/engine/binding/trace.h"
 #include "core/autograd/variable.h"
 
 // Tensors to and from other libraries (PyTorch, JAX, CuPy, NumPy) by DLPack, without copies.
@@ -43,6 +44,7 @@ struct Exported {
 
 template <class M>
 M* export_tensor(const Tensor& x) {
+  note_values_read();
   auto exported = std::make_unique<Exported<M>>();
   exported->tensor = x.as_view(x.sizes(), x.strides(), x.offset());
   exported->sizes = x.sizes();

@@ -4,12 +4,14 @@
 
 #include "clients/engine/binding/convert.h"
 #include "clients/engine/binding/interrupt.h"
+#include "clients/engine/binding/trace.h"
 #include <mutex>
 
 #include "core/base/mutex.h"
 #include "core/jit/archive/torch_file.h"
 #include "core/jit/ir/text.h"
 #include "core/jit/runtime/module.h"
+#include "core/jit/runtime/step/module_step.h"
 
 // Models from files, and values in files. models.py makes them callable.
 namespace tensord::python {
@@ -102,6 +104,7 @@ nb::object call(LoadedModule& self, const std::string& name, const nb::args& arg
     return self.module().method(name);
   });
   const std::vector<Value> arguments = read_arguments(method, args, kwargs);
+  if (jit::StepRecording* recording = step_recording()) [[unlikely]] jit::note_call(*recording, self.module(), name);
   const Value result = without_gil([&] { return self.run(method, arguments); });
   return to_python(result);
 }
@@ -218,6 +221,8 @@ void bind_models(nb::module_& module) {
   type.def("named_parameters", [](const LoadedModule& self) { return named(self.module().named_parameters()); });
   type.def("named_buffers", [](const LoadedModule& self) { return named(self.module().named_buffers()); });
   type.def("is_trainable", [](const LoadedModule& self) { return self.module().is_for_training(); });
+  type.def("has_hooks", [](const LoadedModule& self) { return self.module().has_hooks(); });
+  type.def("named_tensors", [](const LoadedModule& self) { return named(self.module().named_tensors()); });
   type.def("is_training", [](const LoadedModule& self) { return self.module().is_training(); });
   type.def("set_training", [](LoadedModule& self, bool value) { self.module().set_training(value); });
   type.def("named_modules", named_modules);

@@ -18,5 +18,6 @@ NB_MODULE(_engine, module) {
   bind_distributed(module);
   bind_models(module);
   bind_trace(module);
+  bind_planned_step(module);
   bind_runtime(module);
 }

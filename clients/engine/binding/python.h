@@ -99,6 +99,7 @@ void bind_optim(nb::module_& module);
 void bind_distributed(nb::module_& module);
 void bind_models(nb::module_& module);
 void bind_trace(nb::module_& module);
+void bind_planned_step(nb::module_& module);
 void bind_runtime(nb::module_& module);
 
 }  // namespace tensord::python

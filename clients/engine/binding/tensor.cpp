@@ -170,6 +170,7 @@ void bind_shape(nb::class_<Tensor>& tensor) {
     return static_cast<size_t>(x.numel()) * size_of(dtype_read(x));
   });
   tensor.def("data_ptr", [](const Tensor& x) {
+    note_values_read();
     return x.numel() == 0 ? uintptr_t{0} : reinterpret_cast<uintptr_t>(x.raw_data());
   });
   tensor.def_prop_ro("T", reversed);

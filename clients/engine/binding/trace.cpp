@@ -11,6 +11,7 @@
 #include "clients/engine/binding/trace.h"
 #include "core/jit/archive/model_writer.h"
 #include "core/jit/frontend/compilation_unit.h"
+#include "core/ops/call_observer.h"
 
 // What engine.jit makes archives with: operators written down while a function runs, and modules of TorchScript source.
 namespace tensord::python {
@@ -84,10 +85,18 @@ void save_script(const std::string& path, const std::vector<std::pair<std::strin
 void note_read(const Tensor& tensor, jit::TensorRead what) {
   if (tracing) [[unlikely]] tracing->trace->note_read(tensor, what);
 }
+jit::StepRecording* step_recording() {
+  ops::ComputeObserver* const observer = ops::compute_observer();
+  return observer ? dynamic_cast<jit::StepRecording*>(observer) : nullptr;
+}
 void refuse_in_trace(const char* what) {
+  if (jit::StepRecording* recording = step_recording()) [[unlikely]]
+    recording->refuse(std::string(what) + " is no operator");
   if (tracing) fail(ErrorCode::kUnimplemented, what, " cannot be traced");
 }
 void note_values_read() {
+  if (jit::StepRecording* recording = step_recording()) [[unlikely]]
+    recording->refuse("Python reads elements of a tensor");
   if (tracing) [[unlikely]] tracing->are_values_read = true;
 }
 

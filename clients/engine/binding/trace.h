@@ -1,14 +1,18 @@
 #pragma once
 
 #include "core/jit/formats/trace/trace.h"
+#include "core/jit/runtime/step/step_recording.h"
 
 namespace tensord::python {
 
-// Called where Python reads what a trace cannot follow: sizes and the like, which the trace then checks, and elements.
+// Called where Python reads what a trace, or the recording of a step, cannot follow: sizes and the like, which the trace
+// then checks, and elements.
 void note_read(const Tensor& tensor, jit::TensorRead what);
 inline void note_sizes_read(const Tensor& tensor) { note_read(tensor, jit::TensorRead::kSizes); }
 void note_values_read();
-// Throws Error{kUnimplemented} while a function is traced.
+// Of the step that this thread records; null: none.
+jit::StepRecording* step_recording();
+// Throws Error{kUnimplemented} while a function is traced. A step that is recorded stays interpreted.
 void refuse_in_trace(const char* what);
 
 }  // namespace tensord::python

@@ -5,6 +5,7 @@
 #include "core/base/error.h"
 #include "core/jit/formats/graph_library.h"
 #include "core/jit/formats/torchscript_export/export.h"
+#include "core/jit/ir/list_value.h"
 #include "core/ops/run.h"
 
 namespace tensord::jit {
@@ -38,12 +39,9 @@ GraphValue* Trace::tensor_value(const Tensor& tensor) {
 
 GraphValue* Trace::value_of(const Value& value, const TypePtr& type) {
   if (value.is_tensor()) return tensor_value(value.to_tensor());
-  const TypePtr inner = type->kind() == TypeKind::kOptional ? type->contained()[0] : type;
   if (value.is_list()) {
-    const TypePtr element = inner->kind() == TypeKind::kList ? inner->contained()[0] : value.to_list()->element;
-    std::vector<GraphValue*> items;
-    for (const Value& item : value.to_list()->items) items.push_back(value_of(item, element));
-    return builder_.list(element, items);
+    return list_value(builder_, value, type,
+                      [this](const Value& item, const TypePtr& element) { return value_of(item, element); });
   }
   if (value.is_tuple()) {
     std::vector<GraphValue*> items;

@@ -48,6 +48,16 @@ void collect(const Value& root, std::set<const void*>& containers) {
 
 }  // namespace
 
+void note_call(StepRecording& recording, const Module& module, const std::string& method) {
+  if (!module.is_for_training()) return recording.refuse("a model runs that was not loaded for training");
+  if (module.has_hooks()) return recording.refuse("modules have hooks");
+  const std::string effect = find_effect(module.method(method).graph().block());
+  if (!effect.empty()) return recording.refuse(concat(method, ": ", effect));
+  std::set<const void*> lasting;
+  collect(Value(module.object()), lasting);
+  recording.add_lasting(lasting);
+}
+
 std::unique_ptr<PlannedStep> make_planned_step(const Module& module, std::span<const std::string> methods,
                                                PlannedStepOptions options) {
   check(module.is_for_training(), "planned steps: the module was not loaded for training");
@@ -63,7 +73,7 @@ std::unique_ptr<PlannedStep> make_planned_step(const Module& module, std::span<c
     const std::string effect = find_effect(module.method(name).graph().block());
     if (options.obstacle.empty() && !effect.empty()) options.obstacle = concat(name, ": ", effect);
   }
-  options.has_hooks = [&module] { return module.has_hooks(); };
+  options.find_obstacle = [&module] { return std::string(module.has_hooks() ? "modules have hooks" : ""); };
   collect(Value(module.object()), options.lasting);
   return std::make_unique<PlannedStep>(std::move(parameters), std::move(others), std::move(options));
 }

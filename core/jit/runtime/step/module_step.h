@@ -15,4 +15,7 @@ namespace tensord::jit {
 std::unique_ptr<PlannedStep> make_planned_step(const Module& module, std::span<const std::string> methods,
                                                PlannedStepOptions options = {});
 
+// For steps that call methods of modules as they like: what the recording has to know of a module before one runs.
+void note_call(StepRecording& recording, const Module& module, const std::string& method);
+
 }  // namespace tensord::jit

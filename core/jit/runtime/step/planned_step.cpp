@@ -39,8 +39,10 @@ struct PlannedStep::Entry {
   std::vector<bool> must_copy;           // of these: whether the result shares memory with another
   ops::PackStore packs;
   std::unique_ptr<const Program> program;
-  std::string reason;  // it stays interpreted
-  uint64_t steps = 0;  // since the plan was made
+  std::string reason;      // it stays interpreted
+  uint64_t steps = 0;      // since the plan was made
+  bool is_proven = false;  // a step that ran both ways agreed
+  bool is_used = false;    // a step was planned
 };
 
 namespace {
@@ -51,17 +53,19 @@ struct ObserverScope {
   ops::ComputeObserver* const before;
 };
 
-// What hangs on more than operators, in the graph of a loss; empty: nothing.
-std::string find_foreign_node(const Tensor& loss) {
-  std::unordered_set<const autograd::Node*> seen;
+// What hangs on more than operators and parameters, in the graph of a loss; empty: nothing.
+std::string find_foreign_node(const Tensor& loss, std::span<const Tensor> parameters) {
+  std::unordered_set<const autograd::Node*> seen, leaves;
+  for (const Tensor& parameter : parameters) leaves.insert(autograd::gradient_edge(parameter).node.get());
   std::vector<autograd::NodePtr> stack{autograd::gradient_edge(loss).node};
   while (!stack.empty()) {
     const autograd::NodePtr node = std::move(stack.back());
     stack.pop_back();
     if (!node || !seen.insert(node.get()).second) continue;
     if (autograd::has_hooks(*node)) return concat(node->name(), " has hooks");
-    const bool is_own = dynamic_cast<const autograd::OpNode*>(node.get()) ||
-                        dynamic_cast<const autograd::AccumulateGrad*>(node.get()) || node->name() == "CopySlices";
+    const bool is_leaf = dynamic_cast<const autograd::AccumulateGrad*>(node.get());
+    if (is_leaf && !leaves.contains(node.get())) return "a tensor that is not known to the step gets a gradient";
+    const bool is_own = is_leaf || dynamic_cast<const autograd::OpNode*>(node.get()) || node->name() == "CopySlices";
     if (!is_own) return concat(node->name(), " is no operator's gradient");
     for (const autograd::Edge& edge : node->next_edges()) stack.push_back(edge.node);
   }
@@ -169,7 +173,9 @@ PlannedStep::Entry* PlannedStep::find(std::span<const Tensor> inputs) {
 std::string PlannedStep::obstacle() const {
   if (autograd::is_anomaly_mode()) return "anomaly mode is on";
   if (autograd::hooks_are_set()) return "there are hooks for saved tensors";
-  if (options_.has_hooks && options_.has_hooks()) return "modules have hooks";
+  if (options_.find_obstacle) {
+    if (std::string found = options_.find_obstacle(); !found.empty()) return found;
+  }
   if (!is_grad_enabled() || is_inference_mode()) return "gradients are off";
   for (const Tensor& parameter : parameters_) {
     const autograd::NodePtr node = autograd::gradient_edge(parameter).node;
@@ -198,7 +204,9 @@ Tensor PlannedStep::run(std::span<const Tensor> batch, const Loss& loss,
     ++report_.interpreted;
     return record(*entry, inputs, loss, check_loss);
   }
-  if (std::has_single_bit(++entry->steps)) return check(*entry, inputs, loss, check_loss, is_cancelled);
+  // One that ended by an error was no check.
+  if (std::has_single_bit(++entry->steps) || !entry->is_proven)
+    return check(*entry, inputs, loss, check_loss, is_cancelled);
   const std::vector<uint8_t> before = generator_state();
   Outcome outcome;
   try {
@@ -217,6 +225,7 @@ Tensor PlannedStep::run(std::span<const Tensor> batch, const Loss& loss,
     inputs[written[i]].copy_from(outcome.written[i]);
     inputs[written[i]].storage()->bump_version();
   }
+  entry->is_used = true;
   ++report_.planned;
   report_.is_planned = report_.is_settled = true;
   return outcome.loss;
@@ -235,14 +244,14 @@ Tensor PlannedStep::interpret(const Loss& loss, const std::function<void(const T
   const Tensor result = loss();
   tensord::check(autograd::requires_grad(result), "the loss does not depend on any parameter that is trained");
   if (check_loss && !hooks) check_loss(autograd::detach(result));
-  if (hooks) *hooks = find_foreign_node(result);
+  if (hooks) *hooks = find_foreign_node(result, parameters_);
   autograd::backward(result);
   return autograd::detach(result);
 }
 
 Tensor PlannedStep::record(Entry& entry, std::span<const Tensor> inputs, const Loss& loss,
                            const std::function<void(const Tensor&)>& check_loss) {
-  auto recording = std::make_unique<StepRecording>(inputs, options_.lasting);
+  auto recording = std::make_unique<StepRecording>(inputs, options_.lasting, options_.takes_constants);
   std::string foreign;
   Tensor result;
   {
@@ -373,7 +382,7 @@ Tensor PlannedStep::check(Entry& entry, std::span<const Tensor> inputs, const Lo
     return verdict;
   };
   Verdict verdict = judge(after);
-  while (entry.steps == 1 && !is_good(verdict) && ++entry.level < std::size(kLevels)) {
+  while (!entry.is_proven && !is_good(verdict) && ++entry.level < std::size(kLevels)) {
     planned = {};
     build(entry, start);
     if (!entry.program) break;
@@ -392,6 +401,7 @@ bool PlannedStep::is_good(const Verdict& verdict) const {
 
 void PlannedStep::conclude(Entry& entry, const Verdict& verdict) {
   if (is_good(verdict)) {
+    entry.is_proven = true;
     report_.reason = "this step is checked against the interpreted one";
     ++report_.checked;
     report_.identical += verdict.error == 0;
@@ -401,7 +411,7 @@ void PlannedStep::conclude(Entry& entry, const Verdict& verdict) {
   }
   if (verdict.wrong.empty())
     return give_up(entry, concat("the planned step has other bits than the interpreted one, by ", verdict.error));
-  const bool was_used = entry.steps > 2;
+  const bool was_used = entry.is_used;
   give_up(entry, concat("the planned step differs from the interpreted one: ", verdict.wrong));
   log(LogLevel::kError, "a planned training step is wrong, so these shapes are interpreted; please report this",
       {{"reason", entry.reason}});

@@ -20,8 +20,9 @@ struct PlannedStepOptions {
   bool is_enabled = true;  // false: every step is interpreted
   std::string obstacle;    // why every step is interpreted; empty: nothing known
   PassOptions passes;      // as of inference
-  // Whether something that no recording shows would see the step now; may be empty.
-  std::function<bool()> has_hooks = {};
+  // Why this step must be interpreted, where that hangs on what no recording shows; empty: nothing. May be null.
+  std::function<std::string()> find_obstacle = {};
+  bool takes_constants = true;  // see StepRecording
   // Planned steps run the kernels of interpreted ones, in their order: the same bits, or they are not used. False: they
   // are fused and use prepared forms, as inference, and may differ by rounding.
   bool keeps_bits = true;

@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/jit/formats/trace/trace.h"
+#include "core/jit/ir/list_value.h"
 #include "core/ops/boxed.h"
 #include "core/ops/complex.h"
 #include "core/ops/run.h"
@@ -67,6 +68,18 @@ bool has_numbers(Values values) {
   });
 }
 
+// Masks among indices: they select as many elements as they have true ones.
+bool has_mask(Values arguments) {
+  return std::any_of(arguments.begin(), arguments.end(), [](const Value& argument) {
+    return argument.is_list() &&
+           std::any_of(argument.to_list()->items.begin(), argument.to_list()->items.end(), [](const Value& item) {
+             if (!item.is_tensor() || !item.to_tensor().defined()) return false;
+             const DType dtype = item.to_tensor().dtype();
+             return dtype == DType::kBool || dtype == DType::kUInt8;
+           });
+  });
+}
+
 bool writes(const Op& op, Values arguments) {
   if (op.base) return true;
   if (op.writes_when >= 0) return arguments[static_cast<size_t>(op.writes_when)].to_bool();
@@ -77,8 +90,11 @@ bool writes(const Op& op, Values arguments) {
 
 }  // namespace
 
-StepRecording::StepRecording(std::span<const Tensor> inputs, std::set<const void*> lasting)
-    : lasting_(std::move(lasting)), inputs_(inputs.begin(), inputs.end()), reads_(element_reads()) {
+StepRecording::StepRecording(std::span<const Tensor> inputs, std::set<const void*> lasting, bool takes_constants)
+    : lasting_(std::move(lasting)),
+      takes_constants_(takes_constants),
+      inputs_(inputs.begin(), inputs.end()),
+      reads_(element_reads()) {
   for (size_t i = 0; i < inputs_.size(); ++i) {
     GraphValue* value = graph_->block()->add_input(ops::tensor_type(), concat("input_", i));
     const bool is_known = memory_.contains(inputs_[i].storage().get());
@@ -124,7 +140,8 @@ void StepRecording::record(const Op& op, Values arguments, Values returns) {
     return refuse(concat(op.name(), " is of complex numbers"));
   const bool reads_elements = has_data(arguments) && has_numbers(returns) && !asks_no_element(op);
   if (reads_elements) return refuse(concat(op.name(), " gives elements as numbers"));
-  if (op.has_dynamic_shape) return refuse(concat(op.name(), ": the shape of its result hangs on data"));
+  if (op.has_dynamic_shape || (op.schema.name == "aten::index" && has_mask(arguments)))
+    return refuse(concat(op.name(), ": the shape of its result hangs on data"));
   if (op.way == Way::kHost) {
     bool is_new = false;
     for_each_tensor(returns, [&](const Tensor& tensor) { is_new |= !known_.contains(tensor.impl()); });
@@ -393,12 +410,9 @@ GraphValue* StepRecording::tensor_value(const Tensor& tensor) {
 
 GraphValue* StepRecording::value_of(const Value& value, const TypePtr& type) {
   if (value.is_tensor()) return tensor_value(value.to_tensor());
-  const TypePtr inner = type->kind() == TypeKind::kOptional ? type->contained()[0] : type;
   if (value.is_list()) {
-    const TypePtr element = inner->kind() == TypeKind::kList ? inner->contained()[0] : value.to_list()->element;
-    std::vector<GraphValue*> items;
-    for (const Value& item : value.to_list()->items) items.push_back(value_of(item, element));
-    return builder_.list(element, items);
+    return list_value(builder_, value, type,
+                      [this](const Value& item, const TypePtr& element) { return value_of(item, element); });
   }
   const bool is_plain = value.is_none() || value.is_number() || value.is_string() || value.is_device();
   if (!is_plain) refuse(concat(reader_->name(), " takes a ", value.tag_name()));

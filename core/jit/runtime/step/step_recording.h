@@ -24,14 +24,17 @@ namespace tensord::jit {
 class StepRecording final : public ops::ComputeObserver {
  public:
   // The graph's inputs, in this order. `lasting`: lists and dicts that outlive the step, by their identity; a step that
-  // changes one of them is refused.
-  StepRecording(std::span<const Tensor> inputs, std::set<const void*> lasting);
+  // changes one of them is refused. Tensors that are no input and that no operator made are constants; without
+  // `takes_constants` only single numbers that the step itself made are, and others are refused.
+  explicit StepRecording(std::span<const Tensor> inputs, std::set<const void*> lasting = {},
+                         bool takes_constants = true);
   ~StepRecording() override;
 
   // Throw nothing: what cannot be a graph makes the recording refused, and the step goes on.
   void computing(const ops::Op& op, std::span<const ops::Value> arguments) override;
   void computed(const ops::Op& op, std::span<const ops::Value> arguments, std::span<const ops::Value> returns) override;
   void refuse(std::string reason);
+  void add_lasting(const std::set<const void*>& containers) { lasting_.insert(containers.begin(), containers.end()); }
   // Why there is no graph: "aten::item reads an element"; empty: there is one.
   const std::string& refusal() const { return refusal_; }
 
@@ -100,10 +103,12 @@ class StepRecording final : public ops::ComputeObserver {
   // Lets go of memory that nobody else holds.
   void sweep();
   void check_nothing_stays(std::span<const Tensor> results);
+  void check_constants();
 
   std::unique_ptr<Graph> graph_ = std::make_unique<Graph>();
   GraphBuilder builder_{*graph_};
-  const std::set<const void*> lasting_;
+  std::set<const void*> lasting_;
+  const bool takes_constants_;
   std::unordered_map<const TensorImpl*, Known> known_;
   std::unordered_map<const StorageImpl*, Memory> memory_;
   std::vector<const TensorImpl*> live_;  // of known_: those whose handle has memory

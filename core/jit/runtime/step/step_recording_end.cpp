@@ -69,6 +69,15 @@ void StepRecording::check_nothing_stays(std::span<const Tensor> results) {
   }
 }
 
+// Tensors from outside that somebody else has may be others in the next step.
+void StepRecording::check_constants() {
+  for (const Outside& outside : outside_) {
+    const Tensor& tensor = outside.tensor;
+    if (tensor.numel() == 1 && tensor.impl()->use_count() == 1 && tensor.storage()->use_count() == 1) continue;
+    return refuse(concat(outside.reader->name(), " reads a tensor that is not known to the step"));
+  }
+}
+
 void StepRecording::finish(std::span<const Tensor> results) {
   if (refusal_.empty() && element_reads() != reads_) refuse("an element of a tensor is read as a number");
   if (!refusal_.empty()) return;
@@ -96,6 +105,7 @@ void StepRecording::finish(std::span<const Tensor> results) {
   memory_.clear();
   live_.clear();
   inputs_.clear();
+  if (!takes_constants_) check_constants();
 }
 
 bool StepRecording::is_same_program(const StepRecording& other, std::string& why_not) const {

@@ -50,6 +50,10 @@ def __getattr__(name: str):
         return importlib.import_module(f"tensord.engine.{name}")
     if name.startswith("__"):
         raise AttributeError(name)
+    if name in ("plan_step", "PlannedStep"):
+        from tensord.engine import _planned_step
+
+        return getattr(_planned_step, name)
     if name in ("serve", "Server"):
         from tensord.engine import _serving
 

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <vector>
+
+#include "core/jit/ir/graph_builder.h"
+
+namespace tensord::jit {
+
+// A list as a node of its items, each by `value_of(item, element type)`; `type` is the one that is expected, a list or
+// an optional list, or any other where the list's own counts. REQUIRES: value.is_list().
+template <class ValueOf>
+GraphValue* list_value(GraphBuilder& builder, const ops::Value& value, const ops::TypePtr& type,
+                       const ValueOf& value_of) {
+  using ops::TypeKind;
+  const ops::TypePtr inner = type->kind() == TypeKind::kOptional ? type->contained()[0] : type;
+  const ops::TypePtr element = inner->kind() == TypeKind::kList ? inner->contained()[0] : value.to_list()->element;
+  std::vector<GraphValue*> items;
+  for (const ops::Value& item : value.to_list()->items) items.push_back(value_of(item, element));
+  return builder.list(element, items);
+}
+
+}  // namespace tensord::jit
