@@ -329,5 +329,9 @@ Tensor Tensor::erfinv_() const& { return tensord::erfinv_(*this); }
 Tensor Tensor::exp() const& { return tensord::exp(*this); }
 Tensor Tensor::exp2() const& { return tensord::exp2(*this); }
 Tensor Tensor::exp2_() const& { return tensord::exp2_(*this); }
+Tensor Tensor::exp_() const& { return tensord::exp_(*this); }
+Tensor Tensor::expand(IntList size) const& { return tensord::expand(*this, size); }
+Tensor Tensor::expand(IntList size, const keyword::ImplicitArgs& keywords) const& { return tensord::expand(*this, size, keywords); }
+Tensor Tensor::expand_as(const Tensor& other) const& { return tensord::expand_as(*this, other); }
 
 }  // namespace tensord

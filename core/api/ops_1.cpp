@@ -246,5 +246,9 @@ Tensor cosh(const Tensor& self) { TENSORD_CALL("aten::cosh", self); }
 Tensor cosh_(const Tensor& self) { TENSORD_CALL("aten::cosh_", self); }
 Tensor cosh_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::cosh.out", self, out); }
 Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const Tensor& target, Float margin, Int reduction) { TENSORD_CALL("aten::cosine_embedding_loss", input1, input2, target, margin, reduction); }
+Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, Int dim, Float eps) { TENSORD_CALL("aten::cosine_similarity", x1, x2, dim, eps); }
+int64_t count(TensorList self, const Tensor& el) { TENSORD_CALL("aten::count.Tensor", self, el); }
+Tensor count_nonzero(const Tensor& self, std::optional<Int> dim) { TENSORD_CALL("aten::count_nonzero", self, dim); }
+Tensor count_nonzero(const Tensor& self, IntList dim) { TENSORD_CALL("aten::count_nonzero.dim_IntList", self, dim); }
 
 }  // namespace tensord

@@ -5,6 +5,11 @@
 
 namespace tensord {
 
+Tensor special_ndtri_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::special_ndtri.out", self, out); }
+Tensor special_scaled_modified_bessel_k0(const Tensor& x) { TENSORD_CALL("aten::special_scaled_modified_bessel_k0", x); }
+Tensor special_scaled_modified_bessel_k0_out(const Tensor& out, const Tensor& x) { TENSORD_CALL("aten::special_scaled_modified_bessel_k0.out", x, out); }
+Tensor special_scaled_modified_bessel_k1(const Tensor& x) { TENSORD_CALL("aten::special_scaled_modified_bessel_k1", x); }
+Tensor special_scaled_modified_bessel_k1_out(const Tensor& out, const Tensor& x) { TENSORD_CALL("aten::special_scaled_modified_bessel_k1.out", x, out); }
 Tensor special_shifted_chebyshev_polynomial_t(const Tensor& x, const Tensor& n) { TENSORD_CALL("aten::special_shifted_chebyshev_polynomial_t", x, n); }
 Tensor special_shifted_chebyshev_polynomial_t(const Tensor& x, const Scalar& n) { TENSORD_CALL("aten::special_shifted_chebyshev_polynomial_t.n_scalar", x, n); }
 Tensor special_shifted_chebyshev_polynomial_t(const Scalar& x, const Tensor& n) { TENSORD_CALL("aten::special_shifted_chebyshev_polynomial_t.x_scalar", x, n); }
@@ -163,6 +168,7 @@ Tensor unfold_copy(const Tensor& self, Int dimension, Int size, Int step) { TENS
 Tensor uniform_(const Tensor& self, Float from, Float to) { TENSORD_CALL("aten::uniform_", self, from, to, nullptr); }
 std::tuple<Tensor, Tensor, Tensor> unique_consecutive(const Tensor& self, Bool return_inverse, Bool return_counts, std::optional<Int> dim) { TENSORD_CALL("aten::unique_consecutive", self, return_inverse, return_counts, dim); }
 std::tuple<Tensor, Tensor, Tensor> unique_dim(const Tensor& self, Int dim, Bool sorted, Bool return_inverse, Bool return_counts) { TENSORD_CALL("aten::unique_dim", self, dim, sorted, return_inverse, return_counts); }
+std::tuple<Tensor, Tensor, Tensor> unique_dim_consecutive(const Tensor& self, Int dim, Bool return_inverse, Bool return_counts) { TENSORD_CALL("aten::unique_dim_consecutive", self, dim, return_inverse, return_counts); }
 std::vector<Tensor> unsafe_chunk(const Tensor& self, Int chunks, Int dim) { TENSORD_CALL("aten::unsafe_chunk", self, chunks, dim); }
 std::vector<Tensor> unsafe_split(const Tensor& self, Int split_size, Int dim) { TENSORD_CALL("aten::unsafe_split.Tensor", self, split_size, dim); }
 std::vector<Tensor> unsafe_split_with_sizes(const Tensor& self, IntList split_sizes, Int dim) { TENSORD_CALL("aten::unsafe_split_with_sizes", self, split_sizes, dim); }
