@@ -4,10 +4,10 @@
 
 namespace tensord {
 
-Tensor Tensor::expand_copy(IntList size) const& { return tensord::expand_copy(*this, size); }
-Tensor Tensor::expand_copy(IntList size, const keyword::ImplicitArgs& keywords) const& { return tensord::expand_copy(*this, size, keywords); }
 Tensor Tensor::expm1() const& { return tensord::expm1(*this); }
 Tensor Tensor::expm1_() const& { return tensord::expm1_(*this); }
+Tensor Tensor::exponential() const& { return tensord::exponential(*this); }
+Tensor Tensor::exponential(Float lambd) const& { return tensord::exponential(*this, lambd); }
 Tensor Tensor::exponential_() const& { return tensord::exponential_(*this); }
 Tensor Tensor::exponential_(Float lambd) const& { return tensord::exponential_(*this, lambd); }
 Tensor Tensor::fake_quantize_per_channel_affine(const Tensor& scale, const Tensor& zero_point, Int axis, Int quant_min, Int quant_max) const& { return tensord::fake_quantize_per_channel_affine(*this, scale, zero_point, axis, quant_min, quant_max); }
@@ -148,6 +148,7 @@ Tensor Tensor::gelu() const& { return tensord::gelu(*this); }
 Tensor Tensor::gelu(const keyword::ApproximateArgs& keywords) const& { return tensord::gelu(*this, keywords); }
 Tensor Tensor::gelu_() const& { return tensord::gelu_(*this); }
 Tensor Tensor::gelu_(const keyword::ApproximateArgs& keywords) const& { return tensord::gelu_(*this, keywords); }
+Tensor Tensor::geometric(Float p) const& { return tensord::geometric(*this, p); }
 Tensor Tensor::geometric_(Float p) const& { return tensord::geometric_(*this, p); }
 std::tuple<Tensor, Tensor> Tensor::geqrf() const& { return tensord::geqrf(*this); }
 Tensor Tensor::ger(const Tensor& vec2) const& { return tensord::ger(*this, vec2); }
@@ -364,5 +365,6 @@ Tensor Tensor::linalg_vector_norm(const Scalar& ord, OptionalIntOrList dim, Bool
 Tensor Tensor::log() const& { return tensord::log(*this); }
 Tensor Tensor::log10() const& { return tensord::log10(*this); }
 Tensor Tensor::log10_() const& { return tensord::log10_(*this); }
+Tensor Tensor::log1p() const& { return tensord::log1p(*this); }
 
 }  // namespace tensord

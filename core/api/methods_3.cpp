@@ -4,11 +4,13 @@
 
 namespace tensord {
 
-Tensor Tensor::log1p() const& { return tensord::log1p(*this); }
 Tensor Tensor::log1p_() const& { return tensord::log1p_(*this); }
 Tensor Tensor::log2() const& { return tensord::log2(*this); }
 Tensor Tensor::log2_() const& { return tensord::log2_(*this); }
 Tensor Tensor::log_() const& { return tensord::log_(*this); }
+Tensor Tensor::log_normal() const& { return tensord::log_normal(*this); }
+Tensor Tensor::log_normal(Float mean) const& { return tensord::log_normal(*this, mean); }
+Tensor Tensor::log_normal(Float mean, Float std) const& { return tensord::log_normal(*this, mean, std); }
 Tensor Tensor::log_normal_() const& { return tensord::log_normal_(*this); }
 Tensor Tensor::log_normal_(Float mean) const& { return tensord::log_normal_(*this, mean); }
 Tensor Tensor::log_normal_(Float mean, Float std) const& { return tensord::log_normal_(*this, mean, std); }
@@ -209,6 +211,9 @@ Tensor Tensor::norm(const std::optional<Scalar>& p, IntOrList dim, Bool keepdim,
 Tensor Tensor::normal_() const& { return tensord::normal_(*this); }
 Tensor Tensor::normal_(Float mean) const& { return tensord::normal_(*this, mean); }
 Tensor Tensor::normal_(Float mean, Float std) const& { return tensord::normal_(*this, mean, std); }
+Tensor Tensor::normal_functional() const& { return tensord::normal_functional(*this); }
+Tensor Tensor::normal_functional(Float mean) const& { return tensord::normal_functional(*this, mean); }
+Tensor Tensor::normal_functional(Float mean, Float std) const& { return tensord::normal_functional(*this, mean, std); }
 Tensor Tensor::nuclear_norm() const& { return tensord::nuclear_norm(*this); }
 Tensor Tensor::nuclear_norm(Bool keepdim) const& { return tensord::nuclear_norm(*this, keepdim); }
 Tensor Tensor::nuclear_norm(IntOrList dim) const& { return tensord::nuclear_norm(*this, dim); }
@@ -281,6 +286,9 @@ Tensor Tensor::randint_like(Int low, Int high) const& { return tensord::randint_
 Tensor Tensor::randint_like(Int low, Int high, const keyword::DtypeDeviceMemoryFormatArgs& keywords) const& { return tensord::randint_like(*this, low, high, keywords); }
 Tensor Tensor::randn_like() const& { return tensord::randn_like(*this); }
 Tensor Tensor::randn_like(const keyword::DtypeDeviceMemoryFormatArgs& keywords) const& { return tensord::randn_like(*this, keywords); }
+Tensor Tensor::random() const& { return tensord::random(*this); }
+Tensor Tensor::random(Int to) const& { return tensord::random(*this, to); }
+Tensor Tensor::random(Int from, std::optional<Int> to) const& { return tensord::random(*this, from, to); }
 Tensor Tensor::random_() const& { return tensord::random_(*this); }
 Tensor Tensor::random_(Int to) const& { return tensord::random_(*this, to); }
 Tensor Tensor::random_(Int from, std::optional<Int> to) const& { return tensord::random_(*this, from, to); }
@@ -326,7 +334,5 @@ Tensor Tensor::rot90(Int k, IntList dims) const& { return tensord::rot90(*this, 
 Tensor Tensor::round() const& { return tensord::round(*this); }
 Tensor Tensor::round(const keyword::DecimalsArgs& keywords) const& { return tensord::round(*this, keywords); }
 Tensor Tensor::round_() const& { return tensord::round_(*this); }
-Tensor Tensor::round_(const keyword::DecimalsArgs& keywords) const& { return tensord::round_(*this, keywords); }
-Tensor Tensor::row_indices() const& { return tensord::row_indices(*this); }
 
 }  // namespace tensord

@@ -4,6 +4,8 @@
 
 namespace tensord {
 
+Tensor Tensor::round_(const keyword::DecimalsArgs& keywords) const& { return tensord::round_(*this, keywords); }
+Tensor Tensor::row_indices() const& { return tensord::row_indices(*this); }
 Tensor Tensor::rrelu() const& { return tensord::rrelu(*this); }
 Tensor Tensor::rrelu(const Scalar& lower) const& { return tensord::rrelu(*this, lower); }
 Tensor Tensor::rrelu(const Scalar& lower, const Scalar& upper) const& { return tensord::rrelu(*this, lower, upper); }
@@ -279,6 +281,9 @@ std::vector<Tensor> Tensor::unbind_copy(Int dim) const& { return tensord::unbind
 Tensor Tensor::unflatten(Int dim, IntList sizes) const& { return tensord::unflatten(*this, dim, sizes); }
 Tensor Tensor::unfold(Int dimension, Int size, Int step) const& { return tensord::unfold(*this, dimension, size, step); }
 Tensor Tensor::unfold_copy(Int dimension, Int size, Int step) const& { return tensord::unfold_copy(*this, dimension, size, step); }
+Tensor Tensor::uniform() const& { return tensord::uniform(*this); }
+Tensor Tensor::uniform(Float from) const& { return tensord::uniform(*this, from); }
+Tensor Tensor::uniform(Float from, Float to) const& { return tensord::uniform(*this, from, to); }
 Tensor Tensor::uniform_() const& { return tensord::uniform_(*this); }
 Tensor Tensor::uniform_(Float from) const& { return tensord::uniform_(*this, from); }
 Tensor Tensor::uniform_(Float from, Float to) const& { return tensord::uniform_(*this, from, to); }

@@ -107,6 +107,7 @@ Tensor expand_copy(const Tensor& self, IntList size, const keyword::ImplicitArgs
 Tensor expm1(const Tensor& self) { TENSORD_CALL("aten::expm1", self); }
 Tensor expm1_(const Tensor& self) { TENSORD_CALL("aten::expm1_", self); }
 Tensor expm1_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::expm1.out", self, out); }
+Tensor exponential(const Tensor& self, Float lambd) { TENSORD_CALL("aten::exponential", self, lambd, nullptr); }
 Tensor exponential_(const Tensor& self, Float lambd) { TENSORD_CALL("aten::exponential_", self, lambd, nullptr); }
 Tensor eye(Int n, const keyword::DtypeDeviceArgs& keywords) { TENSORD_CALL("aten::eye", n, keywords.dtype, nullptr, keywords.device, nullptr); }
 Tensor eye(Int n, Int m, const keyword::DtypeDeviceArgs& keywords) { TENSORD_CALL("aten::eye.m", n, m, keywords.dtype, nullptr, keywords.device, nullptr); }
@@ -224,6 +225,7 @@ Tensor gelu(const Tensor& self, const keyword::ApproximateArgs& keywords) { TENS
 Tensor gelu_(const Tensor& self, const keyword::ApproximateArgs& keywords) { TENSORD_CALL("aten::gelu_", self, keywords.approximate); }
 Tensor gelu_backward(const Tensor& grad_output, const Tensor& self, const keyword::ApproximateArgs& keywords) { TENSORD_CALL("aten::gelu_backward", grad_output, self, keywords.approximate); }
 Tensor gelu_out(const Tensor& out, const Tensor& self, const keyword::ApproximateArgs& keywords) { TENSORD_CALL("aten::gelu.out", self, keywords.approximate, out); }
+Tensor geometric(const Tensor& self, Float p) { TENSORD_CALL("aten::geometric", self, p, nullptr); }
 Tensor geometric_(const Tensor& self, Float p) { TENSORD_CALL("aten::geometric_", self, p, nullptr); }
 std::tuple<Tensor, Tensor> geqrf(const Tensor& self) { TENSORD_CALL("aten::geqrf", self); }
 Tensor ger(const Tensor& self, const Tensor& vec2) { TENSORD_CALL("aten::ger", self, vec2); }

@@ -229,6 +229,7 @@ Tensor log2(const Tensor& self) { TENSORD_CALL("aten::log2", self); }
 Tensor log2_(const Tensor& self) { TENSORD_CALL("aten::log2_", self); }
 Tensor log2_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::log2.out", self, out); }
 Tensor log_(const Tensor& self) { TENSORD_CALL("aten::log_", self); }
+Tensor log_normal(const Tensor& self, Float mean, Float std) { TENSORD_CALL("aten::log_normal", self, mean, std, nullptr); }
 Tensor log_normal_(const Tensor& self, Float mean, Float std) { TENSORD_CALL("aten::log_normal_", self, mean, std, nullptr); }
 Tensor log_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::log.out", self, out); }
 Tensor log_sigmoid(const Tensor& self) { TENSORD_CALL("aten::log_sigmoid", self); }
@@ -250,5 +251,6 @@ Tensor logical_not(const Tensor& self) { TENSORD_CALL("aten::logical_not", self)
 Tensor logical_not_(const Tensor& self) { TENSORD_CALL("aten::logical_not_", self); }
 Tensor logical_not_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::logical_not.out", self, out); }
 Tensor logical_or(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logical_or", self, other); }
+Tensor logical_or_(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logical_or_", self, other); }
 
 }  // namespace tensord

@@ -5,7 +5,6 @@
 
 namespace tensord {
 
-Tensor logical_or_(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logical_or_", self, other); }
 Tensor logical_or_out(const Tensor& out, const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logical_or.out", self, other, out); }
 Tensor logical_xor(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logical_xor", self, other); }
 Tensor logical_xor_(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logical_xor_", self, other); }
@@ -172,6 +171,7 @@ Tensor normal(const Tensor& mean, const Tensor& std) { TENSORD_CALL("aten::norma
 Tensor normal(Float mean, const Tensor& std) { TENSORD_CALL("aten::normal.float_Tensor", mean, std, nullptr); }
 Tensor normal(Float mean, Float std, IntList size, const keyword::DtypeDeviceArgs& keywords) { TENSORD_CALL("aten::normal.float_float", mean, std, size, nullptr, keywords.dtype, nullptr, keywords.device, nullptr); }
 Tensor normal_(const Tensor& self, Float mean, Float std) { TENSORD_CALL("aten::normal_", self, mean, std, nullptr); }
+Tensor normal_functional(const Tensor& self, Float mean, Float std) { TENSORD_CALL("aten::normal_functional", self, mean, std, nullptr); }
 Tensor nuclear_norm(const Tensor& self, Bool keepdim) { TENSORD_CALL("aten::nuclear_norm", self, keepdim); }
 Tensor nuclear_norm(const Tensor& self, IntOrList dim, Bool keepdim) { TENSORD_CALL("aten::nuclear_norm.dim", self, dim, keepdim); }
 Tensor nuclear_norm_out(const Tensor& out, const Tensor& self, Bool keepdim) { TENSORD_CALL("aten::nuclear_norm.out", self, keepdim, out); }
@@ -242,6 +242,9 @@ Tensor randint_like(const Tensor& self, Int high, const keyword::DtypeDeviceMemo
 Tensor randint_like(const Tensor& self, Int low, Int high, const keyword::DtypeDeviceMemoryFormatArgs& keywords) { TENSORD_CALL("aten::randint_like.low_dtype", self, low, high, keywords.dtype, nullptr, keywords.device, nullptr, keywords.memory_format); }
 Tensor randn(IntList size, const keyword::DtypeDeviceArgs& keywords) { TENSORD_CALL("aten::randn", size, keywords.dtype, nullptr, keywords.device, nullptr); }
 Tensor randn_like(const Tensor& self, const keyword::DtypeDeviceMemoryFormatArgs& keywords) { TENSORD_CALL("aten::randn_like", self, keywords.dtype, nullptr, keywords.device, nullptr, keywords.memory_format); }
+Tensor random(const Tensor& self) { TENSORD_CALL("aten::random", self, nullptr); }
+Tensor random(const Tensor& self, Int to) { TENSORD_CALL("aten::random.to", self, to, nullptr); }
+Tensor random(const Tensor& self, Int from, std::optional<Int> to) { TENSORD_CALL("aten::random.from", self, from, to, nullptr); }
 Tensor random_(const Tensor& self) { TENSORD_CALL("aten::random_", self, nullptr); }
 Tensor random_(const Tensor& self, Int to) { TENSORD_CALL("aten::random_.to", self, to, nullptr); }
 Tensor random_(const Tensor& self, Int from, std::optional<Int> to) { TENSORD_CALL("aten::random_.from", self, from, to, nullptr); }
@@ -249,6 +252,5 @@ Tensor randperm(Int n, const keyword::DtypeDeviceArgs2& keywords) { TENSORD_CALL
 Tensor range(const Scalar& start, const Scalar& end, const keyword::DtypeDeviceArgs& keywords) { TENSORD_CALL("aten::range", start, end, keywords.dtype, nullptr, keywords.device, nullptr); }
 Tensor range(const Scalar& start, const Scalar& end, const Scalar& step, const keyword::DtypeDeviceArgs& keywords) { TENSORD_CALL("aten::range.step", start, end, step, keywords.dtype, nullptr, keywords.device, nullptr); }
 Tensor ravel(const Tensor& self) { TENSORD_CALL("aten::ravel", self); }
-Tensor real(const Tensor& self) { TENSORD_CALL("aten::real", self); }
 
 }  // namespace tensord

@@ -5,6 +5,7 @@
 
 namespace tensord {
 
+Tensor real(const Tensor& self) { TENSORD_CALL("aten::real", self); }
 Tensor reciprocal(const Tensor& self) { TENSORD_CALL("aten::reciprocal", self); }
 Tensor reciprocal_(const Tensor& self) { TENSORD_CALL("aten::reciprocal_", self); }
 Tensor reciprocal_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::reciprocal.out", self, out); }
@@ -250,5 +251,6 @@ Tensor special_modified_bessel_k1_out(const Tensor& out, const Tensor& self) { T
 Tensor special_ndtr(const Tensor& self) { TENSORD_CALL("aten::special_ndtr", self); }
 Tensor special_ndtr_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::special_ndtr.out", self, out); }
 Tensor special_ndtri(const Tensor& self) { TENSORD_CALL("aten::special_ndtri", self); }
+Tensor special_ndtri_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::special_ndtri.out", self, out); }
 
 }  // namespace tensord

@@ -5,7 +5,6 @@
 
 namespace tensord {
 
-Tensor special_ndtri_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::special_ndtri.out", self, out); }
 Tensor special_scaled_modified_bessel_k0(const Tensor& x) { TENSORD_CALL("aten::special_scaled_modified_bessel_k0", x); }
 Tensor special_scaled_modified_bessel_k0_out(const Tensor& out, const Tensor& x) { TENSORD_CALL("aten::special_scaled_modified_bessel_k0.out", x, out); }
 Tensor special_scaled_modified_bessel_k1(const Tensor& x) { TENSORD_CALL("aten::special_scaled_modified_bessel_k1", x); }
@@ -165,6 +164,7 @@ Tensor unflatten(const Tensor& self, Int dim, IntList sizes) { TENSORD_CALL("ate
 Tensor unfold(const Tensor& self, Int dimension, Int size, Int step) { TENSORD_CALL("aten::unfold", self, dimension, size, step); }
 Tensor unfold_backward(const Tensor& grad_in, IntList input_sizes, Int dim, Int size, Int step) { TENSORD_CALL("aten::unfold_backward", grad_in, input_sizes, dim, size, step); }
 Tensor unfold_copy(const Tensor& self, Int dimension, Int size, Int step) { TENSORD_CALL("aten::unfold_copy", self, dimension, size, step); }
+Tensor uniform(const Tensor& self, Float from, Float to) { TENSORD_CALL("aten::uniform", self, from, to, nullptr); }
 Tensor uniform_(const Tensor& self, Float from, Float to) { TENSORD_CALL("aten::uniform_", self, from, to, nullptr); }
 std::tuple<Tensor, Tensor, Tensor> unique_consecutive(const Tensor& self, Bool return_inverse, Bool return_counts, std::optional<Int> dim) { TENSORD_CALL("aten::unique_consecutive", self, return_inverse, return_counts, dim); }
 std::tuple<Tensor, Tensor, Tensor> unique_dim(const Tensor& self, Int dim, Bool sorted, Bool return_inverse, Bool return_counts) { TENSORD_CALL("aten::unique_dim", self, dim, sorted, return_inverse, return_counts); }

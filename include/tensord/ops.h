@@ -410,6 +410,7 @@ Tensor binary_cross_entropy(const Tensor& self, const Tensor& target, const std:
 Tensor binary_cross_entropy_backward(const Tensor& grad_output, const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight = std::nullopt, Int reduction = 1);  // binary_cross_entropy_backward
 Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight = std::nullopt, const std::optional<Tensor>& pos_weight = std::nullopt, Int reduction = 1);  // binary_cross_entropy_with_logits
 Tensor bincount(const Tensor& self, const std::optional<Tensor>& weights = std::nullopt, Int minlength = 0);  // bincount
+Tensor binomial(const Tensor& count, const Tensor& prob);  // binomial
 Tensor bitwise_and(const Tensor& self, const Scalar& other);  // bitwise_and.Scalar
 Tensor bitwise_and(const Scalar& self, const Tensor& other);  // bitwise_and.Scalar_Tensor
 Tensor bitwise_and(const Tensor& self, const Tensor& other);  // bitwise_and.Tensor
@@ -460,6 +461,7 @@ Tensor bucketize(const Tensor& self, const Tensor& boundaries, const keyword::Ou
 Tensor cartesian_prod(TensorList tensors);  // cartesian_prod
 Tensor cat(TensorList tensors, Int dim = 0);  // cat
 Tensor cat_out(const Tensor& out, TensorList tensors, Int dim = 0);  // cat.out
+Tensor cauchy(const Tensor& self, Float median = 0., Float sigma = 1.);  // cauchy
 Tensor cauchy_(const Tensor& self, Float median = 0., Float sigma = 1.);  // cauchy_
 Tensor ccol_indices(const Tensor& self);  // ccol_indices
 Tensor cdist(const Tensor& x1, const Tensor& x2, Float p = 2., std::optional<Int> compute_mode = std::nullopt);  // cdist
@@ -640,6 +642,7 @@ Tensor expand_copy(const Tensor& self, IntList size, const keyword::ImplicitArgs
 Tensor expm1(const Tensor& self);  // expm1
 Tensor expm1_(const Tensor& self);  // expm1_
 Tensor expm1_out(const Tensor& out, const Tensor& self);  // expm1.out
+Tensor exponential(const Tensor& self, Float lambd = 1.);  // exponential
 Tensor exponential_(const Tensor& self, Float lambd = 1.);  // exponential_
 Tensor eye(Int n, const keyword::DtypeDeviceArgs& keywords = {});  // eye
 Tensor eye(Int n, Int m, const keyword::DtypeDeviceArgs& keywords = {});  // eye.m
@@ -757,6 +760,7 @@ Tensor gelu(const Tensor& self, const keyword::ApproximateArgs& keywords = {}); 
 Tensor gelu_(const Tensor& self, const keyword::ApproximateArgs& keywords = {});  // gelu_
 Tensor gelu_backward(const Tensor& grad_output, const Tensor& self, const keyword::ApproximateArgs& keywords = {});  // gelu_backward
 Tensor gelu_out(const Tensor& out, const Tensor& self, const keyword::ApproximateArgs& keywords = {});  // gelu.out
+Tensor geometric(const Tensor& self, Float p);  // geometric
 Tensor geometric_(const Tensor& self, Float p);  // geometric_
 std::tuple<Tensor, Tensor> geqrf(const Tensor& self);  // geqrf
 Tensor ger(const Tensor& self, const Tensor& vec2);  // ger
@@ -1007,6 +1011,7 @@ Tensor log2(const Tensor& self);  // log2
 Tensor log2_(const Tensor& self);  // log2_
 Tensor log2_out(const Tensor& out, const Tensor& self);  // log2.out
 Tensor log_(const Tensor& self);  // log_
+Tensor log_normal(const Tensor& self, Float mean = 1., Float std = 2.);  // log_normal
 Tensor log_normal_(const Tensor& self, Float mean = 1., Float std = 2.);  // log_normal_
 Tensor log_out(const Tensor& out, const Tensor& self);  // log.out
 Tensor log_sigmoid(const Tensor& self);  // log_sigmoid
@@ -1195,6 +1200,7 @@ Tensor normal(const Tensor& mean, const Tensor& std);  // normal.Tensor_Tensor
 Tensor normal(Float mean, const Tensor& std);  // normal.float_Tensor
 Tensor normal(Float mean, Float std, IntList size, const keyword::DtypeDeviceArgs& keywords = {});  // normal.float_float
 Tensor normal_(const Tensor& self, Float mean = 0., Float std = 1.);  // normal_
+Tensor normal_functional(const Tensor& self, Float mean = 0., Float std = 1.);  // normal_functional
 Tensor nuclear_norm(const Tensor& self, Bool keepdim = false);  // nuclear_norm
 Tensor nuclear_norm(const Tensor& self, IntOrList dim, Bool keepdim = false);  // nuclear_norm.dim
 Tensor nuclear_norm_out(const Tensor& out, const Tensor& self, Bool keepdim = false);  // nuclear_norm.out
@@ -1265,6 +1271,9 @@ Tensor randint_like(const Tensor& self, Int high, const keyword::DtypeDeviceMemo
 Tensor randint_like(const Tensor& self, Int low, Int high, const keyword::DtypeDeviceMemoryFormatArgs& keywords = {});  // randint_like.low_dtype
 Tensor randn(IntList size, const keyword::DtypeDeviceArgs& keywords = {});  // randn
 Tensor randn_like(const Tensor& self, const keyword::DtypeDeviceMemoryFormatArgs& keywords = {});  // randn_like
+Tensor random(const Tensor& self);  // random
+Tensor random(const Tensor& self, Int to);  // random.to
+Tensor random(const Tensor& self, Int from, std::optional<Int> to);  // random.from
 Tensor random_(const Tensor& self);  // random_
 Tensor random_(const Tensor& self, Int to);  // random_.to
 Tensor random_(const Tensor& self, Int from, std::optional<Int> to);  // random_.from
@@ -1678,6 +1687,7 @@ Tensor unflatten(const Tensor& self, Int dim, IntList sizes);  // unflatten.int
 Tensor unfold(const Tensor& self, Int dimension, Int size, Int step);  // unfold
 Tensor unfold_backward(const Tensor& grad_in, IntList input_sizes, Int dim, Int size, Int step);  // unfold_backward
 Tensor unfold_copy(const Tensor& self, Int dimension, Int size, Int step);  // unfold_copy
+Tensor uniform(const Tensor& self, Float from = 0., Float to = 1.);  // uniform
 Tensor uniform_(const Tensor& self, Float from = 0., Float to = 1.);  // uniform_
 std::tuple<Tensor, Tensor, Tensor> unique_consecutive(const Tensor& self, Bool return_inverse = false, Bool return_counts = false, std::optional<Int> dim = std::nullopt);  // unique_consecutive
 std::tuple<Tensor, Tensor, Tensor> unique_dim(const Tensor& self, Int dim, Bool sorted = true, Bool return_inverse = false, Bool return_counts = false);  // unique_dim

@@ -272,9 +272,8 @@ OP("aten::logit(Tensor self, float? eps=None) -> Tensor")
 // Below 0 an eps counts as none, as in PyTorch.
 OP("aten::logit_backward(Tensor grad_output, Tensor self, float? eps=None) -> Tensor")
     .direct([](const Tensor& grad, const Tensor& a, MaybeDouble eps) {
-      for (const Tensor* x : {&grad, &a}) {
-        check(is_floating(x->dtype()), "logit_backward: not implemented for ", name_of(x->dtype()));
-      }
+      check(is_floating(grad.dtype()) || is_floating(a.dtype()), "logit_backward: not implemented for ",
+            name_of(a.dtype()));
       const bool is_clamped = eps && *eps >= 0;
       const auto [low, high] = logit_bounds(a, is_clamped ? *eps : 0.0);
       const Expr operands[] = {grad, a, low, high};

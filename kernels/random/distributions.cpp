@@ -129,50 +129,6 @@ OP("aten::normal.float_float(float mean, float std, int[] size, *, Generator? ge
     })
     .random();
 
-// --- counts of events
-
-// Few events: uniform numbers are multiplied until the product is below exp(-rate). Many: Hörmann's transformed
-// rejection (PTRS, 1993).
-int64_t draw_poisson(double rate, Generator& generator) {
-  if (rate == 0) return 0;
-  if (rate < 10) {
-    const double limit = std::exp(-rate);
-    int64_t count = 0;
-    for (double product = generator.uniform_double(); product > limit; ++count) product *= generator.uniform_double();
-    return count;
-  }
-  const double b = 0.931 + 2.53 * std::sqrt(rate), a = -0.059 + 0.02483 * b;
-  const double inverse_alpha = 1.1239 + 1.1328 / (b - 3.4), accepted = 0.9277 - 3.6224 / (b - 2);
-  for (;;) {
-    const double u = generator.uniform_double() - 0.5, v = generator.uniform_double(), us = 0.5 - std::abs(u);
-    const double k = std::floor((2 * a / us + b) * u + rate + 0.43);
-    if (us >= 0.07 && v <= accepted) return static_cast<int64_t>(k);
-    if (k < 0 || (us < 0.013 && v > us)) continue;
-    const double left = std::log(v) + std::log(inverse_alpha) - std::log(a / (us * us) + b);
-    if (left <= -rate + k * std::log(rate) - std::lgamma(k + 1)) return static_cast<int64_t>(k);
-  }
-}
-OP("aten::poisson(Tensor self, Generator? generator=None) -> Tensor")
-    .direct([](const Tensor& rates, const Value&) {
-      check(is_floating(rates.dtype()), "poisson: not implemented for ", name_of(rates.dtype()));
-      if (rates.is_meta()) return Tensor::meta(rates.sizes(), rates.dtype());
-      const Tensor in = rates.contiguous(), out = Tensor::empty(rates.sizes(), rates.dtype());
-      Generator& generator = ops::current_generator();
-      const auto lock = generator.lock();
-      dispatch_floating(in.dtype(), "poisson", [&]<class T>() {
-        for (int64_t i = 0; i < in.numel(); ++i) {
-          const auto rate = static_cast<double>(in.data<T>()[i]);
-          check(rate >= 0 && rate < 1e15, "invalid Poisson rate, expected rate to be non-negative and finite, got ",
-                rate);
-          out.data<T>()[i] = static_cast<T>(static_cast<double>(draw_poisson(rate, generator)));
-        }
-      });
-      return out;
-    })
-    .gradient(kZeroGradient)
-    .saves("")
-    .random();
-
 // --- choices by weight
 
 // Positions by the running sum of the weights, one uniform number each; sums are of the weights' type.

@@ -19,7 +19,8 @@ class Random(nn.Module):
         torch.manual_seed(7)
         noise = torch.zeros_like(x)
         counts = torch.poisson(x)
-        return counts, torch._C._nn.rrelu_with_noise(x - 20, noise, 0.1, 0.3, True), noise
+        chosen = torch.binomial(x.ceil(), x / 60) + torch.binomial(x.ceil(), x / 600)
+        return chosen, counts, torch._C._nn.rrelu_with_noise(x - 20, noise, 0.1, 0.3, True), noise
 
 
 class Observed(nn.Module):

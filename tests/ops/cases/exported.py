@@ -47,6 +47,10 @@ def ends(function):
     return lambda start, end, *rest, **named: function(number(start), number(end), *rest, **named)
 
 
+def refusing(*_):
+    raise RuntimeError("PyTorch 1.13 goes on")
+
+
 def of_bools(function):
     def run(x):
         assert x.dtype == torch.bool, "bool"
@@ -95,6 +99,12 @@ CASES = [
     case("aten::float_power_.Tensor", t(3, 4, low=0.5, high=3), t(4), dtypes=[torch.float64]),
     case("aten::float_power_.Scalar", t(3), 2.0, error="the operation's result requires dtype"),
     case("aten::poisson", t(3, 4, low=0, high=40), check="shape", dtypes=FULL),
+    case("aten::binomial", t(values=[0.0, 3.0, 50.0]), t(2, 3, low=0, high=1), check="shape", dtypes=FULL),
+    case("aten::binomial", t(values=[3.0]), t(values=[1.5]), error=("goes on", "a chance between 0 and 1"), reference=refusing),
+    case("aten::binomial", t(values=[3.0]), t(values=[0.5], dtype=torch.float64), error="expected"),
+    *[case(f"aten::{name}", t(2, 3), *numbers, check="shape", dtypes=FULL)
+      for name, *numbers in (("uniform", -1.0, 2.0), ("cauchy",), ("log_normal",), ("exponential", 2.0), ("geometric", 0.3), ("random",),
+                             ("random.from", 1, 5), ("random.to", 5), ("normal_functional", 1.0, 2.0))],
     case("aten::poisson", t(values=[-1.0]), error="invalid Poisson rate, expected rate to be non-negative"),
 ]
 for name in ("linspace", "logspace"):
