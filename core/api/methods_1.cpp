@@ -166,6 +166,9 @@ Tensor Tensor::bmm(const Tensor& mat2) const& { return tensord::bmm(*this, mat2)
 Tensor Tensor::broadcast_to(IntList size) const& { return tensord::broadcast_to(*this, size); }
 Tensor Tensor::bucketize(const Tensor& boundaries) const& { return tensord::bucketize(*this, boundaries); }
 Tensor Tensor::bucketize(const Tensor& boundaries, const keyword::OutInt32RightArgs& keywords) const& { return tensord::bucketize(*this, boundaries, keywords); }
+Tensor Tensor::cauchy() const& { return tensord::cauchy(*this); }
+Tensor Tensor::cauchy(Float median) const& { return tensord::cauchy(*this, median); }
+Tensor Tensor::cauchy(Float median, Float sigma) const& { return tensord::cauchy(*this, median, sigma); }
 Tensor Tensor::cauchy_() const& { return tensord::cauchy_(*this); }
 Tensor Tensor::cauchy_(Float median) const& { return tensord::cauchy_(*this, median); }
 Tensor Tensor::cauchy_(Float median, Float sigma) const& { return tensord::cauchy_(*this, median, sigma); }
@@ -329,5 +332,11 @@ Tensor Tensor::erfinv_() const& { return tensord::erfinv_(*this); }
 Tensor Tensor::exp() const& { return tensord::exp(*this); }
 Tensor Tensor::exp2() const& { return tensord::exp2(*this); }
 Tensor Tensor::exp2_() const& { return tensord::exp2_(*this); }
+Tensor Tensor::exp_() const& { return tensord::exp_(*this); }
+Tensor Tensor::expand(IntList size) const& { return tensord::expand(*this, size); }
+Tensor Tensor::expand(IntList size, const keyword::ImplicitArgs& keywords) const& { return tensord::expand(*this, size, keywords); }
+Tensor Tensor::expand_as(const Tensor& other) const& { return tensord::expand_as(*this, other); }
+Tensor Tensor::expand_copy(IntList size) const& { return tensord::expand_copy(*this, size); }
+Tensor Tensor::expand_copy(IntList size, const keyword::ImplicitArgs& keywords) const& { return tensord::expand_copy(*this, size, keywords); }
 
 }  // namespace tensord

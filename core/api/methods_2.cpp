@@ -4,14 +4,10 @@
 
 namespace tensord {
 
-Tensor Tensor::exp_() const& { return tensord::exp_(*this); }
-Tensor Tensor::expand(IntList size) const& { return tensord::expand(*this, size); }
-Tensor Tensor::expand(IntList size, const keyword::ImplicitArgs& keywords) const& { return tensord::expand(*this, size, keywords); }
-Tensor Tensor::expand_as(const Tensor& other) const& { return tensord::expand_as(*this, other); }
-Tensor Tensor::expand_copy(IntList size) const& { return tensord::expand_copy(*this, size); }
-Tensor Tensor::expand_copy(IntList size, const keyword::ImplicitArgs& keywords) const& { return tensord::expand_copy(*this, size, keywords); }
 Tensor Tensor::expm1() const& { return tensord::expm1(*this); }
 Tensor Tensor::expm1_() const& { return tensord::expm1_(*this); }
+Tensor Tensor::exponential() const& { return tensord::exponential(*this); }
+Tensor Tensor::exponential(Float lambd) const& { return tensord::exponential(*this, lambd); }
 Tensor Tensor::exponential_() const& { return tensord::exponential_(*this); }
 Tensor Tensor::exponential_(Float lambd) const& { return tensord::exponential_(*this, lambd); }
 Tensor Tensor::fake_quantize_per_channel_affine(const Tensor& scale, const Tensor& zero_point, Int axis, Int quant_min, Int quant_max) const& { return tensord::fake_quantize_per_channel_affine(*this, scale, zero_point, axis, quant_min, quant_max); }
@@ -98,6 +94,7 @@ Tensor Tensor::fft_rfftn(OptionalIntOrList s) const& { return tensord::fft_rfftn
 Tensor Tensor::fft_rfftn(OptionalIntOrList s, OptionalIntOrList dim) const& { return tensord::fft_rfftn(*this, s, dim); }
 Tensor Tensor::fft_rfftn(OptionalIntOrList s, OptionalIntOrList dim, std::optional<std::string_view> norm) const& { return tensord::fft_rfftn(*this, s, dim, norm); }
 Tensor Tensor::fill(const Scalar& value) const& { return tensord::fill(*this, value); }
+Tensor Tensor::fill(const Tensor& value) const& { return tensord::fill(*this, value); }
 Tensor Tensor::fill_(const Scalar& value) const& { return tensord::fill_(*this, value); }
 Tensor Tensor::fill_(const Tensor& value) const& { return tensord::fill_(*this, value); }
 Tensor Tensor::fill_diagonal_(const Scalar& fill_value) const& { return tensord::fill_diagonal_(*this, fill_value); }
@@ -110,6 +107,8 @@ Tensor Tensor::fliplr() const& { return tensord::fliplr(*this); }
 Tensor Tensor::flipud() const& { return tensord::flipud(*this); }
 Tensor Tensor::float_power(const Scalar& exponent) const& { return tensord::float_power(*this, exponent); }
 Tensor Tensor::float_power(const Tensor& exponent) const& { return tensord::float_power(*this, exponent); }
+Tensor Tensor::float_power_(const Scalar& exponent) const& { return tensord::float_power_(*this, exponent); }
+Tensor Tensor::float_power_(const Tensor& exponent) const& { return tensord::float_power_(*this, exponent); }
 Tensor Tensor::floor() const& { return tensord::floor(*this); }
 Tensor Tensor::floor_() const& { return tensord::floor_(*this); }
 Tensor Tensor::floor_divide(const Tensor& other) const& { return tensord::floor_divide(*this, other); }
@@ -134,6 +133,9 @@ Tensor Tensor::frobenius_norm(IntOrList dim) const& { return tensord::frobenius_
 Tensor Tensor::frobenius_norm(IntOrList dim, Bool keepdim) const& { return tensord::frobenius_norm(*this, dim, keepdim); }
 Tensor Tensor::full_like(const Scalar& fill_value) const& { return tensord::full_like(*this, fill_value); }
 Tensor Tensor::full_like(const Scalar& fill_value, const keyword::DtypeDeviceMemoryFormatArgs& keywords) const& { return tensord::full_like(*this, fill_value, keywords); }
+Tensor Tensor::fused_moving_avg_obs_fake_quant(const Tensor& observer_on, const Tensor& fake_quant_on, const Tensor& running_min, const Tensor& running_max, const Tensor& scale, const Tensor& zero_point, Float averaging_const, Int quant_min, Int quant_max, Int ch_axis) const& { return tensord::fused_moving_avg_obs_fake_quant(*this, observer_on, fake_quant_on, running_min, running_max, scale, zero_point, averaging_const, quant_min, quant_max, ch_axis); }
+Tensor Tensor::fused_moving_avg_obs_fake_quant(const Tensor& observer_on, const Tensor& fake_quant_on, const Tensor& running_min, const Tensor& running_max, const Tensor& scale, const Tensor& zero_point, Float averaging_const, Int quant_min, Int quant_max, Int ch_axis, Bool per_row_fake_quant) const& { return tensord::fused_moving_avg_obs_fake_quant(*this, observer_on, fake_quant_on, running_min, running_max, scale, zero_point, averaging_const, quant_min, quant_max, ch_axis, per_row_fake_quant); }
+Tensor Tensor::fused_moving_avg_obs_fake_quant(const Tensor& observer_on, const Tensor& fake_quant_on, const Tensor& running_min, const Tensor& running_max, const Tensor& scale, const Tensor& zero_point, Float averaging_const, Int quant_min, Int quant_max, Int ch_axis, Bool per_row_fake_quant, Bool symmetric_quant) const& { return tensord::fused_moving_avg_obs_fake_quant(*this, observer_on, fake_quant_on, running_min, running_max, scale, zero_point, averaging_const, quant_min, quant_max, ch_axis, per_row_fake_quant, symmetric_quant); }
 Tensor Tensor::gather(Int dim, const Tensor& index) const& { return tensord::gather(*this, dim, index); }
 Tensor Tensor::gather(Int dim, const Tensor& index, const keyword::SparseGradArgs& keywords) const& { return tensord::gather(*this, dim, index, keywords); }
 Tensor Tensor::gcd(const Tensor& other) const& { return tensord::gcd(*this, other); }
@@ -146,6 +148,7 @@ Tensor Tensor::gelu() const& { return tensord::gelu(*this); }
 Tensor Tensor::gelu(const keyword::ApproximateArgs& keywords) const& { return tensord::gelu(*this, keywords); }
 Tensor Tensor::gelu_() const& { return tensord::gelu_(*this); }
 Tensor Tensor::gelu_(const keyword::ApproximateArgs& keywords) const& { return tensord::gelu_(*this, keywords); }
+Tensor Tensor::geometric(Float p) const& { return tensord::geometric(*this, p); }
 Tensor Tensor::geometric_(Float p) const& { return tensord::geometric_(*this, p); }
 std::tuple<Tensor, Tensor> Tensor::geqrf() const& { return tensord::geqrf(*this); }
 Tensor Tensor::ger(const Tensor& vec2) const& { return tensord::ger(*this, vec2); }
@@ -280,6 +283,7 @@ Tensor Tensor::l1_loss(const Tensor& target, Int reduction) const& { return tens
 Tensor Tensor::lcm(const Tensor& other) const& { return tensord::lcm(*this, other); }
 Tensor Tensor::lcm_(const Tensor& other) const& { return tensord::lcm_(*this, other); }
 Tensor Tensor::ldexp(const Tensor& other) const& { return tensord::ldexp(*this, other); }
+Tensor Tensor::ldexp_(const Tensor& other) const& { return tensord::ldexp_(*this, other); }
 Tensor Tensor::le(const Scalar& other) const& { return tensord::le(*this, other); }
 Tensor Tensor::le(const Tensor& other) const& { return tensord::le(*this, other); }
 Tensor Tensor::le_(const Scalar& other) const& { return tensord::le_(*this, other); }
@@ -360,5 +364,7 @@ Tensor Tensor::linalg_vector_norm(const Scalar& ord, OptionalIntOrList dim, Bool
 Tensor Tensor::linalg_vector_norm(const Scalar& ord, OptionalIntOrList dim, Bool keepdim, const keyword::DtypeArgs& keywords) const& { return tensord::linalg_vector_norm(*this, ord, dim, keepdim, keywords); }
 Tensor Tensor::log() const& { return tensord::log(*this); }
 Tensor Tensor::log10() const& { return tensord::log10(*this); }
+Tensor Tensor::log10_() const& { return tensord::log10_(*this); }
+Tensor Tensor::log1p() const& { return tensord::log1p(*this); }
 
 }  // namespace tensord

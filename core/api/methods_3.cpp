@@ -4,17 +4,19 @@
 
 namespace tensord {
 
-Tensor Tensor::log10_() const& { return tensord::log10_(*this); }
-Tensor Tensor::log1p() const& { return tensord::log1p(*this); }
 Tensor Tensor::log1p_() const& { return tensord::log1p_(*this); }
 Tensor Tensor::log2() const& { return tensord::log2(*this); }
 Tensor Tensor::log2_() const& { return tensord::log2_(*this); }
 Tensor Tensor::log_() const& { return tensord::log_(*this); }
+Tensor Tensor::log_normal() const& { return tensord::log_normal(*this); }
+Tensor Tensor::log_normal(Float mean) const& { return tensord::log_normal(*this, mean); }
+Tensor Tensor::log_normal(Float mean, Float std) const& { return tensord::log_normal(*this, mean, std); }
 Tensor Tensor::log_normal_() const& { return tensord::log_normal_(*this); }
 Tensor Tensor::log_normal_(Float mean) const& { return tensord::log_normal_(*this, mean); }
 Tensor Tensor::log_normal_(Float mean, Float std) const& { return tensord::log_normal_(*this, mean, std); }
 Tensor Tensor::log_sigmoid() const& { return tensord::log_sigmoid(*this); }
 Tensor Tensor::log_sigmoid_() const& { return tensord::log_sigmoid_(*this); }
+std::tuple<Tensor, Tensor> Tensor::log_sigmoid_forward() const& { return tensord::log_sigmoid_forward(*this); }
 Tensor Tensor::log_softmax(Int dim) const& { return tensord::log_softmax(*this, dim); }
 Tensor Tensor::log_softmax(Int dim, std::optional<DType> dtype) const& { return tensord::log_softmax(*this, dim, dtype); }
 Tensor Tensor::logaddexp(const Tensor& other) const& { return tensord::logaddexp(*this, other); }
@@ -163,6 +165,7 @@ Tensor Tensor::nansum(OptionalIntOrList dim) const& { return tensord::nansum(*th
 Tensor Tensor::nansum(OptionalIntOrList dim, Bool keepdim) const& { return tensord::nansum(*this, dim, keepdim); }
 Tensor Tensor::nansum(OptionalIntOrList dim, Bool keepdim, const keyword::DtypeArgs& keywords) const& { return tensord::nansum(*this, dim, keepdim, keywords); }
 Tensor Tensor::narrow(Int dim, Int start, Int length) const& { return tensord::narrow(*this, dim, start, length); }
+Tensor Tensor::narrow(Int dim, const Tensor& start, Int length) const& { return tensord::narrow(*this, dim, start, length); }
 Tensor Tensor::narrow_copy(Int dim, Int start, Int length) const& { return tensord::narrow_copy(*this, dim, start, length); }
 Tensor Tensor::ne(const Scalar& other) const& { return tensord::ne(*this, other); }
 Tensor Tensor::ne(const Tensor& other) const& { return tensord::ne(*this, other); }
@@ -198,6 +201,7 @@ Tensor Tensor::nll_loss_nd(const Tensor& target, const std::optional<Tensor>& we
 Tensor Tensor::nll_loss_nd(const Tensor& target, const std::optional<Tensor>& weight, Int reduction, Int ignore_index) const& { return tensord::nll_loss_nd(*this, target, weight, reduction, ignore_index); }
 Tensor Tensor::nonzero() const& { return tensord::nonzero(*this); }
 std::vector<Tensor> Tensor::nonzero_numpy() const& { return tensord::nonzero_numpy(*this); }
+Tensor Tensor::nonzero_static(const keyword::SizeFillValueArgs& keywords) const& { return tensord::nonzero_static(*this, keywords); }
 Tensor Tensor::norm() const& { return tensord::norm(*this); }
 Tensor Tensor::norm(const Scalar& p) const& { return tensord::norm(*this, p); }
 Tensor Tensor::norm(const std::optional<Scalar>& p, IntOrList dim) const& { return tensord::norm(*this, p, dim); }
@@ -207,6 +211,9 @@ Tensor Tensor::norm(const std::optional<Scalar>& p, IntOrList dim, Bool keepdim,
 Tensor Tensor::normal_() const& { return tensord::normal_(*this); }
 Tensor Tensor::normal_(Float mean) const& { return tensord::normal_(*this, mean); }
 Tensor Tensor::normal_(Float mean, Float std) const& { return tensord::normal_(*this, mean, std); }
+Tensor Tensor::normal_functional() const& { return tensord::normal_functional(*this); }
+Tensor Tensor::normal_functional(Float mean) const& { return tensord::normal_functional(*this, mean); }
+Tensor Tensor::normal_functional(Float mean, Float std) const& { return tensord::normal_functional(*this, mean, std); }
 Tensor Tensor::nuclear_norm() const& { return tensord::nuclear_norm(*this); }
 Tensor Tensor::nuclear_norm(Bool keepdim) const& { return tensord::nuclear_norm(*this, keepdim); }
 Tensor Tensor::nuclear_norm(IntOrList dim) const& { return tensord::nuclear_norm(*this, dim); }
@@ -233,6 +240,8 @@ Tensor Tensor::pinverse() const& { return tensord::pinverse(*this); }
 Tensor Tensor::pinverse(Float rcond) const& { return tensord::pinverse(*this, rcond); }
 Tensor Tensor::pixel_shuffle(Int upscale_factor) const& { return tensord::pixel_shuffle(*this, upscale_factor); }
 Tensor Tensor::pixel_unshuffle(Int downscale_factor) const& { return tensord::pixel_unshuffle(*this, downscale_factor); }
+Tensor Tensor::poisson() const& { return tensord::poisson(*this); }
+Tensor Tensor::polygamma_(Int n) const& { return tensord::polygamma_(*this, n); }
 Tensor Tensor::positive() const& { return tensord::positive(*this); }
 Tensor Tensor::pow(const Scalar& exponent) const& { return tensord::pow(*this, exponent); }
 Tensor Tensor::pow(const Tensor& exponent) const& { return tensord::pow(*this, exponent); }
@@ -277,6 +286,9 @@ Tensor Tensor::randint_like(Int low, Int high) const& { return tensord::randint_
 Tensor Tensor::randint_like(Int low, Int high, const keyword::DtypeDeviceMemoryFormatArgs& keywords) const& { return tensord::randint_like(*this, low, high, keywords); }
 Tensor Tensor::randn_like() const& { return tensord::randn_like(*this); }
 Tensor Tensor::randn_like(const keyword::DtypeDeviceMemoryFormatArgs& keywords) const& { return tensord::randn_like(*this, keywords); }
+Tensor Tensor::random() const& { return tensord::random(*this); }
+Tensor Tensor::random(Int to) const& { return tensord::random(*this, to); }
+Tensor Tensor::random(Int from, std::optional<Int> to) const& { return tensord::random(*this, from, to); }
 Tensor Tensor::random_() const& { return tensord::random_(*this); }
 Tensor Tensor::random_(Int to) const& { return tensord::random_(*this, to); }
 Tensor Tensor::random_(Int from, std::optional<Int> to) const& { return tensord::random_(*this, from, to); }
@@ -322,11 +334,5 @@ Tensor Tensor::rot90(Int k, IntList dims) const& { return tensord::rot90(*this, 
 Tensor Tensor::round() const& { return tensord::round(*this); }
 Tensor Tensor::round(const keyword::DecimalsArgs& keywords) const& { return tensord::round(*this, keywords); }
 Tensor Tensor::round_() const& { return tensord::round_(*this); }
-Tensor Tensor::round_(const keyword::DecimalsArgs& keywords) const& { return tensord::round_(*this, keywords); }
-Tensor Tensor::row_indices() const& { return tensord::row_indices(*this); }
-Tensor Tensor::rrelu() const& { return tensord::rrelu(*this); }
-Tensor Tensor::rrelu(const Scalar& lower) const& { return tensord::rrelu(*this, lower); }
-Tensor Tensor::rrelu(const Scalar& lower, const Scalar& upper) const& { return tensord::rrelu(*this, lower, upper); }
-Tensor Tensor::rrelu(const Scalar& lower, const Scalar& upper, Bool training) const& { return tensord::rrelu(*this, lower, upper, training); }
 
 }  // namespace tensord

@@ -4,10 +4,24 @@
 
 namespace tensord {
 
+Tensor Tensor::round_(const keyword::DecimalsArgs& keywords) const& { return tensord::round_(*this, keywords); }
+Tensor Tensor::row_indices() const& { return tensord::row_indices(*this); }
+Tensor Tensor::rrelu() const& { return tensord::rrelu(*this); }
+Tensor Tensor::rrelu(const Scalar& lower) const& { return tensord::rrelu(*this, lower); }
+Tensor Tensor::rrelu(const Scalar& lower, const Scalar& upper) const& { return tensord::rrelu(*this, lower, upper); }
+Tensor Tensor::rrelu(const Scalar& lower, const Scalar& upper, Bool training) const& { return tensord::rrelu(*this, lower, upper, training); }
 Tensor Tensor::rrelu_() const& { return tensord::rrelu_(*this); }
 Tensor Tensor::rrelu_(const Scalar& lower) const& { return tensord::rrelu_(*this, lower); }
 Tensor Tensor::rrelu_(const Scalar& lower, const Scalar& upper) const& { return tensord::rrelu_(*this, lower, upper); }
 Tensor Tensor::rrelu_(const Scalar& lower, const Scalar& upper, Bool training) const& { return tensord::rrelu_(*this, lower, upper, training); }
+Tensor Tensor::rrelu_with_noise(const Tensor& noise) const& { return tensord::rrelu_with_noise(*this, noise); }
+Tensor Tensor::rrelu_with_noise(const Tensor& noise, const Scalar& lower) const& { return tensord::rrelu_with_noise(*this, noise, lower); }
+Tensor Tensor::rrelu_with_noise(const Tensor& noise, const Scalar& lower, const Scalar& upper) const& { return tensord::rrelu_with_noise(*this, noise, lower, upper); }
+Tensor Tensor::rrelu_with_noise(const Tensor& noise, const Scalar& lower, const Scalar& upper, Bool training) const& { return tensord::rrelu_with_noise(*this, noise, lower, upper, training); }
+Tensor Tensor::rrelu_with_noise_(const Tensor& noise) const& { return tensord::rrelu_with_noise_(*this, noise); }
+Tensor Tensor::rrelu_with_noise_(const Tensor& noise, const Scalar& lower) const& { return tensord::rrelu_with_noise_(*this, noise, lower); }
+Tensor Tensor::rrelu_with_noise_(const Tensor& noise, const Scalar& lower, const Scalar& upper) const& { return tensord::rrelu_with_noise_(*this, noise, lower, upper); }
+Tensor Tensor::rrelu_with_noise_(const Tensor& noise, const Scalar& lower, const Scalar& upper, Bool training) const& { return tensord::rrelu_with_noise_(*this, noise, lower, upper, training); }
 Tensor Tensor::rsqrt() const& { return tensord::rsqrt(*this); }
 Tensor Tensor::rsqrt_() const& { return tensord::rsqrt_(*this); }
 Tensor Tensor::rsub(const Scalar& other) const& { return tensord::rsub(*this, other); }
@@ -267,6 +281,9 @@ std::vector<Tensor> Tensor::unbind_copy(Int dim) const& { return tensord::unbind
 Tensor Tensor::unflatten(Int dim, IntList sizes) const& { return tensord::unflatten(*this, dim, sizes); }
 Tensor Tensor::unfold(Int dimension, Int size, Int step) const& { return tensord::unfold(*this, dimension, size, step); }
 Tensor Tensor::unfold_copy(Int dimension, Int size, Int step) const& { return tensord::unfold_copy(*this, dimension, size, step); }
+Tensor Tensor::uniform() const& { return tensord::uniform(*this); }
+Tensor Tensor::uniform(Float from) const& { return tensord::uniform(*this, from); }
+Tensor Tensor::uniform(Float from, Float to) const& { return tensord::uniform(*this, from, to); }
 Tensor Tensor::uniform_() const& { return tensord::uniform_(*this); }
 Tensor Tensor::uniform_(Float from) const& { return tensord::uniform_(*this, from); }
 Tensor Tensor::uniform_(Float from, Float to) const& { return tensord::uniform_(*this, from, to); }
@@ -278,6 +295,9 @@ std::tuple<Tensor, Tensor, Tensor> Tensor::unique_dim(Int dim) const& { return t
 std::tuple<Tensor, Tensor, Tensor> Tensor::unique_dim(Int dim, Bool sorted) const& { return tensord::unique_dim(*this, dim, sorted); }
 std::tuple<Tensor, Tensor, Tensor> Tensor::unique_dim(Int dim, Bool sorted, Bool return_inverse) const& { return tensord::unique_dim(*this, dim, sorted, return_inverse); }
 std::tuple<Tensor, Tensor, Tensor> Tensor::unique_dim(Int dim, Bool sorted, Bool return_inverse, Bool return_counts) const& { return tensord::unique_dim(*this, dim, sorted, return_inverse, return_counts); }
+std::tuple<Tensor, Tensor, Tensor> Tensor::unique_dim_consecutive(Int dim) const& { return tensord::unique_dim_consecutive(*this, dim); }
+std::tuple<Tensor, Tensor, Tensor> Tensor::unique_dim_consecutive(Int dim, Bool return_inverse) const& { return tensord::unique_dim_consecutive(*this, dim, return_inverse); }
+std::tuple<Tensor, Tensor, Tensor> Tensor::unique_dim_consecutive(Int dim, Bool return_inverse, Bool return_counts) const& { return tensord::unique_dim_consecutive(*this, dim, return_inverse, return_counts); }
 std::vector<Tensor> Tensor::unsafe_chunk(Int chunks) const& { return tensord::unsafe_chunk(*this, chunks); }
 std::vector<Tensor> Tensor::unsafe_chunk(Int chunks, Int dim) const& { return tensord::unsafe_chunk(*this, chunks, dim); }
 std::vector<Tensor> Tensor::unsafe_split(Int split_size) const& { return tensord::unsafe_split(*this, split_size); }

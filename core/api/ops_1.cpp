@@ -122,6 +122,7 @@ Tensor binary_cross_entropy(const Tensor& self, const Tensor& target, const std:
 Tensor binary_cross_entropy_backward(const Tensor& grad_output, const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight, Int reduction) { TENSORD_CALL("aten::binary_cross_entropy_backward", grad_output, self, target, weight, reduction); }
 Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight, const std::optional<Tensor>& pos_weight, Int reduction) { TENSORD_CALL("aten::binary_cross_entropy_with_logits", self, target, weight, pos_weight, reduction); }
 Tensor bincount(const Tensor& self, const std::optional<Tensor>& weights, Int minlength) { TENSORD_CALL("aten::bincount", self, weights, minlength); }
+Tensor binomial(const Tensor& count, const Tensor& prob) { TENSORD_CALL("aten::binomial", count, prob, nullptr); }
 Tensor bitwise_and(const Tensor& self, const Scalar& other) { TENSORD_CALL("aten::bitwise_and.Scalar", self, other); }
 Tensor bitwise_and(const Scalar& self, const Tensor& other) { TENSORD_CALL("aten::bitwise_and.Scalar_Tensor", self, other); }
 Tensor bitwise_and(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::bitwise_and.Tensor", self, other); }
@@ -172,6 +173,7 @@ Tensor bucketize(const Tensor& self, const Tensor& boundaries, const keyword::Ou
 Tensor cartesian_prod(TensorList tensors) { TENSORD_CALL("aten::cartesian_prod", tensors); }
 Tensor cat(TensorList tensors, Int dim) { TENSORD_CALL("aten::cat", tensors, dim); }
 Tensor cat_out(const Tensor& out, TensorList tensors, Int dim) { TENSORD_CALL("aten::cat.out", tensors, dim, out); }
+Tensor cauchy(const Tensor& self, Float median, Float sigma) { TENSORD_CALL("aten::cauchy", self, median, sigma, nullptr); }
 Tensor cauchy_(const Tensor& self, Float median, Float sigma) { TENSORD_CALL("aten::cauchy_", self, median, sigma, nullptr); }
 Tensor ccol_indices(const Tensor& self) { TENSORD_CALL("aten::ccol_indices", self); }
 Tensor cdist(const Tensor& x1, const Tensor& x2, Float p, std::optional<Int> compute_mode) { TENSORD_CALL("aten::cdist", x1, x2, p, compute_mode); }
@@ -246,5 +248,9 @@ Tensor cosh(const Tensor& self) { TENSORD_CALL("aten::cosh", self); }
 Tensor cosh_(const Tensor& self) { TENSORD_CALL("aten::cosh_", self); }
 Tensor cosh_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::cosh.out", self, out); }
 Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const Tensor& target, Float margin, Int reduction) { TENSORD_CALL("aten::cosine_embedding_loss", input1, input2, target, margin, reduction); }
+Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, Int dim, Float eps) { TENSORD_CALL("aten::cosine_similarity", x1, x2, dim, eps); }
+int64_t count(TensorList self, const Tensor& el) { TENSORD_CALL("aten::count.Tensor", self, el); }
+Tensor count_nonzero(const Tensor& self, std::optional<Int> dim) { TENSORD_CALL("aten::count_nonzero", self, dim); }
+Tensor count_nonzero(const Tensor& self, IntList dim) { TENSORD_CALL("aten::count_nonzero.dim_IntList", self, dim); }
 
 }  // namespace tensord

@@ -5,10 +5,6 @@
 
 namespace tensord {
 
-Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, Int dim, Float eps) { TENSORD_CALL("aten::cosine_similarity", x1, x2, dim, eps); }
-int64_t count(TensorList self, const Tensor& el) { TENSORD_CALL("aten::count.Tensor", self, el); }
-Tensor count_nonzero(const Tensor& self, std::optional<Int> dim) { TENSORD_CALL("aten::count_nonzero", self, dim); }
-Tensor count_nonzero(const Tensor& self, IntList dim) { TENSORD_CALL("aten::count_nonzero.dim_IntList", self, dim); }
 Tensor cov(const Tensor& self, const keyword::CorrectionFweightsAweightsArgs& keywords) { TENSORD_CALL("aten::cov", self, keywords.correction, keywords.fweights, keywords.aweights); }
 Tensor cpu(const Tensor& self) { TENSORD_CALL("aten::cpu", self); }
 Tensor cross(const Tensor& self, const Tensor& other, std::optional<Int> dim) { TENSORD_CALL("aten::cross", self, other, dim); }
@@ -111,14 +107,17 @@ Tensor expand_copy(const Tensor& self, IntList size, const keyword::ImplicitArgs
 Tensor expm1(const Tensor& self) { TENSORD_CALL("aten::expm1", self); }
 Tensor expm1_(const Tensor& self) { TENSORD_CALL("aten::expm1_", self); }
 Tensor expm1_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::expm1.out", self, out); }
+Tensor exponential(const Tensor& self, Float lambd) { TENSORD_CALL("aten::exponential", self, lambd, nullptr); }
 Tensor exponential_(const Tensor& self, Float lambd) { TENSORD_CALL("aten::exponential_", self, lambd, nullptr); }
 Tensor eye(Int n, const keyword::DtypeDeviceArgs& keywords) { TENSORD_CALL("aten::eye", n, keywords.dtype, nullptr, keywords.device, nullptr); }
 Tensor eye(Int n, Int m, const keyword::DtypeDeviceArgs& keywords) { TENSORD_CALL("aten::eye.m", n, m, keywords.dtype, nullptr, keywords.device, nullptr); }
 Tensor fake_quantize_per_channel_affine(const Tensor& self, const Tensor& scale, const Tensor& zero_point, Int axis, Int quant_min, Int quant_max) { TENSORD_CALL("aten::fake_quantize_per_channel_affine", self, scale, zero_point, axis, quant_min, quant_max); }
 std::tuple<Tensor, Tensor> fake_quantize_per_channel_affine_cachemask(const Tensor& self, const Tensor& scale, const Tensor& zero_point, Int axis, Int quant_min, Int quant_max) { TENSORD_CALL("aten::fake_quantize_per_channel_affine_cachemask", self, scale, zero_point, axis, quant_min, quant_max); }
+Tensor fake_quantize_per_channel_affine_cachemask_backward(const Tensor& grad, const Tensor& mask) { TENSORD_CALL("aten::fake_quantize_per_channel_affine_cachemask_backward", grad, mask); }
 Tensor fake_quantize_per_tensor_affine(const Tensor& self, Float scale, Int zero_point, Int quant_min, Int quant_max) { TENSORD_CALL("aten::fake_quantize_per_tensor_affine", self, scale, zero_point, quant_min, quant_max); }
 Tensor fake_quantize_per_tensor_affine(const Tensor& self, const Tensor& scale, const Tensor& zero_point, Int quant_min, Int quant_max) { TENSORD_CALL("aten::fake_quantize_per_tensor_affine.tensor_qparams", self, scale, zero_point, quant_min, quant_max); }
 std::tuple<Tensor, Tensor> fake_quantize_per_tensor_affine_cachemask(const Tensor& self, Float scale, Int zero_point, Int quant_min, Int quant_max) { TENSORD_CALL("aten::fake_quantize_per_tensor_affine_cachemask", self, scale, zero_point, quant_min, quant_max); }
+Tensor fake_quantize_per_tensor_affine_cachemask_backward(const Tensor& grad, const Tensor& mask) { TENSORD_CALL("aten::fake_quantize_per_tensor_affine_cachemask_backward", grad, mask); }
 Tensor feature_alpha_dropout(const Tensor& input, Float p, Bool train) { TENSORD_CALL("aten::feature_alpha_dropout", input, p, train); }
 Tensor feature_alpha_dropout_(const Tensor& self, Float p, Bool train) { TENSORD_CALL("aten::feature_alpha_dropout_", self, p, train); }
 Tensor feature_dropout(const Tensor& input, Float p, Bool train) { TENSORD_CALL("aten::feature_dropout", input, p, train); }
@@ -164,6 +163,7 @@ Tensor fft_rfftfreq(Int n, Float d, const keyword::DtypeDeviceArgs& keywords) { 
 Tensor fft_rfftn(const Tensor& self, OptionalIntOrList s, OptionalIntOrList dim, std::optional<std::string_view> norm) { TENSORD_CALL("aten::fft_rfftn", self, s, dim, norm); }
 Tensor fft_rfftn_out(const Tensor& out, const Tensor& self, OptionalIntOrList s, OptionalIntOrList dim, std::optional<std::string_view> norm) { TENSORD_CALL("aten::fft_rfftn.out", self, s, dim, norm, out); }
 Tensor fill(const Tensor& self, const Scalar& value) { TENSORD_CALL("aten::fill.Scalar", self, value); }
+Tensor fill(const Tensor& self, const Tensor& value) { TENSORD_CALL("aten::fill.Tensor", self, value); }
 Tensor fill_(const Tensor& self, const Scalar& value) { TENSORD_CALL("aten::fill_.Scalar", self, value); }
 Tensor fill_(const Tensor& self, const Tensor& value) { TENSORD_CALL("aten::fill_.Tensor", self, value); }
 Tensor fill_diagonal_(const Tensor& self, const Scalar& fill_value, Bool wrap) { TENSORD_CALL("aten::fill_diagonal_", self, fill_value, wrap); }
@@ -174,6 +174,8 @@ Tensor flipud(const Tensor& self) { TENSORD_CALL("aten::flipud", self); }
 Tensor float_power(const Scalar& self, const Tensor& exponent) { TENSORD_CALL("aten::float_power.Scalar", self, exponent); }
 Tensor float_power(const Tensor& self, const Scalar& exponent) { TENSORD_CALL("aten::float_power.Tensor_Scalar", self, exponent); }
 Tensor float_power(const Tensor& self, const Tensor& exponent) { TENSORD_CALL("aten::float_power.Tensor_Tensor", self, exponent); }
+Tensor float_power_(const Tensor& self, const Scalar& exponent) { TENSORD_CALL("aten::float_power_.Scalar", self, exponent); }
+Tensor float_power_(const Tensor& self, const Tensor& exponent) { TENSORD_CALL("aten::float_power_.Tensor", self, exponent); }
 Tensor floor(const Tensor& self) { TENSORD_CALL("aten::floor", self); }
 Tensor floor_(const Tensor& self) { TENSORD_CALL("aten::floor_", self); }
 Tensor floor_divide(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::floor_divide", self, other); }
@@ -207,6 +209,7 @@ Tensor frobenius_norm(const Tensor& self) { TENSORD_CALL("aten::frobenius_norm",
 Tensor frobenius_norm(const Tensor& self, IntOrList dim, Bool keepdim) { TENSORD_CALL("aten::frobenius_norm.dim", self, dim, keepdim); }
 Tensor full(IntList size, const Scalar& fill_value, const keyword::DtypeDeviceArgs& keywords) { TENSORD_CALL("aten::full", size, fill_value, keywords.dtype, nullptr, keywords.device, nullptr); }
 Tensor full_like(const Tensor& self, const Scalar& fill_value, const keyword::DtypeDeviceMemoryFormatArgs& keywords) { TENSORD_CALL("aten::full_like", self, fill_value, keywords.dtype, nullptr, keywords.device, nullptr, keywords.memory_format); }
+Tensor fused_moving_avg_obs_fake_quant(const Tensor& self, const Tensor& observer_on, const Tensor& fake_quant_on, const Tensor& running_min, const Tensor& running_max, const Tensor& scale, const Tensor& zero_point, Float averaging_const, Int quant_min, Int quant_max, Int ch_axis, Bool per_row_fake_quant, Bool symmetric_quant) { TENSORD_CALL("aten::fused_moving_avg_obs_fake_quant", self, observer_on, fake_quant_on, running_min, running_max, scale, zero_point, averaging_const, quant_min, quant_max, ch_axis, per_row_fake_quant, symmetric_quant); }
 Tensor gather(const Tensor& self, Int dim, const Tensor& index, const keyword::SparseGradArgs& keywords) { TENSORD_CALL("aten::gather", self, dim, index, keywords.sparse_grad); }
 Tensor gather_out(const Tensor& out, const Tensor& self, Int dim, const Tensor& index, const keyword::SparseGradArgs& keywords) { TENSORD_CALL("aten::gather.out", self, dim, index, keywords.sparse_grad, out); }
 Tensor gcd(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::gcd", self, other); }
@@ -222,6 +225,7 @@ Tensor gelu(const Tensor& self, const keyword::ApproximateArgs& keywords) { TENS
 Tensor gelu_(const Tensor& self, const keyword::ApproximateArgs& keywords) { TENSORD_CALL("aten::gelu_", self, keywords.approximate); }
 Tensor gelu_backward(const Tensor& grad_output, const Tensor& self, const keyword::ApproximateArgs& keywords) { TENSORD_CALL("aten::gelu_backward", grad_output, self, keywords.approximate); }
 Tensor gelu_out(const Tensor& out, const Tensor& self, const keyword::ApproximateArgs& keywords) { TENSORD_CALL("aten::gelu.out", self, keywords.approximate, out); }
+Tensor geometric(const Tensor& self, Float p) { TENSORD_CALL("aten::geometric", self, p, nullptr); }
 Tensor geometric_(const Tensor& self, Float p) { TENSORD_CALL("aten::geometric_", self, p, nullptr); }
 std::tuple<Tensor, Tensor> geqrf(const Tensor& self) { TENSORD_CALL("aten::geqrf", self); }
 Tensor ger(const Tensor& self, const Tensor& vec2) { TENSORD_CALL("aten::ger", self, vec2); }
@@ -246,5 +250,7 @@ std::tuple<Tensor, Tensor> gru(const Tensor& data, const Tensor& batch_sizes, co
 std::tuple<Tensor, Tensor> gru(const Tensor& input, const Tensor& hx, TensorList params, Bool has_biases, Int num_layers, Float dropout, Bool train, Bool bidirectional, Bool batch_first) { TENSORD_CALL("aten::gru.input", input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first); }
 Tensor gru_cell(const Tensor& input, const Tensor& hx, const Tensor& w_ih, const Tensor& w_hh, const std::optional<Tensor>& b_ih, const std::optional<Tensor>& b_hh) { TENSORD_CALL("aten::gru_cell", input, hx, w_ih, w_hh, b_ih, b_hh); }
 Tensor gt(const Tensor& self, const Scalar& other) { TENSORD_CALL("aten::gt.Scalar", self, other); }
+Tensor gt(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::gt.Tensor", self, other); }
+Tensor gt_(const Tensor& self, const Scalar& other) { TENSORD_CALL("aten::gt_.Scalar", self, other); }
 
 }  // namespace tensord

@@ -5,8 +5,6 @@
 
 namespace tensord {
 
-Tensor gt(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::gt.Tensor", self, other); }
-Tensor gt_(const Tensor& self, const Scalar& other) { TENSORD_CALL("aten::gt_.Scalar", self, other); }
 Tensor gt_(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::gt_.Tensor", self, other); }
 Tensor gt_out(const Tensor& out, const Tensor& self, const Scalar& other) { TENSORD_CALL("aten::gt.Scalar_out", self, other, out); }
 Tensor gt_out(const Tensor& out, const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::gt.out", self, other, out); }
@@ -125,6 +123,7 @@ Tensor lcm(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::lcm", 
 Tensor lcm_(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::lcm_", self, other); }
 Tensor lcm_out(const Tensor& out, const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::lcm.out", self, other, out); }
 Tensor ldexp(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::ldexp.Tensor", self, other); }
+Tensor ldexp_(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::ldexp_", self, other); }
 Tensor le(const Tensor& self, const Scalar& other) { TENSORD_CALL("aten::le.Scalar", self, other); }
 Tensor le(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::le.Tensor", self, other); }
 Tensor le_(const Tensor& self, const Scalar& other) { TENSORD_CALL("aten::le_.Scalar", self, other); }
@@ -153,6 +152,7 @@ Tensor linalg_cond(const Tensor& self, std::string_view p) { TENSORD_CALL("aten:
 Tensor linalg_cond_out(const Tensor& out, const Tensor& self, const std::optional<Scalar>& p) { TENSORD_CALL("aten::linalg_cond.out", self, p, out); }
 Tensor linalg_cross(const Tensor& self, const Tensor& other, const keyword::DimArgs& keywords) { TENSORD_CALL("aten::linalg_cross", self, other, keywords.dim); }
 Tensor linalg_det(const Tensor& A) { TENSORD_CALL("aten::linalg_det", A); }
+Tensor linalg_diagonal(const Tensor& A, const keyword::OffsetDim1Dim2Args& keywords) { TENSORD_CALL("aten::linalg_diagonal", A, keywords.offset, keywords.dim1, keywords.dim2); }
 std::tuple<Tensor, Tensor> linalg_eig(const Tensor& self) { TENSORD_CALL("aten::linalg_eig", self); }
 std::tuple<Tensor, Tensor> linalg_eigh(const Tensor& self, std::string_view UPLO) { TENSORD_CALL("aten::linalg_eigh", self, UPLO); }
 Tensor linalg_eigvals(const Tensor& self) { TENSORD_CALL("aten::linalg_eigvals", self); }
@@ -215,6 +215,9 @@ Tensor linalg_vector_norm_out(const Tensor& out, const Tensor& self, const Scala
 Tensor linear(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias) { TENSORD_CALL("aten::linear", input, weight, bias); }
 Tensor linear_out(const Tensor& out, const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias) { TENSORD_CALL("aten::linear.out", input, weight, bias, out); }
 Tensor linspace(const Scalar& start, const Scalar& end, Int steps, const keyword::DtypeDeviceArgs& keywords) { TENSORD_CALL("aten::linspace", start, end, steps, keywords.dtype, nullptr, keywords.device, nullptr); }
+Tensor linspace(const Scalar& start, const Tensor& end, Int steps, const keyword::DtypeDeviceArgs& keywords) { TENSORD_CALL("aten::linspace.Scalar_Tensor", start, end, steps, keywords.dtype, nullptr, keywords.device, nullptr); }
+Tensor linspace(const Tensor& start, const Scalar& end, Int steps, const keyword::DtypeDeviceArgs& keywords) { TENSORD_CALL("aten::linspace.Tensor_Scalar", start, end, steps, keywords.dtype, nullptr, keywords.device, nullptr); }
+Tensor linspace(const Tensor& start, const Tensor& end, Int steps, const keyword::DtypeDeviceArgs& keywords) { TENSORD_CALL("aten::linspace.Tensor_Tensor", start, end, steps, keywords.dtype, nullptr, keywords.device, nullptr); }
 Tensor log(const Tensor& self) { TENSORD_CALL("aten::log", self); }
 Tensor log10(const Tensor& self) { TENSORD_CALL("aten::log10", self); }
 Tensor log10_(const Tensor& self) { TENSORD_CALL("aten::log10_", self); }
@@ -226,11 +229,13 @@ Tensor log2(const Tensor& self) { TENSORD_CALL("aten::log2", self); }
 Tensor log2_(const Tensor& self) { TENSORD_CALL("aten::log2_", self); }
 Tensor log2_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::log2.out", self, out); }
 Tensor log_(const Tensor& self) { TENSORD_CALL("aten::log_", self); }
+Tensor log_normal(const Tensor& self, Float mean, Float std) { TENSORD_CALL("aten::log_normal", self, mean, std, nullptr); }
 Tensor log_normal_(const Tensor& self, Float mean, Float std) { TENSORD_CALL("aten::log_normal_", self, mean, std, nullptr); }
 Tensor log_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::log.out", self, out); }
 Tensor log_sigmoid(const Tensor& self) { TENSORD_CALL("aten::log_sigmoid", self); }
 Tensor log_sigmoid_(const Tensor& self) { TENSORD_CALL("aten::log_sigmoid_", self); }
 Tensor log_sigmoid_backward(const Tensor& grad_output, const Tensor& self, const Tensor& buffer) { TENSORD_CALL("aten::log_sigmoid_backward", grad_output, self, buffer); }
+std::tuple<Tensor, Tensor> log_sigmoid_forward(const Tensor& self) { TENSORD_CALL("aten::log_sigmoid_forward", self); }
 Tensor log_sigmoid_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::log_sigmoid.out", self, out); }
 Tensor log_softmax(const Tensor& self, Int dim, std::optional<DType> dtype) { TENSORD_CALL("aten::log_softmax.int", self, dim, dtype); }
 Tensor logaddexp(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logaddexp", self, other); }
@@ -246,5 +251,6 @@ Tensor logical_not(const Tensor& self) { TENSORD_CALL("aten::logical_not", self)
 Tensor logical_not_(const Tensor& self) { TENSORD_CALL("aten::logical_not_", self); }
 Tensor logical_not_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::logical_not.out", self, out); }
 Tensor logical_or(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logical_or", self, other); }
+Tensor logical_or_(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logical_or_", self, other); }
 
 }  // namespace tensord

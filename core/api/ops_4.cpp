@@ -5,15 +5,18 @@
 
 namespace tensord {
 
-Tensor logical_or_(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logical_or_", self, other); }
 Tensor logical_or_out(const Tensor& out, const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logical_or.out", self, other, out); }
 Tensor logical_xor(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logical_xor", self, other); }
 Tensor logical_xor_(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logical_xor_", self, other); }
 Tensor logical_xor_out(const Tensor& out, const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logical_xor.out", self, other, out); }
 Tensor logit(const Tensor& self, std::optional<Float> eps) { TENSORD_CALL("aten::logit", self, eps); }
 Tensor logit_(const Tensor& self, std::optional<Float> eps) { TENSORD_CALL("aten::logit_", self, eps); }
+Tensor logit_backward(const Tensor& grad_output, const Tensor& self, std::optional<Float> eps) { TENSORD_CALL("aten::logit_backward", grad_output, self, eps); }
 Tensor logit_out(const Tensor& out, const Tensor& self, std::optional<Float> eps) { TENSORD_CALL("aten::logit.out", self, eps, out); }
 Tensor logspace(const Scalar& start, const Scalar& end, Int steps, Float base, const keyword::DtypeDeviceArgs& keywords) { TENSORD_CALL("aten::logspace", start, end, steps, base, keywords.dtype, nullptr, keywords.device, nullptr); }
+Tensor logspace(const Scalar& start, const Tensor& end, Int steps, Float base, const keyword::DtypeDeviceArgs& keywords) { TENSORD_CALL("aten::logspace.Scalar_Tensor", start, end, steps, base, keywords.dtype, nullptr, keywords.device, nullptr); }
+Tensor logspace(const Tensor& start, const Scalar& end, Int steps, Float base, const keyword::DtypeDeviceArgs& keywords) { TENSORD_CALL("aten::logspace.Tensor_Scalar", start, end, steps, base, keywords.dtype, nullptr, keywords.device, nullptr); }
+Tensor logspace(const Tensor& start, const Tensor& end, Int steps, Float base, const keyword::DtypeDeviceArgs& keywords) { TENSORD_CALL("aten::logspace.Tensor_Tensor", start, end, steps, base, keywords.dtype, nullptr, keywords.device, nullptr); }
 Tensor logsumexp(const Tensor& self, IntOrList dim, Bool keepdim) { TENSORD_CALL("aten::logsumexp", self, dim, keepdim); }
 std::tuple<Tensor, Tensor, Tensor> lstm(const Tensor& data, const Tensor& batch_sizes, TensorList hx, TensorList params, Bool has_biases, Int num_layers, Float dropout, Bool train, Bool bidirectional) { TENSORD_CALL("aten::lstm.data", data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional); }
 std::tuple<Tensor, Tensor, Tensor> lstm(const Tensor& input, TensorList hx, TensorList params, Bool has_biases, Int num_layers, Float dropout, Bool train, Bool bidirectional, Bool batch_first) { TENSORD_CALL("aten::lstm.input", input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first); }
@@ -37,6 +40,7 @@ Tensor masked_fill_out(const Tensor& out, const Tensor& self, const Tensor& mask
 Tensor masked_fill_out(const Tensor& out, const Tensor& self, const Tensor& mask, const Tensor& value) { TENSORD_CALL("aten::masked_fill.out", self, mask, value, out); }
 Tensor masked_scatter(const Tensor& self, const Tensor& mask, const Tensor& source) { TENSORD_CALL("aten::masked_scatter", self, mask, source); }
 Tensor masked_scatter_(const Tensor& self, const Tensor& mask, const Tensor& source) { TENSORD_CALL("aten::masked_scatter_", self, mask, source); }
+Tensor masked_scatter_backward(const Tensor& grad_output, const Tensor& mask, IntList sizes) { TENSORD_CALL("aten::masked_scatter_backward", grad_output, mask, sizes); }
 Tensor masked_select(const Tensor& self, const Tensor& mask) { TENSORD_CALL("aten::masked_select", self, mask); }
 Tensor masked_select_backward(const Tensor& grad, const Tensor& input, const Tensor& mask) { TENSORD_CALL("aten::masked_select_backward", grad, input, mask); }
 Tensor matmul(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::matmul", self, other); }
@@ -117,6 +121,7 @@ Tensor nanquantile_out(const Tensor& out, const Tensor& self, const Tensor& q, s
 Tensor nanquantile_out(const Tensor& out, const Tensor& self, Float q, std::optional<Int> dim, Bool keepdim, const keyword::InterpolationArgs& keywords) { TENSORD_CALL("aten::nanquantile.scalar_out", self, q, dim, keepdim, keywords.interpolation, out); }
 Tensor nansum(const Tensor& self, OptionalIntOrList dim, Bool keepdim, const keyword::DtypeArgs& keywords) { TENSORD_CALL("aten::nansum", self, dim, keepdim, keywords.dtype); }
 Tensor narrow(const Tensor& self, Int dim, Int start, Int length) { TENSORD_CALL("aten::narrow", self, dim, start, length); }
+Tensor narrow(const Tensor& self, Int dim, const Tensor& start, Int length) { TENSORD_CALL("aten::narrow.Tensor", self, dim, start, length); }
 Tensor narrow_copy(const Tensor& self, Int dim, Int start, Int length) { TENSORD_CALL("aten::narrow_copy", self, dim, start, length); }
 std::tuple<Tensor, Tensor, Tensor> native_batch_norm(const Tensor& input, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias, const std::optional<Tensor>& running_mean, const std::optional<Tensor>& running_var, Bool training, Float momentum, Float eps) { TENSORD_CALL("aten::native_batch_norm", input, weight, bias, running_mean, running_var, training, momentum, eps); }
 std::tuple<Tensor, Tensor, Tensor> native_batch_norm_backward(const Tensor& grad_out, const Tensor& input, const std::optional<Tensor>& weight, const std::optional<Tensor>& running_mean, const std::optional<Tensor>& running_var, const std::optional<Tensor>& save_mean, const std::optional<Tensor>& save_invstd, Bool train, Float eps, BoolList output_mask) { TENSORD_CALL("aten::native_batch_norm_backward", grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, output_mask); }
@@ -153,6 +158,7 @@ std::tuple<Tensor, Tensor> nll_loss_forward(const Tensor& self, const Tensor& ta
 Tensor nll_loss_nd(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight, Int reduction, Int ignore_index) { TENSORD_CALL("aten::nll_loss_nd", self, target, weight, reduction, ignore_index); }
 Tensor nonzero(const Tensor& self) { TENSORD_CALL("aten::nonzero", self); }
 std::vector<Tensor> nonzero_numpy(const Tensor& self) { TENSORD_CALL("aten::nonzero_numpy", self); }
+Tensor nonzero_static(const Tensor& self, const keyword::SizeFillValueArgs& keywords) { TENSORD_CALL("aten::nonzero_static", self, keywords.size, keywords.fill_value); }
 Tensor norm(const Tensor& self, const Scalar& p) { TENSORD_CALL("aten::norm.Scalar", self, p); }
 Tensor norm(const Tensor& self, const std::optional<Scalar>& p, IntOrList dim, Bool keepdim) { TENSORD_CALL("aten::norm.ScalarOpt_dim", self, p, dim, keepdim); }
 Tensor norm(const Tensor& self, const std::optional<Scalar>& p, const keyword::DtypeArgs2& keywords) { TENSORD_CALL("aten::norm.ScalarOpt_dtype", self, p, keywords.dtype); }
@@ -165,6 +171,7 @@ Tensor normal(const Tensor& mean, const Tensor& std) { TENSORD_CALL("aten::norma
 Tensor normal(Float mean, const Tensor& std) { TENSORD_CALL("aten::normal.float_Tensor", mean, std, nullptr); }
 Tensor normal(Float mean, Float std, IntList size, const keyword::DtypeDeviceArgs& keywords) { TENSORD_CALL("aten::normal.float_float", mean, std, size, nullptr, keywords.dtype, nullptr, keywords.device, nullptr); }
 Tensor normal_(const Tensor& self, Float mean, Float std) { TENSORD_CALL("aten::normal_", self, mean, std, nullptr); }
+Tensor normal_functional(const Tensor& self, Float mean, Float std) { TENSORD_CALL("aten::normal_functional", self, mean, std, nullptr); }
 Tensor nuclear_norm(const Tensor& self, Bool keepdim) { TENSORD_CALL("aten::nuclear_norm", self, keepdim); }
 Tensor nuclear_norm(const Tensor& self, IntOrList dim, Bool keepdim) { TENSORD_CALL("aten::nuclear_norm.dim", self, dim, keepdim); }
 Tensor nuclear_norm_out(const Tensor& out, const Tensor& self, Bool keepdim) { TENSORD_CALL("aten::nuclear_norm.out", self, keepdim, out); }
@@ -188,10 +195,12 @@ Tensor permute_copy(const Tensor& self, IntList dims) { TENSORD_CALL("aten::perm
 Tensor pinverse(const Tensor& self, Float rcond) { TENSORD_CALL("aten::pinverse", self, rcond); }
 Tensor pixel_shuffle(const Tensor& self, Int upscale_factor) { TENSORD_CALL("aten::pixel_shuffle", self, upscale_factor); }
 Tensor pixel_unshuffle(const Tensor& self, Int downscale_factor) { TENSORD_CALL("aten::pixel_unshuffle", self, downscale_factor); }
+Tensor poisson(const Tensor& self) { TENSORD_CALL("aten::poisson", self, nullptr); }
 Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, Bool log_input, Bool full, Float eps, Int reduction) { TENSORD_CALL("aten::poisson_nll_loss", input, target, log_input, full, eps, reduction); }
 Tensor polar(const Tensor& abs, const Tensor& angle) { TENSORD_CALL("aten::polar", abs, angle); }
 Tensor polar_out(const Tensor& out, const Tensor& abs, const Tensor& angle) { TENSORD_CALL("aten::polar.out", abs, angle, out); }
 Tensor polygamma(Int n, const Tensor& self) { TENSORD_CALL("aten::polygamma", n, self); }
+Tensor polygamma_(const Tensor& self, Int n) { TENSORD_CALL("aten::polygamma_", self, n); }
 Tensor polygamma_out(const Tensor& out, Int n, const Tensor& self) { TENSORD_CALL("aten::polygamma.out", n, self, out); }
 Tensor positive(const Tensor& self) { TENSORD_CALL("aten::positive", self); }
 Tensor pow(const Scalar& self, const Tensor& exponent) { TENSORD_CALL("aten::pow.Scalar", self, exponent); }
@@ -203,6 +212,7 @@ Tensor pow_out(const Tensor& out, const Scalar& self, const Tensor& exponent) { 
 Tensor pow_out(const Tensor& out, const Tensor& self, const Scalar& exponent) { TENSORD_CALL("aten::pow.Tensor_Scalar_out", self, exponent, out); }
 Tensor pow_out(const Tensor& out, const Tensor& self, const Tensor& exponent) { TENSORD_CALL("aten::pow.Tensor_Tensor_out", self, exponent, out); }
 Tensor prelu(const Tensor& self, const Tensor& weight) { TENSORD_CALL("aten::prelu", self, weight); }
+std::tuple<Tensor, Tensor> prelu_backward(const Tensor& grad_output, const Tensor& self, const Tensor& weight) { TENSORD_CALL("aten::prelu_backward", grad_output, self, weight); }
 Tensor prod(const Tensor& self, const keyword::DtypeArgs& keywords) { TENSORD_CALL("aten::prod", self, keywords.dtype); }
 Tensor prod(const Tensor& self, Int dim, Bool keepdim, const keyword::DtypeArgs& keywords) { TENSORD_CALL("aten::prod.dim_int", self, dim, keepdim, keywords.dtype); }
 Tensor put(const Tensor& self, const Tensor& index, const Tensor& source, Bool accumulate) { TENSORD_CALL("aten::put", self, index, source, accumulate); }
@@ -232,6 +242,9 @@ Tensor randint_like(const Tensor& self, Int high, const keyword::DtypeDeviceMemo
 Tensor randint_like(const Tensor& self, Int low, Int high, const keyword::DtypeDeviceMemoryFormatArgs& keywords) { TENSORD_CALL("aten::randint_like.low_dtype", self, low, high, keywords.dtype, nullptr, keywords.device, nullptr, keywords.memory_format); }
 Tensor randn(IntList size, const keyword::DtypeDeviceArgs& keywords) { TENSORD_CALL("aten::randn", size, keywords.dtype, nullptr, keywords.device, nullptr); }
 Tensor randn_like(const Tensor& self, const keyword::DtypeDeviceMemoryFormatArgs& keywords) { TENSORD_CALL("aten::randn_like", self, keywords.dtype, nullptr, keywords.device, nullptr, keywords.memory_format); }
+Tensor random(const Tensor& self) { TENSORD_CALL("aten::random", self, nullptr); }
+Tensor random(const Tensor& self, Int to) { TENSORD_CALL("aten::random.to", self, to, nullptr); }
+Tensor random(const Tensor& self, Int from, std::optional<Int> to) { TENSORD_CALL("aten::random.from", self, from, to, nullptr); }
 Tensor random_(const Tensor& self) { TENSORD_CALL("aten::random_", self, nullptr); }
 Tensor random_(const Tensor& self, Int to) { TENSORD_CALL("aten::random_.to", self, to, nullptr); }
 Tensor random_(const Tensor& self, Int from, std::optional<Int> to) { TENSORD_CALL("aten::random_.from", self, from, to, nullptr); }
@@ -239,12 +252,5 @@ Tensor randperm(Int n, const keyword::DtypeDeviceArgs2& keywords) { TENSORD_CALL
 Tensor range(const Scalar& start, const Scalar& end, const keyword::DtypeDeviceArgs& keywords) { TENSORD_CALL("aten::range", start, end, keywords.dtype, nullptr, keywords.device, nullptr); }
 Tensor range(const Scalar& start, const Scalar& end, const Scalar& step, const keyword::DtypeDeviceArgs& keywords) { TENSORD_CALL("aten::range.step", start, end, step, keywords.dtype, nullptr, keywords.device, nullptr); }
 Tensor ravel(const Tensor& self) { TENSORD_CALL("aten::ravel", self); }
-Tensor real(const Tensor& self) { TENSORD_CALL("aten::real", self); }
-Tensor reciprocal(const Tensor& self) { TENSORD_CALL("aten::reciprocal", self); }
-Tensor reciprocal_(const Tensor& self) { TENSORD_CALL("aten::reciprocal_", self); }
-Tensor reciprocal_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::reciprocal.out", self, out); }
-Tensor reflection_pad1d(const Tensor& self, IntOrList padding) { TENSORD_CALL("aten::reflection_pad1d", self, padding); }
-Tensor reflection_pad1d_backward(const Tensor& grad_output, const Tensor& self, IntOrList padding) { TENSORD_CALL("aten::reflection_pad1d_backward", grad_output, self, padding); }
-Tensor reflection_pad2d(const Tensor& self, IntOrList padding) { TENSORD_CALL("aten::reflection_pad2d", self, padding); }
 
 }  // namespace tensord

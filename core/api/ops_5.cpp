@@ -5,6 +5,13 @@
 
 namespace tensord {
 
+Tensor real(const Tensor& self) { TENSORD_CALL("aten::real", self); }
+Tensor reciprocal(const Tensor& self) { TENSORD_CALL("aten::reciprocal", self); }
+Tensor reciprocal_(const Tensor& self) { TENSORD_CALL("aten::reciprocal_", self); }
+Tensor reciprocal_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::reciprocal.out", self, out); }
+Tensor reflection_pad1d(const Tensor& self, IntOrList padding) { TENSORD_CALL("aten::reflection_pad1d", self, padding); }
+Tensor reflection_pad1d_backward(const Tensor& grad_output, const Tensor& self, IntOrList padding) { TENSORD_CALL("aten::reflection_pad1d_backward", grad_output, self, padding); }
+Tensor reflection_pad2d(const Tensor& self, IntOrList padding) { TENSORD_CALL("aten::reflection_pad2d", self, padding); }
 Tensor reflection_pad2d_backward(const Tensor& grad_output, const Tensor& self, IntOrList padding) { TENSORD_CALL("aten::reflection_pad2d_backward", grad_output, self, padding); }
 Tensor reflection_pad3d(const Tensor& self, IntOrList padding) { TENSORD_CALL("aten::reflection_pad3d", self, padding); }
 Tensor reflection_pad3d_backward(const Tensor& grad_output, const Tensor& self, IntOrList padding) { TENSORD_CALL("aten::reflection_pad3d_backward", grad_output, self, padding); }
@@ -62,6 +69,9 @@ Tensor row_indices(const Tensor& self) { TENSORD_CALL("aten::row_indices", self)
 Tensor row_stack(TensorList tensors) { TENSORD_CALL("aten::row_stack", tensors); }
 Tensor rrelu(const Tensor& self, const Scalar& lower, const Scalar& upper, Bool training) { TENSORD_CALL("aten::rrelu", self, lower, upper, training, nullptr); }
 Tensor rrelu_(const Tensor& self, const Scalar& lower, const Scalar& upper, Bool training) { TENSORD_CALL("aten::rrelu_", self, lower, upper, training, nullptr); }
+Tensor rrelu_with_noise(const Tensor& self, const Tensor& noise, const Scalar& lower, const Scalar& upper, Bool training) { TENSORD_CALL("aten::rrelu_with_noise", self, noise, lower, upper, training, nullptr); }
+Tensor rrelu_with_noise_(const Tensor& self, const Tensor& noise, const Scalar& lower, const Scalar& upper, Bool training) { TENSORD_CALL("aten::rrelu_with_noise_", self, noise, lower, upper, training, nullptr); }
+Tensor rrelu_with_noise_backward(const Tensor& grad_output, const Tensor& self, const Tensor& noise, const Scalar& lower, const Scalar& upper, Bool training, Bool self_is_result) { TENSORD_CALL("aten::rrelu_with_noise_backward", grad_output, self, noise, lower, upper, training, self_is_result); }
 Tensor rsqrt(const Tensor& self) { TENSORD_CALL("aten::rsqrt", self); }
 Tensor rsqrt_(const Tensor& self) { TENSORD_CALL("aten::rsqrt_", self); }
 Tensor rsqrt_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::rsqrt.out", self, out); }
@@ -242,9 +252,5 @@ Tensor special_ndtr(const Tensor& self) { TENSORD_CALL("aten::special_ndtr", sel
 Tensor special_ndtr_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::special_ndtr.out", self, out); }
 Tensor special_ndtri(const Tensor& self) { TENSORD_CALL("aten::special_ndtri", self); }
 Tensor special_ndtri_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::special_ndtri.out", self, out); }
-Tensor special_scaled_modified_bessel_k0(const Tensor& x) { TENSORD_CALL("aten::special_scaled_modified_bessel_k0", x); }
-Tensor special_scaled_modified_bessel_k0_out(const Tensor& out, const Tensor& x) { TENSORD_CALL("aten::special_scaled_modified_bessel_k0.out", x, out); }
-Tensor special_scaled_modified_bessel_k1(const Tensor& x) { TENSORD_CALL("aten::special_scaled_modified_bessel_k1", x); }
-Tensor special_scaled_modified_bessel_k1_out(const Tensor& out, const Tensor& x) { TENSORD_CALL("aten::special_scaled_modified_bessel_k1.out", x, out); }
 
 }  // namespace tensord

@@ -5,6 +5,10 @@
 
 namespace tensord {
 
+Tensor special_scaled_modified_bessel_k0(const Tensor& x) { TENSORD_CALL("aten::special_scaled_modified_bessel_k0", x); }
+Tensor special_scaled_modified_bessel_k0_out(const Tensor& out, const Tensor& x) { TENSORD_CALL("aten::special_scaled_modified_bessel_k0.out", x, out); }
+Tensor special_scaled_modified_bessel_k1(const Tensor& x) { TENSORD_CALL("aten::special_scaled_modified_bessel_k1", x); }
+Tensor special_scaled_modified_bessel_k1_out(const Tensor& out, const Tensor& x) { TENSORD_CALL("aten::special_scaled_modified_bessel_k1.out", x, out); }
 Tensor special_shifted_chebyshev_polynomial_t(const Tensor& x, const Tensor& n) { TENSORD_CALL("aten::special_shifted_chebyshev_polynomial_t", x, n); }
 Tensor special_shifted_chebyshev_polynomial_t(const Tensor& x, const Scalar& n) { TENSORD_CALL("aten::special_shifted_chebyshev_polynomial_t.n_scalar", x, n); }
 Tensor special_shifted_chebyshev_polynomial_t(const Scalar& x, const Tensor& n) { TENSORD_CALL("aten::special_shifted_chebyshev_polynomial_t.x_scalar", x, n); }
@@ -160,9 +164,11 @@ Tensor unflatten(const Tensor& self, Int dim, IntList sizes) { TENSORD_CALL("ate
 Tensor unfold(const Tensor& self, Int dimension, Int size, Int step) { TENSORD_CALL("aten::unfold", self, dimension, size, step); }
 Tensor unfold_backward(const Tensor& grad_in, IntList input_sizes, Int dim, Int size, Int step) { TENSORD_CALL("aten::unfold_backward", grad_in, input_sizes, dim, size, step); }
 Tensor unfold_copy(const Tensor& self, Int dimension, Int size, Int step) { TENSORD_CALL("aten::unfold_copy", self, dimension, size, step); }
+Tensor uniform(const Tensor& self, Float from, Float to) { TENSORD_CALL("aten::uniform", self, from, to, nullptr); }
 Tensor uniform_(const Tensor& self, Float from, Float to) { TENSORD_CALL("aten::uniform_", self, from, to, nullptr); }
 std::tuple<Tensor, Tensor, Tensor> unique_consecutive(const Tensor& self, Bool return_inverse, Bool return_counts, std::optional<Int> dim) { TENSORD_CALL("aten::unique_consecutive", self, return_inverse, return_counts, dim); }
 std::tuple<Tensor, Tensor, Tensor> unique_dim(const Tensor& self, Int dim, Bool sorted, Bool return_inverse, Bool return_counts) { TENSORD_CALL("aten::unique_dim", self, dim, sorted, return_inverse, return_counts); }
+std::tuple<Tensor, Tensor, Tensor> unique_dim_consecutive(const Tensor& self, Int dim, Bool return_inverse, Bool return_counts) { TENSORD_CALL("aten::unique_dim_consecutive", self, dim, return_inverse, return_counts); }
 std::vector<Tensor> unsafe_chunk(const Tensor& self, Int chunks, Int dim) { TENSORD_CALL("aten::unsafe_chunk", self, chunks, dim); }
 std::vector<Tensor> unsafe_split(const Tensor& self, Int split_size, Int dim) { TENSORD_CALL("aten::unsafe_split.Tensor", self, split_size, dim); }
 std::vector<Tensor> unsafe_split_with_sizes(const Tensor& self, IntList split_sizes, Int dim) { TENSORD_CALL("aten::unsafe_split_with_sizes", self, split_sizes, dim); }

@@ -31,6 +31,12 @@ ErrorCode code_of(int error) {
 
 }  // namespace
 
+void fail_file(const std::string& path, const char* what, int error) {
+  const std::string message = concat(path, ": cannot be ", what, ": ", std::strerror(error));
+  if (error == ENOSPC || error == EDQUOT || error == EIO) throw DiskError(code_of(error), message);
+  throw Error(code_of(error), message);
+}
+
 AtomicFile::AtomicFile(std::string path) : path_(std::move(path)), temporary_(path_ + ".XXXXXX") {
   const int file = mkostemp(temporary_.data(), O_CLOEXEC);
   if (file < 0) fail_write();
@@ -50,10 +56,7 @@ AtomicFile::~AtomicFile() {
   unlink(temporary_.c_str());
 }
 
-void AtomicFile::fail_write() const {
-  const int error = errno;
-  fail(code_of(error), path_, ": cannot be written: ", std::strerror(error));
-}
+void AtomicFile::fail_write() const { fail_file(path_, "written", errno); }
 
 void AtomicFile::write(std::string_view bytes) {
   if (std::fwrite(bytes.data(), 1, bytes.size(), file_) != bytes.size()) fail_write();
@@ -80,7 +83,7 @@ void copy_to_disk(const std::string& from, const std::string& to) {
   while (in.read(piece.data(), static_cast<std::streamsize>(piece.size())) || in.gcount() > 0) {
     file.write({piece.data(), static_cast<size_t>(in.gcount())});
   }
-  if (in.bad()) fail(ErrorCode::kUnavailable, from, ": cannot be read");
+  if (in.bad()) fail_file(from, "read", errno);
   file.commit();
 }
 
@@ -90,7 +93,7 @@ void sync_folder(const std::string& folder) {
   const int error = errno;
   if (file >= 0) close(file);
   // Some file systems cannot do it for folders (EINVAL); there is nothing better then.
-  if (result != 0 && error != EINVAL) fail(code_of(error), folder, ": cannot be written: ", std::strerror(error));
+  if (result != 0 && error != EINVAL) fail_file(folder, "written", error);
 }
 
 }  // namespace tensord

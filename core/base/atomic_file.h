@@ -4,13 +4,24 @@
 #include <string>
 #include <string_view>
 
+#include "core/base/error.h"
+
 namespace tensord {
+
+// What a disk that is full (ENOSPC, EDQUOT) or fails (EIO) did not do: the same may work later.
+class DiskError : public Error {
+ public:
+  using Error::Error;
+};
+
+// Throws for an errno, "<path>: cannot be <what>: <the errno's text>": DiskError, or Error with the codes below.
+[[noreturn]] void fail_file(const std::string& path, const char* what, int error);
 
 // A file that is there whole or not at all, whatever happens to the process: written under a
 // temporary name beside its path, then moved there. Not thread-safe.
 //
 // All throw Error that starts with the path: kResourceExhausted (the disk or a quota is full),
-// kFailedPrecondition (permission, read-only file system), kUnavailable (the rest).
+// kFailedPrecondition (permission, read-only file system), kUnavailable (the rest). What may work later is a DiskError.
 class AtomicFile {
  public:
   explicit AtomicFile(std::string path);

@@ -157,6 +157,11 @@ struct UpperCheckErrorsArgs {
   Bool upper = false;
   Bool check_errors = false;
 };
+struct OffsetDim1Dim2Args {
+  Int offset = 0;
+  Int dim1 = -2;
+  Int dim2 = -1;
+};
 struct CheckErrorsArgs {
   Bool check_errors = false;
 };
@@ -211,6 +216,10 @@ struct IndexingArgs {
 };
 struct InterpolationArgs {
   std::string_view interpolation = "linear";
+};
+struct SizeFillValueArgs {
+  Int size;
+  Int fill_value = -1;
 };
 struct DtypeArgs2 {
   DType dtype;
@@ -401,6 +410,7 @@ Tensor binary_cross_entropy(const Tensor& self, const Tensor& target, const std:
 Tensor binary_cross_entropy_backward(const Tensor& grad_output, const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight = std::nullopt, Int reduction = 1);  // binary_cross_entropy_backward
 Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight = std::nullopt, const std::optional<Tensor>& pos_weight = std::nullopt, Int reduction = 1);  // binary_cross_entropy_with_logits
 Tensor bincount(const Tensor& self, const std::optional<Tensor>& weights = std::nullopt, Int minlength = 0);  // bincount
+Tensor binomial(const Tensor& count, const Tensor& prob);  // binomial
 Tensor bitwise_and(const Tensor& self, const Scalar& other);  // bitwise_and.Scalar
 Tensor bitwise_and(const Scalar& self, const Tensor& other);  // bitwise_and.Scalar_Tensor
 Tensor bitwise_and(const Tensor& self, const Tensor& other);  // bitwise_and.Tensor
@@ -451,6 +461,7 @@ Tensor bucketize(const Tensor& self, const Tensor& boundaries, const keyword::Ou
 Tensor cartesian_prod(TensorList tensors);  // cartesian_prod
 Tensor cat(TensorList tensors, Int dim = 0);  // cat
 Tensor cat_out(const Tensor& out, TensorList tensors, Int dim = 0);  // cat.out
+Tensor cauchy(const Tensor& self, Float median = 0., Float sigma = 1.);  // cauchy
 Tensor cauchy_(const Tensor& self, Float median = 0., Float sigma = 1.);  // cauchy_
 Tensor ccol_indices(const Tensor& self);  // ccol_indices
 Tensor cdist(const Tensor& x1, const Tensor& x2, Float p = 2., std::optional<Int> compute_mode = std::nullopt);  // cdist
@@ -631,14 +642,17 @@ Tensor expand_copy(const Tensor& self, IntList size, const keyword::ImplicitArgs
 Tensor expm1(const Tensor& self);  // expm1
 Tensor expm1_(const Tensor& self);  // expm1_
 Tensor expm1_out(const Tensor& out, const Tensor& self);  // expm1.out
+Tensor exponential(const Tensor& self, Float lambd = 1.);  // exponential
 Tensor exponential_(const Tensor& self, Float lambd = 1.);  // exponential_
 Tensor eye(Int n, const keyword::DtypeDeviceArgs& keywords = {});  // eye
 Tensor eye(Int n, Int m, const keyword::DtypeDeviceArgs& keywords = {});  // eye.m
 Tensor fake_quantize_per_channel_affine(const Tensor& self, const Tensor& scale, const Tensor& zero_point, Int axis, Int quant_min, Int quant_max);  // fake_quantize_per_channel_affine
 std::tuple<Tensor, Tensor> fake_quantize_per_channel_affine_cachemask(const Tensor& self, const Tensor& scale, const Tensor& zero_point, Int axis, Int quant_min, Int quant_max);  // fake_quantize_per_channel_affine_cachemask
+Tensor fake_quantize_per_channel_affine_cachemask_backward(const Tensor& grad, const Tensor& mask);  // fake_quantize_per_channel_affine_cachemask_backward
 Tensor fake_quantize_per_tensor_affine(const Tensor& self, Float scale, Int zero_point, Int quant_min, Int quant_max);  // fake_quantize_per_tensor_affine
 Tensor fake_quantize_per_tensor_affine(const Tensor& self, const Tensor& scale, const Tensor& zero_point, Int quant_min, Int quant_max);  // fake_quantize_per_tensor_affine.tensor_qparams
 std::tuple<Tensor, Tensor> fake_quantize_per_tensor_affine_cachemask(const Tensor& self, Float scale, Int zero_point, Int quant_min, Int quant_max);  // fake_quantize_per_tensor_affine_cachemask
+Tensor fake_quantize_per_tensor_affine_cachemask_backward(const Tensor& grad, const Tensor& mask);  // fake_quantize_per_tensor_affine_cachemask_backward
 Tensor feature_alpha_dropout(const Tensor& input, Float p, Bool train);  // feature_alpha_dropout
 Tensor feature_alpha_dropout_(const Tensor& self, Float p, Bool train);  // feature_alpha_dropout_
 Tensor feature_dropout(const Tensor& input, Float p, Bool train);  // feature_dropout
@@ -684,6 +698,7 @@ Tensor fft_rfftfreq(Int n, Float d = 1., const keyword::DtypeDeviceArgs& keyword
 Tensor fft_rfftn(const Tensor& self, OptionalIntOrList s = std::nullopt, OptionalIntOrList dim = std::nullopt, std::optional<std::string_view> norm = std::nullopt);  // fft_rfftn
 Tensor fft_rfftn_out(const Tensor& out, const Tensor& self, OptionalIntOrList s = std::nullopt, OptionalIntOrList dim = std::nullopt, std::optional<std::string_view> norm = std::nullopt);  // fft_rfftn.out
 Tensor fill(const Tensor& self, const Scalar& value);  // fill.Scalar
+Tensor fill(const Tensor& self, const Tensor& value);  // fill.Tensor
 Tensor fill_(const Tensor& self, const Scalar& value);  // fill_.Scalar
 Tensor fill_(const Tensor& self, const Tensor& value);  // fill_.Tensor
 Tensor fill_diagonal_(const Tensor& self, const Scalar& fill_value, Bool wrap = false);  // fill_diagonal_
@@ -694,6 +709,8 @@ Tensor flipud(const Tensor& self);  // flipud
 Tensor float_power(const Scalar& self, const Tensor& exponent);  // float_power.Scalar
 Tensor float_power(const Tensor& self, const Scalar& exponent);  // float_power.Tensor_Scalar
 Tensor float_power(const Tensor& self, const Tensor& exponent);  // float_power.Tensor_Tensor
+Tensor float_power_(const Tensor& self, const Scalar& exponent);  // float_power_.Scalar
+Tensor float_power_(const Tensor& self, const Tensor& exponent);  // float_power_.Tensor
 Tensor floor(const Tensor& self);  // floor
 Tensor floor_(const Tensor& self);  // floor_
 Tensor floor_divide(const Tensor& self, const Tensor& other);  // floor_divide
@@ -727,6 +744,7 @@ Tensor frobenius_norm(const Tensor& self);  // frobenius_norm
 Tensor frobenius_norm(const Tensor& self, IntOrList dim, Bool keepdim = false);  // frobenius_norm.dim
 Tensor full(IntList size, const Scalar& fill_value, const keyword::DtypeDeviceArgs& keywords = {});  // full
 Tensor full_like(const Tensor& self, const Scalar& fill_value, const keyword::DtypeDeviceMemoryFormatArgs& keywords = {});  // full_like
+Tensor fused_moving_avg_obs_fake_quant(const Tensor& self, const Tensor& observer_on, const Tensor& fake_quant_on, const Tensor& running_min, const Tensor& running_max, const Tensor& scale, const Tensor& zero_point, Float averaging_const, Int quant_min, Int quant_max, Int ch_axis, Bool per_row_fake_quant = false, Bool symmetric_quant = false);  // fused_moving_avg_obs_fake_quant
 Tensor gather(const Tensor& self, Int dim, const Tensor& index, const keyword::SparseGradArgs& keywords = {});  // gather
 Tensor gather_out(const Tensor& out, const Tensor& self, Int dim, const Tensor& index, const keyword::SparseGradArgs& keywords = {});  // gather.out
 Tensor gcd(const Tensor& self, const Tensor& other);  // gcd
@@ -742,6 +760,7 @@ Tensor gelu(const Tensor& self, const keyword::ApproximateArgs& keywords = {}); 
 Tensor gelu_(const Tensor& self, const keyword::ApproximateArgs& keywords = {});  // gelu_
 Tensor gelu_backward(const Tensor& grad_output, const Tensor& self, const keyword::ApproximateArgs& keywords = {});  // gelu_backward
 Tensor gelu_out(const Tensor& out, const Tensor& self, const keyword::ApproximateArgs& keywords = {});  // gelu.out
+Tensor geometric(const Tensor& self, Float p);  // geometric
 Tensor geometric_(const Tensor& self, Float p);  // geometric_
 std::tuple<Tensor, Tensor> geqrf(const Tensor& self);  // geqrf
 Tensor ger(const Tensor& self, const Tensor& vec2);  // ger
@@ -886,6 +905,7 @@ Tensor lcm(const Tensor& self, const Tensor& other);  // lcm
 Tensor lcm_(const Tensor& self, const Tensor& other);  // lcm_
 Tensor lcm_out(const Tensor& out, const Tensor& self, const Tensor& other);  // lcm.out
 Tensor ldexp(const Tensor& self, const Tensor& other);  // ldexp.Tensor
+Tensor ldexp_(const Tensor& self, const Tensor& other);  // ldexp_
 Tensor le(const Tensor& self, const Scalar& other);  // le.Scalar
 Tensor le(const Tensor& self, const Tensor& other);  // le.Tensor
 Tensor le_(const Tensor& self, const Scalar& other);  // le_.Scalar
@@ -914,6 +934,7 @@ Tensor linalg_cond(const Tensor& self, std::string_view p);  // linalg_cond.p_st
 Tensor linalg_cond_out(const Tensor& out, const Tensor& self, const std::optional<Scalar>& p = std::nullopt);  // linalg_cond.out
 Tensor linalg_cross(const Tensor& self, const Tensor& other, const keyword::DimArgs& keywords = {});  // linalg_cross
 Tensor linalg_det(const Tensor& A);  // linalg_det
+Tensor linalg_diagonal(const Tensor& A, const keyword::OffsetDim1Dim2Args& keywords = {});  // linalg_diagonal
 std::tuple<Tensor, Tensor> linalg_eig(const Tensor& self);  // linalg_eig
 std::tuple<Tensor, Tensor> linalg_eigh(const Tensor& self, std::string_view UPLO = "L");  // linalg_eigh
 Tensor linalg_eigvals(const Tensor& self);  // linalg_eigvals
@@ -976,6 +997,9 @@ Tensor linalg_vector_norm_out(const Tensor& out, const Tensor& self, const Scala
 Tensor linear(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias = std::nullopt);  // linear
 Tensor linear_out(const Tensor& out, const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias = std::nullopt);  // linear.out
 Tensor linspace(const Scalar& start, const Scalar& end, Int steps, const keyword::DtypeDeviceArgs& keywords = {});  // linspace
+Tensor linspace(const Scalar& start, const Tensor& end, Int steps, const keyword::DtypeDeviceArgs& keywords = {});  // linspace.Scalar_Tensor
+Tensor linspace(const Tensor& start, const Scalar& end, Int steps, const keyword::DtypeDeviceArgs& keywords = {});  // linspace.Tensor_Scalar
+Tensor linspace(const Tensor& start, const Tensor& end, Int steps, const keyword::DtypeDeviceArgs& keywords = {});  // linspace.Tensor_Tensor
 Tensor log(const Tensor& self);  // log
 Tensor log10(const Tensor& self);  // log10
 Tensor log10_(const Tensor& self);  // log10_
@@ -987,11 +1011,13 @@ Tensor log2(const Tensor& self);  // log2
 Tensor log2_(const Tensor& self);  // log2_
 Tensor log2_out(const Tensor& out, const Tensor& self);  // log2.out
 Tensor log_(const Tensor& self);  // log_
+Tensor log_normal(const Tensor& self, Float mean = 1., Float std = 2.);  // log_normal
 Tensor log_normal_(const Tensor& self, Float mean = 1., Float std = 2.);  // log_normal_
 Tensor log_out(const Tensor& out, const Tensor& self);  // log.out
 Tensor log_sigmoid(const Tensor& self);  // log_sigmoid
 Tensor log_sigmoid_(const Tensor& self);  // log_sigmoid_
 Tensor log_sigmoid_backward(const Tensor& grad_output, const Tensor& self, const Tensor& buffer);  // log_sigmoid_backward
+std::tuple<Tensor, Tensor> log_sigmoid_forward(const Tensor& self);  // log_sigmoid_forward
 Tensor log_sigmoid_out(const Tensor& out, const Tensor& self);  // log_sigmoid.out
 Tensor log_softmax(const Tensor& self, Int dim, std::optional<DType> dtype = std::nullopt);  // log_softmax.int
 Tensor logaddexp(const Tensor& self, const Tensor& other);  // logaddexp
@@ -1014,8 +1040,12 @@ Tensor logical_xor_(const Tensor& self, const Tensor& other);  // logical_xor_
 Tensor logical_xor_out(const Tensor& out, const Tensor& self, const Tensor& other);  // logical_xor.out
 Tensor logit(const Tensor& self, std::optional<Float> eps = std::nullopt);  // logit
 Tensor logit_(const Tensor& self, std::optional<Float> eps = std::nullopt);  // logit_
+Tensor logit_backward(const Tensor& grad_output, const Tensor& self, std::optional<Float> eps = std::nullopt);  // logit_backward
 Tensor logit_out(const Tensor& out, const Tensor& self, std::optional<Float> eps = std::nullopt);  // logit.out
 Tensor logspace(const Scalar& start, const Scalar& end, Int steps, Float base = 10., const keyword::DtypeDeviceArgs& keywords = {});  // logspace
+Tensor logspace(const Scalar& start, const Tensor& end, Int steps, Float base = 10., const keyword::DtypeDeviceArgs& keywords = {});  // logspace.Scalar_Tensor
+Tensor logspace(const Tensor& start, const Scalar& end, Int steps, Float base = 10., const keyword::DtypeDeviceArgs& keywords = {});  // logspace.Tensor_Scalar
+Tensor logspace(const Tensor& start, const Tensor& end, Int steps, Float base = 10., const keyword::DtypeDeviceArgs& keywords = {});  // logspace.Tensor_Tensor
 Tensor logsumexp(const Tensor& self, IntOrList dim, Bool keepdim = false);  // logsumexp
 std::tuple<Tensor, Tensor, Tensor> lstm(const Tensor& data, const Tensor& batch_sizes, TensorList hx, TensorList params, Bool has_biases, Int num_layers, Float dropout, Bool train, Bool bidirectional);  // lstm.data
 std::tuple<Tensor, Tensor, Tensor> lstm(const Tensor& input, TensorList hx, TensorList params, Bool has_biases, Int num_layers, Float dropout, Bool train, Bool bidirectional, Bool batch_first);  // lstm.input
@@ -1039,6 +1069,7 @@ Tensor masked_fill_out(const Tensor& out, const Tensor& self, const Tensor& mask
 Tensor masked_fill_out(const Tensor& out, const Tensor& self, const Tensor& mask, const Tensor& value);  // masked_fill.out
 Tensor masked_scatter(const Tensor& self, const Tensor& mask, const Tensor& source);  // masked_scatter
 Tensor masked_scatter_(const Tensor& self, const Tensor& mask, const Tensor& source);  // masked_scatter_
+Tensor masked_scatter_backward(const Tensor& grad_output, const Tensor& mask, IntList sizes);  // masked_scatter_backward
 Tensor masked_select(const Tensor& self, const Tensor& mask);  // masked_select
 Tensor masked_select_backward(const Tensor& grad, const Tensor& input, const Tensor& mask);  // masked_select_backward
 Tensor matmul(const Tensor& self, const Tensor& other);  // matmul
@@ -1119,6 +1150,7 @@ Tensor nanquantile_out(const Tensor& out, const Tensor& self, const Tensor& q, s
 Tensor nanquantile_out(const Tensor& out, const Tensor& self, Float q, std::optional<Int> dim = std::nullopt, Bool keepdim = false, const keyword::InterpolationArgs& keywords = {});  // nanquantile.scalar_out
 Tensor nansum(const Tensor& self, OptionalIntOrList dim = std::nullopt, Bool keepdim = false, const keyword::DtypeArgs& keywords = {});  // nansum
 Tensor narrow(const Tensor& self, Int dim, Int start, Int length);  // narrow
+Tensor narrow(const Tensor& self, Int dim, const Tensor& start, Int length);  // narrow.Tensor
 Tensor narrow_copy(const Tensor& self, Int dim, Int start, Int length);  // narrow_copy
 std::tuple<Tensor, Tensor, Tensor> native_batch_norm(const Tensor& input, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias, const std::optional<Tensor>& running_mean, const std::optional<Tensor>& running_var, Bool training, Float momentum, Float eps);  // native_batch_norm
 std::tuple<Tensor, Tensor, Tensor> native_batch_norm_backward(const Tensor& grad_out, const Tensor& input, const std::optional<Tensor>& weight, const std::optional<Tensor>& running_mean, const std::optional<Tensor>& running_var, const std::optional<Tensor>& save_mean, const std::optional<Tensor>& save_invstd, Bool train, Float eps, BoolList output_mask);  // native_batch_norm_backward
@@ -1155,6 +1187,7 @@ std::tuple<Tensor, Tensor> nll_loss_forward(const Tensor& self, const Tensor& ta
 Tensor nll_loss_nd(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight = std::nullopt, Int reduction = 1, Int ignore_index = -100);  // nll_loss_nd
 Tensor nonzero(const Tensor& self);  // nonzero
 std::vector<Tensor> nonzero_numpy(const Tensor& self);  // nonzero_numpy
+Tensor nonzero_static(const Tensor& self, const keyword::SizeFillValueArgs& keywords);  // nonzero_static
 Tensor norm(const Tensor& self, const Scalar& p = 2);  // norm.Scalar
 Tensor norm(const Tensor& self, const std::optional<Scalar>& p, IntOrList dim, Bool keepdim = false);  // norm.ScalarOpt_dim
 Tensor norm(const Tensor& self, const std::optional<Scalar>& p, const keyword::DtypeArgs2& keywords);  // norm.ScalarOpt_dtype
@@ -1167,6 +1200,7 @@ Tensor normal(const Tensor& mean, const Tensor& std);  // normal.Tensor_Tensor
 Tensor normal(Float mean, const Tensor& std);  // normal.float_Tensor
 Tensor normal(Float mean, Float std, IntList size, const keyword::DtypeDeviceArgs& keywords = {});  // normal.float_float
 Tensor normal_(const Tensor& self, Float mean = 0., Float std = 1.);  // normal_
+Tensor normal_functional(const Tensor& self, Float mean = 0., Float std = 1.);  // normal_functional
 Tensor nuclear_norm(const Tensor& self, Bool keepdim = false);  // nuclear_norm
 Tensor nuclear_norm(const Tensor& self, IntOrList dim, Bool keepdim = false);  // nuclear_norm.dim
 Tensor nuclear_norm_out(const Tensor& out, const Tensor& self, Bool keepdim = false);  // nuclear_norm.out
@@ -1190,10 +1224,12 @@ Tensor permute_copy(const Tensor& self, IntList dims);  // permute_copy
 Tensor pinverse(const Tensor& self, Float rcond = 1.0000000000000001e-15);  // pinverse
 Tensor pixel_shuffle(const Tensor& self, Int upscale_factor);  // pixel_shuffle
 Tensor pixel_unshuffle(const Tensor& self, Int downscale_factor);  // pixel_unshuffle
+Tensor poisson(const Tensor& self);  // poisson
 Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, Bool log_input, Bool full, Float eps, Int reduction);  // poisson_nll_loss
 Tensor polar(const Tensor& abs, const Tensor& angle);  // polar
 Tensor polar_out(const Tensor& out, const Tensor& abs, const Tensor& angle);  // polar.out
 Tensor polygamma(Int n, const Tensor& self);  // polygamma
+Tensor polygamma_(const Tensor& self, Int n);  // polygamma_
 Tensor polygamma_out(const Tensor& out, Int n, const Tensor& self);  // polygamma.out
 Tensor positive(const Tensor& self);  // positive
 Tensor pow(const Scalar& self, const Tensor& exponent);  // pow.Scalar
@@ -1205,6 +1241,7 @@ Tensor pow_out(const Tensor& out, const Scalar& self, const Tensor& exponent);  
 Tensor pow_out(const Tensor& out, const Tensor& self, const Scalar& exponent);  // pow.Tensor_Scalar_out
 Tensor pow_out(const Tensor& out, const Tensor& self, const Tensor& exponent);  // pow.Tensor_Tensor_out
 Tensor prelu(const Tensor& self, const Tensor& weight);  // prelu
+std::tuple<Tensor, Tensor> prelu_backward(const Tensor& grad_output, const Tensor& self, const Tensor& weight);  // prelu_backward
 Tensor prod(const Tensor& self, const keyword::DtypeArgs& keywords = {});  // prod
 Tensor prod(const Tensor& self, Int dim, Bool keepdim = false, const keyword::DtypeArgs& keywords = {});  // prod.dim_int
 Tensor put(const Tensor& self, const Tensor& index, const Tensor& source, Bool accumulate = false);  // put
@@ -1234,6 +1271,9 @@ Tensor randint_like(const Tensor& self, Int high, const keyword::DtypeDeviceMemo
 Tensor randint_like(const Tensor& self, Int low, Int high, const keyword::DtypeDeviceMemoryFormatArgs& keywords = {});  // randint_like.low_dtype
 Tensor randn(IntList size, const keyword::DtypeDeviceArgs& keywords = {});  // randn
 Tensor randn_like(const Tensor& self, const keyword::DtypeDeviceMemoryFormatArgs& keywords = {});  // randn_like
+Tensor random(const Tensor& self);  // random
+Tensor random(const Tensor& self, Int to);  // random.to
+Tensor random(const Tensor& self, Int from, std::optional<Int> to);  // random.from
 Tensor random_(const Tensor& self);  // random_
 Tensor random_(const Tensor& self, Int to);  // random_.to
 Tensor random_(const Tensor& self, Int from, std::optional<Int> to);  // random_.from
@@ -1305,6 +1345,9 @@ Tensor row_indices(const Tensor& self);  // row_indices
 Tensor row_stack(TensorList tensors);  // row_stack
 Tensor rrelu(const Tensor& self, const Scalar& lower = 0.125, const Scalar& upper = 0.33333333333333331, Bool training = false);  // rrelu
 Tensor rrelu_(const Tensor& self, const Scalar& lower = 0.125, const Scalar& upper = 0.33333333333333331, Bool training = false);  // rrelu_
+Tensor rrelu_with_noise(const Tensor& self, const Tensor& noise, const Scalar& lower = 0.125, const Scalar& upper = 0.33333333333333331, Bool training = false);  // rrelu_with_noise
+Tensor rrelu_with_noise_(const Tensor& self, const Tensor& noise, const Scalar& lower = 0.125, const Scalar& upper = 0.33333333333333331, Bool training = false);  // rrelu_with_noise_
+Tensor rrelu_with_noise_backward(const Tensor& grad_output, const Tensor& self, const Tensor& noise, const Scalar& lower, const Scalar& upper, Bool training, Bool self_is_result);  // rrelu_with_noise_backward
 Tensor rsqrt(const Tensor& self);  // rsqrt
 Tensor rsqrt_(const Tensor& self);  // rsqrt_
 Tensor rsqrt_out(const Tensor& out, const Tensor& self);  // rsqrt.out
@@ -1644,9 +1687,11 @@ Tensor unflatten(const Tensor& self, Int dim, IntList sizes);  // unflatten.int
 Tensor unfold(const Tensor& self, Int dimension, Int size, Int step);  // unfold
 Tensor unfold_backward(const Tensor& grad_in, IntList input_sizes, Int dim, Int size, Int step);  // unfold_backward
 Tensor unfold_copy(const Tensor& self, Int dimension, Int size, Int step);  // unfold_copy
+Tensor uniform(const Tensor& self, Float from = 0., Float to = 1.);  // uniform
 Tensor uniform_(const Tensor& self, Float from = 0., Float to = 1.);  // uniform_
 std::tuple<Tensor, Tensor, Tensor> unique_consecutive(const Tensor& self, Bool return_inverse = false, Bool return_counts = false, std::optional<Int> dim = std::nullopt);  // unique_consecutive
 std::tuple<Tensor, Tensor, Tensor> unique_dim(const Tensor& self, Int dim, Bool sorted = true, Bool return_inverse = false, Bool return_counts = false);  // unique_dim
+std::tuple<Tensor, Tensor, Tensor> unique_dim_consecutive(const Tensor& self, Int dim, Bool return_inverse = false, Bool return_counts = false);  // unique_dim_consecutive
 std::vector<Tensor> unsafe_chunk(const Tensor& self, Int chunks, Int dim = 0);  // unsafe_chunk
 std::vector<Tensor> unsafe_split(const Tensor& self, Int split_size, Int dim = 0);  // unsafe_split.Tensor
 std::vector<Tensor> unsafe_split_with_sizes(const Tensor& self, IntList split_sizes, Int dim = 0);  // unsafe_split_with_sizes

@@ -138,6 +138,25 @@ struct DotProduct {
   }
 };
 
+// A query that the mask leaves no key has zeros, as in PyTorch since 2.5, and gives no gradient.
+Tensor attend_safely(const DotProduct& given) {
+  if (!given.mask) return given.run();
+  const Tensor& mask = *given.mask;
+  Runner runner;
+  const auto call = [&](const char* name, std::vector<Value> arguments) {
+    return runner.call(name, std::move(arguments)).to_tensor();
+  };
+  const double least = -std::numeric_limits<double>::infinity();
+  const Tensor is_hidden =
+      given.has_bools() ? call("aten::logical_not", {mask}) : call("aten::eq.Scalar", {mask, least});
+  const Tensor is_empty = call("aten::all.dim", {is_hidden, -1, true});
+  // There it sees all keys, so that nothing is NaN.
+  const MaybeTensor seen = given.has_bools() ? call("aten::logical_or", {mask, is_empty})
+                                             : call("aten::masked_fill.Scalar", {mask, is_empty, 0.0});
+  const DotProduct safe{given.query, given.key, given.value, seen, given.dropout, given.is_causal, given.scale};
+  return call("aten::where.ScalarSelf", {is_empty, 0.0, safe.run()});
+}
+
 OP("aten::_native_multi_head_attention(Tensor query, Tensor key, Tensor value, int embed_dim, int num_head, "
    "Tensor qkv_weight, Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias, Tensor? mask=None, "
    "bool need_weights=True, bool average_attn_weights=True, int? mask_type=None) -> (Tensor, Tensor)")
@@ -163,7 +182,7 @@ OP("aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, T
    "float dropout_p=0.0, bool is_causal=False, *, float? scale=None) -> Tensor")
     .direct([](const Tensor& query, const Tensor& key, const Tensor& value, const MaybeTensor& mask, double dropout,
                bool is_causal, const std::optional<double>& scale) {
-      return DotProduct{query, key, value, mask, dropout, is_causal, scale}.run();
+      return attend_safely({query, key, value, mask, dropout, is_causal, scale});
     })
     .composite();
 // A mask that may be missing, as tensord::attention takes it; see MultiHead.

@@ -134,6 +134,27 @@ FOREACH("lerp", ".List", ", Tensor[] tensors1, Tensor[] weights", ".Tensor",
         (const TensorList& self, const TensorList& ends, const TensorList& weights), self, ends, weights)
 FOREACH("lerp", ".Scalar", ", Tensor[] tensors1, Scalar weight", ".Scalar",
         (const TensorList& self, const TensorList& ends, const Scalar& weight), self, ends, weight)
+FOREACH("lerp", ".ScalarList", ", Tensor[] tensors1, Scalar[] weight", ".Scalar",
+        (const TensorList& self, const TensorList& ends, const Scalars& weights), self, ends, weights)
+
+// Numbers of a tensor, one for each item.
+Scalars numbers_of(const Tensor& numbers, size_t count) {
+  check(numbers.ndim() == 1, "Expected packed scalar Tensor to be of dimension 1. Got ", numbers.ndim(), " instead.");
+  check(numbers.size(0) == static_cast<int64_t>(count), "Expected length of scalars to match input of length ", count,
+        " but got ", numbers.size(0), " instead.");
+  Scalars out;
+  for (int64_t i = 0; i < numbers.size(0); ++i) {
+    out.push_back(ops::call<Scalar>("aten::item", ops::call("aten::select.int", numbers, int64_t{0}, i)));
+  }
+  return out;
+}
+#define QUOTIENT_BY_TENSOR(NAME)                                                                                 \
+  FOREACH(NAME, ".Tensor", ", Tensor[] tensor1, Tensor[] tensor2, Tensor scalars", "",                           \
+          (const TensorList& self, const TensorList& a, const TensorList& b, const Tensor& scalars), self, a, b, \
+          numbers_of(scalars, self.size()))
+QUOTIENT_BY_TENSOR("addcmul")
+QUOTIENT_BY_TENSOR("addcdiv")
+#undef QUOTIENT_BY_TENSOR
 #undef FOREACH
 
 #define LARGER(NAME, CLAMP)                                                                                          \
@@ -146,6 +167,27 @@ FOREACH("lerp", ".Scalar", ", Tensor[] tensors1, Scalar weight", ".Scalar",
 LARGER("maximum", "clamp_min")
 LARGER("minimum", "clamp_max")
 #undef LARGER
+
+#define LARGER_THAN_NUMBERS(NAME, CLAMP)                                                                          \
+  OP("aten::_foreach_" NAME ".Scalar(Tensor[] self, Scalar scalar) -> Tensor[]")                                  \
+      .direct([](const TensorList& self, const Scalar& scalar) { return each("aten::" CLAMP, self, scalar); })    \
+      .composite();                                                                                               \
+  OP("aten::_foreach_" NAME "_.Scalar(Tensor(a!)[] self, Scalar scalar) -> ()")                                   \
+      .direct([](const TensorList& self, const Scalar& scalar) { each("aten::" CLAMP "_", self, scalar); })       \
+      .composite();                                                                                               \
+  OP("aten::_foreach_" NAME ".ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]")                           \
+      .direct([](const TensorList& self, const Scalars& scalars) { return each("aten::" CLAMP, self, scalars); }) \
+      .composite();                                                                                               \
+  OP("aten::_foreach_" NAME "_.ScalarList(Tensor(a!)[] self, Scalar[] scalars) -> ()")                            \
+      .direct([](const TensorList& self, const Scalars& scalars) { each("aten::" CLAMP "_", self, scalars); })    \
+      .composite();
+LARGER_THAN_NUMBERS("maximum", "clamp_min")
+LARGER_THAN_NUMBERS("minimum", "clamp_max")
+#undef LARGER_THAN_NUMBERS
+
+OP("aten::_foreach_max(Tensor[] self) -> Tensor[]")
+    .direct([](const TensorList& self) { return each("aten::max", self); })
+    .composite();
 
 OP("aten::_foreach_norm.Scalar(Tensor[] self, Scalar ord=2, ScalarType? dtype=None) -> Tensor[]")
     .direct([](const TensorList& self, const Scalar& ord, std::optional<DType> dtype) {

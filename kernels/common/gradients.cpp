@@ -16,6 +16,14 @@ OP("aten::log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -
     })
     .composite();
 
+// Both, for the backward of PyTorch's own.
+OP("aten::log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)")
+    .direct([](const Tensor& x) {
+      return std::tuple(ops::call("aten::log_sigmoid", x),
+                        gradient::exp(-gradient::abs(Expr(ops::call("aten::detach", x)))).tensor());
+    })
+    .composite();
+
 OP("aten::mish_backward(Tensor grad_output, Tensor self) -> Tensor")
     .direct([](const Tensor& grad, const Tensor& x) {
       const Expr in = x, curve = gradient::tanh(gradient::softplus(in));

@@ -15,6 +15,32 @@ using ops::Value;
 OP("aten::logical_not_(Tensor(a!) self) -> Tensor(a!)")
     .direct([](const Tensor& x) { return call("aten::copy_", x, call("aten::logical_not", x)); })
     .composite();
+// Gradients read what was there before.
+OP("aten::ldexp_(Tensor(a!) self, Tensor other) -> Tensor(a!)")
+    .direct([](const Tensor& x, const Tensor& other) {
+      return call("aten::copy_", x, call("aten::ldexp.Tensor", call("aten::clone", x), other));
+    })
+    .composite();
+OP("aten::polygamma_(Tensor(a!) self, int n) -> Tensor(a!)")
+    .direct([](const Tensor& x, int64_t order) {
+      return call("aten::copy_", x, call("aten::polygamma", order, call("aten::clone", x)));
+    })
+    .composite();
+Tensor raised_in_place(const Tensor& x, const Tensor& power) {
+  check(x.dtype() == power.dtype(), "the base given to float_power_ has dtype ", name_of(x.dtype()),
+        " but the operation's result requires dtype ", name_of(power.dtype()));
+  return call("aten::copy_", x, power);
+}
+OP("aten::float_power_.Scalar(Tensor(a!) self, Scalar exponent) -> Tensor(a!)")
+    .direct([](const Tensor& x, const Scalar& exponent) {
+      return raised_in_place(x, call("aten::float_power.Tensor_Scalar", call("aten::clone", x), exponent));
+    })
+    .composite();
+OP("aten::float_power_.Tensor(Tensor(a!) self, Tensor exponent) -> Tensor(a!)")
+    .direct([](const Tensor& x, const Tensor& exponent) {
+      return raised_in_place(x, call("aten::float_power.Tensor_Tensor", call("aten::clone", x), exponent));
+    })
+    .composite();
 OP("aten::masked_scatter_(Tensor(a!) self, Tensor mask, Tensor source) -> Tensor(a!)")
     .direct([](const Tensor& x, const Tensor& mask, const Tensor& source) {
       return call("aten::copy_", x, call("aten::masked_scatter", x, mask, source));

@@ -190,6 +190,12 @@ OP("aten::unique_consecutive(Tensor self, bool return_inverse=False, bool return
       return dim ? unique_slices<true>(x, *dim, inverse, counts) : unique_values<true>(x, inverse, counts);
     })
     .dynamic_shape();
+OP("aten::unique_dim_consecutive(Tensor self, int dim, bool return_inverse=False, bool return_counts=False) -> "
+   "(Tensor, Tensor, Tensor)")
+    .direct([](const Tensor& x, int64_t dim, bool inverse, bool counts) {
+      return unique_slices<true>(x, dim, inverse, counts);
+    })
+    .dynamic_shape();
 OP("aten::bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor").direct(bincount).dynamic_shape();
 OP("aten::one_hot(Tensor self, int num_classes=-1) -> Tensor").direct(one_hot);
 

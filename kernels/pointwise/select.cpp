@@ -2,6 +2,7 @@
 // nan_to_num, gelu, prelu, logit, xlogy, bitwise_not, digamma, polygamma, max.other, min.other.
 #include <cmath>
 #include <limits>
+#include <tuple>
 
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/pointwise/pointwise.h"
@@ -201,6 +202,29 @@ OP("aten::prelu(Tensor self, Tensor weight) -> Tensor")
     .saves("self: self, weight; weight: self")
     .keeps_layout();
 
+// Both gradients; `shaped` broadcasts with a. That of the weight has a's sizes.
+std::tuple<Tensor, Tensor> prelu_gradients(const Tensor& grad, const Tensor& a, const Tensor& shaped) {
+  const Expr g = grad, x = a, is_kept = x > 0;
+  return {gradient::where(is_kept, g, g * Expr(shaped)).tensor(), gradient::where(is_kept, 0.0, g * x).tensor()};
+}
+// Of PyTorch 1.13.
+OP("aten::prelu_backward(Tensor grad_output, Tensor self, Tensor weight) -> (Tensor, Tensor)")
+    .direct([](const Tensor& grad, const Tensor& a, const Tensor& weight) {
+      const Tensor shaped = ops::call("aten::reshape", weight, prelu_sizes(a, weight));
+      const auto [of_a, of_weight] = prelu_gradients(grad, a, shaped);
+      return std::tuple(of_a, ops::call("aten::reshape", fit_gradient(of_weight, shaped), weight.sizes()));
+    })
+    .composite();
+// Of PyTorch 2, with a weight that has been shaped.
+OP("aten::_prelu_kernel(Tensor self, Tensor weight) -> Tensor")
+    .direct([](const Tensor& a, const Tensor& weight) {
+      return gradient::where(Expr(a) > 0, a, Expr(a) * Expr(weight)).tensor();
+    })
+    .composite();
+OP("aten::_prelu_kernel_backward(Tensor grad_output, Tensor self, Tensor weight) -> (Tensor, Tensor)")
+    .direct(prelu_gradients)
+    .composite();
+
 Expr logit_gradient(Given x) {
   const Expr &g = x[0], &a = x[1];
   const Expr is_outside = gradient::where(a < 0, 1.0, gradient::where(a > 1, 1.0, 0.0));
@@ -244,6 +268,18 @@ OP("aten::logit(Tensor self, float? eps=None) -> Tensor")
     .keeps_layout()
     .with_inplace()
     .with_out();
+
+// Below 0 an eps counts as none, as in PyTorch.
+OP("aten::logit_backward(Tensor grad_output, Tensor self, float? eps=None) -> Tensor")
+    .direct([](const Tensor& grad, const Tensor& a, MaybeDouble eps) {
+      check(is_floating(grad.dtype()) || is_floating(a.dtype()), "logit_backward: not implemented for ",
+            name_of(a.dtype()));
+      const bool is_clamped = eps && *eps >= 0;
+      const auto [low, high] = logit_bounds(a, is_clamped ? *eps : 0.0);
+      const Expr operands[] = {grad, a, low, high};
+      return (is_clamped ? logit_clamped_gradient(operands) : logit_gradient(operands)).tensor();
+    })
+    .composite();
 
 TensorMeta infer_float(const char* op, const Tensor& a) {
   return infer_pointwise(std::array{Operand(a)}, compute_dtype(op, TypeClass::kFloat, std::array{Operand(a)}));

@@ -31,23 +31,26 @@ Grid round_to_grid(const Tensor& x, const Value& inverse, const Value& zero_poin
   return {with("mul", with("sub", kept, zero_point), scale), mask};
 }
 
-Grid per_tensor(const Tensor& x, double scale, int64_t zero_point, int64_t min, int64_t max) {
+void check_dtype(const Tensor& x) {
   check(is_floating(x.dtype()) && x.dtype() != DType::kBFloat16,
         "expected a tensor of float32, float64 or float16, got ", name_of(x.dtype()));
+}
+Tensor widened(const Tensor& x) { return x.dtype() == DType::kFloat16 ? x.to(DType::kFloat32) : x; }
+Grid as_given(const Tensor& x, const Grid& grid) { return {grid.output.to(x.dtype()), grid.mask}; }
+
+Grid per_tensor(const Tensor& x, double scale, int64_t zero_point, int64_t min, int64_t max) {
+  check_dtype(x);
   check(min <= max, "`quant_min` should be less than or equal to `quant_max`.");
   check(zero_point >= min && zero_point <= max, "`zero_point` must be between `quant_min` and `quant_max`.");
   // Of single precision, whatever the tensor is.
   const float step = static_cast<float>(scale), inverse = 1.0f / step;
-  const bool is_half = x.dtype() == DType::kFloat16;
-  Grid grid = round_to_grid(is_half ? x.to(DType::kFloat32) : x, double{inverse}, static_cast<double>(zero_point),
-                            double{step}, min, max);
-  if (is_half) grid.output = grid.output.to(DType::kFloat16);
-  return grid;
+  return as_given(x,
+                  round_to_grid(widened(x), double{inverse}, static_cast<double>(zero_point), double{step}, min, max));
 }
 
 Grid per_channel(const Tensor& x, const Tensor& scale, const Tensor& zero_point, int64_t axis, int64_t min,
                  int64_t max) {
-  check(x.dtype() == DType::kFloat32, "expected a tensor of float32, got ", name_of(x.dtype()));
+  check_dtype(x);
   check(min <= max, "`quant_min` should be less than or equal to `quant_max`.");
   check(scale.dtype() == DType::kFloat32, "Scale must be Float, found ", name_of(scale.dtype()));
   check(zero_point.dtype() == DType::kInt32 || zero_point.dtype() == DType::kFloat32,
@@ -63,7 +66,8 @@ Grid per_channel(const Tensor& x, const Tensor& scale, const Tensor& zero_point,
   Dims sizes(x.sizes().size(), 1);
   sizes[static_cast<size_t>(axis)] = scale.numel();
   const auto shaped = [&](const Tensor& a) { return call("aten::reshape", a.to(DType::kFloat32), sizes); };
-  return round_to_grid(x, call("aten::reciprocal", shaped(scale)), shaped(zero_point), shaped(scale), min, max);
+  const Tensor inverse = call("aten::reciprocal", shaped(scale));
+  return as_given(x, round_to_grid(widened(x), inverse, shaped(zero_point), shaped(scale), min, max));
 }
 
 std::vector<Tensor> through(const GradArgs& args, const Tensor& mask) {

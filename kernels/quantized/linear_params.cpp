@@ -114,7 +114,7 @@ void DynamicLinear::run(const float* x, int64_t rows, float* y, void* scratch, i
   const QuantizedMatrix& matrix = weight.matrix();
   const Extremes extremes = extremes_of(x, rows * matrix.depth());
   check(extremes.is_finite, "the input has numbers that are not finite, for which there is no scale");
-  const RowQuantizer quantizer = choose_quantizer(extremes.least, extremes.greatest, reduces_range);
+  const RowQuantizer quantizer = choose_quantizer(extremes.least, extremes.greatest, 0, reduces_range ? 127 : 255);
   auto* words = static_cast<uint32_t*>(scratch);
   auto* row_sums = weight.zero_points() ? reinterpret_cast<int32_t*>(words + rows * matrix.row_words()) : nullptr;
   quantize_rows(quantizer, x, rows, matrix.depth(), words, matrix.row_words(), row_sums);

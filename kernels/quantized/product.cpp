@@ -98,10 +98,18 @@ void quantized_product(const QuantizedMatrix& matrix, const uint32_t* rows, int6
   });
 }
 
-RowQuantizer choose_quantizer(float least, float greatest, bool reduces_range) {
+RowQuantizer choose_quantizer(float least, float greatest, int32_t min, int32_t max, bool is_symmetric) {
   // Scales below this are widened, so that sums of products keep their digits.
   constexpr float kSmallScale = 6.1e-5f;
-  const double steps = reduces_range ? 127 : 255;
+  const int32_t half = (max - min) / 2;
+  const double low = min, high = max, steps = high - low;
+  const bool has_middle = is_symmetric && least < 0 && greatest > 0;
+  if (has_middle) {
+    const float below = std::abs(least / static_cast<float>(-(half + 1)));
+    const double largest = std::max(below, std::abs(greatest / static_cast<float>(half)));
+    least = static_cast<float>(largest * -(half + 1));
+    greatest = static_cast<float>(largest * half);
+  }
   least = std::min(least, 0.0f);
   greatest = std::max(greatest, 0.0f);
   double scale = (static_cast<double>(greatest) - static_cast<double>(least)) / steps;
@@ -120,11 +128,12 @@ RowQuantizer choose_quantizer(float least, float greatest, bool reduces_range) {
     }
   }
   // The end of the range that loses less; 0 is always a whole number of steps.
-  const double from_least = -static_cast<double>(least) / scale;
-  const double from_greatest = steps - static_cast<double>(greatest) / scale;
-  const double least_error = -std::abs(static_cast<double>(least) / scale);
-  const double greatest_error = steps - std::abs(static_cast<double>(greatest) / scale);
-  const double zero_point = std::clamp(least_error < greatest_error ? from_least : from_greatest, 0.0, steps);
+  const double from_least = low - static_cast<double>(least) / scale;
+  const double from_greatest = high - static_cast<double>(greatest) / scale;
+  const double least_error = std::abs(low) - std::abs(static_cast<double>(least) / scale);
+  const double greatest_error = std::abs(high) - std::abs(static_cast<double>(greatest) / scale);
+  const double chosen = least_error < greatest_error ? from_least : from_greatest;
+  const double zero_point = std::clamp(has_middle ? (low + high) / 2 : chosen, low, high);
   return {static_cast<float>(scale), static_cast<int32_t>(std::nearbyint(zero_point))};
 }
 

@@ -81,8 +81,9 @@ void quantize_rows(const RowQuantizer& quantizer, const float* x, int64_t rows, 
 // The same for numbers one after the other.
 void quantize_bytes(const RowQuantizer& quantizer, const float* x, int64_t count, uint8_t* out);
 
-// PyTorch's choice of a scale for numbers in this range, for 7 or 8 bits.
-RowQuantizer choose_quantizer(float least, float greatest, bool reduces_range);
+// PyTorch's choice of a scale for numbers in this range, for integers from `min` to `max`. A symmetric one has the
+// middle of these for 0, where there are numbers on both sides of it.
+RowQuantizer choose_quantizer(float least, float greatest, int32_t min, int32_t max, bool is_symmetric = false);
 
 // Compiled per instruction set.
 struct SumTile {

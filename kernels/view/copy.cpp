@@ -205,6 +205,11 @@ OP("aten::fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)")
     .gradient(write_gradient)
     .saves("")
     .runs(ops::Way::kComposite);
+OP("aten::fill.Tensor(Tensor self, Tensor value) -> Tensor")
+    .direct([](const Tensor& x, const Tensor& value) {
+      return ops::call("aten::fill_.Tensor", ops::call("aten::clone", x), value);
+    })
+    .composite();
 OP("aten::fill.Scalar(Tensor self, Scalar value) -> Tensor")
     .direct([](const Tensor& x, const Scalar& value) {
       return fill_with(copy_as(x, x.dtype(), x.device(), kPreserve), value);

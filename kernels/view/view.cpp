@@ -346,6 +346,8 @@ VIEW(
     [](const Tensor& x, const Tensor& other) { return expand(x, other.sizes()); }, fitted());
 VIEW("aten::broadcast_to(Tensor(a) self, int[] size)", expand, fitted());
 VIEW("aten::diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1)", diagonal, of_first(diagonal_gradient));
+VIEW("aten::linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1)", diagonal,
+     of_first(diagonal_gradient));
 VIEW("aten::unfold(Tensor(a) self, int dimension, int size, int step)", unfold, of_first(unfold_gradient));
 VIEW(
     "aten::as_strided(Tensor(a) self, int[] size, int[] stride, int? storage_offset=None)",

@@ -71,12 +71,6 @@ void check_manifest(const fs::path& folder, int64_t step) {
   }
 }
 
-[[noreturn]] void fail_folder(const fs::path& folder, const std::error_code& error) {
-  const bool is_full = error == std::errc::no_space_on_device;
-  fail(is_full ? ErrorCode::kResourceExhausted : ErrorCode::kUnavailable, folder.string(),
-       ": cannot be made: ", error.message());
-}
-
 bool is_intact(const fs::path& folder, int64_t step) {
   if (!fs::exists(folder)) return false;
   try {
@@ -122,13 +116,13 @@ void Checkpoints::write(int64_t step, const Files& files) const {
   try {
     std::error_code error;
     fs::create_directory(unfinished, error);
-    if (error) fail_folder(unfinished, error);
+    if (error) fail_file(unfinished.string(), "made", error.value());
     files.save_model((unfinished / kFiles[0]).string());
     jit::save_torch_file((unfinished / kFiles[1]).string(), files.state);
     write_file(unfinished / kFiles[2], files.curve);
     write_manifest(unfinished, step);
     fs::rename(unfinished, folder_of(step), error);
-    if (error) fail_folder(folder_of(step), error);
+    if (error) fail_file(folder_of(step).string(), "made", error.value());
     sync_folder(folder_.string());
   } catch (...) {
     fs::remove_all(unfinished, ignored);

@@ -9,6 +9,7 @@ import time
 
 import grpc
 
+from tests.e2e import disks
 from tests.e2e.daemon import BINARY, training_pb2_grpc
 
 BRIDGE = "tnbr0"
@@ -117,7 +118,8 @@ class Host:
         self.models, self.data, self.jobs = (os.path.join(self.folder, part) for part in ("models", "data", "jobs"))
         for part in (self.models, self.data, self.jobs):
             os.makedirs(part)
-        run("mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", self.jobs)
+        if why := disks.mount(self.jobs, DISK_BYTES):
+            raise RuntimeError(why)
         self.process, self.channel = None, None
 
     def start(self):
@@ -155,19 +157,13 @@ class Host:
 
     def fill_disk(self):
         """Nothing can be written where the daemon keeps its jobs and files, until empty_disk()."""
-        with open(os.path.join(self.jobs, "filler"), "wb", buffering=0) as filler:
-            for size in (1 << 20, 4096, 1):
-                try:
-                    while filler.write(bytes(size)) == size:
-                        pass
-                except OSError:
-                    pass
+        disks.fill(self.jobs)
 
     def empty_disk(self):
-        os.remove(os.path.join(self.jobs, "filler"))
+        disks.empty(self.jobs)
 
     def stop(self):
         if self.process and self.process.poll() is None:
             self.process.terminate()
             self.process.wait(60)
-        run("umount", self.jobs, check=False)
+        disks.unmount(self.jobs)

@@ -34,7 +34,8 @@ MIXED = [torch.float64, torch.float16, torch.int64, torch.uint8, torch.bool]
 # What answers at random.
 SKIPPED = {"aten::empty_strided", "aten::new_empty_strided"}
 # PyTorch checks too little here: with other shapes it reads what lies beside its arguments.
-UNCHECKED = {"aten::embedding_bag", "aten::_embedding_bag", "aten::embedding_bag.padding_idx", "aten::native_batch_norm",
+UNCHECKED = {"aten::rrelu_with_noise", "aten::rrelu_with_noise_", "aten::fused_moving_avg_obs_fake_quant",
+             "aten::_fused_moving_avg_obs_fq_helper", "aten::embedding_bag", "aten::_embedding_bag", "aten::embedding_bag.padding_idx", "aten::native_batch_norm",
              "aten::lstm.data", "aten::gru.data", "aten::rnn_tanh.data", "aten::rnn_relu.data", "aten::_pad_packed_sequence",
              "aten::_reshape_alias", "aten::_weight_norm", "torchvision::roi_align", "torchvision::roi_pool", "torchvision::ps_roi_align",
              "torchvision::ps_roi_pool", "torchvision::_roi_align_backward", "torchvision::_roi_pool_backward",

@@ -89,6 +89,9 @@ TEST_F(HostRegistryTest, LendsEachHostOnce) {
   }
   EXPECT_THAT(names_of(registry.take(2, {"c", "missing", "a"}, 1)), ElementsAre("c", "a"));
   EXPECT_TRUE(registry.take(2, {"c", "missing"}, 1).empty());
+  EXPECT_THAT(names_of(registry.take(2, {}, 1, {"a"})), ElementsAre("b", "c"));
+  EXPECT_TRUE(registry.take(1, {"a"}, 1, {"a"}).empty());
+  EXPECT_EQ(registry.free_hosts({}, 1, {"a", "c"}), 1u);
 }
 
 TEST_F(HostRegistryTest, ALeaseStopsWhatItBegan) {

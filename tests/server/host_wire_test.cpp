@@ -49,6 +49,8 @@ TEST(HostWire, ReportsComeBackAsTheyWere) {
   EXPECT_EQ(ended.rank, 1);
   EXPECT_EQ(ended.how, "exit code 3");
   const auto failed = std::get<FailedReport>(sent<HostReport>(FailedReport{"s", ErrorCode::kNotFound, "no such file"}));
+  EXPECT_FALSE(failed.is_disk);
+  EXPECT_TRUE(std::get<FailedReport>(sent<HostReport>(FailedReport{"s", ErrorCode::kUnavailable, "", true})).is_disk);
   EXPECT_EQ(failed.start, "s");
   EXPECT_EQ(failed.code, ErrorCode::kNotFound);
   EXPECT_EQ(failed.message, "no such file");

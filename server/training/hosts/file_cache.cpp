@@ -1,6 +1,7 @@
 #include "server/training/hosts/file_cache.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <vector>
 
 #include "core/base/atomic_file.h"
@@ -34,11 +35,15 @@ void FileCache::place(const HostFile& file, const fs::path& to, const Fetch& fet
                       const std::function<bool()>& is_cancelled) {
   check(is_sha256(file.sha256), "files.sha256: '", file.sha256, "' is no SHA-256");
   const MutexLock lock(mutex_);
-  if (!has(file, is_cancelled)) fetch_into_cache(file, fetch, is_cancelled);
-  const fs::path cached = folder_ / file.sha256;
-  std::error_code ignored;
-  fs::last_write_time(cached, fs::file_time_type::clock::now(), ignored);
-  link_or_copy(cached, to);
+  try {
+    if (!has(file, is_cancelled)) fetch_into_cache(file, fetch, is_cancelled);
+    const fs::path cached = folder_ / file.sha256;
+    std::error_code ignored;
+    fs::last_write_time(cached, fs::file_time_type::clock::now(), ignored);
+    link_or_copy(cached, to);
+  } catch (const DiskError& error) {
+    throw DiskError(error.code(), concat(error.what(), "; '", file.path, "' has ", file.size_bytes, " bytes"));
+  }
 }
 
 // One whose bytes are others by now is removed.
@@ -56,6 +61,7 @@ bool FileCache::has(const HostFile& file, const std::function<bool()>& is_cancel
 
 void FileCache::fetch_into_cache(const HostFile& file, const Fetch& fetch, const std::function<bool()>& is_cancelled) {
   make_room(file.size_bytes);
+  check_disk(file.size_bytes);
   AtomicFile out((folder_ / file.sha256).string());
   Sha256 hash;
   uint64_t size = 0;
@@ -76,10 +82,23 @@ void FileCache::fetch_into_cache(const HostFile& file, const Fetch& fetch, const
   out.commit();
 }
 
+// Before anything is fetched; what others write meanwhile is seen when it is written.
+void FileCache::check_disk(uint64_t bytes) const {
+  std::error_code error;
+  const fs::space_info space = fs::space(folder_, error);
+  if (error || space.capacity == 0) return;
+  if (bytes > space.capacity) {
+    fail(ErrorCode::kResourceExhausted, folder_.string(), ": a file of ", bytes, " bytes is more than its disk has, ",
+         space.capacity);
+  }
+  if (bytes > space.available) fail_file(folder_.string(), "written", ENOSPC);
+}
+
 void FileCache::make_room(uint64_t bytes) const {
   if (max_bytes_ == 0) return;
   if (bytes > max_bytes_) {
-    fail(ErrorCode::kResourceExhausted, "a file of ", bytes, " bytes is more than --join-cache allows, ", max_bytes_);
+    fail(ErrorCode::kResourceExhausted, folder_.string(), ": a file of ", bytes,
+         " bytes is more than --join-cache allows, ", max_bytes_);
   }
   struct Cached {
     fs::file_time_type used;

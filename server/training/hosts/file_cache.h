@@ -24,7 +24,8 @@ class FileCache {
   using Fetch = std::function<void(const HostFile& file, const Take& take)>;
   // Makes `to` a file with that content: a link to one that is here, or a copy; fetched where there is none. What
   // comes is checked before it counts. Throws Error: kDataLoss for other bytes than were announced, kResourceExhausted
-  // for what has no room, kCancelled, and what `fetch` throws.
+  // for what can never have room, kCancelled, what `fetch` throws, and DiskError, with the bytes that are wanted, where
+  // the disk is full or fails.
   void place(const HostFile& file, const std::filesystem::path& to, const Fetch& fetch,
              const std::function<bool()>& is_cancelled);
 
@@ -32,6 +33,7 @@ class FileCache {
   bool has(const HostFile& file, const std::function<bool()>& is_cancelled);
   void fetch_into_cache(const HostFile& file, const Fetch& fetch, const std::function<bool()>& is_cancelled);
   void make_room(uint64_t bytes) const;
+  void check_disk(uint64_t bytes) const;
 
   const std::filesystem::path folder_;
   const uint64_t max_bytes_;

@@ -73,6 +73,7 @@ struct FailedReport {
   std::string start;
   ErrorCode code = ErrorCode::kInternal;
   std::string message;
+  bool is_disk = false;  // a DiskError
 };
 using HostReport =
     std::variant<std::monostate, HostInfo, PreparedReport, StartedReport, LineReport, EndedReport, FailedReport>;

@@ -150,11 +150,12 @@ std::vector<HostRegistry::Listed> HostRegistry::hosts() const {
 }
 
 std::vector<std::shared_ptr<JoinedHost>> HostRegistry::candidates(const std::vector<std::string>& names,
-                                                                  int64_t processes) const {
+                                                                  int64_t processes,
+                                                                  const std::set<std::string>& without) const {
   std::vector<std::shared_ptr<JoinedHost>> out;
   const auto add = [&](const std::shared_ptr<JoinedHost>& host) TENSORD_REQUIRES(mutex_) {
     const bool is_free = !busy_.contains(host.get()) && host->silence() < kFresh && host->left().empty();
-    if (is_free && host->info().processes >= processes) out.push_back(host);
+    if (is_free && !without.contains(host->info().name) && host->info().processes >= processes) out.push_back(host);
   };
   if (names.empty()) {
     for (const auto& [name, host] : hosts_) add(host);
@@ -167,9 +168,10 @@ std::vector<std::shared_ptr<JoinedHost>> HostRegistry::candidates(const std::vec
 
 std::vector<std::unique_ptr<HostRegistry::Lease>> HostRegistry::take(size_t count,
                                                                      const std::vector<std::string>& names,
-                                                                     int64_t processes) {
+                                                                     int64_t processes,
+                                                                     const std::set<std::string>& without) {
   const MutexLock lock(mutex_);
-  const auto found = candidates(names, processes);
+  const auto found = candidates(names, processes, without);
   std::vector<std::unique_ptr<Lease>> out;
   if (found.size() < count) return out;
   for (size_t i = 0; i < count; ++i) {
@@ -179,9 +181,10 @@ std::vector<std::unique_ptr<HostRegistry::Lease>> HostRegistry::take(size_t coun
   return out;
 }
 
-size_t HostRegistry::free_hosts(const std::vector<std::string>& names, int64_t processes) const {
+size_t HostRegistry::free_hosts(const std::vector<std::string>& names, int64_t processes,
+                                const std::set<std::string>& without) const {
   const MutexLock lock(mutex_);
-  return candidates(names, processes).size();
+  return candidates(names, processes, without).size();
 }
 
 HostRegistry::Lease::~Lease() {

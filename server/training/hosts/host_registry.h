@@ -87,10 +87,12 @@ class HostRegistry {
     std::string start_;
   };
   // `count` hosts that are free and can take `processes` each, in the order of their names; of `names` only where there
-  // are any, in that order. Empty when there are fewer.
-  std::vector<std::unique_ptr<Lease>> take(size_t count, const std::vector<std::string>& names, int64_t processes);
+  // are any, in that order; none of those in `without`. Empty when there are fewer.
+  std::vector<std::unique_ptr<Lease>> take(size_t count, const std::vector<std::string>& names, int64_t processes,
+                                           const std::set<std::string>& without = {});
   // How many take() would find.
-  size_t free_hosts(const std::vector<std::string>& names, int64_t processes) const;
+  size_t free_hosts(const std::vector<std::string>& names, int64_t processes,
+                    const std::set<std::string>& without = {}) const;
 
   // Hosts may fetch the file by its content as long as the lease lives.
   class SharedFile {
@@ -109,7 +111,8 @@ class HostRegistry {
   std::string read_shared(const std::string& sha256, uint64_t offset, size_t most) const;
 
  private:
-  std::vector<std::shared_ptr<JoinedHost>> candidates(const std::vector<std::string>& names, int64_t processes) const
+  std::vector<std::shared_ptr<JoinedHost>> candidates(const std::vector<std::string>& names, int64_t processes,
+                                                      const std::set<std::string>& without) const
       TENSORD_REQUIRES(mutex_);
 
   const std::string version_;

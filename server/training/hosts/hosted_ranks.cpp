@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/base/atomic_file.h"
 #include "core/base/log.h"
 #include "core/base/mutex.h"
 #include "core/base/thread.h"
@@ -85,6 +86,8 @@ class HostedRanks::Start {
       prepare();
       hosted_.send_(PreparedReport{name()});
       if (const std::optional<StartOrder> order = wait_for_begin()) run(*order);
+    } catch (const DiskError& error) {
+      hosted_.send_(FailedReport{name(), error.code(), error.what(), true});
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kCancelled) {
         hosted_.send_(FailedReport{name(), error.code(), error.what()});
@@ -108,7 +111,7 @@ class HostedRanks::Start {
     for (const HostFile& file : order_.files) {
       if (file.is_data && is_all_here) continue;
       const fs::path to = below(file.is_data ? folder_ / "data" : folder_, file.path);
-      fs::create_directories(to.parent_path());
+      make_folder(to.parent_path());
       const std::optional<std::string> own = file.is_data ? own_file(file) : std::nullopt;
       if (own) {
         link_or_copy(*own, to);
@@ -116,7 +119,7 @@ class HostedRanks::Start {
         hosted_.cache_.place(file, to, hosted_.fetch_, [this] { return is_stopped(); });
       }
     }
-    fs::create_directories(folder_);
+    make_folder(folder_);
     data_folder_ = is_all_here ? hosted_.options_.data_folder : (folder_ / "data").string();
   }
 

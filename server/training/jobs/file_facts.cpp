@@ -4,9 +4,11 @@
 #include <sys/stat.h>
 
 #include <array>
+#include <cerrno>
 #include <fstream>
 #include <vector>
 
+#include "core/base/atomic_file.h"
 #include "core/base/error.h"
 #include "core/base/mutex.h"
 
@@ -57,7 +59,7 @@ std::optional<FileFacts> facts_of(const std::filesystem::path& file, const std::
     hash.add({piece.data(), count});
     facts.size_bytes += count;
   }
-  if (in.bad()) fail(ErrorCode::kDataLoss, file.string(), ": cannot be read");
+  if (in.bad()) fail_file(file.string(), "read", errno);
   facts.sha256 = hash.finish();
   return facts;
 }

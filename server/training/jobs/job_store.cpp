@@ -23,12 +23,6 @@ namespace fs = std::filesystem;
 constexpr uintmax_t kMaxJobBytes = 16 << 20;
 constexpr size_t kMaxIdName = 40;
 
-void make_folder(const fs::path& folder) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) fail(ErrorCode::kUnavailable, folder.string(), ": cannot be made: ", error.message());
-}
-
 std::string random_digits() {
   static thread_local std::mt19937_64 engine{std::random_device{}()};
   std::string out;
@@ -102,7 +96,7 @@ std::string JobStore::make_job(const std::string& name) const {
       sync_folder(jobs_.string());
       return id;
     }
-    if (error) fail(ErrorCode::kUnavailable, (jobs_ / id).string(), ": cannot be made: ", error.message());
+    if (error) fail_file((jobs_ / id).string(), "made", error.value());
   }
 }
 
@@ -142,7 +136,7 @@ std::string JobStore::make_upload() const {
       close(file);
       return id;
     }
-    if (errno != EEXIST) fail(ErrorCode::kUnavailable, upload_file(id).string(), ": cannot be made");
+    if (errno != EEXIST) fail_file(upload_file(id).string(), "made", errno);
   }
 }
 
@@ -178,6 +172,12 @@ void JobStore::remove_uploads(int64_t older_than_seconds) const {
     std::error_code error;
     if (entry.last_write_time(error) < limit && !error) fs::remove(entry.path(), error);
   }
+}
+
+void make_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) fail_file(folder.string(), "made", error.value());
 }
 
 void link_or_copy(const fs::path& from, const fs::path& to) {

@@ -57,6 +57,9 @@ class JobStore {
   int lock_ = -1;
 };
 
+// With those above it. Throws as fail_file.
+void make_folder(const std::filesystem::path& folder);
+
 // Makes `to` the same file as `from`, or a copy where that is not possible. Throws Error.
 void link_or_copy(const std::filesystem::path& from, const std::filesystem::path& to);
 

@@ -110,6 +110,7 @@ bool RankTeam::gather_hosts() {
   if (host_size_ == world_size_) return true;
   remote_ = std::make_unique<RemoteHosts>(job_, RemoteHosts::Options{.registry = options_.hosts,
                                                                      .facts = options_.facts,
+                                                                     .resting = &resting_,
                                                                      .folder = options_.folder,
                                                                      .base_archive = options_.base_archive,
                                                                      .data_folder = options_.data_folder,
@@ -156,6 +157,14 @@ std::optional<Trainer::Outcome> RankTeam::attempt(Lost& lost) {
     if (!gather_hosts()) return outcome_of(job_.request());
     start();
     return supervise(lost);
+  } catch (const HostDiskError& error) {
+    // Who may go on with fewer does so before that host is tried again.
+    const DistributionSpec& spec = job_.spec().distribution;
+    const bool has_fewer = spec.min_world_size > 0 && spec.min_world_size < spec.world_size;
+    const std::chrono::seconds more(has_fewer ? spec.join_timeout_seconds : 0);
+    resting_.add(error.host, error.what(), Clock::now(), more);
+    lost.reason = error.what();
+    return std::nullopt;
   } catch (const Error& error) {
     // A host that was lost.
     if (!remote_ || error.code() != ErrorCode::kUnavailable) throw;

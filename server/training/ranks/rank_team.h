@@ -17,8 +17,8 @@ namespace tensord::server {
 
 // The processes that train one job together, seen from the daemon that the job was given to: starts them here and on
 // other hosts, passes on what is wanted of the job, takes over their progress, and starts all of them again, from the
-// last checkpoint, when one was lost, or its host was. Runs on the calling thread, with which the processes of this
-// host die. Not thread-safe.
+// last checkpoint, when one was lost, or its host was, or another host's disk is full or fails. Runs on the calling
+// thread, with which the processes of this host die. Not thread-safe.
 class RankTeam {
  public:
   struct Options {
@@ -72,6 +72,7 @@ class RankTeam {
   const int host_size_;  // of them on each host
   const std::chrono::seconds timeout_;
   std::unique_ptr<class RankStore> store_;
+  RestingHosts resting_;
   std::unique_ptr<RemoteHosts> remote_;  // null: all ranks are here
   std::vector<std::unique_ptr<Rank>> ranks_;
   JobRequest passed_on_ = JobRequest::kNone;

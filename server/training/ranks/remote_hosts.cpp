@@ -80,31 +80,42 @@ size_t RemoteHosts::needed(const DistributionSpec& spec, int64_t world_size) {
   return static_cast<size_t>((world_size + spec.processes_per_host - 1) / spec.processes_per_host - 1);
 }
 
-bool RemoteHosts::take_hosts(int64_t world_size) {
+bool RemoteHosts::take_hosts(int64_t world_size, const std::set<std::string>& without) {
   const size_t count = needed(spec_, world_size);
-  leases_ = options_.registry->take(count, spec_.hosts, spec_.processes_per_host);
+  leases_ = options_.registry->take(count, spec_.hosts, spec_.processes_per_host, without);
   if (leases_.size() != count) return false;
   world_size_ = world_size;
   return true;
 }
 
+void RemoteHosts::fail_too_few(size_t count, size_t found) const {
+  fail(ErrorCode::kDeadlineExceeded, "distribution: ", count, " other ", count == 1 ? "host is" : "hosts are",
+       " needed, with ", spec_.processes_per_host, " processes each; within ", spec_.join_timeout_seconds, " seconds ",
+       found, " had joined and ", found == 1 ? "was" : "were", " free");
+}
+
 bool RemoteHosts::gather(const Tell& tell) {
   const size_t count = needed(spec_, spec_.world_size);
   const auto deadline = Clock::now() + std::chrono::seconds(spec_.join_timeout_seconds);
-  for (size_t told = SIZE_MAX; !is_interrupted();) {
-    if (take_hosts(spec_.world_size)) break;
-    const size_t found = options_.registry->free_hosts(spec_.hosts, spec_.processes_per_host);
+  for (std::string told; !is_interrupted();) {
+    std::set<std::string> resting;
+    std::string reasons;
+    for (const auto& [host, reason] : options_.resting->at(Clock::now())) {
+      resting.insert(host);
+      reasons += "; " + reason;
+    }
+    if (take_hosts(spec_.world_size, resting)) break;
+    const size_t found = options_.registry->free_hosts(spec_.hosts, spec_.processes_per_host, resting);
     if (Clock::now() > deadline) {
       const int64_t fewer = static_cast<int64_t>(found + 1) * spec_.processes_per_host;
       // Jobs of older daemons have none.
       const bool is_enough = spec_.min_world_size > 0 && fewer >= spec_.min_world_size;
-      if (is_enough && take_hosts(std::min(fewer, spec_.world_size))) break;
-      fail(ErrorCode::kDeadlineExceeded, "distribution: ", count, " other ", count == 1 ? "host is" : "hosts are",
-           " needed, with ", spec_.processes_per_host, " processes each; within ", spec_.join_timeout_seconds,
-           " seconds ", found, " had joined and ", found == 1 ? "was" : "were", " free");
+      if (is_enough && take_hosts(std::min(fewer, spec_.world_size), resting)) break;
+      if (resting.empty()) fail_too_few(count, found);
     }
-    if (found != told) tell(concat("waiting for hosts: ", found, " of ", count, " have joined"));
-    told = found;
+    const std::string text = concat("waiting for hosts: ", found, " of ", count, " have joined", reasons);
+    if (text != told) tell(text);
+    told = text;
     std::this_thread::sleep_for(kLookInterval);
   }
   if (is_interrupted()) return false;
@@ -188,9 +199,14 @@ std::vector<std::unique_ptr<RankLink>> RemoteHosts::start(const RankTask& task, 
 
 void RemoteHosts::take(size_t host, const HostReport& report) {
   const std::string& name = leases_[host]->host().info().name;
-  if (std::holds_alternative<PreparedReport>(report)) is_prepared_[host] = true;
+  if (std::holds_alternative<PreparedReport>(report)) {
+    is_prepared_[host] = true;
+    options_.resting->forget(name);
+  }
   if (const auto* failed = std::get_if<FailedReport>(&report)) {
-    throw Error(failed->code, concat("host ", name, ": ", failed->message));
+    const std::string message = concat("host ", name, ": ", failed->message);
+    if (failed->is_disk) throw HostDiskError(failed->code, message, name);
+    throw Error(failed->code, message);
   }
   const auto give = [&](const auto* said) {
     if (!said) return;

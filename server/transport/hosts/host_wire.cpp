@@ -43,6 +43,7 @@ struct ReportWriter {
     failed.set_start(report.start);
     failed.set_code(static_cast<int32_t>(report.code));
     failed.set_message(to_valid_utf8(report.message));
+    failed.set_is_disk(report.is_disk);
   }
 };
 
@@ -105,7 +106,8 @@ HostReport to_report(const rpc::HostReport& message) {
     case rpc::HostReport::kEnded:
       return EndedReport{message.ended().start(), message.ended().rank(), message.ended().how()};
     case rpc::HostReport::kFailed:
-      return FailedReport{message.failed().start(), error_code_of(message.failed().code()), message.failed().message()};
+      return FailedReport{message.failed().start(), error_code_of(message.failed().code()), message.failed().message(),
+                          message.failed().is_disk()};
     case rpc::HostReport::REPORT_NOT_SET: break;
   }
   return std::monostate();

@@ -19,6 +19,18 @@ def _dot_product_only(query, key, value, mask=None, dropout=0.0, causal=False, s
     return _dot_product(query, key, value, mask, dropout, False, causal)[0]
 
 
+def _no_key_left(query, key, value, mask):
+    """PyTorch since 2.5: zeros where all keys are hidden."""
+    added = torch.zeros(mask.shape, dtype=query.dtype).masked_fill(~mask, -torch.inf) if mask.dtype == torch.bool else mask
+    is_empty = (added == -torch.inf).all(-1, keepdim=True)
+    scores = query @ key.transpose(-2, -1) / query.size(-1) ** 0.5 + added.masked_fill(is_empty, 0)
+    return torch.where(is_empty, 0.0, scores.softmax(-1) @ value)
+
+
+SOME_HIDDEN = [[True, False, True], [False, False, False]]
+MINUS = [[0.5, -float("inf"), 1.0], [-float("inf")] * 3]
+
+
 def _dense(args):
     return [a.contiguous() if isinstance(a, torch.Tensor) else a for a in args]
 
@@ -57,6 +69,9 @@ def _layer_row(gelu, norm_first, mask, mask_type):
 
 CASES = [
     case("aten::_scaled_dot_product_attention", t(1, 2, 3, 4), t(1, 2, 3, 4), t(1, 2, 3, 4), reference=_dot_product, **CLOSE),
+    case("aten::scaled_dot_product_attention", t(2, 2, 2, 4), t(2, 2, 3, 4), t(2, 2, 3, 5), t(values=SOME_HIDDEN, dtype=BOOL), reference=_no_key_left, **CLOSE),
+    case("aten::scaled_dot_product_attention", t(2, 2, 2, 4), t(2, 2, 3, 4), t(2, 2, 3, 5), t(values=MINUS), reference=_no_key_left, **CLOSE),
+    case("aten::scaled_dot_product_attention", t(2, 4), t(3, 4), t(3, 4), t(values=[[True], [False]], dtype=BOOL), reference=_no_key_left, **CLOSE),
     case("aten::scaled_dot_product_attention", t(1, 2, 3, 4), t(1, 2, 3, 4), t(1, 2, 3, 4), reference=_dot_product_only,
          **CLOSE),
     case("aten::_scaled_dot_product_attention", *_heads(4, 6), reference=_dot_product, **CLOSE),

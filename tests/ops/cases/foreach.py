@@ -55,7 +55,30 @@ CASES += _rows("pow", ".List", A, B, function="pow")
 for name in ("addcmul", "addcdiv"):
     CASES += _rows(name, ".Scalar", A, B, C, 0.5) + _rows(name, ".ScalarList", A, B, C, [0.5, -2.0])
 CASES += _rows("lerp", ".List", A, B, C, function="lerp") + _rows("lerp", ".Scalar", A, B, 0.25, function="lerp")
+CASES += _rows("lerp", ".ScalarList", A, B, [0.25, 0.5], function="lerp")
 CASES += _rows("maximum", ".List", A, B) + _rows("minimum", ".List", A, B)
+for name, function in (("maximum", "clamp_min"), ("minimum", "clamp_max")):
+    CASES += _rows(name, ".Scalar", A, 0.5, function=function) + _rows(name, ".ScalarList", A, [0.5, 0.7], function=function)
+
+
+def _by_numbers(function):
+    """The last argument is a tensor of one number for each item."""
+    return lambda lists, a, b, numbers: [function(x, a[i], b[i], value=float(numbers[i])) for i, x in enumerate(lists)]
+
+
+def _writes(run):
+    def written(*args):
+        run(*args)
+
+    return written
+
+
+NUMBERS = t(values=[0.5, -2.0])
+for name in ("addcmul", "addcdiv"):
+    call, in_place = _by_numbers(getattr(torch.Tensor, name)), _by_numbers(getattr(torch.Tensor, name + "_"))
+    CASES.append(case(f"aten::_foreach_{name}.Tensor", A, B, C, NUMBERS, reference=call, gradient="no differences", dtypes=FULL, **LOOSE))
+    CASES.append(case(f"aten::_foreach_{name}_.Tensor", A, B, C, NUMBERS, reference=_writes(in_place), written=(0,), gradient=False, dtypes=FULL, **LOOSE))
+CASES.append(case("aten::_foreach_max", A, reference=_each(torch.max), dtypes=FULL))
 CASES += [
     case("aten::_foreach_norm.Scalar", A, dtypes=FULL, **LOOSE),
     case("aten::_foreach_norm.Scalar", A, 1, dtypes=FULL, **LOOSE),

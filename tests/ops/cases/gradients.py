@@ -42,3 +42,42 @@ CASES += [
     # PyTorch 1.13 takes the gradients of a tensor of another order in the order of its memory.
     case("aten::masked_select_backward", t(4), t(2, 3), t(values=[1, 0, 1], dtype=torch.bool), dtypes=FULL, strided=False),
 ]
+
+# Of activations.
+for eps in (None, 0.05, -1.0):
+    CASES.append(case("aten::logit_backward", t(2, 6), t(2, 6, low=0.1, high=0.9), eps, dtypes=FULL))
+    CASES.append(case("aten::logit_backward", t(6), t(values=[-0.5, 0.0, 0.01, 0.5, 1.0, 1.5]), eps, dtypes=FULL, gradient=False))
+for training, lower, upper in ((True, 0.1, 0.3), (True, 0.2, 0.2), (False, 0.1, 0.3)):
+    for is_result in (False, True):
+        CASES.append(case("aten::rrelu_with_noise_backward", t(3, 4), t(3, 4), t(3, 4), lower, upper, training, is_result, dtypes=FULL))
+# PyTorch 1.13 forgets the gradient of a tensor of another order.
+for weight in (t(1), t(3)):
+    CASES.append(case("aten::prelu_backward", t(2, 3, 4), t(2, 3, 4), weight, dtypes=FULL, strided=False))
+CASES.append(case("aten::prelu_backward", t(5), t(5), t(1), dtypes=FULL))
+CASES.append(case("aten::prelu_backward", t(2, 3), t(2, 3), t(2), error="Mismatch of parameter numbers"))
+
+
+def _prelu(x, weight):
+    return torch.where(x > 0, x, weight * x)
+
+
+def _prelu_backward(grad, x, weight):
+    return torch.where(x > 0, grad, weight * grad), torch.where(x > 0, torch.zeros_like(x), x * grad)
+
+
+# PyTorch 2 only.
+CASES += [
+    case("aten::_prelu_kernel", t(2, 3, 4), t(3, 1), reference=_prelu, dtypes=FULL),
+    case("aten::_prelu_kernel_backward", t(2, 3, 4), t(2, 3, 4), t(3, 1), reference=_prelu_backward, dtypes=FULL),
+    case("aten::log_sigmoid_forward", t(3, 4), dtypes=FULL, strided=False, gradient="first"),
+]
+
+
+def _masked_scatter_backward(grad, mask, sizes):
+    chosen, count = grad.masked_select(mask), torch.Size(sizes).numel()
+    return torch.cat([chosen, chosen.new_zeros(max(0, count - len(chosen)))])[:count].view(sizes)
+
+
+for sizes in ([4], [2, 3]):
+    CASES.append(case("aten::masked_scatter_backward", t(2, 3), t(values=[[1, 0, 1], [0, 1, 1]], dtype=torch.bool), sizes, dtypes=FULL,
+                      strided=False, reference=_masked_scatter_backward))

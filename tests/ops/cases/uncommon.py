@@ -77,6 +77,11 @@ rows("aten::fractional_max_pool3d_backward", t(1, 1, 1, 2, 2), t(1, 1, 1, 3, 3),
 
 rows("aten::rrelu", t(3, 40), 0.1, 0.3, False)
 rows("aten::rrelu", t(3, 40), 0.1, 0.3, True, check="shape")
+rows("aten::rrelu_with_noise", t(3, 40), t(3, 40), 0.1, 0.3, False)
+rows("aten::rrelu_with_noise", t(3, 40), t(3, 40), 0.1, 0.3, True, check="shape")
+rows("aten::rrelu_with_noise_", t(3, 40), t(3, 40), 0.1, 0.3, False)
+rows("aten::rrelu_with_noise_", t(3, 40), t(3, 40), 0.1, 0.3, True, check="shape")
+rows("aten::rrelu_with_noise", t(3, low=-3, high=-1), t(3), 0.3, 0.1, True, error=("Expected from <= to", "Lower bound should be less than or equal to"))
 rows("aten::rrelu", t(3), 0.3, 0.1, True, error="Lower bound should be less than or equal to the upper bound")
 rows("aten::tensor_split.tensor_indices_or_sections", t(7, 3), t(values=3, dtype=LONG))
 rows("aten::tensor_split.tensor_indices_or_sections", t(7, 3), t(values=[1, 4], dtype=LONG), 0)

@@ -1,0 +1,138 @@
+// An observer and a fake quantiser in one, as modules have it that are trained for quantisation.
+#include <cmath>
+
+#include "kernels/common/compose.h"
+#include "kernels/quantized/product.h"
+
+namespace tensord::kernels {
+namespace {
+
+using compose::call;
+using ops::GradArgs;
+using ops::Scalar;
+
+struct Grid {
+  double averaging;
+  int64_t min, max, axis;
+  bool is_per_channel, is_symmetric;
+};
+
+void check_state(const Tensor& x, const Tensor& running, const Grid& grid, const char* name) {
+  check(running.dtype() == DType::kFloat32, name, ": expected float32, got ", name_of(running.dtype()));
+  const int64_t count = grid.is_per_channel ? x.size(grid.axis) : 1;
+  check(running.numel() == count, name, ": expected ", count, " elements, got ", running.numel(),
+        "; tensors are not made larger in place");
+}
+
+// The running extreme moves towards that of x; the first one is taken as it is.
+void observe(const char* extreme, const Tensor& x, const Tensor& running, const Grid& grid) {
+  Dims dims;
+  for (int64_t i = 0; i < x.ndim(); ++i) {
+    if (!grid.is_per_channel || i != grid.axis) dims.push_back(i);
+  }
+  check(x.numel() > 0, extreme, ": expected reduction dim to be specified for input.numel() == 0.");
+  const Tensor now =
+      dims.empty() ? compose::reshape(x, running.sizes()) : compose::reshape(call(extreme, x, dims), running.sizes());
+  const double rate = static_cast<float>(grid.averaging);
+  const Tensor moved =
+      call("aten::add.Tensor", running, call("aten::mul.Scalar", call("aten::sub.Tensor", now, running), Scalar(rate)));
+  call("aten::copy_", running, call("aten::where.self", call("aten::isinf", running), now, moved));
+}
+
+void choose(const Tensor& least, const Tensor& greatest, const Tensor& scale, const Tensor& zero_point,
+            const Grid& grid) {
+  const Tensor low = least.to(Device{}).contiguous(), high = greatest.to(Device{}).contiguous();
+  const auto count = static_cast<size_t>(low.numel());
+  const Tensor steps = Tensor::empty(scale.sizes(), DType::kFloat32);
+  const Tensor zeros = Tensor::empty(zero_point.sizes(), DType::kInt32);
+  for (size_t i = 0; i < count; ++i) {
+    check(low.data<float>()[i] <= high.data<float>()[i],
+          "In ChooseQuantizationParams, min should be less than or equal to max");
+    const RowQuantizer chosen =
+        choose_quantizer(low.data<float>()[i], high.data<float>()[i], static_cast<int32_t>(grid.min),
+                         static_cast<int32_t>(grid.max), grid.is_symmetric);
+    check(chosen.scale > 0, "quantization scale should be > 0");
+    steps.data<float>()[i] = chosen.scale;
+    zeros.data<int32_t>()[i] = chosen.zero_point;
+  }
+  call("aten::copy_", scale, steps);
+  call("aten::copy_", zero_point, zeros);
+}
+
+std::tuple<Tensor, Tensor> observe_and_round(const Tensor& x, const Tensor& observer_on, const Tensor& fake_quant_on,
+                                             const Tensor& least, const Tensor& greatest, const Tensor& scale,
+                                             const Tensor& zero_point, double averaging, int64_t min, int64_t max,
+                                             int64_t axis, bool is_per_channel, bool is_symmetric) {
+  check(axis < x.ndim(), "Error in fused_moving_avg_obs_fake_quant_cpu: ch_axis must be < self.dim()");
+  check(axis >= 0 || !is_per_channel, "ch_axis must not be negative, got ", axis);
+  check(min >= INT32_MIN / 2 && max <= INT32_MAX / 2, "quant_min and quant_max must have 31 bits, got ", min, " and ",
+        max);
+  const Grid grid{averaging, min, max, axis, is_per_channel, is_symmetric};
+  const bool is_rounded = fake_quant_on.item_int() != 0;
+  if (observer_on.item_int() != 0) {
+    check(x.dtype() == DType::kFloat32, "expected a tensor of float32, got ", name_of(x.dtype()));
+    check(!is_per_channel || axis == 0,
+          "Per-channel FakeQuant in fused_moving_avg_obs_fake_quant is only supported on axis == 0");
+    check_state(x, least, grid, "running_min");
+    check_state(x, greatest, grid, "running_max");
+    observe("aten::amin", x, least, grid);
+    observe("aten::amax", x, greatest, grid);
+  }
+  if (!is_rounded) return {call("aten::clone", x), call("aten::ones_like", x, DType::kBool)};
+  check_state(x, least, grid, "running_min");
+  check_state(x, greatest, grid, "running_max");
+  check_state(x, scale, grid, "scale");
+  check(min < max, "In ChooseQuantizationParams, qmin should be less than qmax");
+  check(zero_point.dtype() == DType::kInt32 && zero_point.numel() == scale.numel(),
+        "zero_point: expected as many int32 as there are scales");
+  choose(least, greatest, scale, zero_point, grid);
+  const ops::Op& op = ops::get_op(is_per_channel ? "aten::fake_quantize_per_channel_affine_cachemask"
+                                                 : "aten::fake_quantize_per_tensor_affine_cachemask");
+  const auto rounded = is_per_channel
+                           ? ops::run(op, ops::bind(op, {x, scale, zero_point, axis, min, max}))
+                           : ops::run(op, ops::bind(op, {x, scale.item_double(), zero_point.item_int(), min, max}));
+  return {rounded[0].to_tensor(), rounded[1].to_tensor()};
+}
+
+#define ARGUMENTS                                                                                                      \
+  "Tensor self, Tensor observer_on, Tensor fake_quant_on, Tensor(a!) running_min, Tensor(b!) running_max, Tensor(c!) " \
+  "scale, Tensor(d!) zero_point, float averaging_const, int quant_min, int quant_max, int ch_axis, bool "              \
+  "per_row_fake_quant=False, bool symmetric_quant=False"
+std::vector<Tensor> through(const GradArgs& args) {
+  std::vector<Tensor> gradients(args.inputs.size());
+  if (args.needs(0)) gradients[0] = call("aten::mul.Tensor", args.grad_outputs[0], args.outputs[1].to_tensor());
+  return gradients;
+}
+OP("aten::_fused_moving_avg_obs_fq_helper(" ARGUMENTS ") -> (Tensor output, Tensor mask)")
+    .direct(observe_and_round)
+    .runs(ops::Way::kComposite)
+    .gradient(through)
+    .saves("result1");
+OP("aten::fused_moving_avg_obs_fake_quant(" ARGUMENTS ") -> Tensor")
+    .direct([](const Tensor& x, const Tensor& observer_on, const Tensor& fake_quant_on, const Tensor& least,
+               const Tensor& greatest, const Tensor& scale, const Tensor& zero_point, double averaging, int64_t min,
+               int64_t max, int64_t axis, bool is_per_channel, bool is_symmetric) {
+      const ops::Op& op = ops::get_op("aten::_fused_moving_avg_obs_fq_helper");
+      return ops::run(op, ops::bind(op, {x, observer_on, fake_quant_on, least, greatest, scale, zero_point, averaging,
+                                         min, max, axis, is_per_channel, is_symmetric}))[0]
+          .to_tensor();
+    })
+    .composite();
+#undef ARGUMENTS
+
+// Straight through where the grid was not left.
+Tensor masked(const Tensor& grad, const Tensor& mask) {
+  check(mask.dtype() == DType::kBool, "mask: expected bool, got ", name_of(mask.dtype()));
+  check(mask.numel() == grad.numel(), "`mask` and `dY` are not the same size: `mask` is size ", mask.numel(),
+        " and `dY` is size ", grad.numel());
+  return grad.numel() == 0 ? grad : call("aten::mul.Tensor", grad, mask);
+}
+OP("aten::fake_quantize_per_tensor_affine_cachemask_backward(Tensor grad, Tensor mask) -> Tensor")
+    .direct(masked)
+    .composite();
+OP("aten::fake_quantize_per_channel_affine_cachemask_backward(Tensor grad, Tensor mask) -> Tensor")
+    .direct(masked)
+    .composite();
+
+}  // namespace
+}  // namespace tensord::kernels

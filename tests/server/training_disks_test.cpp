@@ -1,0 +1,101 @@
+// Disks that are full: what an errno becomes, files that have no room, hosts that rest after their disk ended a start.
+#include <gmock/gmock.h>
+
+#include <cerrno>
+#include <chrono>
+
+#include "core/base/atomic_file.h"
+#include "server/training/hosts/file_cache.h"
+#include "server/training/ranks/resting_hosts.h"
+#include "tests/server/error_of.h"
+#include "tests/server/temporary_folder.h"
+
+namespace tensord::server {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+
+TEST(DiskErrors, WhatMayWorkLaterIsOne) {
+  for (const auto& [number, code] :
+       {std::pair(ENOSPC, ErrorCode::kResourceExhausted), std::pair(EDQUOT, ErrorCode::kResourceExhausted),
+        std::pair(EIO, ErrorCode::kUnavailable)}) {
+    try {
+      fail_file("/x/y", "written", number);
+    } catch (const DiskError& error) {
+      EXPECT_EQ(error.code(), code);
+      EXPECT_THAT(error.what(), HasSubstr("/x/y: cannot be written: "));
+    }
+  }
+  for (const auto& [number, code] :
+       {std::pair(EROFS, ErrorCode::kFailedPrecondition), std::pair(EFBIG, ErrorCode::kResourceExhausted),
+        std::pair(EISDIR, ErrorCode::kUnavailable)}) {
+    const Error error = error_of([number = number] { fail_file("/x/y", "made", number); });
+    EXPECT_EQ(error.code(), code);
+    EXPECT_THROW(fail_file("/x/y", "made", number), Error);
+    EXPECT_THAT(error.what(), HasSubstr("/x/y: cannot be made: "));
+    try {
+      fail_file("/x/y", "made", number);
+    } catch (const DiskError&) {
+      ADD_FAILURE() << number;
+    } catch (const Error&) {
+    }
+  }
+}
+
+struct CacheRoom : ::testing::Test {
+  void place(uint64_t bytes) {
+    cache.place(
+        {.path = "x.pt", .size_bytes = bytes, .sha256 = std::string(64, 'a')}, folder.path() / "to",
+        [this](const HostFile&, const FileCache::Take&) { ++fetched; }, [] { return false; });
+  }
+  testing::TemporaryFolder folder{"room"};
+  FileCache cache{folder.path() / "cache", 0};
+  int fetched = 0;
+};
+
+TEST_F(CacheRoom, WhatIsMoreThanTheDiskIsRefusedForGood) {
+  const Error error = error_of([&] { place(uint64_t{1} << 62); });
+  EXPECT_EQ(error.code(), ErrorCode::kResourceExhausted);
+  EXPECT_THAT(error.what(), HasSubstr(concat((folder.path() / "cache").string(), ": a file of ", uint64_t{1} << 62,
+                                             " bytes is more than its disk has")));
+  EXPECT_EQ(fetched, 0);
+}
+
+TEST_F(CacheRoom, WhatHasNoRoomNowIsNotFetched) {
+  const fs::space_info space = fs::space(folder.path());
+  ASSERT_LT(space.available, space.capacity);
+  try {
+    place(space.capacity);
+    FAIL();
+  } catch (const DiskError& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kResourceExhausted);
+    EXPECT_THAT(error.what(), HasSubstr((folder.path() / "cache").string() + ": cannot be written: No space left"));
+    EXPECT_THAT(error.what(), HasSubstr(concat("'x.pt' has ", space.capacity, " bytes")));
+  }
+  EXPECT_EQ(fetched, 0);
+}
+
+TEST(Resting, EachTimeTwiceAsLongUpToFiveMinutes) {
+  RestingHosts hosts;
+  RestingHosts::Clock::time_point now{};
+  for (const auto rest : {5s, 10s, 20s, 40s, 80s, 160s, 300s, 300s}) {
+    hosts.add("b", "full", now, 0s);
+    EXPECT_THAT(hosts.at(now), ElementsAre(Pair("b", "full")));
+    EXPECT_THAT(hosts.at(now + rest - 1ms), ElementsAre(Pair("b", "full")));
+    now += rest;
+    EXPECT_THAT(hosts.at(now), ElementsAre());
+  }
+  hosts.forget("b");
+  hosts.add("b", "fails", now, 7s);
+  hosts.add("c", "full", now, 0s);
+  EXPECT_THAT(hosts.at(now), ElementsAre(Pair("b", "fails"), Pair("c", "full")));
+  EXPECT_THAT(hosts.at(now + 5s), ElementsAre(Pair("b", "fails")));
+  EXPECT_THAT(hosts.at(now + 12s), ElementsAre());
+}
+
+}  // namespace
+}  // namespace tensord::server
