@@ -63,7 +63,7 @@ class TrainHalfTest(unittest.TestCase):
         for is_stopped in (False, True):
             job = self.server.create(model=training.ModelSource(name="bf16", version=1), data="data.pt", steps=steps, batch_size=4,
                                      optimizer=training.Optimizer(name="adamw", lr=LR), publish=training.PublishPolicy(when="at_end"),
-                                     checkpoints=training.CheckpointPolicy(every_steps=25), **fields)
+                                     checkpoints=training.CheckpointPolicy(every_steps=50), **fields)
             if is_stopped:
                 self.server.wait_until(job.id, lambda now: now.progress.checkpoint_step > 0)
                 self.server.restart()
