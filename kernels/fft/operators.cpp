@@ -91,6 +91,7 @@ Tensor real_to_complex(const Tensor& x, const Dims& given, int64_t normalization
   check_real(x);
   check(!given.empty(), "_fft_r2c: at least one dimension must be transformed");
   const Dims dims = wrapped(x, given);
+  check(x.size(dims.back()) > 0, "_fft_r2c: Invalid number of data points (0) specified");
   const double scale = scale_of(normalization, x.sizes(), dims);
   Dims sizes = x.sizes();
   sizes[static_cast<size_t>(dims.back())] = sizes[static_cast<size_t>(dims.back())] / 2 + 1;

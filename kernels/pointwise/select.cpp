@@ -210,6 +210,8 @@ std::tuple<Tensor, Tensor> prelu_gradients(const Tensor& grad, const Tensor& a, 
 // Of PyTorch 1.13.
 OP("aten::prelu_backward(Tensor grad_output, Tensor self, Tensor weight) -> (Tensor, Tensor)")
     .direct([](const Tensor& grad, const Tensor& a, const Tensor& weight) {
+      check(is_floating(a.dtype()) && grad.dtype() == a.dtype(), "prelu_backward: not implemented for ",
+            name_of(grad.dtype()), " and ", name_of(a.dtype()));
       const Tensor shaped = ops::call("aten::reshape", weight, prelu_sizes(a, weight));
       const auto [of_a, of_weight] = prelu_gradients(grad, a, shaped);
       return std::tuple(of_a, ops::call("aten::reshape", fit_gradient(of_weight, shaped), weight.sizes()));

@@ -9,6 +9,7 @@ using ops::Scalar;
 
 // What each number is multiplied with.
 Tensor slopes_of(const Tensor& x, double low, double high, bool training, const ops::Value& generator) {
+  check(is_floating(x.dtype()), "rrelu: not implemented for ", name_of(x.dtype()));
   check(low <= high, "Lower bound should be less than or equal to the upper bound");
   const Tensor is_scaled = call("aten::le.Scalar", x, 0), ones = call("aten::ones_like", call("aten::detach", x));
   if (!training) return call("aten::masked_fill.Scalar", ones, is_scaled, (low + high) / 2);

@@ -92,3 +92,11 @@ for name in ["fft", "rfft", "irfft"]:
          error=("Invalid number of data points", "tensor has no dimensions"))
 rows("aten::_fft_c2c", t(), [0], 0, True, dtypes=COMPLEX, error=("ndim must be", "tensor has no dimensions"))
 rows("aten::_fft_r2c", t(), [0], 0, True, dtypes=FULL, error=("ndim must be", "tensor has no dimensions"))
+
+
+def _of_nothing(*_):
+    """PyTorch 1.13 gives what lay in memory."""
+    raise RuntimeError("Invalid number of data points (0)")
+
+
+rows("aten::_fft_r2c", t(4, 0), [1], 0, True, dtypes=FULL, reference=_of_nothing, error="Invalid number of data points (0)")
