@@ -197,10 +197,29 @@ nb::list named_modules(const LoadedModule& self) {
   return out;
 }
 
+// The same memory, which nobody may write through this: runs have made packed copies and plans of what it holds.
+Tensor read_only(const Tensor& tensor) {
+  const Storage& owner = tensor.storage();
+  if (!owner || !owner->is_writable()) return tensor;
+  Storage shared = wrap_storage(
+      owner->data(), owner->size_bytes(), [owner] {}, owner->device(), false);
+  Tensor out = Tensor::from_storage(std::move(shared), tensor.sizes(), tensor.strides(), tensor.offset(), tensor.dtype());
+  out.impl()->is_inference = tensor.impl()->is_inference;
+  return out;
+}
+
 nb::list named(const std::vector<std::pair<std::string, Tensor>>& tensors) {
   nb::list out;
   for (const auto& [name, tensor] : tensors) out.append(nb::make_tuple(name, wrap(tensor)));
   return out;
+}
+
+// For users. A trainable model gives its own tensors; it is interpreted and packs nothing.
+nb::list named_for_users(const LoadedModule& self, std::vector<std::pair<std::string, Tensor>> tensors) {
+  if (!self.module().is_for_training()) {
+    for (auto& [name, tensor] : tensors) tensor = read_only(tensor);
+  }
+  return named(tensors);
 }
 
 }  // namespace
@@ -218,8 +237,8 @@ void bind_models(nb::module_& module) {
   type.def("graph_dot", [](const LoadedModule& self, const std::string& name) {
     return jit::print_dot(self.module().method(name).graph());
   });
-  type.def("named_parameters", [](const LoadedModule& self) { return named(self.module().named_parameters()); });
-  type.def("named_buffers", [](const LoadedModule& self) { return named(self.module().named_buffers()); });
+  type.def("named_parameters", [](const LoadedModule& self) { return named_for_users(self, self.module().named_parameters()); });
+  type.def("named_buffers", [](const LoadedModule& self) { return named_for_users(self, self.module().named_buffers()); });
   type.def("is_trainable", [](const LoadedModule& self) { return self.module().is_for_training(); });
   type.def("has_hooks", [](const LoadedModule& self) { return self.module().has_hooks(); });
   type.def("named_tensors", [](const LoadedModule& self) { return named(self.module().named_tensors()); });

@@ -95,6 +95,8 @@ nb::object item(const Tensor& x) {
 // x.data = y: the same tensor over other memory, without a word to autograd.
 void set_data(const Tensor& x, const Tensor& value) {
   refuse_in_trace("an assignment to data");
+  check(!x.impl()->is_inference || is_inference_mode(), "data: a tensor of inference mode, or of a model that was not loaded "
+        "with trainable=True, cannot be given other memory");
   check(x.dtype() == value.dtype(), "data: expected ", name_of(x.dtype()), ", got ", name_of(value.dtype()));
   autograd::take_memory(x, value);
 }

@@ -85,6 +85,27 @@ def test_state(saved, tmp_path):
         engine.load(path).load_state_dict(model.state_dict())
 
 
+def test_weights_that_are_packed_away_cannot_be_written(saved):
+    _, path = saved
+    model, x = engine.load(path), engine.ones(2, 4)
+    before = model(x).tolist()
+    tensors = [*model.parameters(), *model.buffers(), *model.state_dict().values()]
+    assert not any(tensor.is_writable() or tensor.detach().numpy().flags.writeable for tensor in tensors)
+    for tensor in tensors:
+        with pytest.raises(RuntimeError, match="inference|read-only"), engine.no_grad():
+            tensor.zero_()
+    for tensor in model.parameters():
+        with pytest.raises(RuntimeError, match="trainable=True"):
+            tensor.data = engine.zeros_like(tensor)
+    assert model(x).tolist() == before
+    trained = engine.load(path, trainable=True)
+    trained(x)
+    with engine.no_grad():
+        for tensor in trained.parameters():
+            tensor.detach().numpy()[...] = 0
+    assert trained(x).tolist() == [[1.0] * 3] * 2  # the offset is left
+
+
 def test_training(saved):
     net, path = saved
     model = engine.load(path, trainable=True)

@@ -167,7 +167,8 @@ class ScriptModule(_Hooked):
         return [tensor for _, tensor in self.named_buffers()]
 
     def state_dict(self) -> dict:
-        """The tensors by name; they are the model's own."""
+        """The tensors by name; they are the model's own. Not to be written unless it was loaded with `trainable=True`: others have
+        weights packed away, so their tensors, and arrays over them, are read-only."""
         return {name: tensor.detach() for name, tensor in [*self.named_parameters(), *self.named_buffers()]}
 
     def load_state_dict(self, state: dict, strict: bool = True) -> None:
