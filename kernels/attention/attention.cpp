@@ -22,7 +22,7 @@ using ops::Value;
 using MaybeTensor = std::optional<Tensor>;
 
 // The arguments in the order of the schema.
-enum Argument { kQuery, kKey, kValue, kMask, kScale, kFill, kFillsWhere, kIsCausal, kTransposes };
+enum Argument { kQuery, kKey, kValue, kMask, kScale, kFill, kFillsWhere, kIsCausal, kTransposes, kIsSafe };
 
 struct Sizes {
   Dims batch;  // of all operands, broadcast
@@ -56,7 +56,7 @@ Sizes sizes_of(const Tensor& query, const Tensor& key, const Tensor& value, cons
 }
 
 TensorMeta infer_attention(const Tensor& query, const Tensor& key, const Tensor& value, const MaybeTensor& mask, double,
-                           const std::optional<double>& fill, bool, bool, bool transposes) {
+                           const std::optional<double>& fill, bool, bool, bool transposes, bool) {
   const Sizes s = sizes_of(query, key, value, mask);
   if (mask)
     check(mask->dtype() == (fill ? DType::kBool : query.dtype()), "attention: a mask of ", name_of(mask->dtype()),
@@ -88,6 +88,7 @@ class AttentionCall {
     shape_.out_row = out_strides[n - 2];
     shape_.scale = static_cast<float>(arguments[kScale].to_float());
     shape_.is_causal = arguments[kIsCausal].to_bool();
+    shape_.is_safe = arguments[kIsSafe].to_bool();
     if (mask) set_mask(*mask, arguments);
     offsets_.resize(static_cast<size_t>(checked_numel(s.batch)));
     for (const Argument i : {kQuery, kKey, kValue}) add_offsets(i, tensor(i).sizes(), tensor(i).strides(), s.batch);
@@ -205,25 +206,26 @@ std::unique_ptr<PreparedCall> prepare_attention(const PrepareArgs& args) {
 
 void run_attention(const ops::KernelContext&, const Tensor& query, const Tensor& key, const Tensor& value,
                    const MaybeTensor& mask, double scale, const std::optional<double>& fill, bool fills_where,
-                   bool is_causal, bool transposes, Tensor& out) {
+                   bool is_causal, bool transposes, bool is_safe, Tensor& out) {
   const Value arguments[] = {
-      query,       key,       value,     mask ? Value(*mask) : Value(), scale, fill ? Value(*fill) : Value(),
-      fills_where, is_causal, transposes};
+      query,     key,        value,  mask ? Value(*mask) : Value(), scale, fill ? Value(*fill) : Value(), fills_where,
+      is_causal, transposes, is_safe};
   if (is_covered(arguments, out)) {
     const AttentionCall call(arguments, out, thread_budget());
     const Tensor scratch = Tensor::empty(Dims{static_cast<int64_t>(call.scratch_bytes())}, DType::kUInt8);
     return call.run(query.data<float>(), key.data<float>(), value.data<float>(), mask ? mask->raw_data() : nullptr,
                     out.data<float>(), static_cast<float*>(scratch.raw_data()));
   }
-  const PlainAttention plain{query, key, value, mask, scale, fill, fills_where, is_causal};
+  const PlainAttention plain{query, key, value, mask, scale, fill, fills_where, is_causal, is_safe};
   const Tensor result = ops::call("aten::matmul", plain.weights(), value);
   (transposes ? transpose(out, -3, -2) : out).copy_from(result);
 }
 
 // With `fill`, `mask` is a bool and scores become `fill` where it is `fills_where`; else it is added. With
-// `transposes` the result has heads and rows swapped, as what follows a multi-head attention wants it.
+// `transposes` the result has heads and rows swapped, as what follows a multi-head attention wants it. With `is_safe` a
+// query whose scores are all minus infinity has zeros and gives no gradient; else NaN, as softmax.
 OP("tensord::attention(Tensor query, Tensor key, Tensor value, Tensor? mask, float scale, float? fill=None, "
-   "bool fills_where=True, bool is_causal=False, bool transposes=False) -> Tensor")
+   "bool fills_where=True, bool is_causal=False, bool transposes=False, bool is_safe=False) -> Tensor")
     .infer(&infer_attention)
     .gradient(&gradient_of_attention)
     .saves("query, key, value, mask");

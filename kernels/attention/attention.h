@@ -21,6 +21,7 @@ struct AttentionShape {
   AttentionMask mask = AttentionMask::kNone;
   float fill = 0;
   bool is_causal = false;  // row i sees keys 0 … i
+  bool is_safe = false;    // a row whose scores are all minus infinity gives zeros, not NaN
 };
 
 // The memory of one head.

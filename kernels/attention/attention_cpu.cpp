@@ -85,8 +85,14 @@ void mask_row(const AttentionShape& s, const float* mask, float* scores, int64_t
   }
 }
 
-// Turns a row of scores into exp(score - maximum); gives back their sum.
-float exponentials(float* scores, int64_t columns) {
+// The maximum alone does not say it: a NaN among the scores may have been passed over.
+bool is_all_hidden(const float* scores, int64_t columns, float most) {
+  return most == kMinusInfinity &&
+         std::all_of(scores, scores + columns, [](float score) { return score == kMinusInfinity; });
+}
+
+// Turns a row of scores into exp(score - maximum); gives back their sum. `is_safe`: 1 and zeros where nothing is seen.
+float exponentials(float* scores, int64_t columns, bool is_safe) {
   const TileD d;
   const int64_t lanes = tile_lanes();
   TileV most0 = hn::Set(d, kMinusInfinity), most1 = most0;
@@ -97,6 +103,10 @@ float exponentials(float* scores, int64_t columns) {
   }
   if (j < columns) most0 = hn::Max(hn::Load(d, scores + j), most0);
   const TileV most = hn::MaxOfLanes(d, hn::Max(most0, most1));
+  if (is_safe && is_all_hidden(scores, columns, hn::GetLane(most))) {
+    std::fill(scores, scores + columns, 0.0f);
+    return 1;
+  }
   TileV sum0 = hn::Zero(d), sum1 = sum0;
   for (j = 0; j + 2 * lanes <= columns; j += 2 * lanes) {
     const TileV e0 = exp_not_positive(hn::Sub(hn::Load(d, scores + j), most));
@@ -192,7 +202,7 @@ class Attention {
       }
       const int64_t seen = s_.is_causal ? std::min(keys, r + 1) : keys;
       std::fill(row + seen, row + columns, kMinusInfinity);
-      scales[r - begin] = 1.0f / exponentials(row, columns);
+      scales[r - begin] = 1.0f / exponentials(row, columns, s_.is_safe);
     }
   }
 

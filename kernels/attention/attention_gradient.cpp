@@ -43,7 +43,11 @@ Tensor PlainAttention::weights() const {
     scores = filled(scores, later_keys(query.size(-2), key.size(-2), query.device()),
                     -std::numeric_limits<double>::infinity());
   }
-  return call("aten::softmax.int", {scores, -1});
+  if (!is_safe) return call("aten::softmax.int", {scores, -1});
+  // Rows without a key see all of them for a moment, so that neither the softmax nor its gradients are NaN.
+  const Tensor is_hidden = call("aten::eq.Scalar", {scores, -std::numeric_limits<double>::infinity()});
+  const Tensor is_empty = call("aten::all.dim", {is_hidden, -1, true});
+  return filled(call("aten::softmax.int", {filled(scores, is_empty, 0), -1}), is_empty, 0);
 }
 
 // The weights are computed again, so that the forward keeps nothing but its arguments.
@@ -55,7 +59,8 @@ std::vector<Tensor> gradient_of_attention(const ops::GradArgs& args) {
   const PlainAttention plain{in[0].to_tensor(), in[1].to_tensor(),
                              in[2].to_tensor(), mask,
                              in[4].to_float(),  ops::Unbox<std::optional<double>>::get(in[5]),
-                             in[6].to_bool(),   in[7].to_bool()};
+                             in[6].to_bool(),   in[7].to_bool(),
+                             in[9].to_bool()};
   Tensor g = args.grad_outputs[0];
   if (in[8].to_bool()) g = call("aten::transpose.int", {g, -3, -2});
   const Tensor weights = plain.weights();

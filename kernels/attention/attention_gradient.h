@@ -15,6 +15,7 @@ struct PlainAttention {
   std::optional<double> fill;  // then the mask is a bool, and scores become `fill` where it is `fills_where`
   bool fills_where = true;
   bool is_causal = false;
+  bool is_safe = false;  // a row whose scores are all minus infinity has zeros
 
   // Where the mask hides a score. REQUIRES: mask and fill.
   Tensor hidden() const;

@@ -106,6 +106,7 @@ struct DotProduct {
   double dropout;
   bool is_causal;
   std::optional<double> scale;
+  bool is_safe = false;  // a query that the mask leaves no key has zeros, as in PyTorch since 2.5; else NaN
 
   double factor() const { return scale.value_or(1 / std::sqrt(static_cast<double>(query.sizes().back()))); }
   bool has_bools() const { return mask && mask->dtype() == DType::kBool; }
@@ -124,38 +125,19 @@ struct DotProduct {
     Runner runner;
     return runner
         .call("tensord::attention",
-              {query, key, value, optional(mask), factor(), Value(fill()), !has_bools(), is_causal, false})
+              {query, key, value, optional(mask), factor(), Value(fill()), !has_bools(), is_causal, false, is_safe})
         .to_tensor();
   }
   // Also what the values are weighted with. With dropout, for training.
   std::pair<Tensor, Tensor> with_weights() const {
     check_arguments();
     Runner runner;
-    const PlainAttention plain{query, key, value, mask, factor(), fill(), !has_bools(), is_causal};
+    const PlainAttention plain{query, key, value, mask, factor(), fill(), !has_bools(), is_causal, is_safe};
     Value weights = plain.weights();
     if (dropout > 0 && !query.is_meta()) weights = runner.call("aten::dropout", {weights, dropout, true});
     return {runner.call("aten::matmul", {weights, value}).to_tensor(), weights.to_tensor()};
   }
 };
-
-// A query that the mask leaves no key has zeros, as in PyTorch since 2.5, and gives no gradient.
-Tensor attend_safely(const DotProduct& given) {
-  if (!given.mask) return given.run();
-  const Tensor& mask = *given.mask;
-  Runner runner;
-  const auto call = [&](const char* name, std::vector<Value> arguments) {
-    return runner.call(name, std::move(arguments)).to_tensor();
-  };
-  const double least = -std::numeric_limits<double>::infinity();
-  const Tensor is_hidden =
-      given.has_bools() ? call("aten::logical_not", {mask}) : call("aten::eq.Scalar", {mask, least});
-  const Tensor is_empty = call("aten::all.dim", {is_hidden, -1, true});
-  // There it sees all keys, so that nothing is NaN.
-  const MaybeTensor seen = given.has_bools() ? call("aten::logical_or", {mask, is_empty})
-                                             : call("aten::masked_fill.Scalar", {mask, is_empty, 0.0});
-  const DotProduct safe{given.query, given.key, given.value, seen, given.dropout, given.is_causal, given.scale};
-  return call("aten::where.ScalarSelf", {is_empty, 0.0, safe.run()});
-}
 
 OP("aten::_native_multi_head_attention(Tensor query, Tensor key, Tensor value, int embed_dim, int num_head, "
    "Tensor qkv_weight, Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias, Tensor? mask=None, "
@@ -182,7 +164,7 @@ OP("aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, T
    "float dropout_p=0.0, bool is_causal=False, *, float? scale=None) -> Tensor")
     .direct([](const Tensor& query, const Tensor& key, const Tensor& value, const MaybeTensor& mask, double dropout,
                bool is_causal, const std::optional<double>& scale) {
-      return attend_safely({query, key, value, mask, dropout, is_causal, scale});
+      return DotProduct{query, key, value, mask, dropout, is_causal, scale, mask.has_value()}.run();
     })
     .composite();
 // A mask that may be missing, as tensord::attention takes it; see MultiHead.

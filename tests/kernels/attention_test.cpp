@@ -39,10 +39,11 @@ struct Call {
   Tensor mask = {};
   double scale = 0.25;
   Value fill = {};
-  bool fills_where = true, is_causal = false, transposes = false;
+  bool fills_where = true, is_causal = false, transposes = false, is_safe = false;
 
   std::vector<Value> arguments() const {
-    return {query, key, value, mask.defined() ? Value(mask) : Value(), scale, fill, fills_where, is_causal, transposes};
+    return {query,     key,        value,  mask.defined() ? Value(mask) : Value(), scale, fill, fills_where,
+            is_causal, transposes, is_safe};
   }
   Tensor run() const { return ops::run(ops::get_op("tensord::attention"), arguments()).front().to_tensor(); }
 
@@ -62,7 +63,12 @@ struct Call {
       scores =
           ops::call("aten::masked_fill.Scalar", scores, ops::call("aten::triu", ones, int64_t{1}), Scalar(-kInfinity));
     }
-    const Tensor weights = ops::call("aten::softmax.int", scores, int64_t{-1}, Value());
+    Tensor weights = ops::call("aten::softmax.int", scores, int64_t{-1}, Value());
+    // Of a row of infinities alone; one with a NaN stays one.
+    const Tensor hidden = ops::call("aten::eq.Scalar", scores, Scalar(-kInfinity));
+    if (is_safe)
+      weights = ops::call("aten::masked_fill.Scalar", weights, ops::call("aten::all.dim", hidden, int64_t{-1}, true),
+                          Scalar(0.0));
     const Tensor out = ops::call("aten::matmul", weights, value.to(wide));
     return transposes ? transposed(out, -3, -2) : out;
   }
@@ -197,6 +203,27 @@ TEST(Attention, RowsThatAreMaskedWhole) {
   call.fill = -kInfinity;
   check_call(call);
   EXPECT_TRUE(std::isnan(call.run().data<float>()[0]));
+}
+
+TEST(Attention, RowsThatAreMaskedWholeAreZerosWhereThatIsAsked) {
+  for (const int64_t keys : {1, 7, 16, 20, 33, 130}) {
+    Call call{random(Dims{2, 2, 9, 16}), random(Dims{2, 2, keys, 16}), random(Dims{2, 2, keys, 16})};
+    call.is_safe = true;
+    check_call(call);
+    call.mask = random_bool(Dims{9, keys});
+    for (int64_t j = 0; j < keys; ++j) call.mask.data<bool>()[3 * keys + j] = true;
+    call.fill = -kInfinity;
+    check_call(call);
+    EXPECT_EQ(call.run().data<float>()[3 * 16], 0);
+    call.mask = ops::call("aten::masked_fill.Scalar", random(Dims{9, keys}), call.mask, Scalar(-kInfinity));
+    call.fill = Value();
+    check_call(call);
+    EXPECT_EQ(call.run().data<float>()[3 * 16], 0);
+    // A NaN among hidden keys is no hidden row.
+    call.mask.data<float>()[3 * keys] = std::numeric_limits<float>::quiet_NaN();
+    check_call(call);
+    EXPECT_TRUE(std::isnan(call.run().data<float>()[3 * 16]));
+  }
 }
 
 TEST(Attention, Causal) {
