@@ -25,6 +25,7 @@ constexpr std::string_view kOnlyHere[] = {
     "aten::minimum_",
     "aten::pow_.Tensor_Scalar",
     "aten::pow_.Tensor_Tensor",
+    "aten::prelu_backward",
     "aten::qr",
     "aten::rsub_.Scalar",
     "aten::rsub_.Tensor",
