@@ -32,7 +32,7 @@ class Transformer {
   };
   // The result, and the weights when they are wanted. Masks are true where a key is hidden.
   std::pair<V, std::optional<V>> attention(const MultiHead& m, const V (&inputs)[3], const Projections& p, V mask,
-                                           V mask_type) {
+                                           const V& mask_type) {
     V heads[3];
     const int64_t depth = m.width / m.heads;
     if (m.is_self) {
@@ -66,7 +66,7 @@ class Transformer {
   }
 
   // The mask as bools that broadcast to the scores.
-  V hidden_keys(const MultiHead& m, V mask, V mask_type) {
+  V hidden_keys(const MultiHead& m, V mask, const V& mask_type) {
     if (m.may_lack_mask) return b_.call("tensord::attention_mask", {mask, mask_type});
     mask =
         b_.call("aten::to.dtype", {mask, number(static_cast<int64_t>(DType::kBool)), flag(false), flag(false), none()});
@@ -80,7 +80,7 @@ class Transformer {
     double eps;
     V norm_weights[2], norm_biases[2], weights[2], biases[2];
   };
-  V encoder_layer(const MultiHead& m, const Layer& layer, V x, V mask, V mask_type) {
+  V encoder_layer(const MultiHead& m, const Layer& layer, V x, V mask, const V& mask_type) {
     const auto attend = [&](const V& in) {
       return attention(m, {in, in, in}, layer.projections, mask, mask_type).first;
     };

@@ -368,7 +368,7 @@ CachingAllocator::~CachingAllocator() {
   if (state_->stats.live_bytes == 0) return;
   // Storages that outlive the allocator still return their blocks to this state.
   state_->is_orphaned = true;
-  (void)state_.release();
+  [[maybe_unused]] const State* kept = state_.release();
 }
 
 void* CachingAllocator::allocate(size_t size_bytes) {

@@ -37,9 +37,9 @@ class CpuSource : public Allocator {
   }
 
   void purge(void* data, size_t size_bytes) override {
-    const uintptr_t begin = page_round(reinterpret_cast<uintptr_t>(data));
-    const uintptr_t end = (reinterpret_cast<uintptr_t>(data) + size_bytes) / page_ * page_;
-    if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+    const auto address = reinterpret_cast<uintptr_t>(data);
+    const uintptr_t begin = page_round(address), end = (address + size_bytes) / page_ * page_;
+    if (begin < end) madvise(static_cast<char*>(data) + (begin - address), end - begin, MADV_DONTNEED);
   }
 
   Device device() const override { return {}; }

@@ -144,7 +144,7 @@ Tensor complex_to_real(const Tensor& x, const Dims& given, int64_t normalization
 // What stands for two places counts twice.
 Tensor gradient_of_c2r(const GradArgs& args, const Tensor& given) {
   const int64_t last = wrap_dim(gradient::ints_of(args, 1).back(), given.ndim());
-  const Tensor g = call(R2C, given, args.inputs[1], args.inputs[2], true);
+  Tensor g = call(R2C, given, args.inputs[1], args.inputs[2], true);
   const int64_t doubled = given.size(last) - g.size(last);
   if (doubled <= 0) return g;
   const auto part = [&](int64_t start, int64_t length) { return compose::narrow(g, last, start, length); };

@@ -10,7 +10,6 @@
 namespace tensord::kernels {
 namespace {
 
-using ops::Value;
 using Three = std::tuple<Tensor, Tensor, Tensor>;
 
 void need_data(const Tensor& x, const char* op) {
@@ -82,7 +81,7 @@ Three unique_values(const Tensor& x, bool inverse, bool counts) {
       return group_consecutive(flat.numel(), [v](int64_t a, int64_t b) { return v[a] == v[b]; });
     else
       return group_sorted(flat.numel(), [v](int64_t a, int64_t b) {
-        // NaNs go last.
+        // NaNs go last. NOLINTNEXTLINE(misc-redundant-expression)
         const bool nan_a = v[a] != v[a], nan_b = v[b] != v[b];
         return nan_a || nan_b ? (!nan_a && nan_b) : v[a] < v[b];
       });
@@ -134,7 +133,7 @@ Tensor bincount(const Tensor& x, const std::optional<Tensor>& weights, int64_t m
   const Dims sizes{std::max(minimum, top + 1)};
   const int64_t* v = bins.data<int64_t>();
   const auto count = [&]<class T>(const T* weight) {
-    const Tensor out = Tensor::empty(sizes, dtype_of<T>);
+    Tensor out = Tensor::empty(sizes, dtype_of<T>);
     T* to = out.data<T>();
     std::fill(to, to + out.numel(), T(0));
     for (int64_t i = 0; i < bins.numel(); ++i) to[v[i]] += weight ? weight[i] : T(1);
