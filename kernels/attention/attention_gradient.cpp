@@ -43,11 +43,7 @@ Tensor PlainAttention::weights() const {
     scores = filled(scores, later_keys(query.size(-2), key.size(-2), query.device()),
                     -std::numeric_limits<double>::infinity());
   }
-  if (!is_safe) return call("aten::softmax.int", {scores, -1});
-  // Rows without a key see all of them for a moment, so that neither the softmax nor its gradients are NaN.
-  const Tensor is_hidden = call("aten::eq.Scalar", {scores, -std::numeric_limits<double>::infinity()});
-  const Tensor is_empty = call("aten::all.dim", {is_hidden, -1, true});
-  return filled(call("aten::softmax.int", {filled(scores, is_empty, 0), -1}), is_empty, 0);
+  return call(is_safe ? "aten::_safe_softmax" : "aten::softmax.int", {scores, -1});
 }
 
 // The weights are computed again, so that the forward keeps nothing but its arguments.

@@ -12,12 +12,14 @@ using ops::OptionalTensorList;
 using ops::Scalar;
 using ops::Value;
 
-// A row without a number above -inf has zeros.
+// A row of minus infinities alone has zeros. It is one of zeros for a moment, so that neither the softmax nor its
+// gradients are NaN.
 OP("aten::_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor")
     .direct([](const Tensor& x, int64_t dim, std::optional<DType> dtype) {
-      const Tensor out = call("aten::softmax.int", x, dim, dtype);
-      const Tensor is_none = call("aten::eq.Scalar", x, -std::numeric_limits<double>::infinity());
-      return call("aten::where.ScalarSelf", call("aten::all.dim", is_none, dim, true), 0.0, out);
+      const Tensor is_hidden = call("aten::eq.Scalar", x, -std::numeric_limits<double>::infinity());
+      const Tensor is_empty = call("aten::all.dim", is_hidden, dim, true);
+      const Tensor seen = call("aten::masked_fill.Scalar", x, is_empty, Scalar(0));
+      return call("aten::masked_fill.Scalar", call("aten::softmax.int", seen, dim, dtype), is_empty, Scalar(0));
     })
     .composite();
 

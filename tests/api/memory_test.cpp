@@ -6,17 +6,13 @@
 #include <atomic>
 #include <cstdlib>
 
+#include "tests/api/items.h"
+
 namespace tensord {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-template <class T = float>
-std::vector<T> items_of(const Tensor& tensor) {
-  const Tensor dense = tensor.contiguous();
-  return std::vector<T>(dense.data<T>(), dense.data<T>() + dense.numel());
-}
 
 template <class F>
 std::string error_of(F function) {

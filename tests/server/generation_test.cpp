@@ -316,8 +316,11 @@ TEST_F(GenerationTest, ARequestIsOneRow) {
   EXPECT_TRUE(runs.empty());
 }
 
-TEST_F(GenerationTest, ABatchHasAsManyRowsAsThereMayBeCandidates) {
-  for (const int32_t candidates : {0, 2, 20}) {
+TEST_F(GenerationTest, ABatchHasAsManyRowsAsThereMayBeCandidatesAndTheModelTakes) {
+  const int32_t usual = config.max_batch_size;
+  for (const auto& [most_rows, candidates, expected] :
+       {std::tuple(usual, 0, 5), {usual, 2, 2}, {usual, 20, 5}, {3, 20, 3}}) {
+    config.max_batch_size = signature.max_batch_size = most_rows;
     config.sequence_batching->oldest_max_candidate_sequences = candidates;
     FakeSink sinks[5];
     runs.clear();
@@ -328,24 +331,9 @@ TEST_F(GenerationTest, ABatchHasAsManyRowsAsThereMayBeCandidates) {
     ask({1, 2}, 9, sinks[0]);
     EXPECT_EQ(tokens_of(sinks[0]), tokens_alone({1, 2}, 9));
     for (size_t i = 1; i < 5; ++i) EXPECT_EQ(tokens_of(sinks[i]), tokens_alone({1, 2}, 3));
-    EXPECT_EQ(largest_batch(), candidates == 2 ? 2 : 5);
+    EXPECT_EQ(largest_batch(), expected);
     version.reset();
   }
-}
-
-// More candidates than rows of a batch: the model's bound is the smaller one.
-TEST_F(GenerationTest, ABatchHasNoMoreRowsThanTheModelTakes) {
-  config.max_batch_size = signature.max_batch_size = 3;
-  config.sequence_batching->oldest_max_candidate_sequences = 20;
-  FakeSink sinks[5];
-  on_run = [&](size_t run) {
-    for (size_t i = 1; run == 1 && i < 5; ++i) ask({1, 2}, 3, sinks[i]);
-  };
-  load();
-  ask({1, 2}, 9, sinks[0]);
-  EXPECT_EQ(tokens_of(sinks[0]), tokens_alone({1, 2}, 9));
-  for (size_t i = 1; i < 5; ++i) EXPECT_EQ(tokens_of(sinks[i]), tokens_alone({1, 2}, 3));
-  EXPECT_EQ(largest_batch(), 3);
 }
 
 TEST_F(GenerationTest, WithoutBatchesOneResponseIsAVector) {
