@@ -169,6 +169,8 @@ TEST_F(SampleSplit, OperatorsSayWhetherTheyKeepSamplesApart) {
     Dims x, y;
     bool is_split;
   };
+  constexpr const char* kAttention =
+      "tensord::attention(%x, %y, %y, %none, %small, %none, %true, %false, %false, %false)";
   const Row rows[] = {
       {"aten::softmax.int(%x, %last, %none)", {4, 5, 6}, {1}, true},
       {"aten::softmax.int(%x, %zero, %none)", {4, 5, 6}, {1}, false},
@@ -192,8 +194,8 @@ TEST_F(SampleSplit, OperatorsSayWhetherTheyKeepSamplesApart) {
       {"aten::upsample_bilinear2d(%x, %larger, %false, %none, %none)", {4, 3, 6, 7}, {1}, true},
       {"aten::layer_norm(%x, %normal, %none, %none, %small, %true)", {4, 3, 6}, {1}, true},
       {"aten::layer_norm(%x, %whole, %none, %none, %small, %true)", {4, 6}, {1}, false},
-      {"tensord::attention(%x, %y, %y, %none, %small, %none, %true, %false, %false)", {4, 2, 5, 8}, {4, 2, 7, 8}, true},
-      {"tensord::attention(%x, %y, %y, %none, %small, %none, %true, %false, %false)", {4, 2, 5, 8}, {1, 2, 7, 8}, true},
+      {kAttention, {4, 2, 5, 8}, {4, 2, 7, 8}, true},
+      {kAttention, {4, 2, 5, 8}, {1, 2, 7, 8}, true},
       {"aten::add.Tensor(%x, %y, %one)", {1, 4, 3}, {4, 4, 3}, true},
   };
   for (const Row& row : rows) {
