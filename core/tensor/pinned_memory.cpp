@@ -108,15 +108,14 @@ bool is_pinned(const Tensor& tensor) {
 }
 
 Tensor pin_memory(const Tensor& tensor, std::optional<DeviceKind> kind) {
-  check(!tensor.is_meta() && tensor.device().is_host(), "pin_memory: only dense tensors of the host can be pinned, not ",
-        describe(tensor));
+  check(!tensor.is_meta() && tensor.device().is_host(),
+        "pin_memory: only dense tensors of the host can be pinned, not ", describe(tensor));
   if (is_pinned(tensor)) return tensor;
   PinnedPool& pool = pool_for(kind);
   const bool is_dense = is_non_overlapping_and_dense(tensor.sizes(), tensor.strides());
   const Storage memory = allocate_storage_from(pool, std::max<size_t>(tensor.size_bytes(), 1));
-  const Tensor out = Tensor::from_storage(memory, tensor.sizes(),
-                                          is_dense ? tensor.strides() : contiguous_strides(tensor.sizes()), 0,
-                                          tensor.dtype());
+  const Tensor out = Tensor::from_storage(
+      memory, tensor.sizes(), is_dense ? tensor.strides() : contiguous_strides(tensor.sizes()), 0, tensor.dtype());
   out.copy_from(tensor);
   return out;
 }
