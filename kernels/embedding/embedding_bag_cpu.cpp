@@ -1,10 +1,11 @@
-// Sums, means and maxima of table rows, compiled for every instruction set that Highway knows and chosen
-// at run time.
+// Sums, means and maxima of table rows, compiled for each instruction set and chosen at run
+// time.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/embedding/embedding_bag_cpu.cpp"
+#include "kernels/common/simd_targets.h"
+
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
-#include "kernels/common/simd_targets.h"
 
 #include <algorithm>
 

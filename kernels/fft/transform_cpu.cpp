@@ -2,9 +2,12 @@
 // the batch. Without contraction (see kernels/CMakeLists.txt) its vector and scalar code give the same bits.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/fft/transform_cpu.cpp"
-#include "hwy/foreach_target.h"
-#include "hwy/highway.h"
+// Vectors of 16 bytes are the baseline's too.
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
 #include "kernels/common/simd_targets.h"
+
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
 
 // What the header includes, before it is put into a namespace.
 #include <algorithm>

@@ -1,9 +1,10 @@
-// Matrix times vector in f32, compiled for every instruction set that Highway knows and chosen at run time.
+// Matrix times vector in f32, compiled for each instruction set and chosen at run time.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/gemm/gemv_cpu.cpp"
+#include "kernels/common/simd_targets.h"
+
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
-#include "kernels/common/simd_targets.h"
 
 #include <algorithm>
 

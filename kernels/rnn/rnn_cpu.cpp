@@ -1,10 +1,11 @@
-// Products and gates of recurrent layers over packed panels, compiled for every instruction set that
-// Highway knows and chosen at run time; see rnn_kernels.h.
+// Products and gates of recurrent layers over packed panels, compiled for each instruction set and chosen
+// at run time; see rnn_kernels.h.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/rnn/rnn_cpu.cpp"
+#include "kernels/common/simd_targets.h"
+
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
-#include "kernels/common/simd_targets.h"
 
 #include <cmath>
 
