@@ -83,15 +83,21 @@ class PinnedPool final : public StorageAllocator {
 
 constinit std::array<PinnedPool*, kDeviceKinds> pools{};  // of registered kinds; never destroyed
 
+bool has_device(DeviceKind kind) {
+  try {
+    return device_runtime({kind, 0}).count() > 0;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 PinnedPool& pool_for(std::optional<DeviceKind> kind) {
   for (size_t i = 0; i < pools.size(); ++i) {
     const auto of = static_cast<DeviceKind>(i);
-    if (!pools[i] || (kind && *kind != of)) continue;
-    static_cast<void>(device_runtime({of, 0}));  // throws where there is no such device
-    return *pools[i];
+    if (pools[i] && (!kind || *kind == of) && has_device(of)) return *pools[i];
   }
-  fail(ErrorCode::kUnimplemented, "pin_memory: ", kind ? name_of(*kind) : "this build",
-       " has no devices that pinned memory is for");
+  fail(ErrorCode::kUnimplemented, "pin_memory: there are no devices ", kind ? "of " : "",
+       kind ? name_of(*kind) : "here", " that pinned memory is for");
 }
 
 }  // namespace

@@ -6,7 +6,9 @@ import multiprocessing
 import time
 import warnings
 import weakref
+from collections.abc import Iterator
 from multiprocessing import connection
+from typing import Any
 
 from tensord.engine._functions import tensor
 from tensord.engine.data import sampler as samplers
@@ -72,7 +74,7 @@ class DataLoader:
                 yield (self.batch_size, self.drop_last)
         yield from self.batch_sampler if self.is_batched else self.sampler
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         seed = samplers.draw_seed(self.generator)
         batches = self._alone() if self.num_workers == 0 else self._with_workers(seed)
         return map(pin, batches) if self.pin_memory else batches
