@@ -2,8 +2,11 @@
 
 from tensord.engine.nn import functional, init, parallel, utils
 from tensord.engine.nn.activations import *  # noqa: F403
-from tensord.engine.nn.containers import ModuleDict, ModuleList, ParameterList, Sequential
+from tensord.engine.nn.containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from tensord.engine.nn.layers import *  # noqa: F403
 from tensord.engine.nn.losses import *  # noqa: F403
+from tensord.engine.nn.padding import *  # noqa: F403
+from tensord.engine.nn.regularization import *  # noqa: F403
+from tensord.engine.nn.resampling import *  # noqa: F403
 from tensord.engine.nn.module import Buffer, Module, Parameter
 from tensord.engine.nn.parallel import DataParallel, SyncBatchNorm

@@ -7,8 +7,9 @@ from tensord.engine.nn import functional as F
 from tensord.engine.nn.module import Module, Parameter
 
 __all__ = [
-    "CELU", "ELU", "GELU", "GLU", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU", "LogSigmoid", "LogSoftmax", "Mish",
-    "PReLU", "ReLU", "ReLU6", "SELU", "SiLU", "Sigmoid", "Softmax", "Softplus", "Softsign", "Tanh", "Threshold",
+    "CELU", "ELU", "GELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU", "LogSigmoid", "LogSoftmax", "Mish",
+    "PReLU", "RReLU", "ReLU", "ReLU6", "SELU", "SiLU", "Sigmoid", "Softmax", "Softmax2d", "Softmin", "Softplus", "Softshrink", "Softsign", "Tanh",
+    "Tanhshrink", "Threshold",
 ]
 
 
@@ -57,6 +58,10 @@ LogSigmoid = _layer("LogSigmoid", F.logsigmoid)
 Softsign = _layer("Softsign", F.softsign)
 Softmax = _layer("Softmax", F.softmax, "dim")
 LogSoftmax = _layer("LogSoftmax", F.log_softmax, "dim")
+Softmin = _layer("Softmin", F.softmin, "dim")
+Hardshrink = _layer("Hardshrink", lambda x, lambd: F._op("hardshrink")(x, lambd), "lambd", lambd=0.5)
+Softshrink = _layer("Softshrink", lambda x, lambd: F._op("softshrink")(x, lambd), "lambd", lambd=0.5)
+Tanhshrink = _layer("Tanhshrink", F.tanhshrink)
 Softplus = _layer("Softplus", lambda x, beta, threshold: F._op("softplus")(x, beta, threshold), "beta", "threshold", beta=1, threshold=20)
 
 
@@ -71,3 +76,25 @@ class PReLU(Module):
 
     def extra_repr(self):
         return f"num_parameters={self.num_parameters}"
+
+
+class RReLU(Module):
+    def __init__(self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False):
+        super().__init__()
+        self.lower, self.upper, self.inplace = lower, upper, inplace
+
+    def forward(self, input):
+        found = F._op("rrelu")(input, self.lower, self.upper, self.training)
+        return input.copy_(found) if self.inplace else found
+
+    def extra_repr(self):
+        return f"lower={self.lower}, upper={self.upper}" + (", inplace=True" if self.inplace else "")
+
+
+class Softmax2d(Module):
+    """A softmax over the channels of each pixel."""
+
+    def forward(self, input):
+        if input.ndim not in (3, 4):
+            raise ValueError(f"Softmax2d: expected a tensor of 3 or 4 dimensions, got {input.ndim}")
+        return F.softmax(input, -3)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tensord.engine.nn.module import Module
+from tensord.engine import _engine
+from tensord.engine.nn.module import Module, Parameter
 
 
 class Sequential(Module):
@@ -111,3 +112,63 @@ class ParameterList(Module):
 
     def __getitem__(self, index: int):
         return list(self._parameters.values())[index]
+
+
+class ParameterDict(Module):
+    def __init__(self, parameters=None):
+        super().__init__()
+        self._keys = {}
+        self.update(parameters or {})
+
+    def __setitem__(self, name: str, value):
+        self._keys[name] = None
+        setattr(self, name, Parameter(value) if isinstance(value, _engine.Tensor) and not isinstance(value, Parameter) else value)
+
+    def __getitem__(self, name: str):
+        if name not in self._keys:
+            raise KeyError(name)
+        return getattr(self, name)
+
+    def __delitem__(self, name: str):
+        del self._keys[name]
+        delattr(self, name)
+
+    def __len__(self):
+        return len(self._keys)
+
+    def __iter__(self):
+        return iter(self._keys)
+
+    def __contains__(self, name):
+        return name in self._keys
+
+    def keys(self):
+        return self._keys.keys()
+
+    def values(self):
+        return [self[name] for name in self._keys]
+
+    def items(self):
+        return [(name, self[name]) for name in self._keys]
+
+    def update(self, parameters):
+        for name, value in parameters.items() if hasattr(parameters, "items") else parameters:
+            self[name] = value
+
+    def get(self, name: str, default=None):
+        return self[name] if name in self._keys else default
+
+    def setdefault(self, name: str, default=None):
+        if name not in self._keys:
+            self[name] = default
+        return self[name]
+
+    def pop(self, name: str):
+        value = self[name]
+        del self[name]
+        return value
+
+    def clear(self):
+        for name in list(self._keys):
+            del self[name]
+

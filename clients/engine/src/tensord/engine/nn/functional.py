@@ -3,6 +3,17 @@
 from __future__ import annotations
 
 from tensord.engine import _engine
+from tensord.engine.nn._loss_functional import gaussian_nll_loss, multilabel_soft_margin_loss, triplet_margin_with_distance_loss  # noqa: F401
+from tensord.engine.nn._pooling_functional import (  # noqa: F401
+    fractional_max_pool2d, fractional_max_pool2d_with_indices, fractional_max_pool3d, fractional_max_pool3d_with_indices, local_response_norm, lp_pool1d,
+    lp_pool2d, max_unpool1d, max_unpool2d, max_unpool3d,
+)
+from tensord.engine.nn._random_functional import (  # noqa: F401
+    alpha_dropout, dropout1d, dropout2d, dropout3d, feature_alpha_dropout, gumbel_softmax,
+)
+from tensord.engine.nn._resampling_functional import (  # noqa: F401
+    affine_grid, grid_sample, interpolate, upsample, upsample_bilinear, upsample_nearest,
+)
 
 _REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
 
@@ -170,6 +181,14 @@ def _avg_pool(dims: int):
 avg_pool2d, avg_pool3d = _avg_pool(2), _avg_pool(3)
 
 
+def _with_indices(pool, name: str):
+    def call(*args, **kwargs):
+        return pool(*args, **{**kwargs, "return_indices": True})
+
+    call.__name__ = call.__qualname__ = name + "_with_indices"
+    return call
+
+
 def _adaptive(name: str, dims: int):
     def sizes(input, output_size):
         given = [output_size] * dims if output_size is None or isinstance(output_size, int) else list(output_size)
@@ -187,6 +206,12 @@ def _adaptive(name: str, dims: int):
 
 adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = (_adaptive("avg", n) for n in (1, 2, 3))
 adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d = (_adaptive("max", n) for n in (1, 2, 3))
+adaptive_max_pool1d_with_indices = _with_indices(adaptive_max_pool1d, "adaptive_max_pool1d")
+adaptive_max_pool2d_with_indices = _with_indices(adaptive_max_pool2d, "adaptive_max_pool2d")
+adaptive_max_pool3d_with_indices = _with_indices(adaptive_max_pool3d, "adaptive_max_pool3d")
+max_pool1d_with_indices = _with_indices(max_pool1d, "max_pool1d")
+max_pool2d_with_indices = _with_indices(max_pool2d, "max_pool2d")
+max_pool3d_with_indices = _with_indices(max_pool3d, "max_pool3d")
 
 
 def unfold(input, kernel_size, dilation=1, padding=0, stride=1):

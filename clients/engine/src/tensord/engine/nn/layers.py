@@ -10,10 +10,10 @@ from tensord.engine.nn import init
 from tensord.engine.nn.module import Module, Parameter
 
 __all__ = [
-    "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "AvgPool1d",
+    "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "AdaptiveMaxPool3d", "AvgPool1d",
     "AvgPool2d", "AvgPool3d", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Bilinear", "Conv1d", "Conv2d", "Conv3d",
-    "ConvTranspose1d", "ConvTranspose2d", "Dropout", "Embedding", "Flatten", "GroupNorm", "Identity", "InstanceNorm1d",
-    "InstanceNorm2d", "LayerNorm", "Linear", "MaxPool1d", "MaxPool2d", "MaxPool3d", "Unflatten",
+    "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "Dropout", "Embedding", "Flatten", "GroupNorm", "Identity", "InstanceNorm1d",
+    "InstanceNorm2d", "InstanceNorm3d", "LayerNorm", "Linear", "MaxPool1d", "MaxPool2d", "MaxPool3d", "Unflatten",
 ]
 
 
@@ -123,14 +123,25 @@ class _Conv(Module):
 class _ConvTranspose(_Conv):
     is_transposed = True
 
-    def forward(self, input):
-        return F._op(f"conv_transpose{self.dims}d")(input, self.weight, self.bias, self.stride, self.padding, self.output_padding,
-                                                    self.groups, self.dilation)
+    def forward(self, input, output_size=None):
+        extra = self.output_padding if output_size is None else self._extra(input, output_size)
+        return F._op(f"conv_transpose{self.dims}d")(input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation)
+
+    def _extra(self, input, output_size):
+        """The output padding that gives the size."""
+        sizes = list(output_size)[-self.dims:]
+        if len(output_size) not in (self.dims, input.ndim):
+            raise ValueError(f"{type(self).__name__}: output_size has {len(output_size)} numbers, expected {self.dims} or {input.ndim}")
+        least = [(have - 1) * stride - 2 * padding + dilation * (window - 1) + 1 for have, stride, padding, dilation, window in
+                 zip(input.shape[-self.dims:], self.stride, self.padding, self.dilation, self.kernel_size)]
+        if any(not low <= size < low + stride for size, low, stride in zip(sizes, least, self.stride)):
+            raise ValueError(f"{type(self).__name__}: output_size {sizes} is not between {least} and a stride more")
+        return tuple(size - low for size, low in zip(sizes, least))
 
 
 Conv1d, Conv2d, Conv3d = (type(f"Conv{n}d", (_Conv,), {"dims": n, "__module__": __name__}) for n in (1, 2, 3))
-ConvTranspose1d, ConvTranspose2d = (
-    type(f"ConvTranspose{n}d", (_ConvTranspose,), {"dims": n, "__module__": __name__}) for n in (1, 2))
+ConvTranspose1d, ConvTranspose2d, ConvTranspose3d = (
+    type(f"ConvTranspose{n}d", (_ConvTranspose,), {"dims": n, "__module__": __name__}) for n in (1, 2, 3))
 
 
 class _BatchNorm(Module):
@@ -167,17 +178,34 @@ BatchNorm1d, BatchNorm2d, BatchNorm3d = (
 
 
 class _InstanceNorm(Module):
-    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = False):
+    dims = 0
+
+    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = False, track_running_stats: bool = False):
         super().__init__()
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
+        self.affine, self.track_running_stats = affine, track_running_stats
         self.register_parameter("weight", _full((num_features,), 1) if affine else None)
         self.register_parameter("bias", _full((num_features,), 0) if affine else None)
+        tracks = track_running_stats
+        self.register_buffer("running_mean", _engine._operator("aten::zeros")((num_features,)) if tracks else None)
+        self.register_buffer("running_var", _engine._operator("aten::ones")((num_features,)) if tracks else None)
+        self.register_buffer("num_batches_tracked", _engine._make_tensor(0, None) if tracks else None)
 
     def forward(self, input):
-        return F.instance_norm(input, None, None, self.weight, self.bias, True, self.momentum, self.eps)
+        if input.ndim not in (self.dims + 1, self.dims + 2):
+            raise ValueError(f"{type(self).__name__}: expected a tensor of {self.dims + 1} or {self.dims + 2} dimensions, got {input.ndim}")
+        uses_input = self.training or not self.track_running_stats
+        batch = input if input.ndim == self.dims + 2 else input.unsqueeze(0)
+        found = F.instance_norm(batch, self.running_mean, self.running_var, self.weight, self.bias, uses_input, self.momentum, self.eps)
+        return found if input.ndim == self.dims + 2 else found.squeeze(0)
+
+    def extra_repr(self):
+        return (f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
+                f"track_running_stats={self.track_running_stats}")
 
 
-InstanceNorm1d, InstanceNorm2d = (type(f"InstanceNorm{n}d", (_InstanceNorm,), {"__module__": __name__}) for n in (1, 2))
+InstanceNorm1d, InstanceNorm2d, InstanceNorm3d = (
+    type(f"InstanceNorm{n}d", (_InstanceNorm,), {"dims": n, "__module__": __name__}) for n in (1, 2, 3))
 
 
 class LayerNorm(Module):
@@ -285,3 +313,4 @@ AdaptiveAvgPool2d = _pool("AdaptiveAvgPool2d", F.adaptive_avg_pool2d, output_siz
 AdaptiveAvgPool3d = _pool("AdaptiveAvgPool3d", F.adaptive_avg_pool3d, output_size=None)
 AdaptiveMaxPool1d = _pool("AdaptiveMaxPool1d", F.adaptive_max_pool1d, output_size=None, return_indices=False)
 AdaptiveMaxPool2d = _pool("AdaptiveMaxPool2d", F.adaptive_max_pool2d, output_size=None, return_indices=False)
+AdaptiveMaxPool3d = _pool("AdaptiveMaxPool3d", F.adaptive_max_pool3d, output_size=None, return_indices=False)
