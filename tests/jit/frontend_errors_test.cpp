@@ -145,13 +145,13 @@ TEST(FrontendErrors, BoundsOfTheGrammar) {
     const char* message;
   };
   const Bound bounds[] = {
-      {150, [&](int n) { return returns(repeat("(", n) + "1" + repeat(")", n)); }, "nested too deep"},
-      {150, [&](int n) { return returns(repeat("-", n) + "1"); }, "nested too deep"},
-      {150, [&](int n) { return returns("1" + repeat(" + 1", n)); }, "nested too deep"},
-      {150, [&](int n) { return returns("x" + repeat(".t()", n)); }, "nested too deep"},
-      {150, [&](int n) { return returns("(l)" + repeat("[0:1]", n)); }, "nested too deep"},
-      {150, [&](int n) { return returns("1" + repeat(" if True else 1", n)); }, "nested too deep"},
-      {99,
+      {200, [&](int n) { return returns(repeat("(", n) + "1" + repeat(")", n)); }, "nested too deep"},
+      {217, [&](int n) { return returns(repeat("-", n) + "1"); }, "nested too deep"},
+      {249, [&](int n) { return returns("1" + repeat(" + 1", n)); }, "nested too deep"},
+      {124, [&](int n) { return returns("x" + repeat(".t()", n)); }, "nested too deep"},
+      {248, [&](int n) { return returns("(l)" + repeat("[0:1]", n)); }, "nested too deep"},
+      {217, [&](int n) { return returns("1" + repeat(" if True else 1", n)); }, "nested too deep"},
+      {98,
        [&](int n) {
          std::string text = "def f(x: Tensor, c: bool) -> Tensor:\n";
          for (int i = 1; i <= n; ++i) text += std::string(static_cast<size_t>(i), ' ') + "if c:\n";

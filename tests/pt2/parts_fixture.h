@@ -43,7 +43,7 @@ class Pt2Parts : public testing::Test {
     ZipWriter writer(file_.string());
     for (const ZipArchive::Entry& entry : zip->entries()) {
       std::string text(zip->read(entry));
-      if (entry.name == "models/model.json") {
+      if (entry.name == "models/model.json" || entry.name == "serialized_exported_program.json") {
         json program = json::parse(text);
         change(program);
         text = program.dump();
