@@ -151,6 +151,20 @@ TEST_F(PlanVerifier, NothingIsReadOfEmptyTensors) {
   EXPECT_EQ(refusal(text, inputs, [](Plan&) {}), "proven");
 }
 
+// Every item of a list is the value that it is made of, and leaves where the graph says.
+TEST_F(PlanVerifier, ItemsOfLists) {
+  const std::string text = "graph(%x : Tensor):\n" + kConstants +
+                           "  %y : Tensor = aten::exp(%x)\n"
+                           "  %list : List[Tensor] = prim::ListConstruct(%y, %x)\n"
+                           "  %a : Tensor, %b : Tensor = prim::ListUnpack(%list)\n"
+                           "  %c : Tensor = aten::sub.Tensor(%a, %b, %one)\n"
+                           "  return (%c)\n";
+  const std::vector<Tensor> inputs{Tensor::meta(Dims{8, 8}, DType::kFloat32)};
+  EXPECT_EQ(refusal(text, inputs, [](Plan&) {}), "proven");
+  EXPECT_REFUSED(refusal(text, inputs, [](Plan& plan) { std::swap(plan.calls[1].inputs[0], plan.calls[1].inputs[1]); }),
+                 "operand 0 is not there");
+}
+
 TEST_F(PlanVerifier, CopiesAreInTheOrderOfTheElements) {
   const std::string text = "graph(%x : Tensor):\n" + kConstants +
                            "  %t : Tensor = aten::t(%x)\n"
