@@ -119,6 +119,21 @@ TEST(AutogradRefusals, GradientsOfAnotherKind) {
   EXPECT_EQ(grad(x).dtype(), DType::kFloat64);
 }
 
+// The functional form of addr broadcasts; what is written in place keeps its shape.
+TEST(AutogradRefusals, WritesThatWouldBroadcast) {
+  const Tensor rows = constant({1, 2}), columns = constant({3, 4, 5});
+  const auto write = [&](const Dims& sizes) {
+    const Tensor x = leaf(Numbers(static_cast<size_t>(sizes[0] * sizes[1]), 1), sizes), y = scale(x, 2);
+    return error_of([&] {
+      ops::call("aten::addr_", y, rows, columns);
+      backward(sum(y));
+      EXPECT_EQ(grad(x).sizes(), sizes);
+    });
+  };
+  EXPECT_EQ(write(Dims{2, 3}), "no error");
+  EXPECT_EQ(write(Dims{1, 3}), "aten::addr_: output with shape [1, 3] doesn't match the broadcast shape [2, 3]");
+}
+
 TEST(AutogradRefusals, InferenceTensors) {
   const Tensor made = [] {
     const InferenceModeGuard inference;
