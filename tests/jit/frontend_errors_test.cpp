@@ -194,6 +194,28 @@ TEST(FrontendErrors, ReturnTypesThatHangOnOthers) {
               HasSubstr("the default of a parameter must be a literal"));
 }
 
+// A constant without dimensions counts as a number in sums and products, wherever it stands; others stay tensors.
+TEST(FrontendErrors, ConstantsThatAreNumbers) {
+  const Tensor flag = Tensor::empty(Dims{}, DType::kBool);
+  *flag.data<bool>() = true;
+  const auto graph = [&](const std::string& expression) {
+    CompilationUnit unit = unit_of("def f(x: Tensor) -> Tensor:\n  return " + expression + "\n");
+    unit.set_constants({Tensor::scalar(0.5, DType::kFloat64), flag, Tensor::empty(Dims{1}, DType::kFloat64)});
+    return graph_of(unit, "f");
+  };
+  for (const char* expression : {"torch.add(x, CONSTANTS.c0)", "torch.add(x, other=CONSTANTS.c0)",
+                                 "torch.add(x, alpha=1, other=CONSTANTS.c0)"}) {
+    EXPECT_THAT(graph(expression), HasSubstr("[value=0.5]")) << expression;
+    EXPECT_THAT(graph(expression), HasSubstr("aten::add.Scalar")) << expression;
+  }
+  for (const char* expression :
+       {"torch.add(x, CONSTANTS.c1)", "torch.add(x, other=CONSTANTS.c1)", "torch.add(x, CONSTANTS.c2)",
+        "torch.add(CONSTANTS.c0, x)", "torch.atan2(x, CONSTANTS.c0)",
+        "torch.div(x, CONSTANTS.c0, rounding_mode=\"floor\")"}) {
+    EXPECT_THAT(graph(expression), HasSubstr("<Tensor ")) << expression;
+  }
+}
+
 // Names that stand for something that is no value.
 TEST(FrontendErrors, WhatIsNoValue) {
   const std::string before =
