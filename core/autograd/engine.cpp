@@ -29,8 +29,7 @@ Tensor root_gradient(const Tensor& tensor, std::span<const Tensor> gradients, si
 
 void add_roots(GraphTask& graph, std::span<const Tensor> tensors, std::span<const Tensor> gradients,
                const BackwardOptions& options) {
-  check(gradients.size() <= tensors.size() || gradients.empty(), "got ", tensors.size(), " tensors and ",
-        gradients.size(), " gradients");
+  check(gradients.size() <= tensors.size(), "got ", tensors.size(), " tensors and ", gradients.size(), " gradients");
   const GradModeGuard mode({options.create_graph, false});
   for (size_t i = 0; i < tensors.size(); ++i) {
     check(tensors[i].defined() && requires_grad(tensors[i]), "element ", i,

@@ -19,8 +19,6 @@ void check_changeable(const Tensor& tensor, const char* what) {
         "remember");
   check(!requires_grad(tensor), what,
         ": the tensor takes part in a gradient; change tensor.detach() or tensor.data instead");
-  const ViewState* const view = view_of(tensor);
-  check(!view || !requires_grad(view->base), what, ": the tensor is a view of one that takes part in a gradient");
 }
 
 // It is no view of what it was a view of.

@@ -250,6 +250,41 @@ TEST(Function, WrongGradientsAreNamed) {
               HasSubstr("returned an invalid gradient at index 0 - got [2] but expected shape compatible with [3]"));
 }
 
+Dims given_sizes;
+struct GivesOnes : Function<GivesOnes> {
+  static Tensor forward(FunctionContext&, const Tensor& x) { return sum(x); }
+  static std::vector<Tensor> backward(FunctionContext&, std::vector<Tensor>) {
+    int64_t count = 1;
+    for (const int64_t size : given_sizes) count *= size;
+    return {constant(Numbers(static_cast<size_t>(count), 1), given_sizes)};
+  }
+};
+
+// A gradient of the sizes that broadcasting made is summed over what it repeated; others are refused.
+TEST(Function, GradientsThatWereBroadcast) {
+  const struct {
+    Dims input, gradient;
+    double each;  // of the sum; 0: refused
+  } rows[] = {{{2, 3}, {2, 3}, 1}, {{1, 3}, {2, 3}, 2}, {{2, 1}, {2, 3}, 3}, {{1, 1}, {2, 3}, 6}, {{3}, {2, 3}, 2},
+              {{}, {2}, 2},        {{1}, {4, 3}, 12},   {{3}, {2}, 0},       {{2, 3}, {3}, 0},    {{2, 3}, {2, 1}, 0},
+              {{1}, {}, 0},        {{2, 3}, {3, 2}, 0}, {{3, 1}, {2, 3}, 0}};
+  for (const auto& [input, gradient, each] : rows) {
+    int64_t count = 1;
+    for (const int64_t size : input) count *= size;
+    const Tensor x = leaf(Numbers(static_cast<size_t>(count), 1), input);
+    given_sizes = gradient;
+    const std::string error = error_of([&] { backward(GivesOnes::apply(x)); });
+    SCOPED_TRACE(to_string(input) + " from " + to_string(gradient));
+    if (each > 0) {
+      EXPECT_EQ(error, "no error");
+      EXPECT_EQ(grad(x).sizes(), input);
+      EXPECT_EQ(numbers(grad(x)), Numbers(static_cast<size_t>(count), each));
+    } else {
+      EXPECT_THAT(error, HasSubstr("but expected shape compatible with " + to_string(input)));
+    }
+  }
+}
+
 struct CallsBackward : Function<CallsBackward> {
   static Tensor forward(FunctionContext& context, const Tensor& x, int64_t depth) {
     context.data["depth"] = depth;

@@ -86,5 +86,45 @@ TEST_F(Functional, VectorsMustFit) {
               HasSubstr("must give a tensor of one element"));
 }
 
+TEST_F(Functional, WhatIsNoVectorOrNoScalar) {
+  const Tensors none{Tensor(), constant({1, 2})}, two{constant({1, 1}), constant({1, 1})};
+  EXPECT_THAT(error_of([&] { jvp(function, inputs, none); }), HasSubstr("jvp: v[0] must be of sizes [2]"));
+  EXPECT_THAT(error_of([&] { vjp(function, inputs, {}); }), HasSubstr("vjp: v has 0 tensors for 2"));
+  const std::string message = "the function must give a tensor of one element";
+  EXPECT_EQ(error_of([&] { hvp([](const Tensors&) { return Tensor(); }, inputs, two); }), message);
+  EXPECT_EQ(error_of([&] { hvp([](const Tensors& in) { return in[0]; }, inputs, two); }), message);
+  EXPECT_TRUE(hessian(cubic, {}).empty());
+}
+
+// Outputs that hang on no input, or on one of them only.
+TEST_F(Functional, ZerosWhereNothingFlows) {
+  const auto fixed = [&](const Tensors&) { return Tensors{constant({7, 8})}; };
+  const Tensors v{constant({1, 1})};
+  const FunctionProduct found = vjp(fixed, inputs, v);
+  EXPECT_EQ(numbers(found.outputs[0]), (Numbers{7, 8}));
+  for (const Tensor& gradient : found.product) EXPECT_EQ(numbers(gradient), (Numbers{0, 0}));
+  EXPECT_EQ(numbers(jacobian(fixed, inputs)[0][1]), (Numbers{0, 0, 0, 0}));
+  const auto mixed = [&](const Tensors& in) { return Tensors{constant({7, 8}), scale(in[1], 2)}; };
+  const Tensors weights{constant({1, 1}), constant({1, 10})};
+  EXPECT_EQ(numbers(vjp(mixed, inputs, weights).product[1]), (Numbers{2, 20}));
+}
+
+// Without create_graph nothing of it is recorded, whatever the inputs are.
+TEST_F(Functional, ResultsAreDetached) {
+  const Tensors v{constant({1, 10}), constant({100, 1000})};
+  for (const bool create_graph : {false, true}) {
+    const FunctionProduct of_vector = vjp(function, inputs, v, create_graph),
+                          of_inputs = jvp(function, inputs, v, create_graph);
+    const FunctionProduct second = hvp(cubic, inputs, v, create_graph);
+    for (const FunctionProduct* found : {&of_vector, &of_inputs, &second}) {
+      EXPECT_EQ(requires_grad(found->product[0]), create_graph);
+      EXPECT_EQ(requires_grad(found->outputs[0]), create_graph);
+    }
+    EXPECT_EQ(requires_grad(jacobian(function, inputs, create_graph)[0][0]), create_graph);
+    EXPECT_EQ(requires_grad(hessian(cubic, inputs, create_graph)[0][0]), create_graph);
+  }
+  EXPECT_FALSE(grad(x).defined());
+}
+
 }  // namespace
 }  // namespace tensord::autograd

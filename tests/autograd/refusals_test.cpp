@@ -3,6 +3,9 @@
 
 #include "core/autograd/function.h"
 #include "core/autograd/gradcheck.h"
+#include "core/autograd/post_accumulate.h"
+#include "core/autograd/saved_hooks.h"
+#include "core/tensor/grad_mode.h"
 #include "tests/autograd/support.h"
 
 namespace tensord::autograd {
@@ -94,6 +97,79 @@ TEST(AutogradRefusals, Flags) {
   EXPECT_EQ(error_of([&] { detach_in_place(constant({1})); }), "no error");
 }
 
+// A view that was made unseen takes part in a gradient by its base alone: no edge leads to it.
+TEST(AutogradRefusals, ViewsMadeWithoutGrad) {
+  const Tensor x = leaf({1, 2});
+  const Tensor part = [&] {
+    const NoGradGuard no_grad;
+    return slice(x, 0, 1);
+  }();
+  ASSERT_TRUE(requires_grad(part));
+  EXPECT_EQ(backward_error({part}), "element 0 of tensors does not require grad and does not have a grad_fn");
+  EXPECT_EQ(grad_error({sum(scale(x, 2))}, {part}), "One of the differentiated Tensors does not require grad");
+  EXPECT_EQ(error_of([&] { register_hook(part, {}); }),
+            "cannot register a hook on a view that was made in no_grad mode");
+}
+
+TEST(AutogradRefusals, GradientsOfAnotherKind) {
+  EXPECT_EQ(backward_error({scale(leaf({1, 2}), 2)}, {constant({1, 2}, Dims{2}, DType::kInt64)}),
+            "invalid gradient at index 0 - got int64");
+  const Tensor x = leaf({1, 2});
+  EXPECT_EQ(backward_error({scale(x, 2)}, {constant({1, 2}, Dims{2}, DType::kFloat32)}), "no error");
+  EXPECT_EQ(grad(x).dtype(), DType::kFloat64);
+}
+
+// The functional form of addr broadcasts; what is written in place keeps its shape.
+TEST(AutogradRefusals, WritesThatWouldBroadcast) {
+  const Tensor rows = constant({1, 2}), columns = constant({3, 4, 5});
+  const auto write = [&](const Dims& sizes) {
+    const Tensor x = leaf(Numbers(static_cast<size_t>(sizes[0] * sizes[1]), 1), sizes), y = scale(x, 2);
+    return error_of([&] {
+      ops::call("aten::addr_", y, rows, columns);
+      backward(sum(y));
+      EXPECT_EQ(grad(x).sizes(), sizes);
+    });
+  };
+  EXPECT_EQ(write(Dims{2, 3}), "no error");
+  EXPECT_EQ(write(Dims{1, 3}), "aten::addr_: output with shape [1, 3] doesn't match the broadcast shape [2, 3]");
+}
+
+TEST(AutogradRefusals, InferenceTensors) {
+  const Tensor made = [] {
+    const InferenceModeGuard inference;
+    return constant({1, 2});
+  }();
+  const Tensor x = leaf({1, 2});
+  const auto multiply = [&] { return mul(x, made); };
+  EXPECT_THAT(error_of(multiply), HasSubstr("Inference tensors cannot be saved for backward."));
+  EXPECT_EQ(error_of([&] { backward(sum(add(x, made))); }), "no error");  // nothing of it is saved
+  EXPECT_THAT(error_of([&] { scale_in_place(made, 2); }), HasSubstr("Inplace update to inference tensor outside"));
+  EXPECT_THAT(error_of([&] { set_requires_grad(made); }), HasSubstr("outside InferenceMode is not allowed"));
+  const InferenceModeGuard inference;
+  EXPECT_EQ(error_of(multiply), "no error");
+  EXPECT_EQ(error_of([&] { scale_in_place(made, 2); }), "no error");
+}
+
+TEST(AutogradRefusals, HalfAPairOfSavedTensorHooks) {
+  const SavedTensorHooks both = save_on_cpu();
+  EXPECT_EQ(error_of([&] { const SavedTensorHooksScope scope(both); }), "no error");
+  const std::string message = "SavedTensorHooks: both pack and unpack must be given";
+  EXPECT_EQ(error_of([&] { const SavedTensorHooksScope scope({both.pack, nullptr}); }), message);
+  EXPECT_EQ(error_of([&] { const SavedTensorHooksScope scope({nullptr, both.unpack}); }), message);
+  EXPECT_FALSE(hooks_are_set());
+}
+
+TEST(AutogradRefusals, HooksBehindLeaves) {
+  const auto refusal = [](const Tensor& tensor) {
+    return error_of([&] { register_post_accumulate_grad_hook(tensor, [](const Tensor&) {}); });
+  };
+  EXPECT_EQ(refusal(leaf({1})), "no error");
+  const std::string message =
+      "post accumulate grad hooks cannot be registered on tensors that are no leaves or require no gradient";
+  EXPECT_EQ(refusal(constant({1})), message);
+  EXPECT_EQ(refusal(scale(leaf({1}), 2)), message);
+}
+
 // ---- functions of users
 
 struct Settings {
@@ -137,6 +213,32 @@ TEST(AutogradRefusals, FunctionsOfUsers) {
   EXPECT_THAT(function_error({.gives_number_a_gradient = true}),
               HasSubstr("returned a gradient different from None at position 2"));
   EXPECT_THAT(function_error({.returns_undefined = true}), HasSubstr("must return defined tensors"));
+}
+
+// Writes its argument; `settings.results` of it come back.
+struct WritesInput : Function<WritesInput> {
+  static Tensors forward(FunctionContext& context, const Tensor& x) {
+    context.mark_dirty({x});
+    Tensors out{scale_in_place(x, 2)};
+    while (out.size() < settings.results) out.push_back(scale(x, 1));
+    return out;
+  }
+  static Tensors backward(FunctionContext&, Tensors grads) { return {scale(grads[0], 2)}; }
+};
+
+TEST(AutogradRefusals, FunctionsThatWriteViews) {
+  const auto write = [](const Tensor& x, size_t results) {
+    settings.results = results;
+    const std::string error = error_of([&] { WritesInput::apply(x); });
+    settings = {};
+    return error;
+  };
+  const auto base = [] { return scale(leaf({1, 2}), 3); };
+  EXPECT_EQ(write(base(), 1), "no error");
+  EXPECT_EQ(write(base(), 2), "no error");
+  EXPECT_EQ(write(slice(base(), 0, 1), 1), "no error");
+  EXPECT_THAT(write(slice(base(), 0, 1), 2), HasSubstr("your Function cannot return more than one Tensor"));
+  EXPECT_EQ(write(slice(constant({1, 2}), 0, 1), 2), "no error");  // nothing is recorded
 }
 
 TEST(AutogradRefusals, HooksOfNodes) {
@@ -205,6 +307,68 @@ struct Pair : Function<Pair> {
 TEST(AutogradRefusals, GradientsThatDoNotFlow) {
   const TensorFunction function = [](const Tensors& x) { return Tensors(Pair::apply(x[0])); };
   EXPECT_NE(error_of([&] { gradcheck(function, {leaf({0.5})}); }), "no error");
+}
+
+// The gradients of both are wrong where both flow.
+struct WrongTogether : Function<WrongTogether> {
+  static Tensors forward(FunctionContext& context, const Tensor& x) {
+    context.set_materialize_grads(false);
+    return {scale(x, 2), scale(x, 3)};
+  }
+  static Tensors backward(FunctionContext&, Tensors grads) {
+    if (!grads[1].defined()) return {scale(grads[0], 2)};
+    if (!grads[0].defined()) return {scale(grads[1], 3)};
+    return {add(scale(grads[0], 2), scale(grads[1], 4))};
+  }
+};
+
+TEST(AutogradRefusals, GradientsThatFlowTogether) {
+  const TensorFunction function = [](const Tensors& x) { return Tensors(WrongTogether::apply(x[0])); };
+  EXPECT_THAT(error_of([&] { gradcheck(function, {leaf({0.5})}); }),
+              HasSubstr("Expected backward function to handle undefined output grads: the gradient of input 0 is 3 "
+                        "where only output 1 has one, and 4 with zeros for the others"));
+  GradcheckOptions options;
+  options.checks_undefined_grad = false;
+  EXPECT_EQ(error_of([&] { gradcheck(function, {leaf({0.5})}, options); }), "no error");
+}
+
+TEST(AutogradRefusals, InputsThatGradcheckLeavesOut) {
+  const auto twice = [](const Tensors& x) { return Tensors{scale(x[0], 2), Tensor(), constant({1})}; };
+  EXPECT_EQ(error_of([&] {
+              gradcheck(twice, {leaf({0.5}), Tensor(), constant({1}, Dims{1}, DType::kFloat32)});
+            }),
+            "no error");
+  // One row of a tensor that is as wide as one row.
+  const Tensor row = constant({1, 2}).as_view({1, 2}, {0, 1}, 0);
+  set_requires_grad(row);
+  EXPECT_EQ(error_of([&] { gradcheck(twice, {row}); }), "no error");
+  const Tensor x = leaf({0.5, 2});
+  register_hook(x, [](const Tensor& gradient) { return slice(gradient, 0, 1); });
+  EXPECT_THAT(error_of([&] { gradcheck(twice, {x}); }),
+              HasSubstr("gradcheck: the gradient of float64[2] is float64[1]"));
+}
+
+struct GivesNan : Function<GivesNan> {
+  static Tensor forward(FunctionContext&, const Tensor& x) { return scale(x, 1); }
+  static Tensors backward(FunctionContext&, Tensors grads) { return {scale(grads[0], NAN)}; }
+};
+
+// Not a number on both sides is agreement, on one side none.
+TEST(AutogradRefusals, GradientsThatAreNoNumbers) {
+  const auto root = [](const Tensors& x) { return Tensors{ops::call("aten::sqrt", x[0])}; };
+  EXPECT_EQ(error_of([&] { gradcheck(root, {leaf({-1})}); }), "no error");
+  const auto one_side = [](const Tensors& x) { return Tensors{GivesNan::apply(x[0])}; };
+  EXPECT_THAT(error_of([&] { gradcheck(one_side, {leaf({4})}); }), HasSubstr("Jacobian mismatch"));
+}
+
+// Large Jacobians are shown by their first rows and columns.
+TEST(AutogradRefusals, JacobiansAreShownInPart) {
+  const auto text = [](size_t size) {
+    const TensorFunction wrong = [](const Tensors& x) { return Tensors{GivesNan::apply(x[0])}; };
+    return error_of([&] { gradcheck(wrong, {leaf(Numbers(size, 0.5))}); });
+  };
+  EXPECT_EQ(text(8).find("…"), std::string::npos);
+  EXPECT_THAT(text(9), HasSubstr("…"));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -45,6 +46,9 @@ TEST(FrontendErrors, Statements) {
       {"  for i in range():\n    pass\n", "range takes 1 to 3 arguments"},
       {"  for i in range(n, n, n, n):\n    pass\n", "range takes 1 to 3 arguments"},
       {"  x.name = n\n", "a value of type Tensor has no attributes to set"},
+      {"  a = b = n\n", "chained assignments are not supported"},
+      {"  y = x.tolist()\n", "tolist needs an annotation"},
+      {"  y = annotate(List[str], x.tolist())\n", "tolist cannot give a value of type List[str]"},
   };
   for (const auto& [body, message] : wrong) EXPECT_THAT(error_of(with(body)), HasSubstr(message)) << body;
   for (const char* bounds : {"n", "n, n", "n, n, n"}) {
@@ -62,7 +66,9 @@ TEST(FrontendErrors, WhatIsNotSupportedSaysSo) {
       {"  y = [i for i in l]\n", "list comprehensions are not supported"},
       {"  y = b\"a\"\n", "bytes are not supported"},
       {"  y = f\"a\"\n", "f-strings are not supported"},
-      {"  if c:\n    if n > 1:\n      return x\n  else:\n    pass\n", "a return inside of nested branches"},
+      {"  if c:\n    if n > 1:\n      return x\n  else:\n    pass\n",
+       "a return inside of nested branches that also go on is not supported"},
+      {"  for i in range(n):\n    return x\n", "a return inside of a loop or with block is not supported"},
   };
   for (const auto& [body, message] : missing) {
     ErrorCode code{};
@@ -125,6 +131,39 @@ TEST(FrontendErrors, BoundsOfTheGrammar) {
   };
   EXPECT_EQ(error_of(parameters(1000)), "");
   EXPECT_THAT(error_of(parameters(1001)), HasSubstr("too many parameters"));
+  const auto repeat = [](const std::string& text, int count) {
+    std::string out;
+    for (int i = 0; i < count; ++i) out += text;
+    return out;
+  };
+  const auto returns = [](const std::string& expression) {
+    return "def f(x: Tensor, l: List[int]) -> Tensor:\n  y = " + expression + "\n  return x\n";
+  };
+  struct Bound {
+    int most;
+    std::function<std::string(int)> text;
+    const char* message;
+  };
+  const Bound bounds[] = {
+      {200, [&](int n) { return returns(repeat("(", n) + "1" + repeat(")", n)); }, "nested too deep"},
+      {217, [&](int n) { return returns(repeat("-", n) + "1"); }, "nested too deep"},
+      {249, [&](int n) { return returns("1" + repeat(" + 1", n)); }, "nested too deep"},
+      {124, [&](int n) { return returns("x" + repeat(".t()", n)); }, "nested too deep"},
+      {248, [&](int n) { return returns("(l)" + repeat("[0:1]", n)); }, "nested too deep"},
+      {217, [&](int n) { return returns("1" + repeat(" if True else 1", n)); }, "nested too deep"},
+      {98,
+       [&](int n) {
+         std::string text = "def f(x: Tensor, c: bool) -> Tensor:\n";
+         for (int i = 1; i <= n; ++i) text += std::string(static_cast<size_t>(i), ' ') + "if c:\n";
+         return text + std::string(static_cast<size_t>(n) + 1, ' ') + "pass\n return x\n";
+       },
+       "nested too deep"}};
+  for (const Bound& bound : bounds) {
+    int most = 1;
+    while (error_of(bound.text(most + 1)).empty() && most < 1000) ++most;
+    EXPECT_EQ(most, bound.most) << bound.text(2);
+    EXPECT_THAT(error_of(bound.text(most + 1)), HasSubstr(bound.message)) << bound.text(2);
+  }
 }
 
 // Numbers of other bases, with and without separators, are the number that they say.
@@ -133,6 +172,47 @@ TEST(FrontendErrors, IntegersAreWhatTheySay) {
        {std::pair{"0x1F", "31"}, {"0X1f", "31"}, {"1_000", "1000"}, {"0", "0"}, {"10", "10"}}) {
     EXPECT_THAT(graph_of(concat("def f():\n  return ", written, "\n"), "f"), HasSubstr(concat("[value=", value, "]")))
         << written;
+  }
+}
+
+// Functions without a return annotation are compiled where they are called, fifty deep.
+TEST(FrontendErrors, ReturnTypesThatHangOnOthers) {
+  const auto chain = [](int count) {
+    std::string text = "def f(x: Tensor):\n  return __torch__.m.f1(x)\n";
+    for (int i = 1; i < count; ++i) {
+      const std::string body = i + 1 < count ? concat("__torch__.m.f", i + 1, "(x)") : "x";
+      text += concat("def f", i, "(x: Tensor):\n  return ", body, "\n");
+    }
+    return text;
+  };
+  EXPECT_EQ(error_of(chain(50)), "");
+  EXPECT_THAT(error_of(chain(51)), HasSubstr("the return type of '__torch__.m.f50' depends on itself; annotate it"));
+  EXPECT_THAT(error_of("def f(x: Tensor):\n  return __torch__.m.f(x)\n"),
+              HasSubstr("the return type of '__torch__.m.f' depends on itself; annotate it"));
+  EXPECT_EQ(error_of("def f(x: Tensor) -> Tensor:\n  return __torch__.m.f(x)\n"), "");
+  EXPECT_THAT(error_of("def g() -> int:\n  return 1\ndef f(x: int=g()) -> int:\n  return x\n"),
+              HasSubstr("the default of a parameter must be a literal"));
+}
+
+// A constant without dimensions counts as a number in sums and products, wherever it stands; others stay tensors.
+TEST(FrontendErrors, ConstantsThatAreNumbers) {
+  const Tensor flag = Tensor::empty(Dims{}, DType::kBool);
+  *flag.data<bool>() = true;
+  const auto graph = [&](const std::string& expression) {
+    CompilationUnit unit = unit_of("def f(x: Tensor) -> Tensor:\n  return " + expression + "\n");
+    unit.set_constants({Tensor::scalar(0.5, DType::kFloat64), flag, Tensor::empty(Dims{1}, DType::kFloat64)});
+    return graph_of(unit, "f");
+  };
+  for (const char* expression : {"torch.add(x, CONSTANTS.c0)", "torch.add(x, other=CONSTANTS.c0)",
+                                 "torch.add(x, alpha=1, other=CONSTANTS.c0)"}) {
+    EXPECT_THAT(graph(expression), HasSubstr("[value=0.5]")) << expression;
+    EXPECT_THAT(graph(expression), HasSubstr("aten::add.Scalar")) << expression;
+  }
+  for (const char* expression :
+       {"torch.add(x, CONSTANTS.c1)", "torch.add(x, other=CONSTANTS.c1)", "torch.add(x, CONSTANTS.c2)",
+        "torch.add(CONSTANTS.c0, x)", "torch.atan2(x, CONSTANTS.c0)",
+        "torch.div(x, CONSTANTS.c0, rounding_mode=\"floor\")"}) {
+    EXPECT_THAT(graph(expression), HasSubstr("<Tensor ")) << expression;
   }
 }
 
@@ -153,6 +233,8 @@ TEST(FrontendErrors, WhatIsNoValue) {
       {"  y = fork(x)\n", "fork takes a nested function"},
       {"  def h(a: Tensor):\n    return a\n  y = fork(h)\n", "a forked function takes no parameters"},
       {"  y = torch.wait(x)\n", "wait: expected a future but got Tensor"},
+      {"  y = __torch__.m.T.__new__(__torch__.m.T)\n", "'__torch__.m.T' is no class"},
+      {"  y = __torch__.m.C.k\n", "'__torch__.m.C.k' is no constant"},
       {"  y = missing\n", "name 'missing' is not defined"},
       {"  y = missing.part\n", "is not defined"},
   };

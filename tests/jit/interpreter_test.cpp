@@ -285,11 +285,16 @@ TEST_F(Calls, RecurseUpToABound) {
   functions_.add("f", kCountDown);
   const auto program = compile(kCountDown);
   EXPECT_EQ(run(*program, {Value(100)}, frame_, &library_).to_int(), 5050);
-  try {
-    run(*program, {Value(10000)}, frame_, &library_);
-    FAIL() << "no error";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::kResourceExhausted);
+  // 500 calls, the first one counted.
+  EXPECT_EQ(run(*program, {Value(499)}, frame_, &library_).to_int(), 124750);
+  for (const int64_t n : {500, 10000}) {
+    try {
+      run(*program, {Value(n)}, frame_, &library_);
+      FAIL() << "no error";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kResourceExhausted);
+      EXPECT_NE(std::string(error.what()).find("calls nest deeper than 500"), std::string::npos) << error.what();
+    }
   }
   EXPECT_EQ(run(*program, {Value(3)}, frame_, &library_).to_int(), 6);
 }
@@ -346,8 +351,8 @@ TEST_F(Calls, MarksOfContextsThatDoNotFit) {
       -> (%true)
   return (%n)
 )";
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(message_of(many, 9000), "no error");
-  EXPECT_EQ(message_of(many, 20000), "prim::Enter: contexts nest deeper than 10000");
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(message_of(many, 10000), "no error");
+  EXPECT_EQ(message_of(many, 10001), "prim::Enter: contexts nest deeper than 10000");
 }
 
 TEST_F(Calls, ManyThreadsShareOneProgram) {

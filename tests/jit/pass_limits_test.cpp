@@ -88,5 +88,24 @@ TEST(PassLimits, TextsThatBecomeConstants) {
   EXPECT_TRUE(has(after("const_prop", repeated("1048577")), "aten::mul"));
 }
 
+size_t count(const std::string& text, const std::string& part) {
+  size_t found = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+// Equal lists of numbers are one constant, of up to 64 items.
+TEST(PassLimits, ListsThatAreMerged) {
+  for (const int items : {64, 65}) {
+    std::string list = "[0";
+    for (int i = 1; i < items; ++i) list += ", " + std::to_string(i);
+    const std::string constant = " : List[int] = prim::Constant[value=" + list + "]]()\n";
+    const std::string got = after("cse", "graph():\n  %a" + constant + "  %b" + constant +
+                                             "  %m : int = aten::len.t(%a)\n  %n : int = aten::len.t(%b)\n"
+                                             "  %r : int = aten::add.int(%m, %n)\n  return (%r)\n");
+    EXPECT_EQ(count(got, "prim::Constant"), items == 64 ? 1u : 2u) << items;
+  }
+}
+
 }  // namespace
 }  // namespace tensord::jit

@@ -128,6 +128,112 @@ TEST(PlannedStep, SparseGradientsAreRefused) {
   EXPECT_THAT(step.report().reason, HasSubstr("sparse"));
 }
 
+// Each by one call that no graph can hold, in a step that would be planned without it. `more` is added to the loss.
+TEST(PlannedStep, CallsThatNoGraphHolds) {
+  using Batch = std::span<const Tensor>;
+  struct Row {
+    std::function<Tensor(Batch batch)> more;
+    const char* reason;
+  };
+  const Tensor outside = random({8, 6}, 9);
+  const Row rows[] = {
+      {[](Batch batch) { return mean(call("aten::abs", call("aten::complex", batch[0], batch[0]))); },
+       "aten::complex is of complex numbers"},
+      {[](Batch batch) {
+         return call("aten::mul.Scalar", mean(batch[0]),
+                     ops::call<bool>("aten::equal", batch[0], batch[0]) ? 1.0 : 2.0);
+       },
+       "aten::equal gives elements as numbers"},
+      {[](Batch batch) {
+         const Tensor out = call("aten::mul.Scalar", batch[0], 2.0);
+         call("aten::add.out", batch[0], batch[0], 1, out);
+         return mean(out);
+       },
+       "aten::add.out writes into its arguments"},
+      {[](Batch batch) {
+         const Tensor made = random({8, 6}, 3);
+         return mean(call("aten::add_.Tensor", made, batch[0]));
+       },
+       "aten::add_ writes into a tensor that no operator made"},
+      {[](Batch batch) {
+         const Tensor wide = random({8, 12}, 3);
+         const Tensor part = wide.as_view(Dims{8, 6}, Dims{12, 1}, 0);
+         call("aten::copy_", part, batch[0]);
+         return mean(part);
+       },
+       "a write into memory that is neither row-major nor channels_last, by aten::copy_"},
+      {[=](Batch batch) {
+         const Tensor before = mean(outside);
+         call("aten::mul_.Scalar", outside, 1.0);
+         return call("aten::add.Tensor", before, mean(batch[0]));
+       },
+       "aten::mul_ writes into a tensor that outlives the step"},
+      {[](Batch batch) {
+         const Tensor ints =
+             call("aten::to.dtype", batch[0], static_cast<int64_t>(DType::kInt32), false, false, Value());
+         const Tensor bytes = Tensor::from_storage(ints.storage(), Dims{8, 6}, Dims{6, 1}, 0, DType::kFloat32);
+         return call("aten::mul.Scalar", mean(bytes), 0.0);
+       },
+       "reads a view that no operator made"}};
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.reason);
+    expect_interpreted(with([&](const Tensors& p, const Tensors&,
+                                Batch batch) { return call("aten::add.Tensor", mlp(p, batch), row.more(batch)); },
+                            mlp_parameters),
+                       row.reason);
+  }
+}
+
+// Two buffers over one memory: which of them a write means cannot be told.
+TEST(PlannedStep, BuffersThatShareMemory) {
+  const auto buffers = [] {
+    const Tensor whole = random({8}, 1);
+    return Tensors{whole, whole.as_view(Dims{8}, Dims{1}, 0)};
+  };
+  const auto loss = [](const Tensors& p, const Tensors& b, std::span<const Tensor> batch) {
+    const NoGradGuard no_grad;
+    call("aten::mul_.Scalar", b[0], 0.5);
+    const EnableGradGuard grad;
+    return call("aten::add.Tensor", mlp(p, batch), mean(b[1]));
+  };
+  expect_interpreted(with(loss, mlp_parameters, buffers), "writes into memory that several tensors share");
+}
+
+// Whoever saved a buffer sees that a planned step wrote to it.
+TEST(PlannedStep, WritesToBuffersCount) {
+  const Case of = with(
+      [](const Tensors& p, const Tensors& b, std::span<const Tensor> batch) {
+        {
+          const NoGradGuard no_grad;
+          call("aten::mul_.Scalar", b[0], 0.5);
+        }
+        return call("aten::add.Tensor", mlp(p, batch), mean(b[0]));
+      },
+      mlp_parameters, [] { return Tensors{random({8}, 1)}; });
+  const Job job = of.make();
+  PlannedStep step(job.parameters, job.buffers);
+  for (unsigned i = 0; i < 9; ++i) {
+    const Tensors batch = of.batch(i);
+    const uint32_t before = job.buffers[0].version();
+    const uint64_t planned = step.report().planned;
+    step.run(batch, [&] { return job.loss(batch); });
+    for (const Tensor& p : job.parameters) autograd::set_grad(p, Tensor());
+    EXPECT_GT(job.buffers[0].version(), before) << i << (step.report().planned > planned ? ", planned" : "");
+  }
+  EXPECT_GT(step.report().planned, 0U) << step.report().reason;
+}
+
+TEST(PlannedStep, ALossOfNoParameterIsRefused) {
+  const Case of = with([](const Tensors&, const Tensors&, std::span<const Tensor> batch) { return mean(batch[0]); },
+                       mlp_parameters);
+  try {
+    train(of, true);
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("the loss does not depend on any parameter that is trained"));
+  }
+}
+
 // --- what is wrong is found
 
 TEST(PlannedStep, MasksSelectAsManyAsTheyLike) {

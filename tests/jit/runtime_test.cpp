@@ -109,6 +109,25 @@ TEST_P(RuntimeTest, ChecksArguments) {
             std::string::npos);
 }
 
+TEST_P(RuntimeTest, TrainsOnlyWhenLoadedForIt) {
+  try {
+    module_->set_training(true);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kFailedPrecondition);
+    EXPECT_STREQ(error.what(), "__torch__.Model was not loaded for training");
+  }
+  EXPECT_FALSE(module_->is_training());
+  LoadOptions options;
+  options.optimize = GetParam();
+  options.for_training = true;
+  const auto trained = Module::load(kArchive, options);
+  trained->set_training(true);
+  EXPECT_TRUE(trained->is_training());
+  trained->set_training(false);
+  EXPECT_FALSE(trained->is_training());
+}
+
 TEST_P(RuntimeTest, CancelsALongLoop) {
   Frame frame;
   int asked = 0;

@@ -247,6 +247,7 @@ TEST_F(SampleSplit, IsCancelledBetweenCalls) {
     FAIL() << "was not cancelled";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kCancelled);
+    EXPECT_STREQ(error.what(), "cancelled");  // no call is to blame
   }
   EXPECT_EQ(asked, 11);
 }

@@ -1,40 +1,16 @@
 // What the parts of an exported program may not say: sizes and guards as texts, JSON, containers, bodies of operators.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <unistd.h>
-
-#include <filesystem>
-#include <functional>
-#include <nlohmann/json.hpp>
-#include <string>
 #include <utility>
 #include <vector>
 
-#include "core/base/error.h"
-#include "core/jit/archive/zip.h"
-#include "core/jit/archive/zip_writer.h"
 #include "core/jit/formats/pt2/expression.h"
 #include "core/jit/formats/pt2/json.h"
 #include "core/jit/formats/pt2/pytree.h"
-#include "core/jit/runtime/module.h"
+#include "tests/pt2/parts_fixture.h"
 
 namespace tensord::jit {
 namespace {
 
-namespace fs = std::filesystem;
-using nlohmann::json;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-
-// "CODE message", or "none".
-std::string error_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return concat(to_string(error.code()), " ", error.what());
-  }
-  return "none";
-}
 
 // The expression with every operation written before its operands.
 std::string shown(const pt2::Expression& e) {
@@ -249,48 +225,6 @@ TEST(Pt2Pytrees, WhatIsNone) {
   EXPECT_EQ(deep(31), "RESOURCE_EXHAUSTED spec: nested more than 30 deep");
 }
 
-class Pt2Parts : public testing::Test {
- protected:
-  Pt2Parts() : file_(fs::path(testing::TempDir()) / concat("pt2_parts.", getpid(), ".pt2")) {}
-  ~Pt2Parts() override { fs::remove(file_); }
-
-  // What loading says of a program of tests/pt2/data, after a change.
-  std::string error_after(const std::string& name, const std::function<void(json&)>& change) {
-    const auto zip = ZipArchive::open((fs::path(TENSORD_TEST_DATA) / "pt2" / "data" / (name + ".pt2")).string());
-    fs::remove(file_);
-    ZipWriter writer(file_.string());
-    for (const ZipArchive::Entry& entry : zip->entries()) {
-      std::string text(zip->read(entry));
-      if (entry.name == "models/model.json") {
-        json program = json::parse(text);
-        change(program);
-        text = program.dump();
-      }
-      writer.add("m/" + entry.name, text);
-    }
-    writer.finish();
-    return error_of([&] { Module::load(file_.string())->method("forward"); });
-  }
-  static json& module_of(json& program) { return program["graph_module"]; }
-  static json& graph_of(json& program) { return module_of(program)["graph"]; }
-  static json& spec(json& program, const char* list, size_t index) {
-    return module_of(program)["signature"][list][index];
-  }
-  // The node of a higher-order operator, and the graph that is its argument.
-  static json& higher_order(json& program) {
-    for (json& node : graph_of(program)["nodes"]) {
-      if (node["target"].get<std::string>().starts_with("torch.ops.higher_order.")) return node;
-    }
-    ADD_FAILURE() << "no such node";
-    return program;
-  }
-  static json& body(json& program, size_t argument) {
-    return higher_order(program)["inputs"][argument]["arg"]["as_graph"]["graph"];
-  }
-
-  const fs::path file_;
-};
-
 TEST_F(Pt2Parts, NothingChanged) {
   for (const char* name : {"conv", "cond", "while_loop", "map", "scan", "buffers_core", "input_mutation_core"}) {
     EXPECT_EQ(error_after(name, [](json&) {}), "none") << name;
@@ -337,6 +271,16 @@ TEST_F(Pt2Parts, HigherOrderOperators) {
       "scan", [](json& p) { body(p, 0)["outputs"] = json::array(); }, "scan: the body gives less than it carries");
   refused(
       "cond", [](json& p) { higher_order(p)["target"] = "torch.ops.higher_order.other"; }, "other");
+  // The direction of PyTorch 2.6.
+  const auto argument = [](size_t index, const json& value) {
+    return [=](json& p) { higher_order(p)["inputs"][index]["arg"] = value; };
+  };
+  EXPECT_EQ(error_after("scan_torch26", argument(3, json{{"as_int", 0}})), "none");
+  refused("scan_torch26", argument(3, json{{"as_int", 1}}), "scan of PyTorch 2.6 over another dimension than 0");
+  refused("scan_torch26", argument(4, json{{"as_bool", true}}), "scan of PyTorch 2.6 in reverse");
+  refused("scan_torch26", argument(4, json{{"as_int", 0}}), "scan of PyTorch 2.6 in reverse");
+  refused("no_grad", argument(0, json{{"as_int", 1}}), "the mode is not a constant");
+  refused("autocast_off", argument(2, json{{"as_bool", true}}), "autocast on the CPU is not supported");
 }
 
 TEST_F(Pt2Parts, MoreResultsThanABodyGives) {

@@ -19,12 +19,11 @@ const std::vector<Value>& items_of(const Value& value) {
 }
 
 // Gives back the coerced items; `*changed` says whether one is another value than before.
-std::vector<Value> coerce_items(const std::vector<Value>& items, const std::vector<TypePtr>& types,
-                                const std::string& what, bool* changed) {
+std::vector<Value> coerce_items(const std::vector<Value>& items, const TypePtr& type, const std::string& what,
+                                bool* changed) {
   std::vector<Value> out;
   out.reserve(items.size());
   for (size_t i = 0; i < items.size(); ++i) {
-    const TypePtr& type = types.size() == 1 ? types[0] : types[i];
     out.push_back(coerce(items[i], type, what + "[" + std::to_string(i) + "]"));
     *changed = *changed || !out.back().is_same(items[i]);
   }
@@ -34,7 +33,7 @@ std::vector<Value> coerce_items(const std::vector<Value>& items, const std::vect
 Value coerce_list(const Value& value, const TypePtr& type, const std::string& what) {
   if (!value.is_list() && !value.is_tuple()) fail_type(value, type, what);
   bool changed = value.is_tuple() || !ops::same_type(value.to_list()->element, type->element());
-  std::vector<Value> items = coerce_items(items_of(value), {type->element()}, what, &changed);
+  std::vector<Value> items = coerce_items(items_of(value), type->element(), what, &changed);
   return changed ? Value(ops::make_list(type->element(), std::move(items))) : value;
 }
 

@@ -22,20 +22,25 @@ constexpr size_t kMaxJobs = 16;
 
 }  // namespace
 
+uint64_t Specializations::next_id() {
+  static std::atomic<uint64_t> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
 const Program& Specializations::find(Frame& frame, std::span<const Value> arguments, bool in_background) {
   const int threads = thread_budget();
   std::vector<RecentProgram>& recent = frame.recent_programs();
   const auto chosen = [&](const RecentProgram& found) -> const Program& {
     return found.program ? *found.program : general_;
   };
-  if (!recent.empty() && recent.front().owner == this && recent.front().signature.matches(arguments, threads)) {
+  if (!recent.empty() && recent.front().owner == id_ && recent.front().signature.matches(arguments, threads)) {
     hits_.fetch_add(1, std::memory_order_relaxed);
     return chosen(recent.front());
   }
   Signature signature(arguments, threads);
   if (!signature.is_usable()) return general_;
   const auto known = std::find_if(recent.begin(), recent.end(), [&](const RecentProgram& other) {
-    return other.owner == this && other.signature == signature;
+    return other.owner == id_ && other.signature == signature;
   });
   if (known != recent.end()) {
     hits_.fetch_add(1, std::memory_order_relaxed);
@@ -45,7 +50,7 @@ const Program& Specializations::find(Frame& frame, std::span<const Value> argume
   std::optional<ProgramPtr> program = get(signature, arguments, !in_background);
   if (!program) return general_;
   if (recent.size() >= std::min(kMaxRecent, capacity_)) recent.pop_back();
-  recent.insert(recent.begin(), {this, std::move(signature), std::move(*program)});
+  recent.insert(recent.begin(), {id_, std::move(signature), std::move(*program)});
   return chosen(recent.front());
 }
 

@@ -82,6 +82,9 @@ class Specializations {
   void finish(Entry& entry, Built built) TENSORD_REQUIRES(mutex_);
   void evict() TENSORD_REQUIRES(mutex_);
 
+  static uint64_t next_id();
+
+  const uint64_t id_ = next_id();  // another one may come to lie at the same address
   const Program& general_;
   const size_t capacity_;
   const Build build_;
@@ -98,7 +101,7 @@ class Specializations {
 
 // A program that a worker ran lately, and for what. `program` null: the general one.
 struct RecentProgram {
-  const Specializations* owner = nullptr;
+  uint64_t owner = 0;  // its Specializations
   Signature signature;
   Specializations::ProgramPtr program;
 };
