@@ -225,8 +225,8 @@ Tensor cumprod_gradient_at_zeros(const Tensor& x, int64_t dim, const Tensor& g) 
 // zero has the sum of g and the products without it.
 Tensor cumprod_gradient(const ops::GradArgs& args, Tensor g) {
   const Tensor& in = args.inputs[0].to_tensor();
-  if (in.ndim() == 0) return gradient::fit_gradient(g, in);
   const int64_t dim = args.inputs[1].to_int();
+  if (in.ndim() == 0 || in.numel() == 0 || in.size(dim) == 1) return gradient::fit_gradient(g, in);
   if (is_grad_enabled() && has_zeros(in)) {
     return gradient::fit_gradient(cumprod_gradient_at_zeros(in, wrap_dim(dim, in.ndim()), g), in);
   }
