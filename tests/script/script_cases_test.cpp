@@ -49,6 +49,7 @@ class Checker {
       const double rtol = field(record, "rtol").to_float();
       tolerance_ = {.rtol = rtol, .atol = rtol / 100};  // for sums that cancel
       for (const Value& call : items(field(record, "calls"))) check(name, call);
+      EXPECT_EQ(module_->method(name).plan_stats().refused, 0u) << name << ": a plan is not proven";
     }
   }
 
