@@ -1,5 +1,5 @@
-// What optimize_for_mobile makes of layers: an object with weight and bounds, and a call on it. The calls are compositions of the
-// plain layer and a clamp.
+// What optimize_for_mobile makes of layers: an object with weight and bounds, and a call on it. The calls are
+// compositions of the plain layer and a clamp.
 #include <optional>
 #include <utility>
 
@@ -44,12 +44,9 @@ Value linear_layer(const Tensor& weight, const MaybeTensor& bias, const MaybeSca
 
 Value conv_layer(const Tensor& weight, const MaybeTensor& bias, const IntList& stride, const IntList& padding,
                  const IntList& dilation, int64_t groups, const MaybeScalar& low, const MaybeScalar& high) {
-  std::vector<Value> arguments{Value(weight),
-                               Value(bias),
-                               ops::make_int_list(stride),
-                               ops::make_int_list(padding),
-                               ops::make_int_list(dilation),
-                               Value(groups)};
+  std::vector<Value> arguments{
+      Value(weight), Value(bias), ops::make_int_list(stride), ops::make_int_list(padding), ops::make_int_list(dilation),
+      Value(groups)};
   return Value(IntrusivePtr<ops::OpaqueObject>(
       make_intrusive<ClampedLayer>(kConv, "aten::conv2d", std::move(arguments), low, high)));
 }
@@ -57,9 +54,13 @@ Value conv_layer(const Tensor& weight, const MaybeTensor& bias, const IntList& s
 Value transposed_layer(const Tensor& weight, const MaybeTensor& bias, const IntList& stride, const IntList& padding,
                        const IntList& output_padding, const IntList& dilation, int64_t groups, const MaybeScalar& low,
                        const MaybeScalar& high) {
-  std::vector<Value> arguments{
-      Value(weight), Value(bias),  ops::make_int_list(stride), ops::make_int_list(padding), ops::make_int_list(output_padding),
-      Value(groups), ops::make_int_list(dilation)};
+  std::vector<Value> arguments{Value(weight),
+                               Value(bias),
+                               ops::make_int_list(stride),
+                               ops::make_int_list(padding),
+                               ops::make_int_list(output_padding),
+                               Value(groups),
+                               ops::make_int_list(dilation)};
   return Value(IntrusivePtr<ops::OpaqueObject>(
       make_intrusive<ClampedLayer>(kTransposed, "aten::conv_transpose2d.input", std::move(arguments), low, high)));
 }
@@ -104,8 +105,12 @@ Tensor run_layer(const Tensor& x, const LayerPtr& layer) {
   if (!layer->low && !layer->high) return y;
   return ops::call("aten::clamp", y, layer->low, layer->high);
 }
-OP("prepacked::linear_clamp_run(Tensor X, " XNNPACK "LinearOpContext W_prepack) -> Tensor").direct(&run_layer).composite();
-OP("prepacked::conv2d_clamp_run(Tensor X, " XNNPACK "Conv2dOpContext W_prepack) -> Tensor").direct(&run_layer).composite();
+OP("prepacked::linear_clamp_run(Tensor X, " XNNPACK "LinearOpContext W_prepack) -> Tensor")
+    .direct(&run_layer)
+    .composite();
+OP("prepacked::conv2d_clamp_run(Tensor X, " XNNPACK "Conv2dOpContext W_prepack) -> Tensor")
+    .direct(&run_layer)
+    .composite();
 OP("prepacked::conv2d_transpose_clamp_run(Tensor X, " XNNPACK "TransposeConv2dOpContext W_prepack) -> Tensor")
     .direct(&run_layer)
     .composite();

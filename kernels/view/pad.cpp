@@ -104,7 +104,8 @@ void check_mode(const Tensor& x, const IntList& pad, Mode mode) {
             edges.before, ", ", edges.after, ") at dimension ", d, " of input ", x.sizes());
     } else if (mode == Mode::kCircular) {
       const auto [begin, end] = kept_of(edges, size);
-      check(std::max(edges.before, edges.after) <= std::max<int64_t>(end - begin, 0), "Padding value causes wrapping around more than once.");
+      check(std::max(edges.before, edges.after) <= std::max<int64_t>(end - begin, 0),
+            "Padding value causes wrapping around more than once.");
     }
   }
 }

@@ -99,11 +99,12 @@ TEST_F(PlanVerifier, ProvesWhatThePlannerMakes) {
 
 // A view's operator that gives a copy, asked with a second tensor.
 TEST_F(PlanVerifier, CopiesWithTwoOperands) {
-  const std::string text = "graph(%x : Tensor, %y : Tensor):\n"
-                           "  %a : Tensor = aten::exp(%x)\n"
-                           "  %b : Tensor = aten::type_as(%a, %y)\n"
-                           "  %c : Tensor = aten::neg(%b)\n"
-                           "  return (%c)\n";
+  const std::string text =
+      "graph(%x : Tensor, %y : Tensor):\n"
+      "  %a : Tensor = aten::exp(%x)\n"
+      "  %b : Tensor = aten::type_as(%a, %y)\n"
+      "  %c : Tensor = aten::neg(%b)\n"
+      "  return (%c)\n";
   const std::vector<Tensor> inputs{Tensor::meta(Dims{2, 3}, DType::kFloat32), Tensor::meta(Dims{4}, DType::kFloat64)};
   EXPECT_EQ(refusal(text, inputs, [](Plan&) {}), "proven");
 }
