@@ -101,7 +101,7 @@ Tensor run_layer(const Tensor& x, const LayerPtr& layer) {
   check(x.dtype() == DType::kFloat32, "expected an input of float32, but got ", name_of(x.dtype()));
   std::vector<Value> arguments{Value(x)};
   arguments.insert(arguments.end(), layer->arguments.begin(), layer->arguments.end());
-  const Tensor y = ops::run(layer->op, arguments).front().to_tensor();
+  Tensor y = ops::run(layer->op, arguments).front().to_tensor();
   if (!layer->low && !layer->high) return y;
   return ops::call("aten::clamp", y, layer->low, layer->high);
 }

@@ -11,7 +11,6 @@
 namespace tensord::kernels {
 namespace {
 
-using gradient::ints_of;
 using gradient::of_first;
 using ops::call;
 using ops::GradArgs;

@@ -68,7 +68,7 @@ class Sample:
             if result.is_complex():
                 result = torch.view_as_real(result.resolve_conj())
             if result.is_floating_point():
-                weights = torch.linspace(0.5, 1.5, max(result.numel(), 1), dtype=result.dtype)[: result.numel()].reshape(result.shape)
+                weights = torch.linspace(0.5, 1.5, max(result.numel(), 1), dtype=torch.float64)[: result.numel()].reshape(result.shape).to(result.dtype)
                 total = total + (result * (weights + i)).sum()
         return total
 
