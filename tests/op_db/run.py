@@ -84,7 +84,7 @@ def kinds_of(arguments) -> list:
         return [("gradients" if name == "float64" else f"gradients_{name}", getattr(torch, name)) for name in names]
     names = (arguments.dtype or (ALL_DTYPES if arguments.all else "float32")).split(",")
     kinds = [(name, getattr(torch, name)) for name in names]
-    return [*kinds, ("gradients", torch.float64), ("gradients_complex128", torch.complex128), ("errors", None)] if arguments.all else kinds
+    return [*kinds, ("gradients", torch.float64), ("errors", None)] if arguments.all else kinds
 
 
 def main() -> int:
