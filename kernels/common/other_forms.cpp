@@ -12,17 +12,24 @@ using ops::Value;
 
 // --- in place: what the functional form gives, copied
 
+void check_holds_floats(const Tensor& x) {
+  check(!is_integral(x.dtype(), true), "result type Float can't be cast to the desired output type ",
+        name_of(x.dtype()));
+}
+
 OP("aten::logical_not_(Tensor(a!) self) -> Tensor(a!)")
     .direct([](const Tensor& x) { return call("aten::copy_", x, call("aten::logical_not", x)); })
     .composite();
 // Gradients read what was there before.
 OP("aten::ldexp_(Tensor(a!) self, Tensor other) -> Tensor(a!)")
     .direct([](const Tensor& x, const Tensor& other) {
+      check_holds_floats(x);
       return call("aten::copy_", x, call("aten::ldexp.Tensor", call("aten::clone", x), other));
     })
     .composite();
 OP("aten::polygamma_(Tensor(a!) self, int n) -> Tensor(a!)")
     .direct([](const Tensor& x, int64_t order) {
+      check_holds_floats(x);
       return call("aten::copy_", x, call("aten::polygamma", order, call("aten::clone", x)));
     })
     .composite();

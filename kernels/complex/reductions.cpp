@@ -85,6 +85,7 @@ VARIANCE(".correction");
 
 Tensor product_along(Tensor x, int64_t dim) {
   if (x.size(dim) == 0) return call("aten::add.Scalar", call("aten::sum.dim_IntList", x, Dims{dim}, true), 1);
+  if (x.size(dim) == 1) return call("aten::clone", x);  // no view of what was given
   while (x.size(dim) > 1) {
     const int64_t size = x.size(dim), half = size / 2;
     const Tensor product = call("aten::mul.Tensor", narrow(x, dim, 0, half), narrow(x, dim, half, half));

@@ -52,7 +52,7 @@ COMPLEX(
     "aten::trapz.dx aten::cumulative_trapezoid.x aten::cumulative_trapezoid.dx aten::column_stack aten::narrow_copy "
     "aten::diagflat aten::cartesian_prod aten::combinations aten::select_scatter aten::slice_scatter "
     "aten::diagonal_scatter aten::as_strided_scatter aten::take_along_dim aten::put aten::sum_to_size "
-    "aten::ldexp.Tensor "
+    "aten::ldexp.Tensor aten::logical_not_ aten::grad aten::backward.TensorList "
     "aten::fill_diagonal_");
 
 Tensor pad(const Tensor& x, const Dims& pad, const std::string& mode, std::optional<double> value) {

@@ -84,10 +84,17 @@ Tensor overlapped(const Tensor& frames, int64_t samples, int64_t hop) {
   return call("aten::unfold_backward", frames, Dims{frames.size(0), samples}, 1, frames.size(2), hop);
 }
 
-Tensor istft(const Tensor& self, int64_t n_fft, MaybeInt hop_length, MaybeInt win_length, const MaybeTensor& given,
-             bool center, bool normalized, MaybeBool is_onesided, MaybeInt wanted, bool return_complex) {
-  check(is_complex(self.dtype()),
+// Real and imaginary parts side by side are what stft gave before there were complex numbers.
+Tensor complex_spectrum(const Tensor& given) {
+  if (is_complex(given.dtype())) return given;
+  check(is_floating(given.dtype()) && given.ndim() >= 3 && given.size(-1) == 2,
         "istft requires a complex-valued input tensor matching the output from stft with return_complex=True.");
+  return call("aten::complex", compose::select(given, -1, 0), compose::select(given, -1, 1));
+}
+
+Tensor istft(const Tensor& spectrum, int64_t n_fft, MaybeInt hop_length, MaybeInt win_length, const MaybeTensor& given,
+             bool center, bool normalized, MaybeBool is_onesided, MaybeInt wanted, bool return_complex) {
+  const Tensor self = complex_spectrum(spectrum);
   check(self.numel() != 0, "istft: input tensor cannot be empty.");
   check(self.ndim() == 2 || self.ndim() == 3, "istft: expected a tensor with 2 or 3 dimensions, but got ", self.ndim());
   check(n_fft > 0, "istft: expected n_fft > 0, but got ", n_fft);

@@ -98,6 +98,8 @@ void householder_product_kernel(const KernelContext&, const Tensor& a, const Ten
 // The result is P_1 with P_i = P_{i+1} - tau_i v_i (v_iᵀ P_{i+1}) and P_{k+1} the identity's first columns. Going
 // forward through i, the gradient g of P_i gives those of tau_i and v_i, and of P_{i+1}.
 std::vector<Tensor> gradient_of_householder_product(const GradArgs& args) {
+  if (is_complex(args.inputs[0].to_tensor().dtype()))
+    fail(ErrorCode::kUnimplemented, "derivative for linalg_householder_product of complex tensors is not implemented");
   const Tensor &a = args.inputs[0].to_tensor(), &tau = args.inputs[1].to_tensor();
   Tensor g = args.grad_outputs[0];
   if (!g) return std::vector<Tensor>(2);

@@ -4,6 +4,7 @@
 
 #include "core/ops/op.h"
 #include "core/ops/run.h"
+#include "kernels/fused/gradient_expr.h"
 #include "kernels/random/random.h"
 
 namespace tensord::kernels {
@@ -98,11 +99,20 @@ void check_deviations(const Tensor& deviations) {
   check(deviations.is_meta() || deviations.numel() == 0 || ops::call("aten::min", deviations).item_double() >= 0,
         "normal expects all elements of std >= 0.0");
 }
+// What is drawn does not move with mean and deviation, but it counts as computed of them.
+std::vector<Tensor> zeros_of_parameters(const ops::GradArgs& args) {
+  std::vector<Tensor> gradients(args.inputs.size());
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    if (args.inputs[i].is_tensor() && args.needs(i)) gradients[i] = gradient::zeros_like(args.inputs[i].to_tensor());
+  }
+  return gradients;
+}
 OP("aten::normal.Tensor_float(Tensor mean, float std=1., *, Generator? generator=None) -> Tensor")
     .direct([](const Tensor& mean, double deviation, const Value&) {
       return ops::call("aten::add_.Tensor", standard_normal(mean, mean.sizes(), deviation), mean);
     })
-    .constant_result()
+    .gradient(zeros_of_parameters)
+    .saves("")
     .random();
 OP("aten::normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor")
     .direct([](double mean, const Tensor& deviations, const Value&) {
@@ -110,7 +120,8 @@ OP("aten::normal.float_Tensor(float mean, Tensor std, *, Generator? generator=No
       const Tensor out = ops::call("aten::mul_.Tensor", standard_normal(deviations, deviations.sizes(), 1), deviations);
       return ops::call("aten::add_.Scalar", out, ops::Scalar(mean));
     })
-    .constant_result()
+    .gradient(zeros_of_parameters)
+    .saves("")
     .random();
 OP("aten::normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor")
     .direct([](const Tensor& mean, const Tensor& deviations, const Value&) {
@@ -119,7 +130,8 @@ OP("aten::normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=
       const Tensor out = ops::call("aten::mul_.Tensor", standard_normal(mean, sizes, 1), deviations);
       return ops::call("aten::add_.Tensor", out, mean);
     })
-    .constant_result()
+    .gradient(zeros_of_parameters)
+    .saves("")
     .random();
 OP("aten::normal.float_float(float mean, float std, int[] size, *, Generator? generator=None, ScalarType? dtype=None, "
    "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor")

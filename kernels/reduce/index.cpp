@@ -28,6 +28,11 @@ using gradient::Expr;
 using ops::KernelContext;
 using ops::TensorMeta;
 
+template <class T>
+bool is_nan(T x) {
+  return x != x;  // NOLINT(misc-redundant-expression)
+}
+
 // First position of the extreme of a dense lane; the first NaN wins.
 template <class T>
 int64_t position_of(const T* lane, int64_t count, Reducer reducer) {
@@ -39,9 +44,9 @@ int64_t position_of(const T* lane, int64_t count, Reducer reducer) {
     value = best.integer;
   } else {
     value = static_cast<T>(best.value);
-    if (value != value) {
+    if (is_nan(value)) {
       for (int64_t i = 0; i < count; ++i) {
-        if (lane[i] != lane[i]) return i;
+        if (is_nan(lane[i])) return i;
       }
     }
   }
@@ -225,8 +230,8 @@ Tensor cumprod_gradient_at_zeros(const Tensor& x, int64_t dim, const Tensor& g) 
 // zero has the sum of g and the products without it.
 Tensor cumprod_gradient(const ops::GradArgs& args, Tensor g) {
   const Tensor& in = args.inputs[0].to_tensor();
-  if (in.ndim() == 0) return gradient::fit_gradient(g, in);
   const int64_t dim = args.inputs[1].to_int();
+  if (in.ndim() == 0 || in.numel() == 0 || in.size(dim) == 1) return gradient::fit_gradient(g, in);
   if (is_grad_enabled() && has_zeros(in)) {
     return gradient::fit_gradient(cumprod_gradient_at_zeros(in, wrap_dim(dim, in.ndim()), g), in);
   }
@@ -298,7 +303,7 @@ void running_extreme(const Tensor& in, int64_t dim, bool is_max, const Tensor& v
                          const auto x = static_cast<ComputeType<T>>(source[i * in_step]),
                                     y = static_cast<ComputeType<T>>(source[best * in_step]);
                          const bool better = is_max ? x >= y : x <= y;
-                         if (x != x || (y == y && better)) best = i;
+                         if (is_nan(x) || (!is_nan(y) && better)) best = i;
                          values.data<T>()[offset[1] + i * out_step] = source[best * in_step];
                          indices.data<int64_t>()[offset[1] + i * out_step] = best;
                        }

@@ -2,6 +2,7 @@
 #include <cerrno>
 #include <cmath>
 #include <cstdlib>
+#include <functional>
 
 #include "core/ops/op.h"
 #include "kernels/pointwise/scalar_math.h"
@@ -59,6 +60,21 @@ OP("aten::str(t elem) -> str").direct([](const Value& value) { return value_text
 OP("aten::hex(int i) -> str").direct([](int64_t i) { return in_base(i, "0x", 16); });
 OP("aten::oct(int i) -> str").direct([](int64_t i) { return in_base(i, "0o", 8); });
 OP("aten::bin(int i) -> str").direct([](int64_t i) { return in_base(i, "0b", 2); });
+// What libtorch gives, where both are built with libstdc++. Of tensors and containers it hashes addresses.
+OP("aten::hash.generic(t value) -> int").direct([](const Value& value) {
+  size_t hash = 0;
+  if (value.is_bool())
+    hash = std::hash<bool>()(value.to_bool());
+  else if (value.is_int())
+    hash = std::hash<int64_t>()(value.to_int());
+  else if (value.is_float())
+    hash = std::hash<double>()(value.to_float());
+  else if (value.is_string())
+    hash = std::hash<std::string>()(value.to_string());
+  else if (!value.is_none())
+    fail(ErrorCode::kUnimplemented, "of a value of type ", ops::type_of(value)->str(), " is not supported");
+  return static_cast<int64_t>(hash);
+});
 
 // floor and ceil give ints, round (to even) gives a float. libtorch takes the floor of an int through a float.
 #define ROUNDING(NAME, FUNCTION, OF_INT)                                                                 \

@@ -11,7 +11,6 @@
 namespace tensord::kernels {
 namespace {
 
-using gradient::ints_of;
 using gradient::of_first;
 using ops::call;
 using ops::GradArgs;
@@ -89,7 +88,7 @@ KERNEL("aten::unfold_backward", kCPU,
                " is expected");
          zero_elements(out);
          if (g.numel() == 0) return;
-         dispatch_floating(g.dtype(), "unfold_backward", [&]<class T>() {
+         dispatch_all(g.dtype(), "unfold_backward", [&]<class T>() {
            add_strided<T>(g.sizes(), windows.data<T>(), windows.strides(), g.data<T>(), g.strides());
          });
        });

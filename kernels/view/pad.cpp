@@ -70,14 +70,22 @@ void constant_kernel(const KernelContext&, const Tensor& x, const IntList& pad, 
 
 enum class Mode { kReflect, kReplicate, kCircular };
 
-// Where position i of the result (0 = first element of the input) is read.
-int64_t source_of(Mode mode, int64_t i, int64_t size) {
+// The first element that negative edges leave, and what is behind the last one.
+std::pair<int64_t, int64_t> kept_of(const Edges& edges, int64_t size) {
+  return {std::max<int64_t>(-edges.before, 0), size - std::max<int64_t>(-edges.after, 0)};
+}
+
+// Where position i of the result (0 = first element of the input) is read. Around is: around what the edges leave.
+int64_t source_of(Mode mode, int64_t i, int64_t size, std::pair<int64_t, int64_t> kept) {
   switch (mode) {
     case Mode::kReflect:
       if (i < 0) i = -i;
       return i >= size ? 2 * (size - 1) - i : i;
     case Mode::kReplicate: return std::clamp<int64_t>(i, 0, size - 1);
-    default: return i < 0 ? i + size : i >= size ? i - size : i;
+    default: {
+      const auto [begin, end] = kept;
+      return i < begin ? i + end - begin : i >= end ? i - (end - begin) : i;
+    }
   }
 }
 
@@ -95,7 +103,9 @@ void check_mode(const Tensor& x, const IntList& pad, Mode mode) {
             "Argument #4: Padding size should be less than the corresponding input dimension, but got: padding (",
             edges.before, ", ", edges.after, ") at dimension ", d, " of input ", x.sizes());
     } else if (mode == Mode::kCircular) {
-      check(edges.before <= size && edges.after <= size, "Padding value causes wrapping around more than once.");
+      const auto [begin, end] = kept_of(edges, size);
+      check(std::max(edges.before, edges.after) <= std::max<int64_t>(end - begin, 0),
+            "Padding value causes wrapping around more than once.");
     }
   }
 }
@@ -115,11 +125,12 @@ struct PadMap {
     const auto dims = static_cast<int64_t>(pad.size() / 2), first = x.ndim() - dims;
     for (int64_t d = first; d < x.ndim(); ++d) {
       const Edges edges = edges_of(pad, d, x.ndim());
+      const auto kept = kept_of(edges, x.sizes()[d]);
       std::vector<int64_t> next;
       next.reserve(x_inner.size() * static_cast<size_t>(out.sizes()[d]));
       for (int64_t offset : x_inner) {
         for (int64_t i = 0; i < out.sizes()[d]; ++i) {
-          next.push_back(offset + source_of(mode, i - edges.before, x.sizes()[d]) * x.strides()[d]);
+          next.push_back(offset + source_of(mode, i - edges.before, x.sizes()[d], kept) * x.strides()[d]);
         }
       }
       x_inner = std::move(next);

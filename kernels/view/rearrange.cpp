@@ -88,7 +88,7 @@ Tensor interleave_tensor(const Tensor& x, const Tensor& repeats, std::optional<i
   const Tensor in = dim ? (x.ndim() == 0 ? unsqueeze(x, 0) : x) : reshape(x, Dims{-1});
   const int64_t at = wrap_dim(dim.value_or(0), in.ndim());
   check(repeats.ndim() <= 1, "repeats must be 0-dim or 1-dim tensor");
-  check(is_integral(repeats.dtype(), false), "repeats has to be Long or Int tensor");
+  check(repeats.dtype() == DType::kInt64 || repeats.dtype() == DType::kInt32, "repeats has to be Long or Int tensor");
   const Tensor wide = repeats.to(DType::kInt64).contiguous();
   const int64_t* counts = wide.data<int64_t>();
   if (wide.numel() == 1) return interleave_by(in, counts[0], at);
@@ -112,7 +112,7 @@ Tensor interleave_indices(const Tensor& repeats, std::optional<int64_t> output_s
   check(repeats.ndim() == 1, "repeat_interleave only accept 1D vector as repeat");
   const Tensor positions = Tensor::empty(Dims{repeats.numel()}, DType::kInt64);
   for (int64_t i = 0; i < repeats.numel(); ++i) positions.data<int64_t>()[i] = i;
-  return interleave_tensor(positions, repeats, 0, output_size);
+  return interleave_tensor(positions, repeats, 0, output_size).to(repeats.dtype());
 }
 
 // --- flip and roll
@@ -272,7 +272,7 @@ Tensor interleave_tensor_gradient(const GradArgs& args, const Tensor& g) {
   const Dims sizes = args.inputs[2].is_none() ? Dims{x.numel()} : x.ndim() == 0 ? Dims{1} : x.sizes();
   const int64_t dim =
       args.inputs[2].is_none() ? 0 : wrap_dim(args.inputs[2].to_int(), static_cast<int64_t>(sizes.size()));
-  const Tensor repeats = call("aten::reshape", args.inputs[1], Dims{-1});
+  const Tensor repeats = call("aten::to.dtype", call("aten::reshape", args.inputs[1], Dims{-1}), DType::kInt64);
   const Tensor each = repeats.numel() == 1 ? call("aten::expand", repeats, Dims{sizes[dim]}) : repeats;
   const Tensor positions = call("aten::repeat_interleave.Tensor", each);
   const Tensor zeros = call("aten::reshape", gradient::zeros_like(x), sizes);

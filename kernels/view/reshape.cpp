@@ -72,13 +72,44 @@ Tensor unflatten(const Tensor& x, int64_t dim, const IntList& sizes) {
   return view(x, new_sizes);
 }
 
-// An int of the same or another width over the same bytes.
+// The same bytes, counted in elements of another width.
+struct OtherWidth {
+  Dims sizes, strides;
+  int64_t offset;
+
+  OtherWidth(const Tensor& x, DType dtype) : sizes(x.sizes()), strides(x.strides()), offset(x.offset()) {
+    const auto old_width = static_cast<int64_t>(size_of(x.dtype())), width = static_cast<int64_t>(size_of(dtype));
+    if (old_width == width) return;
+    const auto need = [&](bool holds, const auto&... what) {
+      check(holds, what..., " to view ", name_of(x.dtype()), " as ", name_of(dtype), " (different element sizes)");
+    };
+    need(x.ndim() > 0, "self.dim() cannot be 0");
+    const int64_t last = x.ndim() - 1;
+    need(strides[last] == 1, "self.stride(-1) must be 1");
+    if (old_width > width) {
+      const int64_t ratio = old_width / width;
+      sizes[last] *= ratio;
+      offset *= ratio;
+      for (int64_t d = 0; d < last; ++d) strides[d] *= ratio;
+      return;
+    }
+    const int64_t ratio = width / old_width;
+    need(sizes[last] % ratio == 0, "self.size(-1) must be divisible by ", ratio);
+    need(offset % ratio == 0, "self.storage_offset() must be divisible by ", ratio);
+    for (int64_t d = 0; d < last; ++d) {
+      need(strides[d] % ratio == 0, "self.stride(", d, ") must be divisible by ", ratio);
+      strides[d] /= ratio;
+    }
+    sizes[last] /= ratio;
+    offset /= ratio;
+  }
+};
+
 Tensor view_as_dtype(const Tensor& x, DType dtype) {
-  check(size_of(dtype) == size_of(x.dtype()), "view: only dtypes of the same size are supported, not ",
-        name_of(x.dtype()), " as ", name_of(dtype));
-  if (!x.is_meta()) return Tensor::from_storage(x.storage(), x.sizes(), x.strides(), x.offset(), dtype);
+  const OtherWidth to(x, dtype);
+  if (!x.is_meta()) return Tensor::from_storage(x.storage(), to.sizes, to.strides, to.offset, dtype);
   // The memory it stands for stays the same: a plan takes what is no view for a copy, which would convert.
-  const Tensor view = x.as_view(x.sizes(), x.strides(), x.offset());
+  const Tensor view = x.as_view(to.sizes, to.strides, to.offset);
   view.impl()->dtype = dtype;
   return view;
 }

@@ -43,7 +43,8 @@ VIEW_COPY("aten::transpose_copy.int(Tensor self, int dim0, int dim1) -> Tensor",
 VIEW_COPY("aten::unbind_copy.int(Tensor self, int dim=0) -> Tensor[]", "aten::unbind.int");
 VIEW_COPY("aten::unfold_copy(Tensor self, int dimension, int size, int step) -> Tensor", "aten::unfold");
 VIEW_COPY("aten::unsqueeze_copy(Tensor self, int dim) -> Tensor", "aten::unsqueeze");
-VIEW_COPY("aten::view_copy(Tensor self, int[] size) -> Tensor", "aten::view");
+// Of elements that lie apart, too.
+VIEW_COPY("aten::view_copy(Tensor self, int[] size) -> Tensor", "aten::reshape");
 VIEW_COPY("aten::view_copy.dtype(Tensor self, ScalarType dtype) -> Tensor", "aten::view.dtype");
 
 }  // namespace

@@ -14,6 +14,18 @@ TEST_F(PlanVerifier, ProvesWhatThePlannerMakes) {
   }
 }
 
+// A view's operator that gives a copy, asked with a second tensor.
+TEST_F(PlanVerifier, CopiesWithTwoOperands) {
+  const std::string text =
+      "graph(%x : Tensor, %y : Tensor):\n"
+      "  %a : Tensor = aten::exp(%x)\n"
+      "  %b : Tensor = aten::type_as(%a, %y)\n"
+      "  %c : Tensor = aten::neg(%b)\n"
+      "  return (%c)\n";
+  const std::vector<Tensor> inputs{Tensor::meta(Dims{2, 3}, DType::kFloat32), Tensor::meta(Dims{4}, DType::kFloat64)};
+  EXPECT_EQ(refusal(text, inputs, [](Plan&) {}), "proven");
+}
+
 TEST_F(PlanVerifier, TensorsThatLiveAtOnceOverlap) {
   settings_.reuses_in_place = false;
   EXPECT_REFUSED(refusal([](Plan& plan) { result_root(plan, kMm).offset = result_root(plan, kMul).offset; }),

@@ -16,28 +16,30 @@ class Case:
     grad: bool  # with grad mode on, as in training; else off, as when served
     rtol: float  # 0 where every bit counts
     version: int = 0  # of the archive's format, put into it after it was saved
+    lite: bool = False  # saved with bytecode for phones beside the source
 
 
 class Section:
     """The rows of one file, in order."""
 
-    def __init__(self):
+    def __init__(self, before=(99,)):
         self.cases: list[Case] = []
+        self.before = before
 
-    def case(self, *calls, since=(1, 13), before=(99,), grad=False, rtol=0.0):
+    def case(self, *calls, since=(1, 13), before=None, grad=False, rtol=0.0):
         """Decorates a function, or a class of modules that is made without arguments."""
 
         def add(subject):
             assert calls, f"{subject.__name__} is never called"
             is_class = isinstance(subject, type)
-            self.cases.append(Case(subject.__name__, subject if is_class else lambda: subject, list(calls), since, before, grad, rtol))
+            self.cases.append(Case(subject.__name__, subject if is_class else lambda: subject, list(calls), since, before or self.before, grad, rtol))
             return subject
 
         return add
 
-    def made(self, name: str, make: Callable[[], Any], *calls, since=(1, 13), before=(99,), grad=False, rtol=0.0, version=0):
+    def made(self, name: str, make: Callable[[], Any], *calls, since=(1, 13), before=None, grad=False, rtol=0.0, version=0, lite=False):
         """A module that `make` gives, scripted or not yet."""
-        self.cases.append(Case(name, make, list(calls), since, before, grad, rtol, version))
+        self.cases.append(Case(name, make, list(calls), since, before or self.before, grad, rtol, version, lite))
 
 
 def version() -> tuple:

@@ -13,7 +13,7 @@ import sys
 
 import torch
 
-from tests.op_db.run import difference
+from tests.op_db.check import difference
 from tests.op_db.samples import MOST_SAMPLES, all_operators, name_of, tensors_in
 from tensord import engine
 

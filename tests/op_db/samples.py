@@ -68,7 +68,7 @@ class Sample:
             if result.is_complex():
                 result = torch.view_as_real(result.resolve_conj())
             if result.is_floating_point():
-                weights = torch.linspace(0.5, 1.5, max(result.numel(), 1), dtype=result.dtype)[: result.numel()].reshape(result.shape)
+                weights = torch.linspace(0.5, 1.5, max(result.numel(), 1), dtype=torch.float64)[: result.numel()].reshape(result.shape).to(result.dtype)
                 total = total + (result * (weights + i)).sum()
         return total
 
@@ -88,12 +88,13 @@ def _put(value, tensors):
     return value
 
 
-def samples_of(info, dtype) -> list:
+def samples_of(info, dtype, most: int = MOST_SAMPLES) -> list:
+    """The first ones; all with `most` 0."""
     torch.manual_seed(0)
     found = []
     for sample in info.sample_inputs("cpu", dtype, requires_grad=False):
         found.append(Sample(info, sample))
-        if len(found) == MOST_SAMPLES:
+        if len(found) == most:
             break
     return [sample for sample in found if sample.tensors]
 
@@ -113,15 +114,21 @@ class Gradients(torch.nn.Module):
         first = torch.autograd.grad([self.loss(tensors)], inputs, None, True, True, True)
         total = torch.zeros([], dtype=torch.float64)
         found: list[torch.Tensor] = []
-        for g in first:
-            if g is not None:
+        for x, g in zip(inputs, first):
+            # What does not depend on an input may come as None or as zeros.
+            if g is None:
+                found.append(torch.zeros_like(x))
+            else:
                 found.append(g.detach().resolve_conj())
                 real = torch.view_as_real(g.resolve_conj()) if g.is_complex() else g
                 total = total + (real * real).sum()
         if total.requires_grad:
-            for g in torch.autograd.grad([total], inputs, None, None, False, True):
-                if g is not None:
-                    found.append(g.detach().resolve_conj())
+            second = torch.autograd.grad([total], inputs, None, None, False, True)
+            for x, g in zip(inputs, second):
+                found.append(torch.zeros_like(x) if g is None else g.detach().resolve_conj())
+        else:
+            for x in inputs:
+                found.append(torch.zeros_like(x))
         return found
 
 

@@ -57,13 +57,15 @@ def _message(error: Exception) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Without NamedTuples and the like, which a torch.save file does not hold."""
+    """Without NamedTuples and lazy tensors, which a torch.save file does not hold."""
     if isinstance(value, tuple):
         return tuple(_plain(item) for item in value)
     if isinstance(value, list):
         return [_plain(item) for item in value]
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, torch.Tensor) and value.layout == torch.strided and not value.is_quantized:
+        return value.resolve_conj().resolve_neg()  # PyTorch 1.13 writes no mark of either
     return value
 
 

@@ -37,6 +37,10 @@ Conversion list_conversion(const Type& formal, const GraphValue& actual, int64_t
                                   [&](const GraphValue* item) { return ops::is_subtype(*item->type(), element); });
     if (fits && element.kind() != TypeKind::kVar) return Conversion::kListLiteral;
   }
+  // Indices: an operator that takes some that are missing takes whole lists as they are.
+  if (element.kind() == TypeKind::kOptional && element.element()->kind() == TypeKind::kTensor &&
+      type.kind() == TypeKind::kList && type.element()->kind() == TypeKind::kTensor)
+    return Conversion::kNone;
   if (fixed_list_size > 0) {
     if (ops::is_subtype(type, element)) return Conversion::kRepeat;
     if (element.kind() == TypeKind::kFloat && type.kind() == TypeKind::kInt) return Conversion::kRepeat;

@@ -1,7 +1,8 @@
-"""Archives of older versions, whose operators mean what they meant then."""
+"""Archives of older versions, whose operators mean what they meant then, and those that were made for phones."""
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.utils.mobile_optimizer import MobileOptimizerType, optimize_for_mobile
 
 from tests.language.case import Section
 
@@ -32,3 +33,34 @@ def fills(x: Tensor, y: Tensor):
 for version in (1, 2, 3, 4, 5, 8, 10):
     for function in (divisions, in_place, fills):
         section.made(f"{function.__name__}_of_{version}", lambda function=function: function, INTS, FLOATS, rtol=1e-6, version=version)
+
+
+class Mobile(nn.Module):
+    """The layers that XNNPACK has, with and without bounds."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(2, 4, 3, padding=1, stride=2)
+        self.norm = nn.BatchNorm2d(4)
+        self.depthwise = nn.Conv2d(4, 4, (3, 2), groups=4, dilation=(1, 2), bias=False)
+        self.up = nn.ConvTranspose2d(4, 3, 3, stride=2, padding=1, output_padding=1)
+        self.linear = nn.Linear(3, 5)
+        self.last = nn.Linear(5, 2, bias=False)
+        self.drop = nn.Dropout()
+        with torch.no_grad():
+            for i, p in enumerate(list(self.parameters())):
+                p.copy_(torch.linspace(-0.7, 0.9, p.numel() + i)[i:].flip(0).reshape(p.shape))
+
+    def forward(self, x: Tensor):
+        x = torch.relu(self.norm(self.conv(x)))
+        x = self.up(nn.functional.hardtanh(self.depthwise(x), 0.0, 6.0))
+        x = nn.functional.relu(self.linear(self.drop(x.mean([2, 3]))))
+        return self.last(x), x
+
+
+PICTURE = torch.linspace(-1, 1, 2 * 2 * 9 * 11).reshape(2, 2, 9, 11).cos()
+WITHOUT_LAYERS = {MobileOptimizerType.INSERT_FOLD_PREPACK_OPS}
+section.made("mobile", lambda: optimize_for_mobile(torch.jit.script(Mobile().eval())), (PICTURE,), (PICTURE[:1, :, 2:],), rtol=1e-4, before=(2,))
+section.made("mobile_without_layers", lambda: optimize_for_mobile(torch.jit.script(Mobile().eval()), WITHOUT_LAYERS), (PICTURE,), rtol=1e-4)
+section.made("lite", lambda: torch.jit.script(Mobile().eval()), (PICTURE,), rtol=1e-4, lite=True)
+section.made("lite_mobile", lambda: optimize_for_mobile(torch.jit.script(Mobile().eval())), (PICTURE,), rtol=1e-4, lite=True, before=(2,))

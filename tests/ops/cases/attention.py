@@ -23,7 +23,7 @@ def _no_key_left(query, key, value, mask):
     """PyTorch since 2.5: zeros where all keys are hidden."""
     added = torch.zeros(mask.shape, dtype=query.dtype).masked_fill(~mask, -torch.inf) if mask.dtype == torch.bool else mask
     is_empty = (added == -torch.inf).all(-1, keepdim=True)
-    scores = query @ key.transpose(-2, -1) / query.size(-1) ** 0.5 + added.masked_fill(is_empty, 0)
+    scores = (query / max(query.size(-1), 1) ** 0.5) @ key.transpose(-2, -1) + added.masked_fill(is_empty, 0)
     return torch.where(is_empty, 0.0, scores.softmax(-1) @ value)
 
 

@@ -82,6 +82,8 @@ for normalized in [False, True]:
         rows("aten::istft", t(5, 9), 8, 2, 6, window, True, normalized, None, None, False, dtypes=[dtype], atol=1e-4)
     rows("aten::istft", t(2, 5, 9), 8, 2, None, None, True, normalized, True, 20, False, dtypes=COMPLEX, atol=1e-4)
     rows("aten::istft", t(8, 9), 8, 2, 6, WINDOW, True, normalized, False, None, True, dtypes=COMPLEX, atol=1e-4)
+rows("aten::istft", t(2, 5, 9, 2), 8, 2, None, None, True, False, True, 20, False, dtypes=FULL, atol=1e-4)  # pairs of real numbers
+rows("aten::istft", t(2, 5, 9), 8, 2, dtypes=FULL, error=("", "complex-valued"))
 rows("aten::stft", t(2, 30), 8, 0, dtypes=FULL, error="hop_length")
 rows("aten::stft", t(2, 30), 31, dtypes=FULL, error="n_fft")
 rows("aten::istft", t(2, 5, 9), 8, 8, 8, t(8, dtype=torch.float32, low=0.0, high=0.0), False, dtypes=[torch.complex64], error="window overlap add min")

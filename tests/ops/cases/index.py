@@ -84,6 +84,9 @@ CASES = [
     case("aten::replication_pad2d", t(2, 3, 4), [3, 2, 1, 0]),
     case("aten::replication_pad3d", t(2, 3, 4, 3), [2, 1, 1, 0, 1, 1]),
     case("aten::_pad_circular", t(2, 3, 4), [3, 2]),
+    case("aten::_pad_circular", t(1, 3, 4, 5), [-1, 1, -2, 1]),  # around what is left
+    case("aten::_pad_circular", t(1, 2, 6), [2, -3]),
+    case("aten::pad", t(2, 3, 5), [1, -1], "circular"),
     case("aten::reflection_pad1d_backward", t(2, 3, 9), t(2, 3, 4), [3, 2], dtypes=FULL),
     case("aten::reflection_pad2d_backward", t(2, 4, 9), t(2, 3, 4), [3, 2, 1, 0], dtypes=FULL),
     case("aten::reflection_pad3d_backward", t(2, 4, 5, 6), t(2, 3, 4, 3), [2, 1, 1, 0, 1, 0]),

@@ -50,3 +50,25 @@ def _rows():
 
 
 CASES = _rows()
+
+
+def _hash_of_int(value: int) -> int:
+    return hash(value)
+
+
+def _hash_of_float(value: float) -> int:
+    return hash(value)
+
+
+def _hash_of_bool(value: bool) -> int:
+    return hash(value)
+
+
+def _hash_of_str(value: str) -> int:
+    return hash(value)
+
+
+# PyTorch's operator takes values of scripts alone.
+HASHES = {int: _hash_of_int, float: _hash_of_float, bool: _hash_of_bool, str: _hash_of_str}
+CASES += [Case("aten::hash.generic", (value,), {}, [torch.float32], False, 0.0, 0.0, "values", torch.jit.script(HASHES[type(value)]), None)
+          for value in (3, -7, 2.5, -0.0, True, "a b", "")]

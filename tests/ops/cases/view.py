@@ -7,12 +7,29 @@ from tests.ops.case import ALL, FULL, NUMERIC, case, t
 MAX = 9223372036854775807
 PAIR = [torch.float32, torch.int64]
 
+
+def _squeezed(x, dims, squeeze=torch.Tensor.squeeze):
+    """What PyTorch 1.13 does for one dimension only."""
+    positions = {range(max(x.dim(), 1))[dim] for dim in dims}
+    for dim in sorted(positions, reverse=True):
+        x = squeeze(x, dim)
+    return x
+
+
+def _squeezed_in_place(x, dims):
+    return _squeezed(x, dims, torch.Tensor.squeeze_)
+
+
 CASES = [
     case("aten::view", t(2, 6), [3, 4], dtypes=ALL, strided=False),
     case("aten::view", t(2, 3, 4), [-1, 4], strided=False),
     case("aten::view", t(0, 3), [0, 5, 3], strided=False),
     case("aten::view", t(2, 3), [4, -1], error="is invalid for input of size 6"),
     case("aten::view.dtype", t(2, 3), torch.int32, strided=False, gradient=False),
+    case("aten::view.dtype", t(3, 8), torch.int16, strided=False, gradient=False),
+    case("aten::view.dtype", t(3, 8), torch.float64, strided=False, gradient=False),
+    case("aten::view.dtype", t(3, 7), torch.float64, strided=False, gradient=False, error=("must be divisible by 2", "must be divisible by 2")),
+    case("aten::view.dtype", t(), torch.float64, strided=False, gradient=False, error="dim() cannot be 0"),
     case("aten::view_as", t(2, 6), t(4, 3), strided=False),
     case("aten::reshape", t(2, 6), [3, -1], dtypes=ALL),
     case("aten::reshape", t(2, 3, 4), [6, 4]),
@@ -51,8 +68,8 @@ CASES = [
     case("aten::squeeze", t(1, 2, 1, 3)),
     case("aten::squeeze.dim", t(1, 2, 1), -1),
     case("aten::squeeze.dim", t(2, 2), 0),
-    case("aten::squeeze.dims", t(1, 2, 1, 3), [0, -2], reference=lambda x, dims: x.reshape(2, 3)),
-    case("aten::squeeze.dims", t(1, 2, 1), [-1, 1], reference=lambda x, dims: x.reshape(1, 2)),
+    case("aten::squeeze.dims", t(1, 2, 1, 3), [0, -2], reference=_squeezed),
+    case("aten::squeeze.dims", t(1, 2, 1), [-1, 1], reference=_squeezed),
     case("aten::squeeze.dims", t(1, 2), [2], reference=lambda x, dims: x.squeeze(2), error="Dimension out of range"),
     # Refused where autograd follows the tensor.
     case("aten::squeeze_", t(1, 2, 1, 3), dtypes=ALL, gradient=False),
@@ -61,7 +78,7 @@ CASES = [
     case("aten::squeeze_.dim", t(1, 2, 1), -1, gradient=False),
     case("aten::squeeze_.dim", t(2, 2), 0, gradient=False),
     case("aten::squeeze_.dim", t(2, 2), 2, error="Dimension out of range"),
-    case("aten::squeeze_.dims", t(1, 2, 1, 3), [0, -2], reference=lambda x, dims: x.squeeze_(2).squeeze_(0), gradient=False),
+    case("aten::squeeze_.dims", t(1, 2, 1, 3), [0, -2], reference=_squeezed_in_place, gradient=False),
     case("aten::unsqueeze_", t(2, 3), 1, dtypes=ALL, gradient=False),
     case("aten::unsqueeze_", t(), -1, gradient=False),
     case("aten::unsqueeze_", t(2, 3), 4, error="Dimension out of range"),
@@ -83,7 +100,7 @@ CASES = [
     case("aten::split_with_sizes_copy", t(5, 2), [1, 0, 4]),
     case("aten::squeeze_copy", t(1, 2, 1, 3)),
     case("aten::squeeze_copy.dim", t(1, 2, 1), -1),
-    case("aten::squeeze_copy.dims", t(1, 2, 1, 3), [0, -2], reference=lambda x, dims: x.reshape(2, 3).clone()),
+    case("aten::squeeze_copy.dims", t(1, 2, 1, 3), [0, -2], reference=lambda x, dims: _squeezed(x, dims).clone()),
     case("aten::t_copy", t(2, 3)),
     case("aten::transpose_copy.int", t(2, 3, 4), 0, -1, dtypes=ALL),
     case("aten::unbind_copy.int", t(2, 3), 1),

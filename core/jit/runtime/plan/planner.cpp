@@ -224,7 +224,7 @@ void Planner::add_call(const Node& node) {
   }
   call.prepared = prepare_call(call, metas, plan_.device, settings_);
   // What has an alias mark and is no view here is a copy in the same order of elements.
-  call.is_copy = !call.prepared && node.op()->is_view && metas.size() == 1 && !call.inputs.empty() &&
+  call.is_copy = !call.prepared && node.op()->is_view && metas.size() == 1 && call.inputs.size() == 1 &&
                  (metas[0].sizes() == plan_.tensors[call.inputs[0]].meta.sizes() || metas[0].is_contiguous());
   describe_call(call, node);
   plan_.calls.push_back(std::move(call));
