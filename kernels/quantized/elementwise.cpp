@@ -203,7 +203,7 @@ QUANTIZED_OP("quantized::mul(Tensor qa, Tensor qb, float scale, int zero_point) 
 QUANTIZED_OP("quantized::mul_relu(Tensor qa, Tensor qb, float scale, int zero_point) -> Tensor", &mul<true>);
 
 // A product with a number changes what the integers stand for, and not them, but turns them around where it is
-// negative.
+// negative. They are copied: who writes the result in place does not mean the operand.
 template <bool kRelu>
 void mul_scalar(Arguments v, Returns& returns) {
   const QuantizedTensor& x = bytes_of(v[0]);
@@ -214,7 +214,7 @@ void mul_scalar(Arguments v, Returns& returns) {
   check(std::isfinite(by), "expected a finite number, but got ", by);
   Value out;
   if (by > 0) {
-    out = box(x.type(), x.values(), per_tensor(old.scale * by, old.zero_point));
+    out = box(x.type(), x.values().clone(), per_tensor(old.scale * by, old.zero_point));
   } else {
     const int64_t ends = least + most;
     const auto turned = map_bytes(bytes_of(box(x.type(), x.values(), per_tensor(1, 0))), per_tensor(1, 0),
@@ -239,7 +239,7 @@ void add_scalar(Arguments v, Returns& returns) {
   const auto shift = static_cast<int64_t>(steps), zero_point = old.zero_point - shift;
   Value out;
   if (zero_point >= least && zero_point <= most) {
-    out = box(x.type(), x.values(), per_tensor(old.scale, zero_point));
+    out = box(x.type(), x.values().clone(), per_tensor(old.scale, zero_point));
   } else {
     const bool is_low = zero_point < least;
     const int64_t bound = is_low ? least : most;
