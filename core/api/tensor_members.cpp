@@ -4,6 +4,7 @@
 #include "tensord/ops.h"
 //
 #include "core/autograd/storage_changes.h"
+#include "core/tensor/pinned_memory.h"
 #include "core/tensor/shared_tensor.h"
 
 namespace tensord {
@@ -32,11 +33,8 @@ const Tensor& Tensor::set_(const Tensor& source) const& { return autograd::set_(
 const Tensor& Tensor::set_(const Storage& storage, int64_t offset, const Dims& sizes, const Dims& strides) const& {
   return autograd::set_(*this, storage, offset, sizes, strides), *this;
 }
-bool Tensor::is_pinned() const& { return known("is_pinned"), false; }
-Tensor Tensor::pin_memory() const& {
-  known("pin_memory");
-  fail(ErrorCode::kUnimplemented, "pin_memory: the engine has no pinned memory");
-}
+bool Tensor::is_pinned() const& { return tensord::is_pinned(*this); }
+Tensor Tensor::pin_memory() const& { return tensord::pin_memory(*this); }
 
 bool Tensor::requires_grad() const& { return known("requires_grad"), autograd::requires_grad(*this); }
 Tensor Tensor::grad() const& { return known("grad"), autograd::grad(*this); }

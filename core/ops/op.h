@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/ops/attributes.h"
 #include "core/ops/prepared.h"
 #include "core/ops/schema.h"
 #include "core/ops/unbox.h"
@@ -51,16 +52,11 @@ struct GradArgs {
 // Gradients by forward argument: a tensor, a list of tensors for a list (None items allowed), or
 // None where there is none. Written with operators, so that they have gradients themselves.
 using GradientFn = std::function<std::vector<Value>(const GradArgs&)>;
-// Whether a call keeps samples apart: with arguments whose tensors (meta) have the samples along
-// dimension 0, sample i of every result depends on sample i alone, and results have them there too.
-using SamplesFn = std::function<bool(std::span<const Value> arguments)>;
 
-// Prepare an operator for arguments known at load, and say how it may be joined to a prepared
-// one; see packed.h. Both see the arguments with None where a tensor comes only with each call.
-struct Epilogue;
+// Prepares an operator for arguments known at load, with its weights on one device; see packed.h.
 class PackedOp;
-using PackFn = std::function<IntrusivePtr<PackedOp>(const Op&, std::span<const Value> arguments, Precision precision)>;
-using EpilogueFn = std::function<std::optional<Epilogue>(std::span<const Value> arguments)>;
+struct PackArgs;
+using PackFn = std::function<IntrusivePtr<PackedOp>(const PackArgs&)>;
 
 // How an operator runs; the registry sees to it that it is exactly one.
 //   kKernel     infer says what comes out, the caller allocates it, the device's kernel fills it
@@ -88,13 +84,12 @@ struct Op {
   GradientFn gradient;
   // Bit i: the gradient reads the elements of argument (return) i, so they are kept for it.
   uint64_t saved_inputs = ~uint64_t{0}, saved_outputs = ~uint64_t{0};
-  SamplesFn keeps_samples;  // empty: no. Pointwise operators need none
   // Of a pointwise op from the tables in kernels/: its expression in operands a, b, c and numbers
   // p0 … p2 of a type T, for the fuser. Static text or null.
   const char* formula = nullptr;
-  PackFn pack;          // argument 0 comes with each call; null when these arguments cannot be prepared
-  EpilogueFn epilogue;  // empty when these arguments do not allow it
+  std::array<PackFn, kDeviceKinds> pack;        // for known weights; null when these arguments cannot be prepared
   std::array<PrepareFn, kDeviceKinds> prepare;  // for known shapes; see prepared.h. Optional
+  Attributes attributes;                        // what only some ask about
   const Op* base = nullptr;                     // for "add_" and "add.out": the functional form "add"
 
   bool is_pure = true;  // no writes, no random numbers, no printing: may be folded, merged, dropped
@@ -141,7 +136,6 @@ class OpBuilder {
   OpBuilder& saves(const char* names);
   OpBuilder& composite();
   OpBuilder& constant_result();
-  OpBuilder& keeps_samples(SamplesFn function);
   // Also registers "name_" with self written in place (self must be the first argument).
   OpBuilder& with_inplace();
   // Also registers overload "out" (or "<overload>_out") with a keyword argument Tensor(a!) out.
@@ -160,7 +154,12 @@ class OpBuilder {
   OpBuilder& dynamic_shape();
   OpBuilder& keeps_layout();
   OpBuilder& shape_only();
-  OpBuilder& packs(PackFn function);
+  // An attribute: `.set<KeepsSamples>(function)`.
+  template <class T, class... Parts>
+  OpBuilder& set(Parts&&... parts) {
+    if (!op_->attributes.set(T{std::forward<Parts>(parts)...})) report_second_attribute();
+    return *this;
+  }
   // Where the record does not say it: a direct function is of Way::kView when its result is marked as a view,
   // kComposite when composite() says so, kHost when no tensor comes out or none goes in, else kDynamic, of the
   // processor alone.
@@ -168,6 +167,7 @@ class OpBuilder {
 
  private:
   void check_parameters(const std::vector<std::string>& cpp_types, const char* what);
+  void report_second_attribute() const;
   Op* op_;
   const char* file_;
   int line_;
@@ -196,10 +196,15 @@ class DynamicBuilder {
   void add(const char* op, DeviceKind device, DirectFn function, std::vector<std::string> cpp_types);
 };
 
-// Says how an op may be joined to a packed one before it.
-class EpilogueBuilder {
+// Has `change` done to the record of `op`, which another file registers, at the first look-up. `what` is for errors: "a
+// prepared form". With `cpp_types` the operator must take these.
+void join_to_record(std::string op, std::string what, std::function<void(Op&)> change,
+                    std::optional<std::vector<std::string>> cpp_types = std::nullopt);
+
+// Gives an op a packed form for weights on a device.
+class PackBuilder {
  public:
-  EpilogueBuilder(const char* op, EpilogueFn function);
+  PackBuilder(const char* op, DeviceKind device, PackFn function);
 };
 
 // Gives an op a prepared form on a device. For infer + kernel ops and direct ones alike.
@@ -207,6 +212,14 @@ class PrepareBuilder {
  public:
   PrepareBuilder(const char* op, DeviceKind device, PrepareFn function);
 };
+
+// Gives an op an attribute from another place than its block.
+template <class T>
+void set_attribute(const char* op, T value) {
+  join_to_record(op, "an attribute", [value = std::move(value)](Op& record) {
+    check_internal(record.attributes.set(value), record.name(), " has two attributes of one kind");
+  });
+}
 
 #define TENSORD_CONCAT2(A, B) A##B
 #define TENSORD_CONCAT(A, B) TENSORD_CONCAT2(A, B)
@@ -222,8 +235,8 @@ class PrepareBuilder {
 #define PREPARE(OP_NAME, DEVICE, ...)                                                                             \
   static const ::tensord::ops::PrepareBuilder TENSORD_CONCAT(prepare_registration_, __COUNTER__)(OP_NAME, DEVICE, \
                                                                                                  __VA_ARGS__)
-#define EPILOGUE(OP_NAME, ...) \
-  static const ::tensord::ops::EpilogueBuilder TENSORD_CONCAT(epilogue_registration_, __COUNTER__)(OP_NAME, __VA_ARGS__)
+#define PACK(OP_NAME, DEVICE, ...) \
+  static const ::tensord::ops::PackBuilder TENSORD_CONCAT(pack_registration_, __COUNTER__)(OP_NAME, DEVICE, __VA_ARGS__)
 
 // Implementation details follow; users of the API need not read on.
 

@@ -1,8 +1,13 @@
 #pragma once
 
+#include <array>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/ops/op.h"
@@ -10,27 +15,23 @@
 namespace tensord::ops {
 
 // What an operator does to the value it is given, in terms that a packed operator can do on its
-// way out: one function of each element, or the sum with another tensor.
-enum class EpilogueKind : uint8_t {
-  kRelu,    // max(x, 0) + alpha * min(x, 0)
-  kClip,    // min(max(x, alpha), beta)
-  kLinear,  // alpha * x + beta
-  kSigmoid,
-  kTanh,
-  kGelu,
-  kGeluTanh,
-  kSilu,
-  kHardSwish,
-  kHardSigmoid,
-  kElu,            // x > 0 ? x : alpha * (exp(x) - 1)
-  kChannelAffine,  // x * scale[c] + shift[c], c along dimension 1
-  kAdd,            // x + another tensor of the same shape
+// way out. On any device: whoever joins it says whether it can.
+struct Epilogue {
+  enum class Kind : uint8_t {
+    kFormula,        // a function of each element: a line of the tables in kernels/pointwise, and its numbers
+    kChannelAffine,  // x * scale[c] + shift[c], c along dimension 1
+    kAdd,            // x + another tensor of the same shape
+  };
+  Kind kind = Kind::kFormula;
+  std::string_view formula = {};  // its name, "leaky_relu"; static text
+  std::array<double, 3> numbers = {};
+  Tensor scale = {}, shift = {};  // kChannelAffine: f32, one entry per channel
 };
 
-struct Epilogue {
-  EpilogueKind kind;
-  double alpha = 0, beta = 0;
-  Tensor scale = {}, shift = {};  // kChannelAffine: f32, one entry per channel
+// An operator's attribute: what it is after a packed one. Sees the arguments with None where a tensor comes only with
+// each call; empty when these arguments do not allow it.
+struct JoinsAs {
+  std::function<std::optional<Epilogue>(std::span<const Value> arguments)> says;
 };
 
 // A call whose arguments are known but for one or two.
@@ -43,12 +44,23 @@ struct BoundCall {
   const Op* in_place = nullptr;
 };
 
+// What an operator's `pack` is told.
+struct PackArgs {
+  const Op& op;
+  std::span<const Value> arguments;  // None where a tensor comes only with each call: argument 0, say
+  Precision precision = Precision::kF32;
+  std::shared_ptr<PackStore> store;  // where what is made of the weights is kept; never null
+};
+
 // An operator with its weights bound and prepared, and what was joined to its end: a chain of
 // calls done as one. The passes build it while a model loads; then it is constant and shared by
-// all workers, and only caches inside of it change (thread-safe). Made by an Op's `pack`.
+// all workers, and only caches inside of it change (thread-safe). Made by an Op's `pack`. Its weights in the order of
+// its kernels are in the store, for all that were made of the same tensors.
 class PackedOp : public OpaqueObject {
  public:
-  explicit PackedOp(BoundCall call) { calls_.push_back(std::move(call)); }
+  // The call of `args`, whose running value goes to `input`.
+  PackedOp(const PackArgs& args, int input)
+      : calls_{BoundCall{&args.op, {args.arguments.begin(), args.arguments.end()}, input, -1}}, store_(args.store) {}
 
   const std::vector<BoundCall>& calls() const { return calls_; }
   // Whether run takes a second tensor.
@@ -83,10 +95,12 @@ class PackedOp : public OpaqueObject {
   Tensor run_calls(size_t first, const Tensor& input, const Tensor& other) const;
   // This becomes what `parent` and then `call` do. For use by `with`.
   void extend(const PackedOp& parent, BoundCall call);
-  PackedOp(const PackedOp& other) : calls_(other.calls_), parent_(other.parent_) {}
+  PackedOp(const PackedOp& other) : calls_(other.calls_), store_(other.store_), parent_(other.parent_) {}
+  const std::shared_ptr<PackStore>& store() const { return store_; }
 
  private:
   std::vector<BoundCall> calls_;
+  std::shared_ptr<PackStore> store_;
   IntrusivePtr<const PackedOp> parent_;  // does all calls but the last
 };
 

@@ -9,8 +9,8 @@ std::string PackStore::key_of(const std::string& what, std::span<const Tensor> o
   for (const Tensor& tensor : of) {
     key += ' ';
     if (!tensor) continue;
-    key += concat(tensor.storage()->data(), "+", tensor.offset(), to_string(tensor.sizes()),
-                  to_string(tensor.strides()), name_of(tensor.dtype()));
+    key += concat(to_string(tensor.device()), " ", tensor.storage()->data(), "+", tensor.offset(),
+                  to_string(tensor.sizes()), to_string(tensor.strides()), name_of(tensor.dtype()));
   }
   return key;
 }

@@ -64,7 +64,7 @@ enum class Precision : uint8_t {
 class PackStore {
  public:
   // `what` is made of these tensors (undefined ones included), which are told apart by their
-  // memory, shape and strides. They and the result live as long as the store.
+  // device, memory, shape and strides. They and the result live as long as the store.
   template <class T, class Make>
   std::shared_ptr<const T> get(const std::string& what, std::span<const Tensor> of, Make&& make) {
     const auto entry = entries_.get(key_of(what, of), [&] {

@@ -1,40 +1,22 @@
 #include "core/ops/registry.h"
 
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <mutex>
-#include <set>
-#include <sstream>
 #include <unordered_map>
 
 #include "core/base/error.h"
 #include "core/ops/alias.h"
-#include "core/ops/packed.h"
-#include "core/ops/samples.h"
 #include "core/ops/saved_for.h"
 
 namespace tensord::ops {
 namespace {
 
-struct PendingPrepare {
-  std::string op;
-  DeviceKind device;
-  PrepareFn function;
-};
-
-struct PendingKernel {
-  std::string op;
-  DeviceKind device;
-  KernelFn kernel;
-  std::vector<std::string> cpp_types;
-};
-
-struct PendingDynamic {
-  std::string op;
-  DeviceKind device;
-  DirectFn function;
-  std::vector<std::string> cpp_types;
+// Something that is said of an operator beside its block.
+struct Pending {
+  std::string op, what;
+  std::function<void(Op&)> change;
+  std::optional<std::vector<std::string>> cpp_types;
 };
 
 struct PendingDerived {
@@ -76,17 +58,7 @@ class Registry {
     ops_.push_back(std::move(op));
     return ops_.back().get();
   }
-  void add_kernel(PendingKernel kernel) { pending_.push_back(std::move(kernel)); }
-  void add_dynamic(PendingDynamic entry) { pending_dynamic_.push_back(std::move(entry)); }
-  void add_epilogue(std::string op, EpilogueFn function) {
-    pending_epilogues_.emplace_back(std::move(op), std::move(function));
-  }
-  void add_prepare(std::string op, DeviceKind device, PrepareFn function) {
-    pending_prepares_.push_back({std::move(op), device, std::move(function)});
-  }
-  void add_samples(std::string op, SamplesFn function) {
-    pending_samples_.emplace_back(std::move(op), std::move(function));
-  }
+  void add_pending(Pending pending) { pending_.push_back(std::move(pending)); }
   void add_derived(PendingDerived derived) { pending_derived_.push_back(std::move(derived)); }
   void add_alias(std::string alias, std::string name) { aliases_.emplace_back(std::move(alias), std::move(name)); }
   // Registrations run before main, where nothing can be thrown to.
@@ -100,13 +72,9 @@ class Registry {
         overloads_[op->schema.name].push_back(op.get());
       }
       join_aliases();
-      join_kernels();
-      join_dynamic();
+      join_pending();
       for (const auto& op : ops_) settle_way(*op);
       derive_kernels();
-      join_epilogues();
-      join_prepares();
-      join_samples();
       for (const auto& op : ops_) check_complete(*op);
     });
     if (!problems_.empty()) fail(ErrorCode::kInternal, problems_);
@@ -151,39 +119,35 @@ class Registry {
     }
   }
 
-  // The operator that something was registered for beside its record; null, and reported, where it does not fit.
-  Op* target_of(const std::string& name, const std::vector<std::string>& cpp_types, const std::string& what) {
-    const auto it = by_full_name_.find(name);
-    if (it == by_full_name_.end()) {
-      report("a " + what + " is registered for " + name + ", which is not an operator");
-      return nullptr;
-    }
-    const Schema& schema = it->second->schema;
-    bool matches = cpp_types.size() == schema.arguments.size();
-    for (size_t i = 0; matches && i < cpp_types.size(); ++i) {
-      matches = unbox_matches(cpp_types[i], schema.arguments[i].type, schema.arguments[i].enum_name);
-    }
-    if (matches || (schema.is_vararg && cpp_types == std::vector<std::string>{"..."})) return it->second;
-    std::string types;
-    for (const std::string& type : cpp_types) types += (types.empty() ? "" : ", ") + type;
-    report("the " + what + " of " + schema.str() + " takes (" + types + ")");
-    return nullptr;
-  }
-
-  void join_kernels() {
-    for (PendingKernel& pending : pending_) {
-      if (Op* const op = target_of(pending.op, pending.cpp_types, "kernel"))
-        op->kernels[static_cast<size_t>(pending.device)] = std::move(pending.kernel);
+  void join_pending() {
+    for (const Pending& pending : pending_) {
+      const auto it = by_full_name_.find(pending.op);
+      if (it == by_full_name_.end()) {
+        report(concat(pending.what, " is registered for ", pending.op, ", which is not an operator"));
+        continue;
+      }
+      if (pending.cpp_types && !fits(it->second->schema, *pending.cpp_types)) {
+        std::string types;
+        for (const std::string& type : *pending.cpp_types) types += (types.empty() ? "" : ", ") + type;
+        report(concat(pending.what, " of ", it->second->schema.str(), " takes (", types, ")"));
+        continue;
+      }
+      try {
+        pending.change(*it->second);
+      } catch (const Error& error) {
+        report(error.what());
+      }
     }
     pending_.clear();
   }
 
-  void join_dynamic() {
-    for (PendingDynamic& pending : pending_dynamic_) {
-      if (Op* const op = target_of(pending.op, pending.cpp_types, "dynamic entry"))
-        op->dynamic[static_cast<size_t>(pending.device)] = std::move(pending.function);
+  static bool fits(const Schema& schema, const std::vector<std::string>& cpp_types) {
+    if (schema.is_vararg && cpp_types == std::vector<std::string>{"..."}) return true;
+    if (cpp_types.size() != schema.arguments.size()) return false;
+    for (size_t i = 0; i < cpp_types.size(); ++i) {
+      if (!unbox_matches(cpp_types[i], schema.arguments[i].type, schema.arguments[i].enum_name)) return false;
     }
-    pending_dynamic_.clear();
+    return true;
   }
 
   // One way to run, and nothing of another.
@@ -226,39 +190,6 @@ class Registry {
     pending_derived_.clear();
   }
 
-  void join_epilogues() {
-    for (auto& [op, function] : pending_epilogues_) {
-      const auto it = by_full_name_.find(op);
-      if (it == by_full_name_.end())
-        report("an epilogue is registered for " + op + ", which is not an operator");
-      else
-        it->second->epilogue = std::move(function);
-    }
-    pending_epilogues_.clear();
-  }
-
-  void join_prepares() {
-    for (auto& [op, device, function] : pending_prepares_) {
-      const auto it = by_full_name_.find(op);
-      if (it == by_full_name_.end())
-        report("a prepared form is registered for " + op + ", which is not an operator");
-      else
-        it->second->prepare[static_cast<size_t>(device)] = std::move(function);
-    }
-    pending_prepares_.clear();
-  }
-
-  void join_samples() {
-    for (auto& [op, function] : pending_samples_) {
-      const auto it = by_full_name_.find(op);
-      if (it == by_full_name_.end())
-        report("samples are said to be kept apart by " + op + ", which is not an operator");
-      else
-        it->second->keeps_samples = std::move(function);
-    }
-    pending_samples_.clear();
-  }
-
   void check_complete(const Op& op) {
     if (!op.infer && !op.direct && !op.base) report(op.schema.full_name() + " has no way to run");
   }
@@ -266,12 +197,8 @@ class Registry {
   std::once_flag frozen_;
   std::vector<std::unique_ptr<Op>> ops_;
   std::vector<std::pair<std::string, std::string>> aliases_;
-  std::vector<PendingKernel> pending_;
-  std::vector<PendingDynamic> pending_dynamic_;
+  std::vector<Pending> pending_;
   std::vector<PendingDerived> pending_derived_;
-  std::vector<std::pair<std::string, EpilogueFn>> pending_epilogues_;
-  std::vector<PendingPrepare> pending_prepares_;
-  std::vector<std::pair<std::string, SamplesFn>> pending_samples_;
   std::unordered_map<std::string, Op*> by_full_name_;
   std::unordered_map<std::string, std::vector<const Op*>> overloads_;
   std::string problems_;
@@ -350,9 +277,8 @@ OpBuilder& OpBuilder::constant_result() {
   op_->is_constant_result = true;
   return *this;
 }
-OpBuilder& OpBuilder::keeps_samples(SamplesFn function) {
-  op_->keeps_samples = std::move(function);
-  return *this;
+void OpBuilder::report_second_attribute() const {
+  Registry::instance().report(concat(file_, ":", line_, ": ", op_->name(), " has two attributes of one kind"));
 }
 
 OpBuilder& OpBuilder::with_inplace() {
@@ -425,49 +351,33 @@ OpBuilder& OpBuilder::runs(Way way) {
   op_->is_way_marked = true;
   return *this;
 }
-OpBuilder& OpBuilder::packs(PackFn function) {
-  op_->pack = std::move(function);
-  return *this;
+void join_to_record(std::string op, std::string what, std::function<void(Op&)> change,
+                    std::optional<std::vector<std::string>> cpp_types) {
+  Registry::instance().add_pending({std::move(op), std::move(what), std::move(change), std::move(cpp_types)});
 }
 
-EpilogueBuilder::EpilogueBuilder(const char* op, EpilogueFn function) {
-  Registry::instance().add_epilogue(op, std::move(function));
+PackBuilder::PackBuilder(const char* op, DeviceKind device, PackFn function) {
+  join_to_record(op, "a packed form",
+                 [device, function](Op& record) { record.pack[static_cast<size_t>(device)] = function; });
 }
 
 AliasBuilder::AliasBuilder(const char* alias, const char* name) { Registry::instance().add_alias(alias, name); }
 
 PrepareBuilder::PrepareBuilder(const char* op, DeviceKind device, PrepareFn function) {
-  Registry::instance().add_prepare(op, device, std::move(function));
+  join_to_record(op, "a prepared form",
+                 [device, function](Op& record) { record.prepare[static_cast<size_t>(device)] = function; });
 }
-
-SamplesBuilder::SamplesBuilder(const char* op, SamplesFn function) {
-  Registry::instance().add_samples(op, std::move(function));
-}
-
-bool keeps_samples(const Op& op, std::span<const Value> arguments) {
-  return op.is_pointwise || (op.keeps_samples && op.keeps_samples(arguments));
-}
-
-namespace {
-std::set<std::string, std::less<>>& mixing_ops() {
-  static std::set<std::string, std::less<>> names;
-  return names;
-}
-}  // namespace
-
-MixesSamplesBuilder::MixesSamplesBuilder(const char* names) {
-  std::istringstream words(names);
-  for (std::string name; words >> name;) mixing_ops().insert(name);
-}
-
-bool mixes_samples(const Op& op) { return mixing_ops().contains(op.schema.full_name()); }
 
 void KernelBuilder::add(const char* op, DeviceKind device, KernelFn kernel, std::vector<std::string> cpp_types) {
-  Registry::instance().add_kernel({op, device, std::move(kernel), std::move(cpp_types)});
+  join_to_record(
+      op, "the kernel", [device, kernel](Op& record) { record.kernels[static_cast<size_t>(device)] = kernel; },
+      std::move(cpp_types));
 }
 
 void DynamicBuilder::add(const char* op, DeviceKind device, DirectFn function, std::vector<std::string> cpp_types) {
-  Registry::instance().add_dynamic({op, device, std::move(function), std::move(cpp_types)});
+  join_to_record(
+      op, "the dynamic entry",
+      [device, function](Op& record) { record.dynamic[static_cast<size_t>(device)] = function; }, std::move(cpp_types));
 }
 
 }  // namespace tensord::ops

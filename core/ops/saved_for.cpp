@@ -2,18 +2,15 @@
 
 #include <algorithm>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 namespace tensord::ops {
 namespace {
 
-// Filled before main.
-std::unordered_map<const Op*, std::vector<SavedFor>>& saved_for_table() {
-  static std::unordered_map<const Op*, std::vector<SavedFor>> table;
-  return table;
-}
+struct SavedByArgument {
+  std::vector<SavedFor> of;
+};
 
 std::string_view next_part(std::string_view& rest, char separator) {
   const size_t end = std::min(rest.find(separator), rest.size());
@@ -43,9 +40,9 @@ bool parse_saved(const Schema& schema, std::string_view names, SavedFor& out) {
 }  // namespace
 
 std::span<const SavedFor> saved_for(const Op& op) {
-  const auto it = saved_for_table().find(&op);
-  if (it == saved_for_table().end()) return {};
-  return it->second;
+  const auto* saved = op.attributes.get<SavedByArgument>();
+  if (!saved) return {};
+  return saved->of;
 }
 
 bool set_saved(Op& op, std::string_view names) {
@@ -66,7 +63,7 @@ bool set_saved(Op& op, std::string_view names) {
       all.inputs |= saved.inputs;
       all.outputs |= saved.outputs;
     }
-    saved_for_table()[&op] = std::move(by_argument);
+    is_right &= op.attributes.set(SavedByArgument{std::move(by_argument)});
   }
   op.saved_inputs = all.inputs;
   op.saved_outputs = all.outputs;

@@ -17,8 +17,8 @@ struct SavedFor {
 // only what the gradients that are asked for read. Empty for others: each gradient reads all that is saved.
 std::span<const SavedFor> saved_for(const Op& op);
 
-// Reads the text of saves() into the operator's record, and what it says by argument into the table of saved_for().
-// Before main, on one thread. False: it names what the operator does not have.
+// Reads the text of saves() into the operator's record, and what it says by argument into an attribute of it.
+// Before main, on one thread. False: it names what the operator does not have, or comes again.
 bool set_saved(Op& op, std::string_view names);
 
 }  // namespace tensord::ops

@@ -34,8 +34,10 @@ const Tensor& share_memory_() const&;
 const Tensor& resize_(const Dims& sizes) const&;
 const Tensor& set_(const Tensor& source) const&;
 const Tensor& set_(const Storage& storage, int64_t offset, const Dims& sizes, const Dims& strides) const&;
-bool is_pinned() const&;     // false: the engine has no pinned memory yet
-Tensor pin_memory() const&;  // throws Error{kUnimplemented}
+// In memory of the host that a device of this build reads by itself (core/tensor/pinned_memory.h): a copy without
+// history, or the tensor itself. Throws Error{kUnimplemented} where there is no such device.
+bool is_pinned() const&;
+Tensor pin_memory() const&;
 
 // Autograd, as in core/autograd/variable.h and engine.h.
 bool requires_grad() const&;

@@ -7,6 +7,7 @@
 #include "core/base/parallel.h"
 #include "core/ops/op.h"
 #include "core/ops/run.h"
+#include "core/ops/samples.h"
 #include "kernels/attention/attention_gradient.h"
 #include "kernels/common/prepared_operand.h"
 #include "kernels/view/view.h"
@@ -226,6 +227,7 @@ void run_attention(const ops::KernelContext&, const Tensor& query, const Tensor&
 // query whose scores are all minus infinity has zeros and gives no gradient; else NaN, as softmax.
 OP("tensord::attention(Tensor query, Tensor key, Tensor value, Tensor? mask, float scale, float? fill=None, "
    "bool fills_where=True, bool is_causal=False, bool transposes=False, bool is_safe=False) -> Tensor")
+    .set<ops::KeepsSamples>([](std::span<const Value> v) { return v[0].to_tensor().ndim() >= 3; })
     .infer(&infer_attention)
     .gradient(&gradient_of_attention)
     .saves("query, key, value, mask");

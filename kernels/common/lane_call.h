@@ -28,6 +28,10 @@ struct LaneCall {
 
 // From an operator's arguments, the first of which is the tensor; tensors may be meta.
 using LaneMaker = std::function<LaneCall(std::span<const ops::Value> arguments)>;
+// An operator's attribute.
+struct Lane {
+  LaneMaker make;
+};
 // Null for operators that do no such thing.
 const LaneMaker* find_lane(const ops::Op& op);
 // `op` is the name with its overload; also gives the operator a prepared form where it has none

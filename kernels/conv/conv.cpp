@@ -2,6 +2,8 @@
 #include "kernels/conv/conv.h"
 
 #include "core/ops/op.h"
+#include "core/ops/rank.h"
+#include "core/ops/samples.h"
 #include "kernels/conv/conv_gradient.h"
 #include "kernels/conv/packed_conv.h"
 
@@ -169,8 +171,9 @@ struct Conv {
   static ConvGeometry geometry(const IntList& stride, const IntList& padding, const IntList& dilation, int64_t groups) {
     return make_conv_geometry(kSpatial, stride, padding, dilation, groups);
   }
-  static PackedPtr pack(const ops::Op& op, std::span<const ops::Value> v, ops::Precision precision) {
-    return pack_conv(op, v, precision, geometry(ints(v[3]), ints(v[4]), ints(v[5]), v[6].to_int()));
+  static PackedPtr pack(const ops::PackArgs& args) {
+    const auto v = args.arguments;
+    return pack_conv(args, geometry(ints(v[3]), ints(v[4]), ints(v[5]), v[6].to_int()));
   }
   static std::vector<Tensor> gradient(const ops::GradArgs& args) {
     const auto& v = args.inputs;
@@ -192,11 +195,11 @@ TensorMeta infer_conv_mode(const Tensor& input, const Tensor& weight, const Mayb
   return infer_conv(op_name(spatial, false), make_conv_geometry(weight.sizes(), stride, padding, dilation, groups),
                     input, weight, bias);
 }
-PackedPtr pack_conv_mode(const ops::Op& op, std::span<const ops::Value> v, ops::Precision precision) {
+PackedPtr pack_conv_mode(const ops::PackArgs& args) {
+  const auto v = args.arguments;
   if (!v[1].is_tensor()) return nullptr;
   return pack_conv(
-      op, v, precision,
-      make_conv_geometry(v[1].to_tensor().sizes(), ints(v[3]), v[4].to_string(), ints(v[5]), v[6].to_int()));
+      args, make_conv_geometry(v[1].to_tensor().sizes(), ints(v[3]), v[4].to_string(), ints(v[5]), v[6].to_int()));
 }
 std::vector<Tensor> gradient_of_conv_mode(const ops::GradArgs& args) {
   const auto& v = args.inputs;
@@ -239,11 +242,11 @@ struct General {
                                int64_t groups) {
     return make_conv_geometry(spatial_of(weight), stride, padding, dilation, groups, is_transposed, output_padding);
   }
-  static PackedPtr pack(const ops::Op& op, std::span<const ops::Value> v, ops::Precision precision) {
+  static PackedPtr pack(const ops::PackArgs& args) {
+    const auto v = args.arguments;
     if (!v[1].is_tensor()) return nullptr;
-    return pack_conv(
-        op, v, precision,
-        geometry(v[1].to_tensor(), ints(v[3]), ints(v[4]), ints(v[5]), v[6].to_bool(), ints(v[7]), v[8].to_int()));
+    return pack_conv(args, geometry(v[1].to_tensor(), ints(v[3]), ints(v[4]), ints(v[5]), v[6].to_bool(), ints(v[7]),
+                                    v[8].to_int()));
   }
   static std::vector<Tensor> gradient(const ops::GradArgs& args) {
     const auto& v = args.inputs;
@@ -266,78 +269,94 @@ struct General {
 
 OP("aten::conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] dilation=1, "
    "int groups=1) -> Tensor")
+    .set<ops::KeepsSamples>(ops::has_constant_weight)
+    .set<ops::KeepsRank>()
     .infer(&Conv<1>::infer)
     .gradient(&Conv<1>::gradient)
-    .saves("input, weight")
-    .packs(&Conv<1>::pack);
+    .saves("input, weight");
 OP("aten::conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] dilation=1, "
    "int groups=1) -> Tensor")
+    .set<ops::KeepsSamples>(ops::has_constant_weight)
+    .set<ops::KeepsRank>()
     .infer(&Conv<2>::infer)
     .gradient(&Conv<2>::gradient)
-    .saves("input, weight")
-    .packs(&Conv<2>::pack);
+    .saves("input, weight");
 OP("aten::conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] dilation=1, "
    "int groups=1) -> Tensor")
+    .set<ops::KeepsSamples>(ops::has_constant_weight)
+    .set<ops::KeepsRank>()
     .infer(&Conv<3>::infer)
     .gradient(&Conv<3>::gradient)
-    .saves("input, weight")
-    .packs(&Conv<3>::pack);
+    .saves("input, weight");
 KERNEL("aten::conv1d", DeviceKind::kCPU, &Conv<1>::run);
 KERNEL("aten::conv2d", DeviceKind::kCPU, &Conv<2>::run);
 KERNEL("aten::conv3d", DeviceKind::kCPU, &Conv<3>::run);
+PACK("aten::conv1d", DeviceKind::kCPU, &Conv<1>::pack);
+PACK("aten::conv2d", DeviceKind::kCPU, &Conv<2>::pack);
+PACK("aten::conv3d", DeviceKind::kCPU, &Conv<3>::pack);
 
 OP("aten::conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, str padding=\"valid\", "
    "int[1] dilation=1, int groups=1) -> Tensor")
+    .set<ops::KeepsSamples>(ops::has_constant_weight)
+    .set<ops::KeepsRank>()
     .infer(&infer_conv_mode)
     .gradient(&gradient_of_conv_mode)
-    .saves("input, weight")
-    .packs(&pack_conv_mode);
+    .saves("input, weight");
 OP("aten::conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, str padding=\"valid\", "
    "int[2] dilation=1, int groups=1) -> Tensor")
+    .set<ops::KeepsSamples>(ops::has_constant_weight)
+    .set<ops::KeepsRank>()
     .infer(&infer_conv_mode)
     .gradient(&gradient_of_conv_mode)
-    .saves("input, weight")
-    .packs(&pack_conv_mode);
+    .saves("input, weight");
 OP("aten::conv3d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, str padding=\"valid\", "
    "int[3] dilation=1, int groups=1) -> Tensor")
+    .set<ops::KeepsSamples>(ops::has_constant_weight)
+    .set<ops::KeepsRank>()
     .infer(&infer_conv_mode)
     .gradient(&gradient_of_conv_mode)
-    .saves("input, weight")
-    .packs(&pack_conv_mode);
+    .saves("input, weight");
 OP("aten::_convolution_mode(Tensor input, Tensor weight, Tensor? bias, int[] stride, str padding, int[] dilation, int "
    "groups) -> Tensor")
+    .set<ops::KeepsSamples>(ops::has_constant_weight)
     .infer(&infer_conv_mode)
     .gradient(&gradient_of_conv_mode)
-    .saves("input, weight")
-    .packs(&pack_conv_mode);
+    .saves("input, weight");
 KERNEL("aten::conv1d.padding", DeviceKind::kCPU, &run_conv_mode);
 KERNEL("aten::conv2d.padding", DeviceKind::kCPU, &run_conv_mode);
 KERNEL("aten::conv3d.padding", DeviceKind::kCPU, &run_conv_mode);
 KERNEL("aten::_convolution_mode", DeviceKind::kCPU, &run_conv_mode);
+PACK("aten::conv1d.padding", DeviceKind::kCPU, &pack_conv_mode);
+PACK("aten::conv2d.padding", DeviceKind::kCPU, &pack_conv_mode);
+PACK("aten::conv3d.padding", DeviceKind::kCPU, &pack_conv_mode);
+PACK("aten::_convolution_mode", DeviceKind::kCPU, &pack_conv_mode);
 
 OP("aten::convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool "
    "transposed, int[] output_padding, int groups) -> Tensor")
+    .set<ops::KeepsSamples>(ops::has_constant_weight)
     .infer(&General<>::infer)
     .gradient(&General<>::gradient)
-    .saves("input, weight")
-    .packs(&General<>::pack);
+    .saves("input, weight");
 OP("aten::_convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool "
    "transposed, int[] output_padding, int groups, bool benchmark, bool deterministic, bool cudnn_enabled, bool "
    "allow_tf32) -> Tensor")
+    .set<ops::KeepsSamples>(ops::has_constant_weight)
     .infer(&General<bool, bool, bool, bool>::infer)
     .gradient((&General<bool, bool, bool, bool>::gradient))
-    .saves("input, weight")
-    .packs((&General<bool, bool, bool, bool>::pack));
+    .saves("input, weight");
 OP("aten::_convolution.deprecated(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] "
    "dilation, bool transposed, int[] output_padding, int groups, bool benchmark, bool deterministic, bool "
    "cudnn_enabled) -> Tensor")
+    .set<ops::KeepsSamples>(ops::has_constant_weight)
     .infer(&General<bool, bool, bool>::infer)
     .gradient((&General<bool, bool, bool>::gradient))
-    .saves("input, weight")
-    .packs((&General<bool, bool, bool>::pack));
+    .saves("input, weight");
 KERNEL("aten::convolution", DeviceKind::kCPU, &General<>::run);
 KERNEL("aten::_convolution", DeviceKind::kCPU, (&General<bool, bool, bool, bool>::run));
 KERNEL("aten::_convolution.deprecated", DeviceKind::kCPU, (&General<bool, bool, bool>::run));
+PACK("aten::convolution", DeviceKind::kCPU, &General<>::pack);
+PACK("aten::_convolution", DeviceKind::kCPU, &General<bool, bool, bool, bool>::pack);
+PACK("aten::_convolution.deprecated", DeviceKind::kCPU, &General<bool, bool, bool>::pack);
 
 OP("aten::conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] "
    "output_padding=0, int groups=1, int[1] dilation=1) -> Tensor")

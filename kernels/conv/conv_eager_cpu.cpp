@@ -35,11 +35,10 @@ bool run(const ConvGeometry& g, const Tensor& input, const Tensor& weight, const
          bool turns_weight) {
   Epilogues epilogues;
   if (bias) epilogues.bias = *bias;
-  ConvWeights packed;
   const ConvProblem problem{g,
                             weight,
                             epilogues,
-                            packed,
+                            nullptr,
                             input.sizes(),
                             out.sizes(),
                             !is_last(input) && input.sizes()[1] > 1,

@@ -5,14 +5,14 @@
 namespace tensord::kernels {
 
 std::optional<ConvFinish> conv_finish_of(const Epilogues& epilogues) {
-  using Kind = ops::EpilogueKind;
+  using Kind = FinishStep::Kind;
   using To = ConvFinish::Kind;
   ConvFinish finish;
   const auto add = [&](To kind, double alpha = 0, double beta = 0) {
     finish.steps[static_cast<size_t>(finish.count++)] = {kind, static_cast<float>(alpha), static_cast<float>(beta)};
   };
   for (size_t i = 0; i < epilogues.steps.size(); ++i) {
-    const ops::Epilogue& e = epilogues.steps[i];
+    const FinishStep& e = epilogues.steps[i];
     if (static_cast<size_t>(finish.count) + 2 > finish.steps.size()) return std::nullopt;
     switch (e.kind) {
       case Kind::kRelu:

@@ -1,19 +1,15 @@
 #pragma once
 
-#include <map>
 #include <memory>
 #include <optional>
-#include <string>
+#include <span>
 
-#include "core/base/mutex.h"
 #include "kernels/conv/conv.h"
 #include "kernels/conv/simd.h"
 #include "kernels/linear/packed_plan.h"
 
 // Convolutions of known shape, on operands whose memory order is N, spatial…, C.
 namespace tensord::kernels {
-
-class PackedMatrix;
 
 // One way to compute one convolution. Immutable; any number of threads may run it at once.
 class ConvKernel {
@@ -28,38 +24,12 @@ class ConvKernel {
   const char* variant = "";
 };
 
-// The weights of a packed convolution in the orders that its kernels asked for, each made once. Thread-safe.
-class ConvWeights {
- public:
-  // What `make` made of the weights for kernels of this kind.
-  template <class Make>
-  Tensor get(const std::string& kind, Make&& make) {
-    MutexLock lock(mutex_);
-    Tensor& tensor = packed_[kind];
-    if (!tensor.defined()) tensor = make();
-    return tensor;
-  }
-  // The same for products in other precisions than f32.
-  template <class Make>
-  std::shared_ptr<const PackedMatrix> matrix(Make&& make) {
-    MutexLock lock(mutex_);
-    if (!matrix_) matrix_ = make();
-    return matrix_;
-  }
-  PackedWeights onednn;
-
- private:
-  Mutex mutex_;
-  std::shared_ptr<const PackedMatrix> matrix_ TENSORD_GUARDED_BY(mutex_);
-  std::map<std::string, Tensor> packed_ TENSORD_GUARDED_BY(mutex_);
-};
-
 // What a kernel is made of. The caller keeps the objects alive while it makes kernels.
 struct ConvProblem {
   const ConvGeometry& geometry;
   const Tensor& weight;  // as the archive has it
   const Epilogues& epilogues;
-  ConvWeights& packed;
+  ops::PackStore* store;    // of what is made of the weights; null: made anew
   Dims input, output;       // sizes
   bool has_planes = false;  // the input lies in planes
   int threads = 1;
@@ -69,9 +39,30 @@ struct ConvProblem {
   // Channels of input and output from which on Winograd's kernel is taken: for packed ones, which others are fast for.
   int64_t least_winograd = 32;
 
+  // The weights as kernels of this kind want them, and the bias: what `make` makes of them, each once.
+  template <class T = Tensor, class Make>
+  std::shared_ptr<const T> packed_weight(const char* kind, Make&& make) const {
+    const Tensor of[] = {weight, epilogues.scale};
+    return packed<T>(kind, of, make);
+  }
+  template <class Make>
+  Tensor packed_bias(const char* kind, Make&& make) const {
+    const Tensor of[] = {weight, epilogues.bias};
+    return *packed<Tensor>(kind, of, make);
+  }
+
   // What batch norm multiplies each output channel by, or null.
   const float* scale() const { return epilogues.scale.defined() ? epilogues.scale.data<float>() : nullptr; }
   bool is_depthwise() const { return geometry.groups > 1 && weight.sizes()[1] == 1 && weight.sizes()[0] == input[1]; }
+
+ private:
+  template <class T, class Make>
+  std::shared_ptr<const T> packed(const char* kind, std::span<const Tensor> of, Make&& make) const {
+    const auto made = [&] { return std::make_shared<const T>(make()); };
+    if (!store) return made();
+    return store->get<T>(concat("conv ", kind, " groups ", geometry.groups, " ", static_cast<int>(precision)), of,
+                         made);
+  }
 };
 
 // Strides of memory order N, spatial…, C, for one spatial dimension too.

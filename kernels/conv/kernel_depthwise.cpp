@@ -12,7 +12,7 @@ class DepthwiseKernel final : public ConvKernel {
       : rows_(plane.batch * plane.out_h) {
     variant = "depthwise";
     const int64_t channels = plane.in_channels, taps = plane.kernel_h * plane.kernel_w;
-    weights_ = p.packed.get("depthwise", [&] {
+    weights_ = *p.packed_weight("depthwise", [&] {
       const Tensor weight = p.weight.contiguous(), turned = Tensor::empty(Dims{taps, channels}, DType::kFloat32);
       const float* from = weight.data<float>();
       for (int64_t c = 0; c < channels; ++c) {
@@ -22,7 +22,7 @@ class DepthwiseKernel final : public ConvKernel {
       return turned;
     });
     // The bias, and zeros that stand for pixels outside of the image.
-    bias_ = p.packed.get("depthwise bias", [&] {
+    bias_ = p.packed_bias("depthwise bias", [&] {
       const Tensor bias = Tensor::empty(Dims{2, channels}, DType::kFloat32);
       std::fill(bias.data<float>(), bias.data<float>() + 2 * channels, 0.0f);
       if (p.epilogues.bias.defined())

@@ -100,7 +100,7 @@ class DirectKernel final : public ConvKernel {
 
   void pack(const ConvProblem& p) {
     const int64_t rows = static_cast<int64_t>(conv_.taps.size()) * conv_.depth, columns = conv_.group_channels();
-    weights_ = p.packed.get("panels", [&] {
+    weights_ = *p.packed_weight("panels", [&] {
       const Tensor weight = p.weight.contiguous();
       const int64_t floats = conv_panel_floats(rows, columns), in = weight.sizes()[1], taps = rows / in;
       const Tensor panels = Tensor::empty(Dims{conv_.groups, floats}, DType::kFloat32);
@@ -113,7 +113,7 @@ class DirectKernel final : public ConvKernel {
       }
       return panels;
     });
-    bias_ = p.packed.get("panel bias", [&] {
+    bias_ = p.packed_bias("panel bias", [&] {
       const int64_t width = conv_panel_width(), padded = (columns + width - 1) / width * width;
       const Tensor bias = Tensor::empty(Dims{conv_.groups, padded}, DType::kFloat32);
       float* to = bias.data<float>();

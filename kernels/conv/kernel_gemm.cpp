@@ -23,8 +23,8 @@ class GemmKernel final : public ConvKernel {
     if (!lays_out_ && (plane.stride_h != 1 || plane.stride_w != 1)) {
       for (int64_t i = 0; i < pixels; ++i) rows.offsets.push_back(pixel_at(i));
     }
-    gemm_ = std::make_unique<PackedGemm>(p.packed.matrix([&] { return pack(p); }), finish_of(p), std::move(rows),
-                                         pixels, p.threads);
+    gemm_ = std::make_unique<PackedGemm>(p.packed_weight<PackedMatrix>("taps", [&] { return pack(p); }), finish_of(p),
+                                         std::move(rows), pixels, p.threads);
     name_ = gemm_->variant();
     variant = name_.c_str();
     constexpr size_t kAlign = 64;
@@ -74,7 +74,7 @@ class GemmKernel final : public ConvKernel {
     }
   }
 
-  std::shared_ptr<const PackedMatrix> pack(const ConvProblem& p) const {
+  PackedMatrix pack(const ConvProblem& p) const {
     const Tensor weight = p.weight.contiguous();
     const int64_t out = weight.sizes()[0], in = weight.sizes()[1], taps = weight.numel() / (out * in);
     std::vector<float> rows(static_cast<size_t>(weight.numel()));
@@ -85,8 +85,7 @@ class GemmKernel final : public ConvKernel {
         for (int64_t t = 0; t < taps; ++t) to[t * in + c] = from[c * taps + t];
       }
     }
-    return std::make_shared<const PackedMatrix>(Matrix{rows.data(), out, in * taps, in * taps, 1}, p.scale(),
-                                                p.precision);
+    return PackedMatrix(Matrix{rows.data(), out, in * taps, in * taps, 1}, p.scale(), p.precision);
   }
 
   static std::shared_ptr<const GemmFinish> finish_of(const ConvProblem& p) {
@@ -94,9 +93,8 @@ class GemmKernel final : public ConvKernel {
     finish->bias.assign(static_cast<size_t>(p.output[1]), 0.0f);
     if (p.epilogues.bias.defined())
       std::copy_n(p.epilogues.bias.data<float>(), finish->bias.size(), finish->bias.begin());
-    if (p.epilogues.has_add) finish->steps.push_back({ops::EpilogueKind::kAdd});
-    for (const ops::Epilogue& e : p.epilogues.steps)
-      finish->steps.push_back({e.kind, static_cast<float>(e.alpha), static_cast<float>(e.beta)});
+    if (p.epilogues.has_add) finish->steps.push_back({FinishStep::Kind::kAdd, 0, 0});
+    finish->steps.insert(finish->steps.end(), p.epilogues.steps.begin(), p.epilogues.steps.end());
     return finish;
   }
 

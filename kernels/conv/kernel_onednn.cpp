@@ -16,7 +16,7 @@ class OnednnConv final : public ConvKernel {
     if (bias.defined()) descs.bias = onednn_desc(bias.sizes(), bias.strides());
     const auto pd = conv_primitive_desc<dnnl::convolution_forward>(
         p.geometry, descs, dnnl::algorithm::convolution_direct, p.epilogues.attributes());
-    const Tensor packed = p.packed.onednn.get(pd.weights_desc(), p.weight, p.epilogues.scale, describe);
+    const Tensor packed = onednn_weight(p.store, pd.weights_desc(), p.weight, p.epilogues.scale, describe);
     plan_ = std::make_unique<PackedPlan>(dnnl::convolution_forward(pd), descs.src, descs.dst, pd.scratchpad_desc(),
                                          std::pair(pd.weights_desc(), packed), std::pair(descs.bias, bias));
     scratch_bytes = plan_->scratch_bytes();

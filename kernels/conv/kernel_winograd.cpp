@@ -29,9 +29,9 @@ class WinogradKernel final : public ConvKernel {
     conv_.tile = tile;
     conv_.finish = finish;
     tiles_ = plane.batch * conv_.tiles_h() * conv_.tiles_w();
-    weights_ = p.packed.get("winograd", [&] { return pack(p); });
+    weights_ = *p.packed_weight("winograd", [&] { return pack(p); });
     // The bias, and zeros that stand for pixels outside of the image.
-    bias_ = p.packed.get("winograd bias", [&] {
+    bias_ = p.packed_bias("winograd bias", [&] {
       const int64_t out = conv_.out_channels, count = out + conv_.in_channels;
       const Tensor bias = Tensor::empty(Dims{count}, DType::kFloat32);
       std::fill(bias.data<float>(), bias.data<float>() + count, 0.0f);

@@ -6,8 +6,7 @@
 namespace tensord::kernels {
 
 // A convolution with its weights bound; null when these cannot be prepared (not f32 on the CPU,
-// transposed). `arguments` are those of the call, with input, weight and bias first.
-IntrusivePtr<ops::PackedOp> pack_conv(const ops::Op& op, std::span<const ops::Value> arguments,
-                                      ops::Precision precision, const ConvGeometry& geometry);
+// transposed). The arguments start with input, weight and bias.
+IntrusivePtr<ops::PackedOp> pack_conv(const ops::PackArgs& args, const ConvGeometry& geometry);
 
 }  // namespace tensord::kernels

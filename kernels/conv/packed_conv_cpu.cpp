@@ -125,11 +125,11 @@ class ConvCall final : public ops::PreparedCall {
 
 class PackedConv final : public PackedOp {
  public:
-  PackedConv(BoundCall call, ConvGeometry geometry, Tensor weight, Tensor bias, ops::Precision precision)
-      : PackedOp(std::move(call)), geometry_(std::move(geometry)), weight_(std::move(weight)), precision_(precision) {
+  PackedConv(const ops::PackArgs& args, ConvGeometry geometry, Tensor weight, Tensor bias)
+      : PackedOp(args, 0), geometry_(std::move(geometry)), weight_(std::move(weight)), precision_(args.precision) {
     epilogues_.bias = std::move(bias);
   }
-  // Copies what is constant; the caches start empty.
+  // Copies what is constant; the cache of calls starts empty.
   PackedConv(const PackedConv& other)
       : PackedOp(other),
         geometry_(other.geometry_),
@@ -207,8 +207,9 @@ class PackedConv final : public PackedOp {
 
   std::unique_ptr<ConvCall> make_call(const Dims& input, const Dims& output, ConvOrders orders, int threads) const {
     const ThreadBudgetScope budget(threads);  // primitives may be made for a team of another size
-    const ConvProblem problem{geometry_, weight_,   epilogues_, weights_, input, output, orders.input == Order::kPlanes,
-                              threads,   precision_};
+    const ConvProblem problem{
+        geometry_, weight_,   epilogues_, store().get(), input, output, orders.input == Order::kPlanes,
+        threads,   precision_};
     auto call =
         onednn_call("conv", [&] { return std::make_unique<ConvCall>(problem, orders, make_conv_kernel(problem)); });
     call->cost = cost(input, output);
@@ -236,14 +237,13 @@ class PackedConv final : public PackedOp {
   Epilogues epilogues_;
   ops::Precision precision_;
   bool is_channels_last_ = false;
-  mutable ConvWeights weights_;
   mutable SharedCache<PlanKey, ConvCall> calls_{kMostPlans};
 };
 
 }  // namespace
 
-IntrusivePtr<ops::PackedOp> pack_conv(const ops::Op& op, std::span<const ops::Value> arguments,
-                                      ops::Precision precision, const ConvGeometry& geometry) {
+IntrusivePtr<ops::PackedOp> pack_conv(const ops::PackArgs& args, const ConvGeometry& geometry) {
+  const auto arguments = args.arguments;
   if (!arguments[1].is_tensor() || geometry.is_transposed) return nullptr;
   Tensor weight = arguments[1].to_tensor();
   const auto is_plain = [](const Tensor& t) {
@@ -260,8 +260,7 @@ IntrusivePtr<ops::PackedOp> pack_conv(const ops::Op& op, std::span<const ops::Va
     if (!is_plain(bias) || bias.ndim() != 1 || bias.numel() != weight.sizes()[0]) return nullptr;
     bias = bias.contiguous();
   }
-  return make_intrusive<PackedConv>(BoundCall{&op, {arguments.begin(), arguments.end()}, 0, -1}, geometry, weight, bias,
-                                    precision);
+  return make_intrusive<PackedConv>(args, geometry, weight, bias);
 }
 
 }  // namespace tensord::kernels

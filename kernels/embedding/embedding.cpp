@@ -6,6 +6,7 @@
 #include "core/base/parallel.h"
 #include "core/ops/op.h"
 #include "core/ops/run.h"
+#include "core/ops/samples.h"
 #include "core/ops/sparse.h"
 #include "core/tensor/strided_copy.h"
 #include "kernels/fused/gradient_expr.h"
@@ -221,6 +222,7 @@ Tensor embedding_renorm(const Tensor& table, const Tensor& indices, double max_n
 
 OP("aten::embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool "
    "sparse=False) -> Tensor")
+    .set<ops::KeepsSamples>([](std::span<const ops::Value> v) { return ops::is_constant_tensor(v[0]); })
     .infer(embedding_meta)
     .gradient(gradient_of_embedding)
     .saves("indices");

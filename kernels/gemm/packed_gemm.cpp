@@ -8,7 +8,6 @@
 namespace tensord::kernels {
 namespace {
 
-using ops::EpilogueKind;
 using ops::Precision;
 
 // One block of a panel stays in the second-level cache with the rows of a chunk while these are multiplied
@@ -49,7 +48,7 @@ RowLayout RowLayout::of(const Tensor& tensor) {
 }
 
 bool GemmFinish::adds_other() const {
-  return std::any_of(steps.begin(), steps.end(), [](const FinishStep& s) { return s.kind == EpilogueKind::kAdd; });
+  return std::any_of(steps.begin(), steps.end(), [](const FinishStep& s) { return s.kind == FinishStep::Kind::kAdd; });
 }
 
 // What one thread does: blocks of rows by panels, in memory of its own.

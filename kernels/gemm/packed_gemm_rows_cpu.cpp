@@ -19,7 +19,7 @@ HWY_BEFORE_NAMESPACE();
 namespace tensord::kernels::HWY_NAMESPACE {
 namespace {
 
-using Kind = ops::EpilogueKind;
+using Kind = FinishStep::Kind;
 // Columns done at once, those of a panel: loops of a fixed length become straight vector code, whose chains of
 // operations overlap.
 constexpr int64_t kBlock = kTileVectors * std::max<int64_t>(HWY_LANES(float), 4);
@@ -91,8 +91,7 @@ void dispatch_step(Kind kind, const StepRun& run) {
       return run_step<Kind::kClip, kBias>({run.in, run.in_stride, run.out, run.out_stride, run.rows, run.columns,
                                            run.bias, run.finish, 0, std::numeric_limits<float>::infinity()});
     case Kind::kClip: return run_step<Kind::kClip, kBias>(run);
-    case Kind::kLinear:
-    case Kind::kChannelAffine: return run_step<Kind::kLinear, kBias>(run);
+    case Kind::kLinear: return run_step<Kind::kLinear, kBias>(run);
     case Kind::kSigmoid: return run_step<Kind::kSigmoid, kBias>(run);
     case Kind::kTanh: return run_step<Kind::kTanh, kBias>(run);
     case Kind::kGelu: return run_step<Kind::kGelu, kBias>(run);

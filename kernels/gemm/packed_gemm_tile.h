@@ -1,9 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
-#include "core/ops/packed.h"
+#include "core/ops/prepared.h"
+#include "kernels/gemm/finish_step.h"
 
 // What packed_gemm.cpp asks of the code that is compiled per instruction set.
 namespace tensord::kernels {
@@ -54,11 +54,6 @@ inline constexpr int64_t kGatherRows = 16;
 void load_rows(ops::Precision precision, const RowSource& source, int64_t begin, int64_t end, int64_t k, uint32_t* out,
                int64_t stride, float* scales, float* space);
 
-// A function of the sum, or the addition of the other tensor.
-struct FinishStep {
-  ops::EpilogueKind kind = ops::EpilogueKind::kLinear;
-  float alpha = 1, beta = 0;
-};
 // Turns the sums of a tile into results: scales them (8-bit), adds the bias, does the steps.
 struct FinishRun {
   float* tile;  // written over

@@ -2,8 +2,9 @@
 #include <optional>
 
 #include "core/ops/op.h"
+#include "core/ops/rank.h"
+#include "core/ops/samples.h"
 #include "kernels/linear/matmul_gradient.h"
-#include "kernels/linear/packed_linear.h"
 
 namespace tensord::kernels {
 namespace {
@@ -39,10 +40,11 @@ TensorMeta infer_linear(const Tensor& input, const Tensor& weight, const MaybeTe
 }
 
 OP("aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor")
+    .set<ops::KeepsSamples>(ops::has_constant_weight)
+    .set<ops::KeepsRank>()
     .infer(&infer_linear)
     .gradient(&gradient::of_linear)
     .saves("input, weight")
-    .packs(&pack_linear)
     .with_out();
 
 }  // namespace

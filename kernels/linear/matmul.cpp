@@ -5,10 +5,10 @@
 #include "core/base/parallel.h"
 #include "core/ops/op.h"
 #include "core/ops/run.h"
+#include "core/ops/samples.h"
 #include "core/tensor/strided_copy.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/linear/matmul_gradient.h"
-#include "kernels/linear/packed_linear.h"
 
 namespace tensord::kernels {
 namespace {
@@ -142,12 +142,13 @@ void run_addmv(Context, const Tensor& self, const Tensor& a, const Tensor& b, co
 }
 
 OP("aten::mm(Tensor self, Tensor mat2) -> Tensor")
+    .set<ops::KeepsSamples>([](std::span<const ops::Value> v) { return ops::is_constant_tensor(v[1]); })
     .infer(&infer_mm)
     .gradient(&gradient::of_mm)
     .saves("self, mat2")
-    .packs(&pack_mm)
     .with_out();
 OP("aten::bmm(Tensor self, Tensor mat2) -> Tensor")
+    .set<ops::KeepsSamples>(ops::always_keeps_samples)
     .infer(&infer_bmm)
     .gradient(&gradient::of_bmm)
     .saves("self, mat2")
@@ -171,7 +172,6 @@ OP("aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar 
     .infer(&infer_addmm)
     .gradient(&gradient::of_addmm)
     .saves("mat1, mat2")
-    .packs(&pack_addmm)
     .with_inplace()
     .with_out();
 OP("aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor")
@@ -287,11 +287,17 @@ void run_matmul(Context, const Tensor& a, const Tensor& b, Tensor& out) {
   run_batches(count, work, one);
 }
 
+// A matrix of fewer dimensions belongs to all samples; two of two dimensions are one product.
+bool matmul_keeps_samples(std::span<const ops::Value> v) {
+  const auto ndim_of = [](const ops::Value& value) { return value.is_tensor() ? value.to_tensor().ndim() : 0; };
+  return ops::is_constant_tensor(v[1]) ? ndim_of(v[1]) <= 2 : std::max(ndim_of(v[0]), ndim_of(v[1])) >= 3;
+}
+
 OP("aten::matmul(Tensor self, Tensor other) -> Tensor")
+    .set<ops::KeepsSamples>(matmul_keeps_samples)
     .infer(&infer_matmul)
     .gradient(&gradient::of_matmul)
     .saves("self, other")
-    .packs(&pack_matmul)
     .with_out();
 KERNEL("aten::matmul", DeviceKind::kCPU, &run_matmul);
 

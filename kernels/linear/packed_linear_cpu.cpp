@@ -1,39 +1,22 @@
 // Packed linear: a product with weights in panels (packed_gemm.h), with what follows done while a
 // tile of the result is in the cache.
-#include "kernels/linear/packed_linear.h"
+#include <atomic>
+#include <memory>
+#include <optional>
 
-#include "core/base/mutex.h"
 #include "core/base/parallel.h"
+#include "core/ops/packed.h"
 #include "kernels/gemm/packed_gemm.h"
 
 namespace tensord::kernels {
 namespace {
 
 using ops::BoundCall;
-using ops::EpilogueKind;
+using ops::PackArgs;
 using ops::PackedOp;
 using ops::Precision;
 
 bool is_cpu_f32(const Tensor& t) { return t.dtype() == DType::kFloat32 && t.device() == Device{}; }
-
-// The weights as tiles need them, packed when the first call comes and shared by the operators that were
-// made from one another.
-class LazyMatrix {
- public:
-  std::shared_ptr<const PackedMatrix> get(const Tensor& weight, const std::vector<float>& scale, Precision precision) {
-    MutexLock lock(mutex_);
-    if (!matrix_) {
-      const Matrix rows{weight.raw_data(), weight.sizes()[0], weight.sizes()[1], weight.strides()[0],
-                        weight.strides()[1]};
-      matrix_ = std::make_shared<const PackedMatrix>(rows, scale.empty() ? nullptr : scale.data(), precision);
-    }
-    return matrix_;
-  }
-
- private:
-  Mutex mutex_;
-  std::shared_ptr<const PackedMatrix> matrix_ TENSORD_GUARDED_BY(mutex_);
-};
 
 class PreparedLinear final : public ops::PreparedCall {
  public:
@@ -61,19 +44,25 @@ struct Weights {
 
 class PackedLinear final : public PackedOp {
  public:
-  PackedLinear(BoundCall call, const Weights& weights, Precision precision)
-      : PackedOp(std::move(call)),
+  PackedLinear(const PackArgs& args, const Weights& weights, Precision precision)
+      : PackedOp(args, weights.input),
         weight_(weights.weight),
         needs_matrix_(weights.needs_matrix),
-        precision_(precision),
-        matrix_(std::make_shared<LazyMatrix>()) {
+        precision_(precision) {
     GemmFinish finish;
     finish.bias.assign(static_cast<size_t>(weight_.sizes()[0]), 0.0f);
     if (weights.bias.defined()) std::copy_n(weights.bias.data<float>(), finish.bias.size(), finish.bias.begin());
-    if (weights.scale != 1) scale_.assign(finish.bias.size(), static_cast<float>(weights.scale));
+    if (weights.scale != 1) scale_ = filled(weight_.sizes()[0], static_cast<float>(weights.scale));
     finish_ = std::make_shared<const GemmFinish>(std::move(finish));
   }
-  PackedLinear(const PackedLinear&) = default;
+  // Copies what is constant; `with` may change it.
+  PackedLinear(const PackedLinear& other)
+      : PackedOp(other),
+        weight_(other.weight_),
+        scale_(other.scale_),
+        finish_(other.finish_),
+        needs_matrix_(other.needs_matrix_),
+        precision_(other.precision_) {}
 
   IntrusivePtr<PackedOp> with(const BoundCall& call, const ops::Epilogue& epilogue) const override {
     auto joined = make_intrusive<PackedLinear>(*this);
@@ -118,15 +107,23 @@ class PackedLinear final : public PackedOp {
     return base.substr(0, base.find('.'));
   }
 
+  static Tensor filled(int64_t count, float value) {
+    const Tensor t = Tensor::empty(Dims{count}, DType::kFloat32);
+    std::fill_n(t.data<float>(), count, value);
+    return t;
+  }
+
   // False, and nothing changed, when `next` cannot come after what is there.
   bool join(const ops::Epilogue& next) {
     GemmFinish finish = *finish_;
-    if (next.kind == EpilogueKind::kChannelAffine) {
+    if (next.kind == ops::Epilogue::Kind::kChannelAffine) {
       if (!join_affine(next, finish)) return false;
     } else {
       constexpr size_t kMostSteps = 6;
-      if (finish.steps.size() >= kMostSteps || (next.kind == EpilogueKind::kAdd && finish.adds_other())) return false;
-      finish.steps.push_back({next.kind, static_cast<float>(next.alpha), static_cast<float>(next.beta)});
+      const std::optional<FinishStep> step = finish_step_of(next);
+      if (!step || finish.steps.size() >= kMostSteps) return false;
+      if (step->kind == FinishStep::Kind::kAdd && finish.adds_other()) return false;
+      finish.steps.push_back(*step);
     }
     finish_ = std::make_shared<const GemmFinish>(std::move(finish));
     return true;
@@ -136,13 +133,13 @@ class PackedLinear final : public PackedOp {
   bool join_affine(const ops::Epilogue& next, GemmFinish& finish) {
     const auto channels = static_cast<int64_t>(finish.bias.size());
     if (!finish.steps.empty() || next.scale.numel() != channels || next.shift.numel() != channels) return false;
-    if (scale_.empty()) scale_.assign(finish.bias.size(), 1.0f);
+    const Tensor scale = scale_.defined() ? scale_.clone() : filled(channels, 1.0f);
     for (size_t c = 0; c < finish.bias.size(); ++c) {
       const float by = next.scale.data<float>()[c];
-      scale_[c] *= by;
+      scale.data<float>()[c] *= by;
       finish.bias[c] = finish.bias[c] * by + next.shift.data<float>()[c];
     }
-    matrix_ = std::make_shared<LazyMatrix>();
+    scale_ = scale;
     needs_matrix_ = true;  // channels are along dimension 1
     return true;
   }
@@ -175,26 +172,43 @@ class PackedLinear final : public PackedOp {
 
   PackedGemm gemm(const Tensor& input, const Tensor& other, int threads) const {
     const int64_t other_rows = other.defined() ? other.numel() / weight_.sizes()[0] : 1;
-    return PackedGemm(matrix_->get(weight_, scale_, precision_), finish_, RowLayout::of(input), other_rows, threads);
+    return PackedGemm(matrix(), finish_, RowLayout::of(input), other_rows, threads);
   }
 
-  Tensor weight_;             // as the archive has it
-  std::vector<float> scale_;  // of its rows, or empty
+  // The weight as tiles need it, of the store, which lives as long as who holds it.
+  std::shared_ptr<const PackedMatrix> matrix() const {
+    const PackedMatrix* known = matrix_.load(std::memory_order_acquire);
+    if (!known) {
+      const Tensor of[] = {weight_, scale_};
+      known = store()
+                  ->get<PackedMatrix>(concat("panels ", static_cast<int>(precision_)), of,
+                                      [&] {
+                                        const Matrix rows{weight_.raw_data(), weight_.sizes()[0], weight_.sizes()[1],
+                                                          weight_.strides()[0], weight_.strides()[1]};
+                                        return std::make_shared<const PackedMatrix>(
+                                            rows, scale_.defined() ? scale_.data<float>() : nullptr, precision_);
+                                      })
+                  .get();
+      matrix_.store(known, std::memory_order_release);
+    }
+    return {store(), known};
+  }
+
+  Tensor weight_;  // as the archive has it
+  Tensor scale_;   // of its rows, or undefined
   std::shared_ptr<const GemmFinish> finish_;
   bool needs_matrix_;
   Precision precision_;
-  std::shared_ptr<LazyMatrix> matrix_;
+  mutable std::atomic<const PackedMatrix*> matrix_{nullptr};
 };
 
 bool is_plain(const Tensor& t) { return is_cpu_f32(t) && !t.is_meta(); }
 
-IntrusivePtr<PackedOp> pack(const ops::Op& op, std::span<const ops::Value> arguments, const Weights& weights,
-                            Precision precision) {
+IntrusivePtr<PackedOp> pack(const PackArgs& args, const Weights& weights) {
   // Sums of 8-bit products stay below 2^31.
   constexpr int64_t kMostInt8 = 65'536;
-  if (precision == Precision::kInt8 && weights.weight.sizes()[1] > kMostInt8) precision = Precision::kBf16;
-  return make_intrusive<PackedLinear>(BoundCall{&op, {arguments.begin(), arguments.end()}, weights.input, -1}, weights,
-                                      precision);
+  const bool is_too_deep = args.precision == Precision::kInt8 && weights.weight.sizes()[1] > kMostInt8;
+  return make_intrusive<PackedLinear>(args, weights, is_too_deep ? Precision::kBf16 : args.precision);
 }
 
 // The matrix on the right of a product, as n × k; undefined when it cannot be prepared.
@@ -206,9 +220,8 @@ Tensor right_matrix(const ops::Value& value) {
                        right.offset());
 }
 
-}  // namespace
-
-IntrusivePtr<ops::PackedOp> pack_linear(const ops::Op& op, std::span<const ops::Value> arguments, Precision precision) {
+IntrusivePtr<PackedOp> pack_linear(const PackArgs& args) {
+  const auto arguments = args.arguments;
   if (!arguments[1].is_tensor()) return nullptr;
   Weights weights{arguments[1].to_tensor(), {}};
   const Tensor& weight = weights.weight;
@@ -218,20 +231,23 @@ IntrusivePtr<ops::PackedOp> pack_linear(const ops::Op& op, std::span<const ops::
     if (!is_plain(bias) || bias.ndim() != 1 || bias.numel() != weight.sizes()[0]) return nullptr;
     weights.bias = bias.contiguous();
   }
-  return pack(op, arguments, weights, precision);
+  return pack(args, weights);
 }
 
-IntrusivePtr<ops::PackedOp> pack_matmul(const ops::Op& op, std::span<const ops::Value> arguments, Precision precision) {
+IntrusivePtr<PackedOp> pack_matmul(const PackArgs& args) {
+  const auto arguments = args.arguments;
   const Tensor weight = right_matrix(arguments[1]);
-  return weight.defined() ? pack(op, arguments, {weight, {}}, precision) : nullptr;
+  return weight.defined() ? pack(args, {weight, {}}) : nullptr;
 }
 
-IntrusivePtr<ops::PackedOp> pack_mm(const ops::Op& op, std::span<const ops::Value> arguments, Precision precision) {
+IntrusivePtr<PackedOp> pack_mm(const PackArgs& args) {
+  const auto arguments = args.arguments;
   const Tensor weight = right_matrix(arguments[1]);
-  return weight.defined() ? pack(op, arguments, {weight, {}, 1, 0, true}, precision) : nullptr;
+  return weight.defined() ? pack(args, {weight, {}, 1, 0, true}) : nullptr;
 }
 
-IntrusivePtr<ops::PackedOp> pack_addmm(const ops::Op& op, std::span<const ops::Value> arguments, Precision precision) {
+IntrusivePtr<PackedOp> pack_addmm(const PackArgs& args) {
+  const auto arguments = args.arguments;
   const Tensor weight = right_matrix(arguments[2]);
   if (!weight.defined() || !arguments[0].is_tensor()) return nullptr;
   const Tensor& self = arguments[0].to_tensor();
@@ -244,7 +260,15 @@ IntrusivePtr<ops::PackedOp> pack_addmm(const ops::Op& op, std::span<const ops::V
     weights.bias.copy_from(self);
     for (int64_t i = 0; i < row[1]; ++i) weights.bias.data<float>()[i] *= static_cast<float>(beta);
   }
-  return pack(op, arguments, weights, precision);
+  return pack(args, weights);
 }
 
+// The weight, and a bias: one row. A matrix bound on the right of a product is the weight of a linear without bias, of
+// its transpose; that of mm takes matrices alone, and addmm's first argument is the same for each row.
+PACK("aten::linear", DeviceKind::kCPU, &pack_linear);
+PACK("aten::matmul", DeviceKind::kCPU, &pack_matmul);
+PACK("aten::mm", DeviceKind::kCPU, &pack_mm);
+PACK("aten::addmm", DeviceKind::kCPU, &pack_addmm);
+
+}  // namespace
 }  // namespace tensord::kernels

@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/mutex.h"
 #include "core/base/shared_cache.h"
 #include "core/ops/packed.h"
 #include "kernels/common/onednn.h"
+#include "kernels/gemm/finish_step.h"
 
 namespace tensord::kernels {
 
@@ -56,24 +56,16 @@ struct PlanKey {
 };
 inline constexpr size_t kMostPlans = 16;  // kept of one packed operator
 
-// Weights in the orders that primitives asked for, each made once. Thread-safe.
-class PackedWeights {
- public:
-  // `describe` gives the descriptor of a tensor of the weight's sizes; dimension 0 is multiplied by `scale` when
-  // that is defined.
-  Tensor get(const MemoryDesc& packed, const Tensor& weight, const Tensor& scale,
-             const std::function<MemoryDesc(const Tensor&)>& describe);
-
- private:
-  Mutex mutex_;
-  std::vector<std::pair<MemoryDesc, Tensor>> packed_ TENSORD_GUARDED_BY(mutex_);
-};
+// The weight in the order that a primitive asked for, kept in `store` when that is not null. `describe` gives the
+// descriptor of a tensor of the weight's sizes; dimension 0 is multiplied by `scale` when that is defined.
+Tensor onednn_weight(ops::PackStore* store, const MemoryDesc& packed, const Tensor& weight, const Tensor& scale,
+                     const std::function<MemoryDesc(const Tensor&)>& describe);
 
 // The scale, bias and post-ops that joined calls come down to.
 struct Epilogues {
   Tensor scale, bias;  // f32 per output channel, or undefined
   bool has_add = false;
-  std::vector<ops::Epilogue> steps;  // elementwise, in order, after the sum
+  std::vector<FinishStep> steps;  // elementwise, in order, after the sum
 
   // False, and nothing changed, when `next` cannot come after what is there.
   bool join(const ops::Epilogue& next, int64_t channels);

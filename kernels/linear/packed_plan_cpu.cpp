@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <memory>
+#include <optional>
+#include <string>
 
-#include "core/base/mutex.h"
 #include "core/base/parallel.h"
 #include "kernels/common/onednn_description.h"
 
@@ -96,23 +98,23 @@ Tensor scaled_rows(const Tensor& weight, const Tensor& scale) {
 
 }  // namespace
 
-Tensor PackedWeights::get(const MemoryDesc& packed, const Tensor& weight, const Tensor& scale,
-                          const std::function<MemoryDesc(const Tensor&)>& describe) {
-  MutexLock lock(mutex_);
-  for (const auto& [desc, tensor] : packed_) {
-    if (desc == packed) return tensor;
-  }
-  const Tensor source = scale.defined() ? scaled_rows(weight, scale) : weight;
-  Tensor result;
-  dnnl::memory from = onednn_memory(describe(source), source.raw_data()), to = onednn_allocate(packed, result);
-  dnnl::reorder(from, to).execute(onednn_stream(), from, to);
-  packed_.emplace_back(packed, result);
-  return result;
+Tensor onednn_weight(ops::PackStore* store, const MemoryDesc& packed, const Tensor& weight, const Tensor& scale,
+                     const std::function<MemoryDesc(const Tensor&)>& describe) {
+  const auto make = [&] {
+    const Tensor source = scale.defined() ? scaled_rows(weight, scale) : weight;
+    Tensor result;
+    dnnl::memory from = onednn_memory(describe(source), source.raw_data()), to = onednn_allocate(packed, result);
+    dnnl::reorder(from, to).execute(onednn_stream(), from, to);
+    return std::make_shared<const Tensor>(std::move(result));
+  };
+  if (!store) return *make();
+  const Tensor of[] = {weight, scale};
+  return *store->get<Tensor>("onednn " + onednn_key(packed), of, make);
 }
 
 bool Epilogues::join(const ops::Epilogue& next, int64_t channels) {
-  using Kind = ops::EpilogueKind;
-  if (next.kind == Kind::kChannelAffine) {
+  using Kind = FinishStep::Kind;
+  if (next.kind == ops::Epilogue::Kind::kChannelAffine) {
     if (has_add || !steps.empty() || next.scale.numel() != channels || next.shift.numel() != channels) return false;
     const Tensor new_scale = Tensor::empty(Dims{channels}, DType::kFloat32),
                  new_bias = Tensor::empty(Dims{channels}, DType::kFloat32);
@@ -125,7 +127,9 @@ bool Epilogues::join(const ops::Epilogue& next, int64_t channels) {
     bias = new_bias;
     return true;
   }
-  if (next.kind == Kind::kAdd) {
+  const std::optional<FinishStep> step = finish_step_of(next);
+  if (!step) return false;
+  if (step->kind == Kind::kAdd) {
     if (has_add || !steps.empty()) return false;
     return has_add = true;
   }
@@ -133,28 +137,28 @@ bool Epilogues::join(const ops::Epilogue& next, int64_t channels) {
   const auto algorithms = [](Kind kind) -> std::array<Kind, 2> {
     return kind == Kind::kHardSigmoid ? std::array{Kind::kLinear, Kind::kClip} : std::array{kind, kind};
   };
-  for (const ops::Epilogue& step : steps) {
-    for (const Kind before : algorithms(step.kind)) {
-      for (const Kind after : algorithms(next.kind)) {
+  for (const FinishStep& earlier : steps) {
+    for (const Kind before : algorithms(earlier.kind)) {
+      for (const Kind after : algorithms(step->kind)) {
         if (before == after) return false;
       }
     }
   }
   constexpr size_t kMostSteps = 3;
   if (steps.size() >= kMostSteps) return false;
-  steps.push_back(next);
+  steps.push_back(*step);
   return true;
 }
 
 dnnl::primitive_attr Epilogues::attributes() const {
-  using Kind = ops::EpilogueKind;
+  using Kind = FinishStep::Kind;
   using A = dnnl::algorithm;
   dnnl::post_ops post;
   if (has_add) post.append_sum(1.0f);
   const auto add = [&](A algorithm, double alpha = 0, double beta = 0) {
     onednn_append(post, algorithm, static_cast<float>(alpha), static_cast<float>(beta));
   };
-  for (const ops::Epilogue& e : steps) {
+  for (const FinishStep& e : steps) {
     switch (e.kind) {
       case Kind::kRelu: add(A::eltwise_relu, e.alpha); break;
       case Kind::kClip: add(A::eltwise_clip, e.alpha, e.beta); break;
@@ -170,7 +174,6 @@ dnnl::primitive_attr Epilogues::attributes() const {
         add(A::eltwise_clip, 0, 1);
         break;
       case Kind::kElu: add(A::eltwise_elu, e.alpha); break;
-      case Kind::kChannelAffine:
       case Kind::kAdd: break;
     }
   }

@@ -5,7 +5,9 @@
 
 #include "core/base/parallel.h"
 #include "core/ops/op.h"
+#include "core/ops/rank.h"
 #include "core/ops/run.h"
+#include "core/ops/samples.h"
 #include "kernels/norm/channels.h"
 #include "kernels/norm/norm.h"
 #include "kernels/norm/norm_gradient.h"
@@ -184,19 +186,6 @@ std::vector<ops::Value> native_batch_norm_gradient(const ops::GradArgs& args) {
                         {args.grad_outputs[0], v[0], v[1], v[3], v[4], args.outputs[1], args.outputs[2], v[5], v[7]});
 }
 
-// The running statistics are written in training; in evaluation it is pure and can be folded.
-OP("aten::batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!)? running_mean, Tensor(b!)? running_var, "
-   "bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor")
-    .infer([](const Tensor& in, MaybeTensor weight, MaybeTensor bias, MaybeTensor mean, MaybeTensor variance, bool,
-              double, double, bool) {
-      return infer_batch_norm("batch_norm", in, {&weight, &bias, &mean, &variance});
-    })
-    .gradient(batch_norm_gradient)
-    .saves("input, weight, running_mean, running_var")
-    .writes_when("training")
-    .keeps_layout();
-KERNEL("aten::batch_norm", kCPU, batch_norm);
-
 // With constant statistics it is one formula; otherwise a call of no operands, which says so.
 PointwiseCall batch_norm_call(std::span<const ops::Value> v) {
   const Tensor& in = v[0].to_tensor();
@@ -212,6 +201,43 @@ PointwiseCall batch_norm_call(std::span<const ops::Value> v) {
   call.own_operands();
   return call;
 }
+
+// After a packed operator it is a scale and a shift of its channels.
+std::optional<ops::Epilogue> join_batch_norm(std::span<const ops::Value> v) {
+  if (!v[0].is_none() || !v[3].is_tensor() || !v[5].is_bool() || !v[7].is_float()) return std::nullopt;
+  const int64_t channels = v[3].to_tensor().numel();
+  for (size_t i = 1; i < 5; ++i) {
+    if (v[i].is_none()) continue;
+    const Tensor& t = v[i].to_tensor();
+    if (t.dtype() != DType::kFloat32 || !t.device().is_host() || t.ndim() != 1 || t.numel() != channels)
+      return std::nullopt;
+  }
+  std::vector<ops::Value> arguments(v.begin(), v.end());
+  arguments[0] = Tensor::meta(Dims{1, channels}, DType::kFloat32);
+  const PointwiseCall call = batch_norm_call(arguments);
+  if (call.count != 3) return std::nullopt;
+  const auto flat = [&](size_t k) {
+    return call.tensor(k)->as_view(Dims{channels}, Dims{1}, call.tensor(k)->offset());
+  };
+  return ops::Epilogue{.kind = ops::Epilogue::Kind::kChannelAffine, .scale = flat(1), .shift = flat(2)};
+}
+
+// The running statistics are written in training; in evaluation it is pure and can be folded.
+OP("aten::batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!)? running_mean, Tensor(b!)? running_var, "
+   "bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor")
+    .set<ops::KeepsSamples>([](std::span<const ops::Value> v) { return v[5].is_bool() && !v[5].to_bool(); })
+    .set<ops::KeepsRank>()
+    .set<ops::JoinsAs>(join_batch_norm)
+    .infer([](const Tensor& in, MaybeTensor weight, MaybeTensor bias, MaybeTensor mean, MaybeTensor variance, bool,
+              double, double, bool) {
+      return infer_batch_norm("batch_norm", in, {&weight, &bias, &mean, &variance});
+    })
+    .gradient(batch_norm_gradient)
+    .saves("input, weight, running_mean, running_var")
+    .writes_when("training")
+    .keeps_layout();
+KERNEL("aten::batch_norm", kCPU, batch_norm);
+
 [[maybe_unused]] const bool is_prepared = (add_pointwise_maker("aten::batch_norm", batch_norm_call), true);
 
 std::vector<TensorMeta> infer_native(const Tensor& in, MaybeTensor weight, MaybeTensor bias, MaybeTensor mean,

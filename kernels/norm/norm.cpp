@@ -7,6 +7,7 @@
 
 #include "core/ops/op.h"
 #include "core/ops/run.h"
+#include "core/ops/samples.h"
 #include "kernels/common/lane_call.h"
 #include "kernels/common/lanes.h"
 #include "kernels/norm/norm_gradient.h"
@@ -125,6 +126,9 @@ std::vector<ops::Value> native_layer_norm_gradient(const ops::GradArgs& args) {
 
 OP("aten::layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, "
    "bool cudnn_enable=True) -> Tensor")
+    .set<ops::KeepsSamples>([](std::span<const ops::Value> v) {
+      return v[1].is_list() && v[0].to_tensor().ndim() > static_cast<int64_t>(v[1].to_list()->items.size());
+    })
     .infer([](const Tensor& in, IntList shape, MaybeTensor weight, MaybeTensor bias, double, bool) {
       check_layer_norm(in, shape, weight, bias);
       return TensorMeta{in.sizes(), in.dtype(), {}, in.device()};
@@ -221,6 +225,7 @@ void check_groups(const Tensor& in, int64_t groups) {
 
 OP("aten::group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool "
    "cudnn_enabled=True) -> Tensor")
+    .set<ops::KeepsSamples>(ops::always_keeps_samples)
     .infer([](const Tensor& in, int64_t groups, MaybeTensor weight, MaybeTensor bias, double, bool) {
       check_channels("group_norm", in, weight, bias);
       check_groups(in, groups);

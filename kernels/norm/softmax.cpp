@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/ops/run.h"
+#include "core/ops/samples.h"
 #include "kernels/common/lanes.h"
 #include "kernels/norm/softmax_run.h"
 
@@ -32,6 +33,7 @@ void add(const char* name, const char* schema, bool is_log) {
       .infer([name](const Tensor& in, int64_t dim, std::optional<DType> dtype) {
         return infer_softmax(name, in, dim, dtype);
       })
+      .set<ops::KeepsSamples>(ops::works_along_other_dims)
       .gradient([is_log](const ops::GradArgs& args) { return softmax_gradient(args, is_log); })
       .saves("result")
       .reduction();
@@ -53,6 +55,7 @@ void add(const char* name, const char* schema, bool is_log) {
 void add_internal(const char* name, const char* schema, bool is_log) {
   ops::OpBuilder(schema, __FILE__, __LINE__)
       .infer([name](const Tensor& in, int64_t dim, bool) { return infer_softmax(name, in, dim, {}); })
+      .set<ops::KeepsSamples>(ops::works_along_other_dims)
       .gradient([is_log](const ops::GradArgs& args) { return softmax_gradient(args, is_log); })
       .saves("result")
       .reduction();

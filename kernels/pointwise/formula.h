@@ -18,5 +18,7 @@ enum class Formula : uint16_t {
   kCount
 };
 inline constexpr size_t kFormulas = static_cast<size_t>(Formula::kCount);
+// As the table has it: "leaky_relu".
+const char* name_of(Formula formula);
 
 }  // namespace tensord::kernels

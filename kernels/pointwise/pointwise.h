@@ -3,11 +3,12 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
 
-#include "core/ops/op.h"
+#include "core/ops/packed.h"
 #include "core/tensor/tensor.h"
 #include "kernels/pointwise/formula.h"
 
@@ -83,9 +84,17 @@ void run_pointwise_cuda(const PointwiseCall& call, Tensor& out, void* stream);
 // does; without operands when these arguments ask for more than a formula. Null for other operators.
 // The call refers to the arguments.
 using PointwiseMaker = std::function<PointwiseCall(std::span<const ops::Value> arguments)>;
+// An operator's attribute.
+struct Pointwise {
+  PointwiseMaker make;
+};
 const PointwiseMaker* find_pointwise(const ops::Op& op);
 // `op` is the name with its overload; also gives the operator its prepared form.
 void add_pointwise_maker(const char* op, PointwiseMaker maker);
+// What the operator is after a packed one: its formula with these numbers, where it is one of an only tensor, or a sum.
+// Tensors that come with each call are None among the arguments; bit i of `tensors` says that argument i is a tensor.
+std::optional<ops::Epilogue> epilogue_of(const PointwiseMaker& make, uint64_t tensors,
+                                         std::span<const ops::Value> arguments);
 
 // Keeps the text of a schema or a name for the life of the program.
 const char* keep_text(std::string text);
@@ -105,9 +114,15 @@ void add_pointwise_kernel(const char* op, F make) {
     ops::KernelBuilder(op, DeviceKind::kCPU, kernel);
     if (has_cuda_kernels()) ops::KernelBuilder(op, DeviceKind::kCUDA, kernel);
   }(std::type_identity<Arguments>());
-  add_pointwise_maker(op, [make](std::span<const ops::Value> v) {
+  const PointwiseMaker maker = [make](std::span<const ops::Value> v) {
     return ops::detail::call_unboxed<F, Arguments>(make, v, std::make_index_sequence<std::tuple_size_v<Arguments>>());
-  });
+  };
+  add_pointwise_maker(op, maker);
+  uint64_t tensors = 0, bit = 1;
+  [&]<class... A>(std::type_identity<std::tuple<A...>>) {
+    ((tensors |= std::is_same_v<std::remove_cvref_t<A>, Tensor> ? bit : 0, bit <<= 1), ...);
+  }(std::type_identity<Arguments>());
+  ops::set_attribute(op, ops::JoinsAs{[=](std::span<const ops::Value> v) { return epilogue_of(maker, tensors, v); }});
 }
 
 // One loop over dense operands of the compute type: float, double or int64; unused operands

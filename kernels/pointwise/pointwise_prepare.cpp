@@ -2,7 +2,7 @@
 // of one call. Also where the fuser finds what an operator does.
 #include <algorithm>
 #include <deque>
-#include <map>
+#include <optional>
 
 #include "kernels/common/lane_call.h"
 #include "kernels/fused/tile_program.h"
@@ -27,30 +27,26 @@ bool PointwiseCall::checks_divisor() const {
   return divides && !is_floating(compute);
 }
 
+const char* name_of(Formula formula) {
+  static constexpr const char* kNames[] = {
+#define FORMULA(NAME, ...) #NAME,
+#define UNARY(NAME, ...) #NAME,
+#define UNARY_NUMBERS(NAME, ...) #NAME,
+#define BINARY(NAME, ...) #NAME,
+#define BINARY_TENSOR_SCALAR(NAME, ...) #NAME,
+#define BINARY_SHIFT(NAME, ...) #NAME,
+#define BINARY_ALPHA(NAME, ...) #NAME,
+#include "kernels/pointwise/all.def"
+  };
+  return kNames[static_cast<size_t>(formula)];
+}
+
 double formula_cost_ns(Formula formula, DType loop) {
   // Table order: arithmetic comes before functions and activations, special functions last.
   if (formula >= Formula::i0) return 30;
   if (formula < Formula::exp) return loop == DType::kFloat32 ? 0.06 : 0.2;
   return loop == DType::kFloat32 ? 0.4 : 8;
 }
-
-namespace {
-
-std::map<std::string, PointwiseMaker, std::less<>>& pointwise_makers() {
-  static auto* makers = new std::map<std::string, PointwiseMaker, std::less<>>();
-  return *makers;
-}
-std::map<std::string, LaneMaker, std::less<>>& lane_makers() {
-  static auto* makers = new std::map<std::string, LaneMaker, std::less<>>();
-  return *makers;
-}
-template <class Makers>
-const auto* find_in(const Makers& makers, const ops::Op& op) {
-  const auto it = makers.find(op.schema.full_name());
-  return it == makers.end() ? nullptr : &it->second;
-}
-
-}  // namespace
 
 std::unique_ptr<ops::PreparedCall> prepare_alone(const ops::PrepareArgs& args) {
   if (args.outputs.size() != 1) return nullptr;
@@ -64,8 +60,39 @@ std::unique_ptr<ops::PreparedCall> prepare_alone(const ops::PrepareArgs& args) {
   return value < 0 ? nullptr : builder.finish(std::span(&value, 1), args.outputs, args.threads);
 }
 
-const PointwiseMaker* find_pointwise(const ops::Op& op) { return find_in(pointwise_makers(), op); }
-const LaneMaker* find_lane(const ops::Op& op) { return find_in(lane_makers(), op); }
+const PointwiseMaker* find_pointwise(const ops::Op& op) {
+  const auto* attribute = op.attributes.get<Pointwise>();
+  return attribute ? &attribute->make : nullptr;
+}
+const LaneMaker* find_lane(const ops::Op& op) {
+  const auto* attribute = op.attributes.get<Lane>();
+  return attribute ? &attribute->make : nullptr;
+}
+
+std::optional<ops::Epilogue> epilogue_of(const PointwiseMaker& make, uint64_t tensors,
+                                         std::span<const ops::Value> arguments) {
+  const ops::Value tensor = Tensor::meta(Dims{}, DType::kFloat32);
+  std::vector<ops::Value> filled(arguments.begin(), arguments.end());
+  size_t missing = 0;
+  for (size_t i = 0; i < filled.size(); ++i) {
+    if (!filled[i].is_none() || !(tensors >> i & 1)) continue;
+    filled[i] = tensor;
+    ++missing;
+  }
+  PointwiseCall call;
+  try {
+    call = make(filled);
+  } catch (const Error&) {
+    return std::nullopt;  // arguments that it refuses
+  }
+  if (call.count == 0 || call.compute != DType::kFloat32) return std::nullopt;
+  if (missing == 2 && call.count == 2 && call.formula == Formula::add && call.numbers.floats[0] == 1)
+    return ops::Epilogue{.kind = ops::Epilogue::Kind::kAdd};
+  if (missing != 1 || call.count != 1) return std::nullopt;
+  ops::Epilogue epilogue{.formula = name_of(call.formula)};
+  std::copy_n(call.numbers.floats, epilogue.numbers.size(), epilogue.numbers.begin());
+  return epilogue;
+}
 
 const char* keep_text(std::string text) {
   static auto* texts = new std::deque<std::string>();
@@ -73,12 +100,12 @@ const char* keep_text(std::string text) {
 }
 
 void add_pointwise_maker(const char* op, PointwiseMaker maker) {
-  pointwise_makers().emplace(op, std::move(maker));
+  ops::set_attribute(op, Pointwise{std::move(maker)});
   ops::PrepareBuilder(op, DeviceKind::kCPU, prepare_alone);
 }
 
 void add_lane_maker(const char* op, LaneMaker maker, bool prepares) {
-  lane_makers().emplace(op, std::move(maker));
+  ops::set_attribute(op, Lane{std::move(maker)});
   if (prepares) ops::PrepareBuilder(op, DeviceKind::kCPU, prepare_alone);
 }
 

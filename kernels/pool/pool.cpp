@@ -3,7 +3,9 @@
 #include "kernels/pool/pool.h"
 
 #include "core/ops/op.h"
+#include "core/ops/rank.h"
 #include "core/ops/run.h"
+#include "core/ops/samples.h"
 #include "kernels/pool/windows.h"
 
 namespace tensord::kernels {
@@ -195,18 +197,24 @@ constexpr auto kCPU = DeviceKind::kCPU;
 
 OP("aten::max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, bool "
    "ceil_mode=False) -> Tensor")
+    .set<ops::KeepsSamples>(ops::always_keeps_samples)
+    .set<ops::KeepsRank>()
     .infer(&Max<1>::infer)
     .gradient(max_gradient<1>)
     .saves("self")
     .keeps_layout();
 OP("aten::max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool "
    "ceil_mode=False) -> Tensor")
+    .set<ops::KeepsSamples>(ops::always_keeps_samples)
+    .set<ops::KeepsRank>()
     .infer(&Max<2>::infer)
     .gradient(max_gradient<2>)
     .saves("self")
     .keeps_layout();
 OP("aten::max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool "
    "ceil_mode=False) -> Tensor")
+    .set<ops::KeepsSamples>(ops::always_keeps_samples)
+    .set<ops::KeepsRank>()
     .infer(&Max<3>::infer)
     .gradient(max_gradient<3>)
     .saves("self")
@@ -241,18 +249,24 @@ KERNEL("aten::max_pool3d_with_indices", kCPU, &Max<3>::run_both);
 
 OP("aten::avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool ceil_mode=False, bool "
    "count_include_pad=True) -> Tensor")
+    .set<ops::KeepsSamples>(ops::always_keeps_samples)
+    .set<ops::KeepsRank>()
     .infer(&Avg<1>::infer)
     .gradient(avg_gradient<1>)
     .saves("")
     .keeps_layout();
 OP("aten::avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool "
    "count_include_pad=True, int? divisor_override=None) -> Tensor")
+    .set<ops::KeepsSamples>(ops::always_keeps_samples)
+    .set<ops::KeepsRank>()
     .infer(&Avg<2, MaybeInt>::infer)
     .gradient(avg_gradient<2>)
     .saves("")
     .keeps_layout();
 OP("aten::avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, bool "
    "count_include_pad=True, int? divisor_override=None) -> Tensor")
+    .set<ops::KeepsSamples>(ops::always_keeps_samples)
+    .set<ops::KeepsRank>()
     .infer(&Avg<3, MaybeInt>::infer)
     .gradient(avg_gradient<3>)
     .saves("")
@@ -265,16 +279,22 @@ KERNEL("aten::avg_pool3d", kCPU, (&Avg<3, MaybeInt>::run));
 PREPARE("aten::avg_pool3d", kCPU, preparer(&Avg<3, MaybeInt>::problem));
 
 OP("aten::adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor")
+    .set<ops::KeepsSamples>(ops::always_keeps_samples)
+    .set<ops::KeepsRank>()
     .infer(&Adaptive<1>::infer_avg)
     .gradient(adaptive_avg_gradient<1>)
     .saves("")
     .keeps_layout();
 OP("aten::adaptive_avg_pool2d(Tensor self, int[2] output_size) -> Tensor")
+    .set<ops::KeepsSamples>(ops::always_keeps_samples)
+    .set<ops::KeepsRank>()
     .infer(&Adaptive<2>::infer_avg)
     .gradient(adaptive_avg_gradient<2>)
     .saves("")
     .keeps_layout();
 OP("aten::adaptive_avg_pool3d(Tensor self, int[3] output_size) -> Tensor")
+    .set<ops::KeepsSamples>(ops::always_keeps_samples)
+    .set<ops::KeepsRank>()
     .infer(&Adaptive<3>::infer_avg)
     .gradient(adaptive_avg_gradient<3>)
     .saves("")

@@ -196,12 +196,12 @@ void run_bags(const ops::KernelContext&, const EmbeddingParamsPtr& params, const
 OP("quantized::embedding_byte(" TABLE ", Tensor indices, bool pruned_weights=False) -> Tensor")
     .infer(&infer_embedding<false>)
     .constant_result()
-    .keeps_samples([](std::span<const Value>) { return true; });
+    .set<ops::KeepsSamples>(ops::always_keeps_samples);
 KERNEL("quantized::embedding_byte", DeviceKind::kCPU, &run_embedding);
 OP("quantized::embedding_4bit(" TABLE ", Tensor indices, bool pruned_weights=False) -> Tensor")
     .infer(&infer_embedding<true>)
     .constant_result()
-    .keeps_samples([](std::span<const Value>) { return true; });
+    .set<ops::KeepsSamples>(ops::always_keeps_samples);
 KERNEL("quantized::embedding_4bit", DeviceKind::kCPU, &run_embedding);
 OP("quantized::embedding_bag_byte(" TABLE BAG_ARGUMENTS).infer(&infer_bags<false>).constant_result();
 KERNEL("quantized::embedding_bag_byte", DeviceKind::kCPU, &run_bags);

@@ -84,17 +84,18 @@ std::unique_ptr<ops::PreparedCall> prepare_dynamic(const ops::PrepareArgs& args)
 
 OP("quantized::linear_dynamic(Tensor X, __torch__.torch.classes.quantized.LinearPackedParamsBase W_prepack, "
    "bool reduce_range=False) -> Tensor")
+    .set<ops::MixesSamples>()
     .infer(&infer_dynamic)
     .constant_result();
 KERNEL("quantized::linear_dynamic", DeviceKind::kCPU, &run_dynamic<false>);
 PREPARE("quantized::linear_dynamic", DeviceKind::kCPU, &prepare_dynamic<false>);
 OP("quantized::linear_relu_dynamic(Tensor X, __torch__.torch.classes.quantized.LinearPackedParamsBase W_prepack, "
    "bool reduce_range=False) -> Tensor")
+    .set<ops::MixesSamples>()
     .infer(&infer_dynamic)
     .constant_result();
 KERNEL("quantized::linear_relu_dynamic", DeviceKind::kCPU, &run_dynamic<true>);
 PREPARE("quantized::linear_relu_dynamic", DeviceKind::kCPU, &prepare_dynamic<true>);
-MIXES_SAMPLES("quantized::linear_dynamic quantized::linear_relu_dynamic");
 
 // --- weights of float16: a product of float32 with the rounded weight
 
@@ -115,7 +116,7 @@ OP("quantized::linear_dynamic_fp16(Tensor X, __torch__.torch.classes.quantized.L
    "-> Tensor")
     .infer(&infer_half)
     .constant_result()
-    .keeps_samples([](std::span<const Value>) { return true; });
+    .set<ops::KeepsSamples>(ops::always_keeps_samples);
 KERNEL("quantized::linear_dynamic_fp16", DeviceKind::kCPU, &run_half);
 PREPARE("quantized::linear_dynamic_fp16", DeviceKind::kCPU, &prepare_half);
 OP("quantized::linear_relu_dynamic_fp16(Tensor X, __torch__.torch.classes.quantized.LinearPackedParamsBase W_prepack) "

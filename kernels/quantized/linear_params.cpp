@@ -90,7 +90,8 @@ LinearParams::LinearParams(const Value& weight, const Value& bias) {
   if (is_half()) {
     const ops::Op& linear = ops::get_op("aten::linear");
     const Value arguments[] = {Value(), half_weight_, Value(bias_)};
-    half_ = linear.pack(linear, arguments, ops::Precision::kF32);
+    half_ = linear.pack[static_cast<size_t>(DeviceKind::kCPU)](
+        {linear, arguments, ops::Precision::kF32, std::make_shared<ops::PackStore>()});
     check_internal(static_cast<bool>(half_), "a linear layer cannot be packed");
   }
 }

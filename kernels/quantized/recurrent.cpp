@@ -265,17 +265,21 @@ ops::Returns run_call(RnnKind kind, bool is_packed, std::span<const Value> v) {
 OP("aten::quantized_lstm.input(Tensor input, Tensor[] hx, " RNN_ARGUMENTS
    ", bool batch_first, *, ScalarType? dtype=None, bool use_dynamic=False) -> (Tensor, Tensor, Tensor)")
     .direct([](std::span<const Value> v) { return run_call(RnnKind::kLstm, false, v); })
-    .constant_result();
+    .constant_result()
+    .set<ops::MixesSamples>();
 OP("aten::quantized_lstm.data(Tensor data, Tensor batch_sizes, Tensor[] hx, " RNN_ARGUMENTS
    ", *, ScalarType? dtype=None, bool use_dynamic=False) -> (Tensor, Tensor, Tensor)")
     .direct([](std::span<const Value> v) { return run_call(RnnKind::kLstm, true, v); })
-    .constant_result();
+    .constant_result()
+    .set<ops::MixesSamples>();
 OP("aten::quantized_gru.input(Tensor input, Tensor hx, " RNN_ARGUMENTS ", bool batch_first) -> (Tensor, Tensor)")
     .direct([](std::span<const Value> v) { return run_call(RnnKind::kGru, false, v); })
-    .constant_result();
+    .constant_result()
+    .set<ops::MixesSamples>();
 OP("aten::quantized_gru.data(Tensor data, Tensor batch_sizes, Tensor hx, " RNN_ARGUMENTS ") -> (Tensor, Tensor)")
     .direct([](std::span<const Value> v) { return run_call(RnnKind::kGru, true, v); })
-    .constant_result();
+    .constant_result()
+    .set<ops::MixesSamples>();
 
 // --- single cells. Their packed layers have the biases, which come again as arguments.
 
@@ -314,7 +318,8 @@ OP("quantized::quantized_lstm_cell_dynamic(Tensor input, Tensor[] hx, " CELL_ARG
       const std::vector<Tensor> out = run_cell(RnnKind::kLstm, input, hx, w_ih, w_hh);
       return {{out.begin(), out.end()}};
     })
-    .constant_result();
+    .constant_result()
+    .set<ops::MixesSamples>();
 
 template <RnnKind kKind>
 Tensor run_plain_cell(const Tensor& input, const Tensor& hx, const LinearParamsPtr& w_ih, const LinearParamsPtr& w_hh,
@@ -324,15 +329,11 @@ Tensor run_plain_cell(const Tensor& input, const Tensor& hx, const LinearParamsP
 #define PLAIN_CELL(NAME, KIND)                                                                             \
   OP("quantized::" NAME "(Tensor input, Tensor hx, " CELL_ARGUMENTS "Tensor b_ih, Tensor b_hh) -> Tensor") \
       .direct(&run_plain_cell<KIND>)                                                                       \
-      .constant_result()
+      .constant_result()                                                                                   \
+      .set<ops::MixesSamples>()
 PLAIN_CELL("quantized_gru_cell_dynamic", RnnKind::kGru);
 PLAIN_CELL("quantized_rnn_relu_cell_dynamic", RnnKind::kRelu);
 PLAIN_CELL("quantized_rnn_tanh_cell_dynamic", RnnKind::kTanh);
-
-MIXES_SAMPLES(
-    "aten::quantized_lstm.input aten::quantized_lstm.data aten::quantized_gru.input aten::quantized_gru.data "
-    "quantized::quantized_lstm_cell_dynamic quantized::quantized_gru_cell_dynamic "
-    "quantized::quantized_rnn_relu_cell_dynamic quantized::quantized_rnn_tanh_cell_dynamic");
 
 }  // namespace
 }  // namespace tensord::kernels

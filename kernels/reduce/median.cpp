@@ -152,7 +152,7 @@ OP("aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor 
     .composite();
 
 // Of the whole tensor, as observers of quantisation take them.
-OP("aten::_aminmax(Tensor self) -> (Tensor, Tensor)").infer([](const Tensor& in) {
+OP("aten::_aminmax(Tensor self) -> (Tensor, Tensor)").set<ops::MixesSamples>().infer([](const Tensor& in) {
   check(in.numel() > 0, "_aminmax(): the tensor has no elements");
   return std::vector<ops::TensorMeta>(2, {.sizes = {}, .dtype = in.dtype(), .strides = {}});
 });
@@ -160,7 +160,6 @@ KERNEL("aten::_aminmax", DeviceKind::kCPU, [](const ops::KernelContext&, const T
   low.copy_from(ops::call("aten::amin", in, Dims{}, false));
   high.copy_from(ops::call("aten::amax", in, Dims{}, false));
 });
-MIXES_SAMPLES("aten::_aminmax");
 
 [[maybe_unused]] const bool registered = [] {
   add_median("median", false);

@@ -1,4 +1,5 @@
 #include "kernels/view/cat.h"
+#include "core/ops/samples.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/view/view.h"
 
@@ -147,6 +148,10 @@ std::vector<ops::Value> dstack_gradient(const ops::GradArgs& args) {
 }
 
 OP("aten::cat(Tensor[] tensors, int dim=0) -> Tensor")
+    .set<ops::KeepsSamples>([](std::span<const ops::Value> v) {
+      const auto& items = v[0].to_list()->items;
+      return !items.empty() && !ops::is_along_samples(v[1], items.front().to_tensor().ndim());
+    })
     .infer(cat_meta)
     .gradient(cat_gradient)
     .saves("")

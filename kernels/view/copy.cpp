@@ -1,5 +1,6 @@
 #include "core/base/parallel.h"
 #include "core/ops/complex.h"
+#include "core/ops/samples.h"
 #include "core/tensor/device_copy.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/view/view.h"
@@ -147,7 +148,8 @@ std::vector<Tensor> write_gradient(const GradArgs& args) {
 #define COPY(SCHEMA, ...) \
   OP(SCHEMA).direct(__VA_ARGS__).gradient(of_first(convert_back)).saves("").runs(ops::Way::kComposite)
 COPY("aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)", contiguous);
-COPY("aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", clone);
+COPY("aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", clone)
+    .set<ops::KeepsSamples>(ops::always_keeps_samples);
 COPY(
     "aten::to.device(Tensor(a) self, Device device, ScalarType dtype, bool non_blocking=False, bool copy=False, "
     "MemoryFormat? memory_format=None) -> Tensor(a)",

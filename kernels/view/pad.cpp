@@ -1,6 +1,8 @@
 #include <algorithm>
 
 #include "core/base/parallel.h"
+#include "core/ops/rank.h"
+#include "core/ops/samples.h"
 #include "core/tensor/device_copy.h"
 #include "core/tensor/strided_copy.h"
 #include "kernels/fused/gradient_expr.h"
@@ -224,6 +226,10 @@ Tensor any_gradient(const GradArgs& args, const Tensor& g) {
 }
 
 OP("aten::constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor")
+    .set<ops::KeepsSamples>([](std::span<const ops::Value> v) {
+      return v[1].is_list() && static_cast<int64_t>(v[1].to_list()->items.size()) < 2 * v[0].to_tensor().ndim();
+    })
+    .set<ops::KeepsRank>()
     .infer(constant_meta)
     .gradient(of_first(constant_gradient))
     .saves("");

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <optional>
 
+#include "core/ops/samples.h"
 #include "kernels/fused/gradient_expr.h"
 
 namespace tensord::kernels {
@@ -353,6 +354,7 @@ constexpr auto kCPU = DeviceKind::kCPU;
 #define NEAREST(NAME, MODE, SPATIAL, RANK, SCALES, ...)                                                              \
   OP("aten::" NAME "(Tensor self, int[" #SPATIAL "] output_size, " SCALES ") -> Tensor")                             \
       .infer(&Sized<Mode::MODE, __VA_ARGS__>::infer)                                                                 \
+      .set<ops::KeepsSamples>(ops::always_keeps_samples)                                                             \
       .gradient(forward_gradient("aten::" NAME))                                                                     \
       .saves("")                                                                                                     \
       .keeps_layout()                                                                                                \
@@ -365,6 +367,7 @@ constexpr auto kCPU = DeviceKind::kCPU;
       .keeps_layout();                                                                                               \
   OP("aten::" NAME ".vec(Tensor input, int[]? output_size, float[]? scale_factors) -> Tensor")                       \
       .infer(&Factored<Mode::MODE, SPATIAL>::infer)                                                                  \
+      .set<ops::KeepsSamples>(ops::always_keeps_samples)                                                             \
       .gradient(factored_gradient("aten::" NAME, Mode::MODE, SPATIAL, false))                                        \
       .saves("")                                                                                                     \
       .keeps_layout()                                                                                                \
@@ -377,6 +380,7 @@ constexpr auto kCPU = DeviceKind::kCPU;
 #define ALIGNED(NAME, MODE, SPATIAL, RANK, SCALES, ...)                                                            \
   OP("aten::" NAME "(Tensor self, int[" #SPATIAL "] output_size, bool align_corners, " SCALES ") -> Tensor")       \
       .infer(&Sized<Mode::MODE, __VA_ARGS__>::infer_aligned)                                                       \
+      .set<ops::KeepsSamples>(ops::always_keeps_samples)                                                           \
       .gradient(forward_gradient("aten::" NAME))                                                                   \
       .saves("")                                                                                                   \
       .keeps_layout()                                                                                              \
@@ -389,6 +393,7 @@ constexpr auto kCPU = DeviceKind::kCPU;
       .keeps_layout();                                                                                             \
   OP("aten::" NAME ".vec(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor") \
       .infer(&Factored<Mode::MODE, SPATIAL>::infer_aligned)                                                        \
+      .set<ops::KeepsSamples>(ops::always_keeps_samples)                                                           \
       .gradient(factored_gradient("aten::" NAME, Mode::MODE, SPATIAL, true))                                       \
       .saves("")                                                                                                   \
       .keeps_layout()                                                                                              \

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/ops/packed.h"
 #include "core/ops/registry.h"
 #include "server/commands/commands.h"
 
@@ -29,6 +30,40 @@ std::string properties(const ops::Op& op) {
   return out;
 }
 
+// Something for each argument but the tensors of the call.
+std::vector<ops::Value> sample_arguments(const ops::Schema& schema) {
+  const Tensor one = Tensor::empty(Dims{1}, DType::kFloat32);
+  *one.data<float>() = 1;
+  std::vector<ops::Value> out;
+  for (const ops::Argument& argument : schema.arguments) {
+    const bool is_optional = argument.type->kind() == ops::TypeKind::kOptional;
+    const ops::TypeKind kind = (is_optional ? argument.type->element() : argument.type)->kind();
+    if (kind == ops::TypeKind::kTensor) {
+      out.push_back(is_optional ? ops::Value(one) : ops::Value());
+    } else if (argument.default_value && !argument.default_value->is_none()) {
+      out.push_back(*argument.default_value);
+    } else {
+      out.push_back(kind == ops::TypeKind::kBool ? ops::Value(false) : ops::Value(1.0));
+    }
+  }
+  return out;
+}
+
+// Whether a layer with packed weights does the operator on its way out.
+bool is_joined(const ops::Op& op) {
+  const auto* joins = op.attributes.get<ops::JoinsAs>();
+  const ops::Op& linear = ops::get_op("aten::linear");
+  const ops::PackFn& pack = linear.pack[static_cast<size_t>(DeviceKind::kCPU)];
+  if (!joins || !pack) return false;
+  const std::vector<ops::Value> arguments = sample_arguments(op.schema);
+  const auto epilogue = joins->says(arguments);
+  if (!epilogue) return false;
+  const Tensor weight = Tensor::empty(Dims{1, 1}, DType::kFloat32);
+  const ops::Value of_linear[] = {ops::Value(), weight, ops::Value()};
+  const auto packed = pack({linear, of_linear, ops::Precision::kF32, std::make_shared<ops::PackStore>()});
+  return packed && packed->with({&op, arguments, 0, -1}, *epilogue);
+}
+
 // What docs/operators.md is made from, by scripts/operator_reference.py.
 nlohmann::ordered_json record_of(const ops::Op& op) {
   const ops::Op& base = op.base ? *op.base : op;
@@ -36,7 +71,9 @@ nlohmann::ordered_json record_of(const ops::Op& op) {
   for (size_t kind = 0; kind < kDeviceKinds; ++kind) {
     if (base.kernels[kind]) devices.emplace_back(name_of(static_cast<DeviceKind>(kind)));
   }
-  const bool is_prepared = std::any_of(base.prepare.begin(), base.prepare.end(), [](const auto& f) { return !!f; });
+  const auto has_any = [](const auto& by_device) {
+    return std::any_of(by_device.begin(), by_device.end(), [](const auto& function) { return !!function; });
+  };
   return {{"name", op.schema.full_name()},
           {"schema", op.schema.str()},
           {"base", op.base ? op.base->schema.full_name() : ""},
@@ -46,9 +83,9 @@ nlohmann::ordered_json record_of(const ops::Op& op) {
           {"random", op.is_random},
           {"dynamic_shape", op.has_dynamic_shape},
           {"fused", base.formula != nullptr},
-          {"joined", static_cast<bool>(base.epilogue)},
-          {"packed", static_cast<bool>(base.pack)},
-          {"prepared", is_prepared}};
+          {"joined", is_joined(base)},
+          {"packed", has_any(base.pack)},
+          {"prepared", has_any(base.prepare)}};
 }
 
 }  // namespace

@@ -6,9 +6,11 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/tensor/caching_allocator.h"
 #include "core/tensor/complex.h"
 #include "core/tensor/device_copy.h"
 #include "core/tensor/device_runtime.h"
+#include "core/tensor/pinned_memory.h"
 #include "core/tensor/tensor.h"
 #include "tests/device/late_device.h"
 
@@ -163,6 +165,61 @@ TEST(DeviceTensor, MetaTensorsHaveADeviceToo) {
 TEST(DeviceTensor, PartsOfComplexNumbersAreViews) {
   const Tensor x = sequence({3}, DType::kComplex64);
   EXPECT_EQ(text_of(as_real_pairs(x.to(kFirst))), text_of(as_real_pairs(x)));
+}
+
+TEST(PinnedMemory, HoldsACopyThatDevicesTake) {
+  for (const Layout& layout : layouts()) {
+    for (const DType dtype : {DType::kFloat32, DType::kUInt8, DType::kComplex64}) {
+      const Tensor base = sequence({4, 3, 2, 6}).to(dtype), from = layout.view(base);
+      EXPECT_FALSE(is_pinned(from));
+      const Tensor pinned = pin_memory(from);
+      EXPECT_TRUE(is_pinned(pinned)) << layout.name;
+      EXPECT_TRUE(is_pinned_address(pinned.raw_data()));
+      EXPECT_TRUE(pinned.device().is_host());
+      EXPECT_EQ(text_of(pinned.contiguous()), text_of(from.contiguous())) << layout.name;
+      if (is_non_overlapping_and_dense(from.sizes(), from.strides())) {
+        EXPECT_EQ(pinned.strides(), from.strides());
+      }
+      EXPECT_EQ(text_of(pinned.to(kFirst).contiguous()), text_of(from.contiguous())) << layout.name;
+      EXPECT_TRUE(pin_memory(pinned).is_same(pinned));
+    }
+  }
+}
+
+TEST(PinnedMemory, OfNothingAndOfAViewOfWhatIsPinned) {
+  EXPECT_EQ(pin_memory(sequence({0, 3})).sizes(), (Dims{0, 3}));
+  const Tensor pinned = pin_memory(sequence({4, 3}));
+  EXPECT_TRUE(is_pinned(pinned.as_view({3}, {1}, 3)));
+}
+
+TEST(PinnedMemory, WhatIsFreedIsGivenAgainAndCounted) {
+  const uint64_t before = cpu_allocator().stats().live_bytes;
+  const void* first = nullptr;
+  {
+    const Tensor pinned = pin_memory(sequence({1000}));
+    first = pinned.raw_data();
+    EXPECT_GE(cpu_allocator().stats().live_bytes, before + pinned.size_bytes());
+  }
+  EXPECT_EQ(cpu_allocator().stats().live_bytes, before);
+  EXPECT_TRUE(is_pinned_address(first)) << "it was given back to the system";
+  EXPECT_EQ(pin_memory(sequence({1000})).raw_data(), first);
+}
+
+TEST(PinnedMemory, IsRefusedWhereThereIsNone) {
+  const auto code_of = [](const Tensor& tensor, std::optional<DeviceKind> kind = std::nullopt) {
+    try {
+      pin_memory(tensor, kind);
+    } catch (const Error& error) {
+      return error.code();
+    }
+    return ErrorCode::kInternal;
+  };
+  const Tensor x = sequence({3});
+  EXPECT_EQ(code_of(x, kCUDA), ErrorCode::kUnimplemented);
+  EXPECT_EQ(code_of(x, kCPU), ErrorCode::kUnimplemented);
+  EXPECT_EQ(code_of(x.to(kFirst)), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(code_of(Tensor::meta(Dims{3}, DType::kFloat32)), ErrorCode::kInvalidArgument);
+  EXPECT_FALSE(is_pinned(x.to(kFirst)));
 }
 
 }  // namespace

@@ -18,6 +18,8 @@
 
 #include "core/base/error.h"
 #include "core/base/execution_context.h"
+#include "core/tensor/caching_allocator.h"
+#include "core/tensor/pinned_memory.h"
 #include "core/tensor/strided_copy.h"
 #include "tests/device/seen_tensor.h"
 
@@ -336,6 +338,7 @@ void install() {
   static auto* const runtime = [] {
     auto* const made = new LateRuntime;
     register_device_runtime(kPrivateUse, *made);
+    register_pinned_memory(kPrivateUse, make_cpu_source());
     return made;
   }();
   static_cast<void>(runtime);

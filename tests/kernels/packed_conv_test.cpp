@@ -17,7 +17,6 @@ namespace {
 
 using ops::BoundCall;
 using ops::Epilogue;
-using ops::EpilogueKind;
 using ops::PackedOp;
 using ops::Value;
 
@@ -82,17 +81,18 @@ Net make_net(const Shape& s, Tail tail, bool is_last, const Tensor& weight, cons
   const auto pair = [](int64_t v) { return ops::make_int_list(Dims{v, v}); };
   const BoundCall conv =
       bound("aten::conv2d", {weight, bias, pair(s.stride), pair(s.padding), pair(s.dilation), Value(s.groups)});
-  Net net{conv.op->pack(*conv.op, conv.arguments, precision)};
+  const auto& pack = conv.op->pack[static_cast<size_t>(DeviceKind::kCPU)];
+  Net net{pack({*conv.op, conv.arguments, precision, std::make_shared<ops::PackStore>()})};
   const auto join = [&](const BoundCall& call, Epilogue epilogue) { net.packed = net.packed->with(call, epilogue); };
-  const auto relu = [&] { join(bound("aten::relu", {}), {EpilogueKind::kRelu}); };
+  const auto relu = [&] { join(bound("aten::relu", {}), {.formula = "relu"}); };
   if (tail == Tail::kRelu) relu();
-  if (tail == Tail::kSilu) join(bound("aten::silu", {}), {EpilogueKind::kSilu});
+  if (tail == Tail::kSilu) join(bound("aten::silu", {}), {.formula = "silu"});
   if (tail == Tail::kRelu6Hard) {
-    join(bound("aten::hardtanh", {Value(-7.5), Value(9.5)}), {EpilogueKind::kClip, -7.5, 9.5});
-    join(bound("aten::hardswish", {}), {EpilogueKind::kHardSwish});
+    join(bound("aten::hardtanh", {Value(-7.5), Value(9.5)}), {.formula = "hardtanh", .numbers = {-7.5, 9.5}});
+    join(bound("aten::hardswish", {}), {.formula = "hardswish"});
   }
   if (tail == Tail::kAddRelu) {
-    join(bound("aten::add.Tensor", {Value(Tensor::meta(Dims{}, DType::kFloat32))}, 1), {EpilogueKind::kAdd});
+    join(bound("aten::add.Tensor", {Value(Tensor::meta(Dims{}, DType::kFloat32))}, 1), {.kind = Epilogue::Kind::kAdd});
     relu();
     net.has_other = true;
   }
@@ -100,7 +100,7 @@ Net make_net(const Shape& s, Tail tail, bool is_last, const Tensor& weight, cons
     const Tensor scale = random({s.out}), shift = random({s.out});
     const Dims column{s.out, 1, 1};
     join(bound("aten::mul.Tensor", {scale.as_view(column, Dims{1, 1, 1}, 0)}),
-         {EpilogueKind::kChannelAffine, 0, 0, scale, [&] {
+         {.kind = Epilogue::Kind::kChannelAffine, .scale = scale, .shift = [&] {
             const Tensor zeros = Tensor::empty(Dims{s.out}, DType::kFloat32);
             std::fill(zeros.data<float>(), zeros.data<float>() + s.out, 0.0f);
             return zeros;

@@ -18,7 +18,7 @@ using ops::Epilogue;
 using ops::PackedOp;
 using ops::Precision;
 using ops::Value;
-using Kind = ops::EpilogueKind;
+using Kind = ops::Epilogue::Kind;
 using Packed = IntrusivePtr<PackedOp>;
 
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
@@ -34,9 +34,14 @@ Tensor random(const Dims& sizes) {
 
 const ops::Op& op(const char* name) { return *ops::find_op(name); }
 
+Packed pack(const char* name, std::span<const Value> arguments, Precision precision = Precision::kF32) {
+  const ops::PackFn& function = op(name).pack[static_cast<size_t>(DeviceKind::kCPU)];
+  return function({op(name), arguments, precision, std::make_shared<ops::PackStore>()});
+}
+
 Packed linear(const Tensor& weight, const Tensor& bias = {}, Precision precision = Precision::kF32) {
   const Value arguments[] = {Value(), weight, bias.defined() ? Value(bias) : Value()};
-  return op("aten::linear").pack(op("aten::linear"), arguments, precision);
+  return pack("aten::linear", arguments, precision);
 }
 
 // The call that stands for an epilogue; the packed operator runs it on its own only for what it does not cover.
@@ -141,7 +146,7 @@ TEST(PackedGemm, ThreadsCutTheWorkAndChangeNothing) {
   for (const Precision precision : {Precision::kF32, Precision::kBf16, Precision::kInt8}) {
     for (const int64_t m : {1, 5, 40, 300}) {
       const Tensor weight = random(Dims{500, 700}), bias = random(Dims{500}), input = random(Dims{m, 700});
-      const Packed packed = with(linear(weight, bias, precision), {Kind::kSilu});
+      const Packed packed = with(linear(weight, bias, precision), {.formula = "silu"});
       const Tensor one = run_prepared(packed, input).out;
       for (const int threads : {1, 2, 3, 5}) {
         const Tensor first = run_prepared(packed, input, {}, false, threads).out;
@@ -158,21 +163,21 @@ struct Function {
   double (*value)(double);
 };
 const Function kFunctions[] = {
-    {{Kind::kRelu}, [](double x) { return x < 0 ? 0 : x; }},
-    {{Kind::kRelu, 0.25}, [](double x) { return x > 0 ? x : 0.25 * x; }},
-    {{Kind::kClip, -0.5, 0.75}, [](double x) { return x < -0.5   ? -0.5
-                                                      : x > 0.75 ? 0.75
-                                                                 : x; }},
-    {{Kind::kLinear, 2, -1}, [](double x) { return 2 * x - 1; }},
-    {{Kind::kSigmoid}, [](double x) { return 1 / (1 + std::exp(-x)); }},
-    {{Kind::kTanh}, [](double x) { return std::tanh(x); }},
-    {{Kind::kGelu}, [](double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }},
-    {{Kind::kGeluTanh},
+    {{.formula = "relu"}, [](double x) { return x < 0 ? 0 : x; }},
+    {{.formula = "leaky_relu", .numbers = {0.25}}, [](double x) { return x > 0 ? x : 0.25 * x; }},
+    {{.formula = "hardtanh", .numbers = {-0.5, 0.75}}, [](double x) { return x < -0.5   ? -0.5
+                                                                             : x > 0.75 ? 0.75
+                                                                                        : x; }},
+    {{.formula = "relu6"}, [](double x) { return std::min(std::max(x, 0.0), 6.0); }},
+    {{.formula = "sigmoid"}, [](double x) { return 1 / (1 + std::exp(-x)); }},
+    {{.formula = "tanh"}, [](double x) { return std::tanh(x); }},
+    {{.formula = "gelu"}, [](double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }},
+    {{.formula = "gelu_tanh"},
      [](double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }},
-    {{Kind::kSilu}, [](double x) { return x / (1 + std::exp(-x)); }},
-    {{Kind::kHardSwish}, [](double x) { return x * std::min(std::max(x + 3, 0.0), 6.0) / 6; }},
-    {{Kind::kHardSigmoid}, [](double x) { return std::min(std::max(x + 3, 0.0), 6.0) / 6; }},
-    {{Kind::kElu, 0.5}, [](double x) { return x > 0 ? x : 0.5 * std::expm1(x); }},
+    {{.formula = "silu"}, [](double x) { return x / (1 + std::exp(-x)); }},
+    {{.formula = "hardswish"}, [](double x) { return x * std::min(std::max(x + 3, 0.0), 6.0) / 6; }},
+    {{.formula = "hardsigmoid"}, [](double x) { return std::min(std::max(x + 3, 0.0), 6.0) / 6; }},
+    {{.formula = "elu", .numbers = {0.5, 1, 1}}, [](double x) { return x > 0 ? x : 0.5 * std::expm1(x); }},
 };
 
 Tensor apply(const Function& function, const Tensor& t) {
@@ -189,9 +194,10 @@ TEST(PackedGemm, EveryFunctionAndASumBeforeOrAfterIt) {
     const Tensor before = product(input, weight, bias);
     for (const Function& function : kFunctions) {
       const Packed packed = linear(weight, bias), joined = with(packed, function.epilogue);
-      const int kind = static_cast<int>(function.epilogue.kind);
+      const std::string_view kind = function.epilogue.formula;
       EXPECT_LE(worst_difference(run_prepared(joined, input).out, apply(function, before)), 1e-5) << kind;
-      const Packed after = with(joined, {Kind::kAdd}), first = with(with(packed, {Kind::kAdd}), function.epilogue);
+      const Packed after = with(joined, {.kind = Kind::kAdd}),
+                   first = with(with(packed, {.kind = Kind::kAdd}), function.epilogue);
       EXPECT_LE(worst_difference(run_prepared(after, input, other).out, sum(apply(function, before), other)), 1e-5);
       const Tensor both = apply(function, sum(before, other));
       EXPECT_LE(worst_difference(run_prepared(first, input, other).out, both), 1e-5) << kind;
@@ -203,7 +209,7 @@ TEST(PackedGemm, EveryFunctionAndASumBeforeOrAfterIt) {
 
 TEST(PackedGemm, ASumWhoseRowsComeAgain) {
   const Tensor weight = random(Dims{50, 24}), input = random(Dims{4, 3, 24}), before = product(input, weight);
-  const Packed packed = with(linear(weight), {Kind::kAdd});
+  const Packed packed = with(linear(weight), {.kind = Kind::kAdd});
   for (const Dims& sizes : {Dims{3, 50}, Dims{1, 3, 50}, Dims{50}, Dims{1, 1, 50}, Dims{4, 3, 50}}) {
     const Tensor other = random(sizes);
     const Prepared got = run_prepared(packed, input, other);
@@ -220,7 +226,7 @@ TEST(PackedGemm, ASumWhoseRowsComeAgain) {
 
 TEST(PackedGemm, AnInputIsNotWrittenOver) {
   const Tensor weight = random(Dims{24, 24}), input = random(Dims{5, 24});
-  const Packed packed = with(linear(weight), {Kind::kAdd});
+  const Packed packed = with(linear(weight), {.kind = Kind::kAdd});
   const Tensor output = Tensor::meta(Dims{5, 24}, DType::kFloat32), both = meta(input);
   ops::PackStore packs;
   const Value arguments[] = {Value(), both, both};
@@ -271,7 +277,7 @@ TEST(PackedGemm, NotANumberComesThrough) {
       }
     }
   }
-  const Tensor out = run_prepared(with(linear(weight), {Kind::kRelu}), input).out;
+  const Tensor out = run_prepared(with(linear(weight), {.formula = "relu"}), input).out;
   for (int64_t c = 0; c < 40; ++c) {
     const bool is_positive = weight.data<float>()[c * 16 + 5] > 0;
     EXPECT_EQ(out.data<float>()[7 * 40 + c], is_positive ? kInfinity : 0);
@@ -326,7 +332,8 @@ TEST(PackedGemm, BatchNormGoesIntoTheWeights) {
     x = x * scale.data<float>()[i % 20] + shift.data<float>()[i % 20];
   }
   for (const Precision precision : {Precision::kF32, Precision::kBf16, Precision::kInt8}) {
-    const Packed joined = with(linear(weight, bias, precision), {Kind::kChannelAffine, 0, 0, scale, shift});
+    const Packed joined =
+        with(linear(weight, bias, precision), {.kind = Kind::kChannelAffine, .scale = scale, .shift = shift});
     const double tolerance = precision == Precision::kF32 ? 1e-5 : 0.1;
     EXPECT_LE(worst_difference(run_prepared(joined, input).out, expected), tolerance);
     // Channels are along dimension 1, which is the last one of matrices only.
@@ -338,19 +345,19 @@ TEST(PackedGemm, ProductsOfMatrices) {
   const Tensor right = random(Dims{24, 30}), input = random(Dims{9, 24});
   const Tensor weight = right.as_view(Dims{30, 24}, Dims{1, 30}, 0), expected = product(input, weight);
   const Value two[] = {Value(), right};
-  const Packed mm = op("aten::mm").pack(op("aten::mm"), two, Precision::kF32);
+  const Packed mm = pack("aten::mm", two);
   EXPECT_LE(worst_difference(run_prepared(mm, input).out, expected), 1e-5);
   EXPECT_THROW(mm->run(random(Dims{2, 3, 24}), Tensor(), false), Error);
   for (const Tensor& self : {random(Dims{30}), random(Dims{1, 30}), random(Dims{1}), random(Dims{})}) {
     const Value five[] = {self, Value(), right, 0.5, 2};
-    const Packed addmm = op("aten::addmm").pack(op("aten::addmm"), five, Precision::kF32);
+    const Packed addmm = pack("aten::addmm", five);
     ASSERT_TRUE(addmm);
     const Tensor direct = ops::call<Tensor>("aten::addmm", self, input, right, 0.5, 2);
     EXPECT_LE(worst_difference(run_prepared(addmm, input).out, direct), 1e-5);
     EXPECT_THROW(addmm->run(random(Dims{2, 3, 24}), Tensor(), false), Error);
   }
   const Value five[] = {random(Dims{9, 30}), Value(), right, 1, 1};
-  EXPECT_FALSE(op("aten::addmm").pack(op("aten::addmm"), five, Precision::kF32));
+  EXPECT_FALSE(pack("aten::addmm", five));
 }
 
 TEST(PackedGemm, PackedBytesAreThoseOfTheWeights) {

@@ -212,6 +212,7 @@ std::string run_record(const Value& record) {
   if (std::string problem = check_infer(*op, arguments, results); !problem.empty()) return problem;
   if (compared.size() != results.size()) return "";
   if (std::string problem = check_prepared(*op, arguments, results, tolerance); !problem.empty()) return problem;
+  if (std::string problem = check_rank(*op, arguments, results); !problem.empty()) return problem;
   if (std::string problem = check_samples(*op, arguments, results, tolerance); !problem.empty()) return problem;
   return expected.empty() ? "" : check_derived(*op, arguments, results.front(), tolerance);
 }

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/ops/rank.h"
 #include "core/ops/samples.h"
 #include "tests/ops/op_cases.h"
 #include "tests/ops/prepared_cases.h"
@@ -66,6 +67,14 @@ inline std::string check_samples(const ops::Op& op, const std::vector<Value>& ar
     }
   }
   return "";
+}
+
+// What an operator says of its result's rank.
+inline std::string check_rank(const ops::Op& op, const std::vector<Value>& arguments,
+                              const std::vector<Value>& results) {
+  if (!ops::keeps_rank(op) || !arguments[0].is_tensor() || !results[0].is_tensor()) return "";
+  const int64_t given = arguments[0].to_tensor().ndim(), got = results[0].to_tensor().ndim();
+  return given == got ? "" : concat("says that it keeps the rank, and makes ", got, " dimensions of ", given);
 }
 
 }  // namespace tensord::op_cases

@@ -7,6 +7,7 @@
 #include "clients/engine/binding/size.h"
 #include "clients/engine/binding/trace.h"
 #include "core/autograd/storage_changes.h"
+#include "core/tensor/pinned_memory.h"
 #include "core/tensor/shared_memory.h"
 #include "core/tensor/shared_tensor.h"
 
@@ -99,10 +100,9 @@ void bind_changes() {
            nb::arg("stride").none() = nb::none(),
            nb::sig("def set_(self, source: UntypedStorage, storage_offset: int = 0, size: Sequence[int] | None = None, "
                    "stride: Sequence[int] | None = None) -> Tensor"));
-  type.def("is_pinned", [](const Tensor&) { return false; });
-  type.def("pin_memory", [](const Tensor&) -> nb::object {
-    fail(ErrorCode::kUnimplemented, "pin_memory: the engine has no pinned memory");
-  }, nb::sig("def pin_memory(self) -> Tensor"));
+  type.def("is_pinned", [](const Tensor& x) { return is_pinned(x); }, nb::sig("def is_pinned(self) -> bool"));
+  type.def("pin_memory", [](const Tensor& x) { return pin_memory(x); }, nb::sig("def pin_memory(self) -> Tensor"),
+           "A copy in memory of the host that a device reads by itself; an error where there is no such device.");
 }
 
 // For processes: (a descriptor that is open while the tensor is there, bytes of its file, offset, sizes, strides, dtype).

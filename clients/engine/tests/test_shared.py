@@ -271,8 +271,20 @@ def test_storages():
     assert storage.nbytes() == 40
 
 
-def test_pinned_memory_is_refused():
+def test_pinned_memory_needs_a_device():
     x = engine.ones(2)
     assert not x.is_pinned()
-    with pytest.raises(NotImplementedError, match="pin_memory"):
+    with pytest.raises(NotImplementedError, match="pin_memory.*no devices"):
         x.pin_memory()
+
+
+def test_a_loader_pins_where_there_is_a_device(monkeypatch):
+    dataset = [{"x": engine.ones(2), "name": "a", "pair": (engine.zeros(1), 3)}] * 4
+    with pytest.warns(UserWarning, match="no device that pinned memory is for"):
+        loader = engine.data.DataLoader(dataset, batch_size=2, pin_memory=True)
+    assert next(iter(loader))["x"].shape == (2, 2)
+
+    pinned = []
+    monkeypatch.setattr(engine.Tensor, "pin_memory", lambda self: pinned.append(tuple(self.shape)) or self)
+    batch = next(iter(engine.data.DataLoader(dataset, batch_size=2, pin_memory=True)))
+    assert batch["name"] == ["a", "a"] and sorted(pinned) == [(), (2,), (2, 1), (2, 2)]

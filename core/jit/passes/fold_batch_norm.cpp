@@ -7,7 +7,7 @@ namespace tensord::jit {
 
 bool fold_batch_norm(Graph& graph, PassContext& context) {
   return join_epilogues(graph, context,
-                        [](ops::EpilogueKind kind) { return kind == ops::EpilogueKind::kChannelAffine; });
+                        [](ops::Epilogue::Kind kind) { return kind == ops::Epilogue::Kind::kChannelAffine; });
 }
 
 }  // namespace tensord::jit

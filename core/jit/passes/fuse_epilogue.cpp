@@ -8,7 +8,7 @@ namespace tensord::jit {
 
 bool fuse_epilogue(Graph& graph, PassContext& context) {
   return join_epilogues(graph, context,
-                        [](ops::EpilogueKind kind) { return kind != ops::EpilogueKind::kChannelAffine; });
+                        [](ops::Epilogue::Kind kind) { return kind != ops::Epilogue::Kind::kChannelAffine; });
 }
 
 }  // namespace tensord::jit

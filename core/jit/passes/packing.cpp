@@ -45,7 +45,8 @@ std::optional<Candidate> candidate_after(Node* producer) {
   if (!use || use->node->block() != producer->block()) return std::nullopt;
   Node* user = use->node;
   const ops::Op* op = functional_op(*user);
-  if (!op || !op->epilogue || user->outputs().size() != 1) return std::nullopt;
+  const auto* joins = op ? op->attributes.get<ops::JoinsAs>() : nullptr;
+  if (!joins || user->outputs().size() != 1) return std::nullopt;
   Candidate found{producer, user, {op, {}, static_cast<int>(use->index), -1}, {}};
   for (size_t i = 0; i < user->inputs().size(); ++i) {
     if (i == use->index) {
@@ -62,10 +63,10 @@ std::optional<Candidate> candidate_after(Node* producer) {
   const bool is_inplace = op != user->op();
   if (found.call.input > 1 || (is_inplace && found.call.input != 0)) return std::nullopt;
   if (is_inplace) found.call.in_place = user->op();
-  auto epilogue = op->epilogue(found.call.arguments);
+  auto epilogue = joins->says(found.call.arguments);
   if (!epilogue) return std::nullopt;
   found.epilogue = *epilogue;
-  const bool takes_two = epilogue->kind == ops::EpilogueKind::kAdd;
+  const bool takes_two = epilogue->kind == ops::Epilogue::Kind::kAdd;
   // A sum may have another shape and comes later in the text, so nothing else may ask for the shape before it.
   if (takes_two && producer->output()->uses().size() != 1) return std::nullopt;
   if (takes_two != (found.call.other >= 0) || (!takes_two && found.call.input != 0)) return std::nullopt;
@@ -140,7 +141,7 @@ const ops::Op* functional_op(const Node& node) {
   return op->base->schema.name != op->schema.name ? op->base : nullptr;
 }
 
-bool join_epilogues(Graph& graph, PassContext& context, bool (*accepts)(ops::EpilogueKind)) {
+bool join_epilogues(Graph& graph, PassContext& context, bool (*accepts)(ops::Epilogue::Kind)) {
   bool changed = false;
   // Producers are gathered first: joining destroys nodes ahead of the walk.
   std::vector<Node*> producers;

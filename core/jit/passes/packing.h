@@ -22,6 +22,6 @@ const ops::Op* functional_op(const Node& node);
 // Whether the node asks its tensors for sizes and the like alone.
 bool reads_only_shape(const Node& node);
 // Joins nodes that follow packed ones and whose epilogue is of a kind that `accepts`.
-bool join_epilogues(Graph& graph, PassContext& context, bool (*accepts)(ops::EpilogueKind));
+bool join_epilogues(Graph& graph, PassContext& context, bool (*accepts)(ops::Epilogue::Kind));
 
 }  // namespace tensord::jit

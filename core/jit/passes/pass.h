@@ -33,6 +33,8 @@ struct PassContext {
   // tensors are not merged, none is replaced by another that holds the same or shared by several runs.
   bool is_for_training = false;
   ops::Precision precision = ops::Precision::kF32;  // weights are packed for it
+  // Where packed weights are kept; the module's. One of its own when it is null.
+  std::shared_ptr<ops::PackStore> packs;
   // Changes still allowed to the running pass; it counts down and stops at 0.
   int64_t remaining_changes = INT64_MAX;
   bool take_change() { return remaining_changes > 0 && remaining_changes-- > 0; }

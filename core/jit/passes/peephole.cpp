@@ -82,7 +82,7 @@ bool match_call(const Pattern& pattern, const Node* node, Match& match) {
     match.restore(before);
     if (!pattern.swaps || !match_arguments(pattern, node, true, match)) return false;
   }
-  for (size_t i = pattern.arguments.size(); i < node->inputs().size(); ++i) {
+  for (size_t i = pattern.arguments.size(); i < node->inputs().size() && !pattern.is_open; ++i) {
     // Arguments that the pattern leaves out have their defaults.
     const auto& arguments = node->op()->schema.arguments;
     const Value* constant = node->input(i)->constant();

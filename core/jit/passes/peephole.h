@@ -50,7 +50,9 @@ class Match {
 // One rewrite. Patterns are calls of operators by full name ("aten::t(aten::t(x))"); a name
 // stands for any value (twice: the same one, or an equal constant), `_` for anything, and
 // "y=aten::relu(x)" names an inner result. Literals are numbers, True, False and None.
-// "aten::mul.*" is any overload, and "aten::mul.*~" takes its first two arguments in either order.
+// "aten::mul.*" is any overload, and "aten::mul.*~" takes its first two arguments in either order. "keeps_rank" is
+// every operator that ops::keeps_rank says it of. After "..." any arguments may follow; else those left out have their
+// defaults.
 struct PeepholeRule {
   // What the memory of the result is, compared with that of its replacement.
   enum class Memory {

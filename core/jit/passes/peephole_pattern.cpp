@@ -3,6 +3,7 @@
 #include <cctype>
 
 #include "core/base/error.h"
+#include "core/ops/rank.h"
 #include "core/ops/registry.h"
 
 namespace tensord::jit {
@@ -56,12 +57,18 @@ class PatternParser {
       if (name.ends_with(".*")) {
         const auto overloads = ops::find_overloads(name.substr(0, name.size() - 2));
         out.ops.assign(overloads.begin(), overloads.end());
+      } else if (name == "keeps_rank") {
+        for (const ops::Op* op : ops::all_ops()) {
+          if (ops::keeps_rank(*op)) out.ops.push_back(op);
+        }
       } else if (const ops::Op* op = ops::find_op(name)) {
         out.ops.push_back(op);
       }
       while (!take(')')) {
         if (!out.arguments.empty() && !take(',')) error();
-        out.arguments.push_back(parse());
+        Pattern argument = parse();
+        out.is_open = argument.name == "...";
+        if (!out.is_open) out.arguments.push_back(std::move(argument));
       }
       return out;
     }

@@ -18,6 +18,7 @@ struct Pattern {
   std::vector<const ops::Op*> ops;  // any of these; none when it is not registered
   bool swaps = false;               // the first two arguments may come in either order
   std::vector<Pattern> arguments;
+  bool is_open = false;  // any arguments may follow
 
   // Whether an operator anywhere in it is not registered.
   bool is_incomplete() const;

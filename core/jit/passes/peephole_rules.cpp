@@ -170,26 +170,7 @@ const PeepholeRule kRules[] = {
 
     // Ranks are asked of earlier values, so that a check (batch norm makes one) does not keep
     // its operand from being fused.
-    {"rank of conv1d", "aten::dim(aten::conv1d(x, _, _, _, _, _, _))", "aten::dim(x)", nullptr, nullptr, kShapeOnly},
-    {"rank of conv2d", "aten::dim(aten::conv2d(x, _, _, _, _, _, _))", "aten::dim(x)", nullptr, nullptr, kShapeOnly},
-    {"rank of conv3d", "aten::dim(aten::conv3d(x, _, _, _, _, _, _))", "aten::dim(x)", nullptr, nullptr, kShapeOnly},
-    {"rank of batch_norm", "aten::dim(aten::batch_norm(x, _, _, _, _, _, _, _, _))", "aten::dim(x)", nullptr, nullptr,
-     kShapeOnly},
-    {"rank of max_pool2d", "aten::dim(aten::max_pool2d(x, _, _, _, _, _))", "aten::dim(x)", nullptr, nullptr,
-     kShapeOnly},
-    {"rank of avg_pool2d", "aten::dim(aten::avg_pool2d(x, _, _, _, _, _, _))", "aten::dim(x)", nullptr, nullptr,
-     kShapeOnly},
-    {"rank of relu", "aten::dim(aten::relu(x))", "aten::dim(x)", nullptr, nullptr, kShapeOnly},
-    {"rank of relu_", "aten::dim(aten::relu_(x))", "aten::dim(x)", nullptr, nullptr, kShapeOnly},
-    {"rank of hardtanh", "aten::dim(aten::hardtanh(x, _, _))", "aten::dim(x)", nullptr, nullptr, kShapeOnly},
-    {"rank of hardtanh_", "aten::dim(aten::hardtanh_(x, _, _))", "aten::dim(x)", nullptr, nullptr, kShapeOnly},
-    {"rank of hardswish", "aten::dim(aten::hardswish(x))", "aten::dim(x)", nullptr, nullptr, kShapeOnly},
-    {"rank of hardswish_", "aten::dim(aten::hardswish_(x))", "aten::dim(x)", nullptr, nullptr, kShapeOnly},
-    {"rank of silu", "aten::dim(aten::silu(x))", "aten::dim(x)", nullptr, nullptr, kShapeOnly},
-    {"rank of silu_", "aten::dim(aten::silu_(x))", "aten::dim(x)", nullptr, nullptr, kShapeOnly},
-    {"rank of sigmoid", "aten::dim(aten::sigmoid(x))", "aten::dim(x)", nullptr, nullptr, kShapeOnly},
-    {"rank of add_", "aten::dim(aten::add_.Tensor(x, _, _))", "aten::dim(x)", nullptr, nullptr, kShapeOnly},
-    {"rank of mul_", "aten::dim(aten::mul_.Tensor(x, _))", "aten::dim(x)", nullptr, nullptr, kShapeOnly},
+    {"rank of what keeps it", "aten::dim(keeps_rank(x, ...))", "aten::dim(x)", nullptr, nullptr, kShapeOnly},
 };
 
 }  // namespace

@@ -48,6 +48,7 @@ std::unique_ptr<Graph> Module::Impl::prepare(const Graph& source, ops::ObjectPtr
     context.is_for_training = options.for_training;
     context.functions = functions.get();
     context.precision = options.precision;
+    context.packs = packs;
     context.self = std::move(self);
     context.changing_attributes = context.self ? &changing_attributes : nullptr;
     run_pipeline(*graph, context, options.passes,
@@ -118,7 +119,7 @@ std::unique_ptr<const Method> Module::Impl::compile(const std::string& name) {
   method->library = library.get();
   method->functions = functions.get();
   method->options = options;
-  method->packs = &packs;
+  method->packs = packs.get();
   method->hooks = hooks.get();
   if (options.optimize && options.plan.is_enabled && !options.for_training && !reshapes) {
     const Method::Impl& made = *method;

@@ -73,7 +73,7 @@ struct Module::Impl {
   void forget_sources(const Method::Impl& method) TENSORD_REQUIRES(compile_mutex);
 
   LoadOptions options;
-  ops::PackStore packs;
+  std::shared_ptr<ops::PackStore> packs = std::make_shared<ops::PackStore>();
   OwnerId owner = current_memory_owner();  // methods are compiled later, on any thread
   std::unique_ptr<const FunctionLibrary> functions;
   CompilationUnit* scripts = nullptr;  // `functions`, where they are compiled from source on demand

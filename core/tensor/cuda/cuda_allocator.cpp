@@ -16,6 +16,19 @@ void* CudaAllocator::allocate(size_t size_bytes) {
   return data;
 }
 
+void* CudaHostAllocator::allocate(size_t size_bytes) {
+  void* data = nullptr;
+  const cudaError_t status = cudaHostAlloc(&data, size_bytes, cudaHostAllocPortable);
+  if (status == cudaErrorMemoryAllocation) {
+    static_cast<void>(cudaGetLastError());
+    return nullptr;
+  }
+  check_cuda(status, "cudaHostAlloc");
+  return data;
+}
+
+void CudaHostAllocator::free(void* data, size_t) { static_cast<void>(cudaFreeHost(data)); }
+
 // cudaFree waits for the device by itself.
 void CudaAllocator::free(void* data, size_t) { static_cast<void>(cudaFree(data)); }
 

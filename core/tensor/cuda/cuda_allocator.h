@@ -17,4 +17,13 @@ class CudaAllocator final : public Allocator {
   int index_;
 };
 
+// Page-locked memory of the host, which all devices reach.
+class CudaHostAllocator final : public Allocator {
+ public:
+  void* allocate(size_t size_bytes) override;
+  // Waits for the devices, as cudaFreeHost does.
+  void free(void* data, size_t size_bytes) override;
+  Device device() const override { return {}; }
+};
+
 }  // namespace tensord::cuda

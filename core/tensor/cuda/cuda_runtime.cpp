@@ -8,6 +8,7 @@
 #include "core/tensor/cuda/cuda_allocator.h"
 #include "core/tensor/cuda/runtime.h"
 #include "core/tensor/device_runtime.h"
+#include "core/tensor/pinned_memory.h"
 #include "core/tensor/tensor.h"
 
 namespace tensord::cuda {
@@ -82,12 +83,17 @@ class CudaRuntime final : public DeviceRuntime {
     check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
   }
 
-  // Memory of the host is never pinned here, so CUDA itself reads it before it goes on.
+  // What is not pinned CUDA itself reads and writes before it goes on. For what is, this waits: its owner may write it,
+  // or give it back, as soon as the call returns.
   void copy(void* to, Device to_device, const void* from, Device from_device, size_t size_bytes,
             DeviceStream& stream) override {
     const DeviceScope scope(stream.device().index);
-    if (from_device.is_host()) return copy_to_device(to, from, size_bytes, handle_of(stream));
-    if (to_device.is_host()) return copy_to_host(to, from, size_bytes, handle_of(stream));
+    if (from_device.is_host() || to_device.is_host()) {
+      const auto copy_host = from_device.is_host() ? copy_to_device : copy_to_host;
+      copy_host(to, from, size_bytes, handle_of(stream));
+      if (is_pinned_address(from_device.is_host() ? from : to)) stream.synchronize();
+      return;
+    }
     if (to_device == from_device) return copy_on_device(to, from, size_bytes, handle_of(stream));
     check_cuda(cudaMemcpyPeerAsync(to, to_device.index, from, from_device.index, size_bytes, handle_of(stream)),
                "copy between devices");
@@ -118,6 +124,7 @@ class CudaRuntime final : public DeviceRuntime {
 void register_cuda_runtime() {
   static auto* const runtime = new CudaRuntime;
   register_device_runtime(kCUDA, *runtime);
+  register_pinned_memory(kCUDA, std::make_unique<CudaHostAllocator>());
 }
 
 }  // namespace tensord::cuda

@@ -38,3 +38,19 @@ def default_collate(batch: list):
 def default_convert(sample):
     """What comes without batches: arrays as tensors."""
     return as_tensor(sample) if hasattr(sample, "__array_interface__") and not isinstance(sample, Tensor) else sample
+
+
+def pin(batch):
+    """The same with its tensors in pinned memory, in dicts, tuples and lists too."""
+    if isinstance(batch, Tensor):
+        return batch.pin_memory()
+    if isinstance(batch, (str, bytes)):
+        return batch
+    if isinstance(batch, collections.abc.Mapping):
+        made = {key: pin(value) for key, value in batch.items()}
+        return made if type(batch) is dict else type(batch)(made)
+    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
+        return type(batch)(*map(pin, batch))
+    if isinstance(batch, (tuple, list)):
+        return type(batch)(map(pin, batch))
+    return batch

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import multiprocessing
 import time
+import warnings
 import weakref
 from multiprocessing import connection
 
+from tensord.engine._functions import tensor
 from tensord.engine.data import sampler as samplers
-from tensord.engine.data.collate import default_collate, default_convert
+from tensord.engine.data.collate import default_collate, default_convert, pin
 from tensord.engine.data.dataset import IterableDataset
 from tensord.engine.data.worker import fetch_batches, receive, run_worker
 
@@ -18,11 +20,12 @@ class DataLoader:
 
     With `num_workers` that many processes make them, `prefetch_factor` ahead each; a batch's tensors come in shared memory. What a worker
     raises is raised here; a worker that dies is a RuntimeError. Workers are forked unless `multiprocessing_context` says otherwise, and
-    compute with one thread each.
+    compute with one thread each. With `pin_memory` the tensors of a batch are copied to pinned memory, where there is a device that it is for.
     """
 
     def __init__(self, dataset, batch_size=1, shuffle=None, sampler=None, batch_sampler=None, num_workers: int = 0, collate_fn=None, drop_last: bool = False,
-                 timeout: float = 0, worker_init_fn=None, multiprocessing_context=None, generator=None, *, prefetch_factor=None, persistent_workers: bool = False):
+                 timeout: float = 0, worker_init_fn=None, multiprocessing_context=None, generator=None, *, prefetch_factor=None, persistent_workers: bool = False,
+                 pin_memory: bool = False):
         if num_workers < 0 or timeout < 0:
             raise ValueError("DataLoader: num_workers and timeout must not be negative")
         if num_workers == 0 and (prefetch_factor is not None or persistent_workers or timeout):
@@ -45,6 +48,7 @@ class DataLoader:
         self.collate_fn = collate_fn or (default_collate if self.is_batched else default_convert)
         self._context = multiprocessing.get_context(multiprocessing_context or "fork") if not hasattr(multiprocessing_context, "Process") else multiprocessing_context
         self._team = None
+        self.pin_memory = pin_memory and _can_pin()
         if sampler is None and not self.is_iterable:
             sampler = samplers.RandomSampler(dataset, generator=generator) if shuffle else samplers.SequentialSampler(dataset)
         self.sampler = sampler
@@ -70,9 +74,8 @@ class DataLoader:
 
     def __iter__(self):
         seed = samplers.draw_seed(self.generator)
-        if self.num_workers == 0:
-            return self._alone()
-        return self._with_workers(seed)
+        batches = self._alone() if self.num_workers == 0 else self._with_workers(seed)
+        return map(pin, batches) if self.pin_memory else batches
 
     def _alone(self):
         fetch = fetch_batches(self.dataset, self.collate_fn, self.is_iterable, self.is_batched)
@@ -93,6 +96,15 @@ class DataLoader:
             if not (self.persistent_workers and team.is_idle):
                 team.close()
                 self._team = None
+
+
+def _can_pin() -> bool:
+    try:
+        tensor(0.0).pin_memory()
+    except NotImplementedError:
+        warnings.warn("DataLoader: pin_memory has no effect: there is no device that pinned memory is for", stacklevel=3)
+        return False
+    return True
 
 
 class _Worker:
