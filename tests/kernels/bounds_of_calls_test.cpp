@@ -157,9 +157,7 @@ TEST(BoundsOfCalls, Reductions) {
   const Tensor x = ones({3}), points = ones({3, 2}), edges = floats({0, 1, 2});
   const int64_t many = int64_t{1} << 31;
   const double inf = std::numeric_limits<double>::infinity();
-  const auto quantile = [&](double q, const char* by = "linear") {
-    return std::vector<Value>{x, q, kNone, false, by};
-  };
+  const auto quantile = [&](double q, const char* by = "linear") { return std::vector<Value>{x, q, kNone, false, by}; };
   const auto segments = [&](const Value& lengths, const Value& offsets) {
     return std::vector<Value>{x, "sum", lengths, kNone, offsets, 0, false, kNone};
   };

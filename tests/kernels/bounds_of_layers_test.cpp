@@ -1,4 +1,5 @@
-// Bounds of layers, losses and random numbers: what is at them is taken, what is beyond refused; as bounds_of_calls_test.
+// Bounds of layers, losses and random numbers: what is at them is taken, what is beyond refused; as
+// bounds_of_calls_test.
 #include <cmath>
 #include <limits>
 
@@ -21,9 +22,7 @@ TEST(BoundsOfLayers, NormsAndPools) {
     out.data<int64_t>()[0] = first;
     return out;
   };
-  const auto unpool = [&](int64_t first, const Dims& size) {
-    return std::vector<Value>{g, places(first), ints(size)};
-  };
+  const auto unpool = [&](int64_t first, const Dims& size) { return std::vector<Value>{g, places(first), ints(size)}; };
   const auto scatter = [&](int64_t first, int64_t spatial = 2) {
     return std::vector<Value>{g, image, places(first), spatial};
   };
@@ -117,9 +116,7 @@ TEST(BoundsOfLayers, Losses) {
       {kNll, {x, longs({0, 1}), kNone, 1, -100}, "the target must be a single label"},
       {kNll, {x, shaped(longs({1}), {1, 1}), kNone, 1, -100}, "the target must be a single label"},
       {"aten::nll_loss2d", {scores, labels, kNone, 1, -100}, "only batches of spatial targets supported"},
-      {"aten::nll_loss2d",
-       {ones({2, 3, 1, 1}), labels, kNone, 1, -100},
-       "only batches of spatial targets supported"},
+      {"aten::nll_loss2d", {ones({2, 3, 1, 1}), labels, kNone, 1, -100}, "only batches of spatial targets supported"},
       {"aten::nll_loss2d", {ones({2, 3, 1, 1}), shaped(labels, {2, 1, 1}), kNone, 1, -100}, kTaken},
       {kEntropy, entropy(0), kTaken},
       {kEntropy, entropy(1), kTaken},

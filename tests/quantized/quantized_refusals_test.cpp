@@ -101,9 +101,7 @@ TEST(PackedStates, Convolutions) {
   const std::vector<int64_t> plain = geometry(1, 0, 1, 2);
   const Value endless =
       quantized(ones({6}, DType::kInt8).as_view(Dims{int64_t{1} << 40, 2, 1, 1}, Dims{0, 1, 1, 1}, 0));
-  const auto second = [&](const Value& given) {
-    return tuple_of({"2", list_of({given, weight}), list_of({Value()})});
-  };
+  const auto second = [&](const Value& given) { return tuple_of({"2", list_of({given, weight}), list_of({Value()})}); };
   const auto one = [](int64_t x) { return Value(Tensor::scalar(x)); };
   const Value twice = list_of({one(1), one(1)}), none = list_of({one(0), one(0)});
   const auto first = [&](const Value& stride, const Value& padding, const Value& dilation, const Value& groups) {
@@ -166,14 +164,16 @@ TEST(PackedStates, Convolutions) {
        {list_of({3, numbers(plain), list_of({Value(), weight, Value()})}), kForm}});
   // Weights of another number of dimensions than the class.
   const std::vector<int64_t> cube = {3, 1, 1, 1, 0, 0, 0, 1, 1, 1, 0, 0, 0, 2, 0};
-  expect_states("quantized.Conv3dPackedParamsBase", {{third(cube, qint8({4, 2, 3, 3, 3})), kTaken},
-                                                     {third(cube, weight), "has 3 numbers of stride"}});
+  expect_states("quantized.Conv3dPackedParamsBase",
+                {{third(cube, qint8({4, 2, 3, 3, 3})), kTaken}, {third(cube, weight), "has 3 numbers of stride"}});
 }
 
 TEST(PackedStates, Cells) {
   const Value packed = linear(qint8({2, 3})), empty = list_of({}), pair = list_of({packed, packed});
   const auto of = [](const char* kind, const Value& tensors, const Value& doubles, const Value& ints,
-                     const Value& layers) { return tuple_of({kind, tensors, doubles, ints, layers}); };
+                     const Value& layers) {
+    return tuple_of({kind, tensors, doubles, ints, layers});
+  };
   const auto dynamic = [&](const char* kind, const Value& layers) { return of(kind, empty, empty, empty, layers); };
   // Of PyTorch 1.2: weights, biases, offsets; scales; zero points.
   const Value bytes = ones({2, 3}, DType::kInt8), bias = ones({2});
@@ -279,8 +279,7 @@ TEST(QuantizedRefusals, RecurrentLayers) {
   };
   const auto gru = [&](const Tensor& x, const Tensor& h, std::vector<Value> cells, int64_t layers = 1,
                        bool is_both_ways = false, double dropout = 0, bool is_training = false) {
-    return std::vector<Value>{x,       h,           list_of(std::move(cells)), true, layers,
-                              dropout, is_training, is_both_ways,              false};
+    return std::vector<Value>{x, h, list_of(std::move(cells)), true, layers, dropout, is_training, is_both_ways, false};
   };
   const auto packed = [&](const Tensor& x, const Tensor& sizes, const Tensor& h) {
     return std::vector<Value>{x, sizes, h, list_of({cell(6, 3, 2)}), true, 1, 0.0, false, false};
@@ -290,7 +289,7 @@ TEST(QuantizedRefusals, RecurrentLayers) {
   const char *const kGru = "aten::quantized_gru.input", *const kPacked = "aten::quantized_gru.data",
                     *const kLstm = "aten::quantized_lstm.input";
   const auto lstm = [&](std::vector<Value> states) {
-    return std::vector<Value>{x, tensors(std::move(states)), list_of({cell(8, 3, 2)}), true, 1, 0.0, false, false,
+    return std::vector<Value>{x,    tensors(std::move(states)), list_of({cell(8, 3, 2)}), true, 1, 0.0, false, false,
                               false};
   };
   expect_rows({
@@ -331,8 +330,8 @@ TEST(QuantizedRefusals, RecurrentLayers) {
   const Value in = linear(qint8({6, 3})), again = linear(qint8({6, 2})), lstm_in = linear(qint8({8, 3})),
               lstm_again = linear(qint8({8, 2}));
   const Tensor row = ones({5, 3}), state = ones({5, 2}), bias = ones({6});
-  const char *const kCell = "quantized::quantized_gru_cell_dynamic",
-                    *const kLstmCell = "quantized::quantized_lstm_cell_dynamic";
+  const char *const kCell = "quantized::quantized_gru_cell_dynamic", *const kLstmCell =
+                                                                         "quantized::quantized_lstm_cell_dynamic";
   expect_rows({
       {kCell, {row, state, in, again, bias, bias}, kTaken},
       {kCell, {row, ones({1, 5, 2}), in, again, bias, bias}, "expected states of two dimensions"},
@@ -347,13 +346,12 @@ TEST(QuantizedRefusals, ObserversAndFakeQuantisers) {
   const auto number = [](double value, DType dtype) { return Tensor::scalar(value).to(dtype); };
   const auto flag = [&](bool value) { return number(value, DType::kInt64); };
   struct State {
-    Tensor least = ones({1}), greatest = ones({1}), scale = ones({1}),
-           zero_point = ones({1}, DType::kInt32);
+    Tensor least = ones({1}), greatest = ones({1}), scale = ones({1}), zero_point = ones({1}, DType::kInt32);
   };
   const auto observe = [&](const State& s, int64_t min = 0, int64_t max = 255, int64_t axis = 0, bool by_row = false,
                            bool observes = true, bool rounds = true, const Tensor& x = ones({2, 3})) {
-    return std::vector<Value>{x,    flag(observes), flag(rounds), s.least, s.greatest, s.scale, s.zero_point,
-                              0.01, min,            max,          axis,    by_row,     false};
+    return std::vector<Value>{x,   flag(observes), flag(rounds), s.least, s.greatest, s.scale, s.zero_point, 0.01, min,
+                              max, axis,           by_row,       false};
   };
   const char* const kObserve = "aten::fused_moving_avg_obs_fake_quant";
   State wide_least, wide_greatest, wide_scale, wide_zero, long_least, long_greatest, many_zeros, crossed;
@@ -394,8 +392,8 @@ TEST(QuantizedRefusals, ObserversAndFakeQuantisers) {
                {kObserve, observe(wide_least, 0, 255, 0, false, true, false), "running_min: expected float32"},
                {kObserve, observe(wide_least, 0, 255, 0, false, false, false), kTaken}});
 
-  const char *const kChannels = "aten::fake_quantize_per_channel_affine",
-                    *const kTensor = "aten::fake_quantize_per_tensor_affine";
+  const char *const kChannels = "aten::fake_quantize_per_channel_affine", *const kTensor =
+                                                                              "aten::fake_quantize_per_tensor_affine";
   const Tensor x = ones({2, 3}), scale = ones({3}), zero = ones({3}, DType::kInt32);
   expect_rows({
       {kChannels, {x, scale, zero, 1, 0, 255}, kTaken},

@@ -88,21 +88,30 @@ TEST(QuantizedValues, FunctionsOfEveryNumber) {
       const Function hard = [](double y) { return std::min(std::max(y + 3, 0.0), 6.0) / 6; };
       const Steps given{0.125, low + 7}, unit{1.0 / 256, low}, both{2.0 / 256, low + 128};
       check_one("aten::relu", {}, relu, from);
-      check_one("quantized::relu6", {false}, [](double y) { return std::min(std::max(y, 0.0), 6.0); }, from);
-      check_one("aten::hardtanh", {-1.0, 2.0}, [](double y) { return std::min(std::max(y, -1.0), 2.0); }, from);
-      check_one("aten::clamp", {kNone, 1.0}, [](double y) { return std::min(y, 1.0); }, from);
-      check_one("aten::clamp", {-1.0, kNone}, [](double y) { return std::max(y, -1.0); }, from);
-      check_one("aten::leaky_relu", {0.25}, [](double y) { return y > 0 ? y : y / 4; }, from);
+      check_one(
+          "quantized::relu6", {false}, [](double y) { return std::min(std::max(y, 0.0), 6.0); }, from);
+      check_one(
+          "aten::hardtanh", {-1.0, 2.0}, [](double y) { return std::min(std::max(y, -1.0), 2.0); }, from);
+      check_one(
+          "aten::clamp", {kNone, 1.0}, [](double y) { return std::min(y, 1.0); }, from);
+      check_one(
+          "aten::clamp", {-1.0, kNone}, [](double y) { return std::max(y, -1.0); }, from);
+      check_one(
+          "aten::leaky_relu", {0.25}, [](double y) { return y > 0 ? y : y / 4; }, from);
       check_one("aten::sigmoid", {}, sigmoid, unit, unit.scale);
-      check_one("aten::tanh", {}, [](double y) { return std::tanh(y); }, both, both.scale);
+      check_one(
+          "aten::tanh", {}, [](double y) { return std::tanh(y); }, both, both.scale);
       check_one("aten::hardsigmoid", {}, hard, unit, unit.scale);
       check_one("quantized::sigmoid", {given.scale, given.zero_point}, sigmoid, given, given.scale);
-      check_one("quantized::hardswish", {given.scale, given.zero_point}, [&](double y) { return y * hard(y); }, given,
-                given.scale);
-      check_one("quantized::leaky_relu", {0.5, false, given.scale, given.zero_point},
-                [](double y) { return y > 0 ? y : y / 2; }, given);
-      check_one("quantized::elu", {given.scale, given.zero_point, 2.0, 0.5, 1.0},
-                [](double y) { return y > 0 ? y / 2 : std::exp(y) - 1; }, given, given.scale);
+      check_one(
+          "quantized::hardswish", {given.scale, given.zero_point}, [&](double y) { return y * hard(y); }, given,
+          given.scale);
+      check_one(
+          "quantized::leaky_relu", {0.5, false, given.scale, given.zero_point},
+          [](double y) { return y > 0 ? y : y / 2; }, given);
+      check_one(
+          "quantized::elu", {given.scale, given.zero_point, 2.0, 0.5, 1.0},
+          [](double y) { return y > 0 ? y / 2 : std::exp(y) - 1; }, given, given.scale);
       const Value written = quantized(every_byte(type), from, type);
       for (const char* op : {"aten::relu_", "aten::hardtanh_", "aten::leaky_relu_"}) {
         std::vector<Value> arguments{written};
@@ -204,7 +213,9 @@ TEST(QuantizedValues, Joins) {
     expect_numbers(run("quantized::cat", {list, 0, to.scale, to.zero_point}), expected(to, false));
     expect_numbers(run("quantized::cat_relu", {list, 0, p.scale, p.zero_point}), expected(p, true));
     EXPECT_THAT(said_by([&] { run("quantized::cat", {list, 0, 1.0, kNone}); }), ::testing::HasSubstr("or neither"));
-    EXPECT_THAT(said_by([&] { run("quantized::cat", {tensors({}), 0, kNone, kNone}); }),
+    EXPECT_THAT(said_by([&] {
+                  run("quantized::cat", {tensors({}), 0, kNone, kNone});
+                }),
                 ::testing::HasSubstr("expected tensors to join"));
   }
 }
@@ -289,8 +300,9 @@ TEST(QuantizedValues, LinearLayers) {
                 expected.push_back(rounded(sum, to, QuantizedType::kQUInt8, relu));
               }
             }
-            expect_numbers(run(relu ? "quantized::linear_relu" : "quantized::linear", {x, packed, to.scale, to.zero_point}),
-                           expected);
+            expect_numbers(
+                run(relu ? "quantized::linear_relu" : "quantized::linear", {x, packed, to.scale, to.zero_point}),
+                expected);
           }
         }
       }
@@ -336,14 +348,15 @@ TEST(QuantizedValues, Convolutions) {
       const Value w = weights({c.outputs, c.inputs / c.groups, c.kernel, c.kernel}, 8, has_zero_points);
       const Tensor bias = biases(c.outputs);
       const auto twice = [](int64_t n) { return ints({n, n}); };
-      const Value packed = run("quantized::conv2d_prepack",
-                               {w, bias, twice(c.stride), twice(c.padding), twice(c.dilation), c.groups});
+      const Value packed =
+          run("quantized::conv2d_prepack", {w, bias, twice(c.stride), twice(c.padding), twice(c.dilation), c.groups});
       for (const int64_t batch : {0, 1, 2}) {
         SCOPED_TRACE(concat(c.inputs, " to ", c.outputs, " by ", c.groups, ", batch ", batch));
         const Value x = quantized(bytes({batch, c.inputs, c.size, c.size}, QuantizedType::kQUInt8, 9), from);
         for (const bool relu : {false, true}) {
-          expect_numbers(run(relu ? "quantized::conv2d_relu.new" : "quantized::conv2d.new", {x, packed, to.scale, to.zero_point}),
-                         convolved(c, numbers(x), weight_numbers(w), bias, batch, to, relu));
+          expect_numbers(
+              run(relu ? "quantized::conv2d_relu.new" : "quantized::conv2d.new", {x, packed, to.scale, to.zero_point}),
+              convolved(c, numbers(x), weight_numbers(w), bias, batch, to, relu));
         }
       }
     }
@@ -357,8 +370,8 @@ TEST(QuantizedValues, BagsAndRowsOfTables) {
   quantizer.scales = floats({0.5f, 0.25f, 1});
   quantizer.zero_points = floats({1, 0, 3});
   const Tensor values = bytes({3, 5}, QuantizedType::kQUInt8, 11);
-  const Value table(IntrusivePtr<ops::OpaqueObject>(
-      make_intrusive<QuantizedTensor>(QuantizedType::kQUInt8, values, quantizer)));
+  const Value table(
+      IntrusivePtr<ops::OpaqueObject>(make_intrusive<QuantizedTensor>(QuantizedType::kQUInt8, values, quantizer)));
   const Value params = run("quantized::embedding_bag_prepack", {table});
   const auto number = [&](int64_t row, int64_t i) {
     return (values.data<uint8_t>()[row * 5 + i] - quantizer.zero_points.data<float>()[row]) *
@@ -371,8 +384,11 @@ TEST(QuantizedValues, BagsAndRowsOfTables) {
     EXPECT_FLOAT_EQ(got.data<float>()[i], number(rows[static_cast<size_t>(i / 5)], i % 5)) << i;
   // Bags of no rows, of one and of several; the last of them ends where the indices do, or where it is said.
   for (const bool has_last : {false, true}) {
-    const std::vector<int64_t> starts = has_last ? std::vector<int64_t>{0, 0, 1, 4, 6} : std::vector<int64_t>{0, 0, 1, 4};
-    const Tensor sums = run("quantized::embedding_bag_byte", {params, longs(rows), longs(starts), false, 0, false, kNone, kNone, has_last}).to_tensor();
+    const std::vector<int64_t> starts =
+        has_last ? std::vector<int64_t>{0, 0, 1, 4, 6} : std::vector<int64_t>{0, 0, 1, 4};
+    const Tensor sums = run("quantized::embedding_bag_byte",
+                            {params, longs(rows), longs(starts), false, 0, false, kNone, kNone, has_last})
+                            .to_tensor();
     ASSERT_EQ(sums.sizes(), (Dims{4, 5}));
     const int64_t ends[] = {0, 1, 4, 6}, begins[] = {0, 0, 1, 4};
     for (int64_t bag = 0; bag < 4; ++bag) {

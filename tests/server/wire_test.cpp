@@ -462,6 +462,13 @@ TEST(Encode, CopiesOnlyWhatIsTiny) {
   ASSERT_EQ(encoded.pieces.size(), 2u);
   EXPECT_EQ(encoded.pieces[0].payload.raw_data(), outputs[0].tensor.raw_data());
   EXPECT_FALSE(encoded.pieces[1].payload.defined());
+  for (const int64_t bytes : {0, 511, 512, 513}) {
+    std::vector<InferTensor> one(1);
+    one[0].datatype = DataType::kInt8;
+    one[0].shape = {bytes};
+    one[0].tensor = Tensor::empty(Dims{bytes}, DType::kInt8);
+    EXPECT_EQ(encode_response({"m", "1", "", {}}, one).copied_bytes, bytes <= 512 ? bytes : 0) << bytes;
+  }
 }
 
 // Large payloads are copied past the caches; pieces begin and end anywhere.

@@ -187,7 +187,8 @@ TEST(SparseValues, HalvesAreSummedInFloat) {
 }
 
 TEST(SparseValues, PlacesThatAreThereTwice) {
-  const Tensor indices = shaped(longs({2, 0, 2, 1, 2, 0, 1, 3, 1, 0, 1, 0}), {2, 6}), values = floats({1, 2, 3, 4, 5, 6});
+  const Tensor indices = shaped(longs({2, 0, 2, 1, 2, 0, 1, 3, 1, 0, 1, 0}), {2, 6}),
+               values = floats({1, 2, 3, 4, 5, 6});
   const Value x = run("aten::sparse_coo_tensor.indices_size", {indices, values, ints({3, 4})});
   const Tensor whole = dense(x);
   EXPECT_EQ(whole.data<float>()[2 * 4 + 1], 9);
@@ -272,8 +273,10 @@ TEST(SparseValues, Softmax) {
   for (const int64_t dims : {1, 2, 3}) {
     const Value sparse = run("aten::to_sparse.sparse_dim", {x, dims});
     for (int64_t d = -3; d < 3; ++d) {
-      EXPECT_TRUE(is_same(run("aten::softmax.int", {sparse, d, kNone}), run("aten::softmax.int", {x, d, kNone}).to_tensor(), 1e-6));
-      EXPECT_TRUE(is_same(run("aten::log_softmax.int", {sparse, d, kNone}), run("aten::log_softmax.int", {x, d, kNone}).to_tensor(), 1e-6));
+      EXPECT_TRUE(is_same(run("aten::softmax.int", {sparse, d, kNone}),
+                          run("aten::softmax.int", {x, d, kNone}).to_tensor(), 1e-6));
+      EXPECT_TRUE(is_same(run("aten::log_softmax.int", {sparse, d, kNone}),
+                          run("aten::log_softmax.int", {x, d, kNone}).to_tensor(), 1e-6));
       const Value wide = run("aten::_sparse_softmax.int", {sparse, d, DType::kFloat64});
       EXPECT_TRUE(is_same(wide, run("aten::softmax.int", {x.to(DType::kFloat64), d, kNone}).to_tensor(), 1e-12));
     }
