@@ -154,7 +154,7 @@ void expect_normed(const Tensor& x, const Tensor& y, int64_t groups, bool by_sam
 
 TEST(LossEdges, NormsByChannelAndGroup) {
   for (const int64_t channels : {1, 2, 8, 15, 16, 17, 64, 65, 130}) {
-    for (const auto& [height, width] : {std::pair<int64_t, int64_t>{1, 1}, {1, 7}, {4, 4}, {9, 31}, {50, 50}}) {
+    for (const auto& [height, width] : {std::pair<int64_t, int64_t>{1, 1}, {1, 7}, {4, 4}, {9, 31}, {34, 34}}) {
       if (channels > 20 && height > 10) continue;
       for (const int64_t samples : {1, 3}) {
         if (samples * height * width == 1) continue;

@@ -153,8 +153,9 @@ TEST(ReduceEdges, RowsOfEveryLength) {
   for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kFloat16, DType::kInt64, DType::kUInt8}) {
     for (const int64_t length : kLengths) {
       if (dtype != DType::kFloat32 && length > 300) continue;
-      for (const auto& [outer, inner] : {std::pair<int64_t, int64_t>{1, 1}, {3, 1}, {1, 5}, {2, 17}, {1, 513}}) {
-        if (outer * length * inner > 300'000) continue;
+      for (const auto& [outer, inner] :
+           {std::pair<int64_t, int64_t>{1, 1}, {3, 1}, {1, 5}, {2, 17}, {1, 67}, {1, 513}}) {
+        if (outer * length * inner > 30'000) continue;
         const Tensor x = numbers(outer, length, inner, dtype);
         for (const auto& [layout, laid] : layouts(x)) {
           for (const Reduction& r : reductions()) {
@@ -253,14 +254,15 @@ TEST(ReduceEdges, Scans) {
 TEST(ReduceEdges, SoftmaxesAndNorms) {
   for (const int64_t length : kLengths) {
     for (const auto& [outer, inner] : {std::pair<int64_t, int64_t>{1, 1}, {3, 1}, {2, 5}, {1, 300}}) {
-      if (length * inner > 100'000) continue;
+      if (length * inner > 50'000) continue;
       const Tensor x = numbers(outer, length, inner, DType::kFloat32);
       for (const auto& [layout, laid] : layouts(x)) {
         SCOPED_TRACE(concat(to_string(x.sizes()), " ", layout));
         const Reference norm = [](const auto& row) {
           double sum = 0;
-          for (const double v : row) sum += std::exp(v - largest(row));
-          return largest(row) + std::log(sum);
+          const double most = largest(row);
+          for (const double v : row) sum += std::exp(v - most);
+          return most + std::log(sum);
         };
         const std::vector<double> logs = reference(laid, norm);
         const Tensor y = run("aten::softmax.int", {laid, 1, kNone}).to_tensor(),

@@ -15,6 +15,8 @@ namespace tensord::testing_rows {
 using ops::Value;
 
 inline constexpr const char* kTaken = "is taken";
+// Said of a tensor without memory by what comes after all checks of shapes.
+inline constexpr const char* kShapesOnly = "a tensor of shapes only has no elements to read";
 inline const Value kNone{};
 
 inline Tensor ones(const Dims& sizes, DType dtype = DType::kFloat32) {
