@@ -23,20 +23,20 @@ float hardsigmoid(float x) { return std::min(std::max(x + 3.0f, 0.0f), 6.0f) / 6
 float hardswish(float x) { return x * std::min(std::max(x + 3.0f, 0.0f), 6.0f) / 6.0f; }
 
 // The result has the operand's scale and zero point.
-ops::DirectFn same_scale(std::function<float(float)> function) {
+ops::DirectFn same_scale(const std::function<float(float)>& function) {
   return [function](Arguments v, Returns& returns) {
     const QuantizedTensor& x = bytes_of(v[0]);
     returns.push_back(map_bytes(x, x.quantizer(), function));
   };
 }
 // They are given by the arguments from `at` on.
-ops::DirectFn given_scale(size_t at, std::function<float(float)> function) {
+ops::DirectFn given_scale(size_t at, const std::function<float(float)>& function) {
   return [at, function](Arguments v, Returns& returns) {
     returns.push_back(map_bytes(bytes_of(v[0]), per_tensor(v[at], v[at + 1]), function));
   };
 }
 // They are fixed, for what has a range of its own: from `least` on, over `width`.
-ops::DirectFn fixed_scale(float least, double width, std::function<float(float)> function) {
+ops::DirectFn fixed_scale(float least, double width, const std::function<float(float)>& function) {
   return [least, width, function](Arguments v, Returns& returns) {
     const QuantizedTensor& x = bytes_of(v[0]);
     const int64_t low = ops::range_of(x.type()).first, zero_point = least < 0 ? low + 128 : low;

@@ -12,7 +12,6 @@ namespace {
 
 using ops::Generator;
 using ops::IntList;
-using ops::Scalar;
 using ops::Value;
 using OptDType = std::optional<DType>;
 using OptDevice = std::optional<Device>;
