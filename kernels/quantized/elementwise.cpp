@@ -23,20 +23,20 @@ float hardsigmoid(float x) { return std::min(std::max(x + 3.0f, 0.0f), 6.0f) / 6
 float hardswish(float x) { return x * std::min(std::max(x + 3.0f, 0.0f), 6.0f) / 6.0f; }
 
 // The result has the operand's scale and zero point.
-ops::DirectFn same_scale(std::function<float(float)> function) {
+ops::DirectFn same_scale(const std::function<float(float)>& function) {
   return [function](Arguments v, Returns& returns) {
     const QuantizedTensor& x = bytes_of(v[0]);
     returns.push_back(map_bytes(x, x.quantizer(), function));
   };
 }
 // They are given by the arguments from `at` on.
-ops::DirectFn given_scale(size_t at, std::function<float(float)> function) {
+ops::DirectFn given_scale(size_t at, const std::function<float(float)>& function) {
   return [at, function](Arguments v, Returns& returns) {
     returns.push_back(map_bytes(bytes_of(v[0]), per_tensor(v[at], v[at + 1]), function));
   };
 }
 // They are fixed, for what has a range of its own: from `least` on, over `width`.
-ops::DirectFn fixed_scale(float least, double width, std::function<float(float)> function) {
+ops::DirectFn fixed_scale(float least, double width, const std::function<float(float)>& function) {
   return [least, width, function](Arguments v, Returns& returns) {
     const QuantizedTensor& x = bytes_of(v[0]);
     const int64_t low = ops::range_of(x.type()).first, zero_point = least < 0 ? low + 128 : low;
@@ -203,7 +203,7 @@ QUANTIZED_OP("quantized::mul(Tensor qa, Tensor qb, float scale, int zero_point) 
 QUANTIZED_OP("quantized::mul_relu(Tensor qa, Tensor qb, float scale, int zero_point) -> Tensor", &mul<true>);
 
 // A product with a number changes what the integers stand for, and not them, but turns them around where it is
-// negative.
+// negative. They are copied: who writes the result in place does not mean the operand.
 template <bool kRelu>
 void mul_scalar(Arguments v, Returns& returns) {
   const QuantizedTensor& x = bytes_of(v[0]);
@@ -214,7 +214,7 @@ void mul_scalar(Arguments v, Returns& returns) {
   check(std::isfinite(by), "expected a finite number, but got ", by);
   Value out;
   if (by > 0) {
-    out = box(x.type(), x.values(), per_tensor(old.scale * by, old.zero_point));
+    out = box(x.type(), x.values().clone(), per_tensor(old.scale * by, old.zero_point));
   } else {
     const int64_t ends = least + most;
     const auto turned = map_bytes(bytes_of(box(x.type(), x.values(), per_tensor(1, 0))), per_tensor(1, 0),
@@ -239,7 +239,7 @@ void add_scalar(Arguments v, Returns& returns) {
   const auto shift = static_cast<int64_t>(steps), zero_point = old.zero_point - shift;
   Value out;
   if (zero_point >= least && zero_point <= most) {
-    out = box(x.type(), x.values(), per_tensor(old.scale, zero_point));
+    out = box(x.type(), x.values().clone(), per_tensor(old.scale, zero_point));
   } else {
     const bool is_low = zero_point < least;
     const int64_t bound = is_low ? least : most;
@@ -259,7 +259,6 @@ QUANTIZED_OP("quantized::add.Scalar(Tensor qa, Scalar b) -> Tensor", &add_scalar
 
 // Each tensor in the scale of the result, then joined as integers.
 Value join(const Value& list, const Value& dim, const std::optional<Quantizer>& given, bool has_relu) {
-  check(list.is_list() && !list.to_list()->items.empty(), "expected tensors to join");
   const auto& items = list.to_list()->items;
   const QuantizedTensor& first = bytes_of(items[0]);
   const Quantizer result = given.value_or(first.quantizer());

@@ -211,7 +211,7 @@ std::vector<Tensor> run_layers(const Layers& call) {
     return results;
   }
   const std::vector<int64_t> steps = sizes_of_steps(call);
-  const int64_t rows = call.input.numel() / std::max<int64_t>(call.input.sizes().back(), 1);
+  const int64_t rows = call.input.numel() / call.input.sizes().back();
   const Tensor dense = (call.batch_first ? swap_first(call.input) : call.input).contiguous();
   Tensor x = dense.as_view(Dims{rows, dense.sizes().back()}, Dims{dense.sizes().back(), 1}, dense.offset());
   results.push_back(Tensor());

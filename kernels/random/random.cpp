@@ -12,7 +12,6 @@ namespace {
 
 using ops::Generator;
 using ops::IntList;
-using ops::Scalar;
 using ops::Value;
 using OptDType = std::optional<DType>;
 using OptDevice = std::optional<Device>;
@@ -98,11 +97,16 @@ Tensor bernoulli(const Tensor& probabilities, const Value&) {
   Generator& generator = ops::current_generator();
   const auto lock = generator.lock();
   const double* from = p.data<double>();
+  // A draw has as many bits as the probability.
+  const auto is_one = [&](double chance) {
+    return probabilities.dtype() == DType::kFloat64 ? generator.uniform_double() < chance
+                                                    : generator.uniform_float() < static_cast<float>(chance);
+  };
   dispatch_floating(out.dtype(), "bernoulli", [&]<class T>() {
     T* to = out.data<T>();
     for (int64_t i = 0; i < out.numel(); ++i) {
       check(from[i] >= 0 && from[i] <= 1, "Expected p_in >= 0 && p_in <= 1 to be true, but got false.");
-      to[i] = static_cast<T>(generator.uniform_float() < static_cast<float>(from[i]) ? 1.0f : 0.0f);
+      to[i] = static_cast<T>(is_one(from[i]) ? 1.0f : 0.0f);
     }
   });
   return out;

@@ -22,6 +22,7 @@ ROWS = {
     "core/distributed": ["distributed/*", "nn/ddp*", "e2e/launch*", "e2e/train_ranks*"],
     "core/jit": ["jit/*", "ops/op_cases_test*", "server/repository_test*", "server/batch_path*", "e2e/run_command*"],
     "kernels/quantized": ["quantized/*", "ops/*", "e2e/quantized*"],
+    "kernels/sparse": ["sparse/*", "e2e/sparse*", "ops/*", "kernels/*"],
     "kernels": ["ops/*", "kernels/*", "jit/*", "autograd/*", "nn/*"],
     "server/scheduler": ["server/*polic*", "server/*schedul*", "server/*limit*", "server/*", "e2e/batching*", "e2e/seq*",
                          "e2e/generation*"],

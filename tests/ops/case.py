@@ -101,7 +101,7 @@ class Case:
     strided: bool
     rtol: float | None
     atol: float | None
-    check: str  # "values", "shape" (random operators), or a name of INVARIANTS
+    check: str  # "values", "shape", "drawn" (numbers that the same seed gives), or a name of INVARIANTS
     reference: Callable | None
     error: str | tuple | None
     gradient: bool | str = True

@@ -462,9 +462,26 @@ TEST(Encode, CopiesOnlyWhatIsTiny) {
   ASSERT_EQ(encoded.pieces.size(), 2u);
   EXPECT_EQ(encoded.pieces[0].payload.raw_data(), outputs[0].tensor.raw_data());
   EXPECT_FALSE(encoded.pieces[1].payload.defined());
+  for (const int64_t bytes : {0, 511, 512, 513}) {
+    std::vector<InferTensor> one(1);
+    one[0].datatype = DataType::kInt8;
+    one[0].shape = {bytes};
+    one[0].tensor = Tensor::empty(Dims{bytes}, DType::kInt8);
+    EXPECT_EQ(encode_response({"m", "1", "", {}}, one).copied_bytes, bytes <= 512 ? bytes : 0) << bytes;
+  }
 }
 
-// Large payloads are copied past the caches; pieces begin and end anywhere.
+// Without a message it would be no error to the client.
+TEST(Encode, AnErrorOfAStreamHasAMessage) {
+  for (const std::string message : {"", "what failed"}) {
+    const EncodedResponse encoded = encode_stream_error(message, {"m", "1", "id", {}});
+    inference::ModelStreamInferResponse response;
+    ASSERT_TRUE(response.ParseFromString(encoded.pieces.at(0).head));
+    EXPECT_EQ(response.error_message(), message.empty() ? "the request failed" : message);
+    EXPECT_EQ(response.infer_response().id(), "id");
+  }
+}
+
 TEST(Datatype, IsReadByItsWholeName) {
   using namespace std::string_view_literals;
   for (int i = 0; i <= static_cast<int>(DataType::kBytes); ++i) {
@@ -474,21 +491,6 @@ TEST(Datatype, IsReadByItsWholeName) {
   for (const std::string_view name :
        {""sv, "FP3"sv, "FP32 "sv, "FP32\0"sv, "fp32"sv, "INT8\0\0\0\0"sv, "INT8INT8INT8"sv}) {
     EXPECT_EQ(parse_datatype(name), std::nullopt) << name;
-  }
-}
-
-TEST(WireReader, CopiesLargePayloads) {
-  std::string bytes((16 << 20) + 77, '\0');
-  uint32_t state = 1;
-  for (char& byte : bytes) byte = static_cast<char>((state = state * 1664525 + 1013904223) >> 24);
-  for (const size_t piece_bytes : {size_t{4'000'037}, size_t{16'411}, size_t{0}}) {
-    const Cut cut(bytes, piece_bytes);
-    WireReader reader(cut.wire);
-    std::string out(bytes.size() + 2, 'x');
-    reader.copy_to(out.data() + 1, bytes.size());
-    EXPECT_TRUE(reader.at_end());
-    EXPECT_TRUE(std::string_view(out).substr(1, bytes.size()) == bytes) << piece_bytes;
-    EXPECT_TRUE(out.front() == 'x' && out.back() == 'x') << piece_bytes;
   }
 }
 

@@ -1,0 +1,69 @@
+// Tables of calls of operators: each is taken, or refused with a message that has a text in it.
+#pragma once
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/ops/run.h"
+
+namespace tensord::testing_rows {
+
+using ops::Value;
+
+inline constexpr const char* kTaken = "is taken";
+// Said of a tensor without memory by what comes after all checks of shapes.
+inline constexpr const char* kShapesOnly = "a tensor of shapes only has no elements to read";
+inline const Value kNone{};
+
+inline Tensor ones(const Dims& sizes, DType dtype = DType::kFloat32) {
+  return ops::call("aten::ones", sizes, dtype, Value(), Value(), Value());
+}
+// Without memory, so however large.
+inline Tensor meta(const Dims& sizes, DType dtype = DType::kFloat32) { return Tensor::meta(sizes, dtype); }
+template <class T>
+Tensor vector_of(const std::vector<T>& values) {
+  const Tensor out = Tensor::empty(Dims{static_cast<int64_t>(values.size())}, dtype_of<T>);
+  std::copy(values.begin(), values.end(), out.data<T>());
+  return out;
+}
+inline Tensor longs(const std::vector<int64_t>& values) { return vector_of(values); }
+inline Tensor floats(const std::vector<float>& values) { return vector_of(values); }
+inline Tensor shaped(const Tensor& x, const Dims& sizes) { return x.as_view(sizes, contiguous_strides(sizes), 0); }
+
+inline Value ints(const Dims& values) { return ops::make_int_list(values); }
+inline Value tensors(std::vector<Value> items) { return ops::make_list(ops::tensor_type(), std::move(items)); }
+
+inline Value run(const std::string& name, std::vector<Value> arguments) {
+  const ops::Op& op = ops::get_op(name);
+  std::vector<Value> results = ops::run(op, ops::bind(op, std::move(arguments)));
+  return results.empty() ? Value() : results.front();
+}
+
+template <class Fn>
+std::string said_by(Fn&& fn) {
+  try {
+    fn();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return kTaken;
+}
+
+struct Row {
+  std::string op;
+  std::vector<Value> arguments;
+  const char* says;  // or kTaken
+};
+
+inline void expect_rows(const std::vector<Row>& rows) {
+  for (size_t i = 0; i < rows.size(); ++i) {
+    EXPECT_THAT(said_by([&] { run(rows[i].op, rows[i].arguments); }), ::testing::HasSubstr(rows[i].says))
+        << "row " << i << ", " << rows[i].op;
+  }
+}
+
+}  // namespace tensord::testing_rows
