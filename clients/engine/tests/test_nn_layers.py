@@ -213,3 +213,74 @@ def test_pools_with_indices():
     for name, argument in (("max_pool2d_with_indices", 2), ("adaptive_max_pool2d_with_indices", 3)):
         for got, want in zip(getattr(F, name)(from_torch(x), argument), getattr(TF, name)(x, argument)):
             same(got, want)
+
+
+def test_rows_of_modules():
+    def names(row):
+        return [(name, type(module).__name__) for name, module in row.named_children()]
+
+    for kind in (nn.Sequential, nn.ModuleList):
+        theirs = getattr(torch.nn, kind.__name__)
+        a, b = ((x(m.ReLU(), m.Tanh()) if x in (nn.Sequential, torch.nn.Sequential) else x([m.ReLU(), m.Tanh()])) for x, m in ((kind, nn), (theirs, torch.nn)))
+        for row, m in ((a, nn), (b, torch.nn)):
+            row.append(m.GELU())
+            row.insert(1, m.Sigmoid())
+            del row[0]
+            row[-1] = m.ELU()
+            row.extend([m.SiLU()])
+        assert names(a) == names(b) and names(a[1:]) == [(name if kind is nn.Sequential else str(i), type_) for i, (name, type_) in enumerate(names(a)[1:])]
+        assert type(a.pop(0)).__name__ == "Sigmoid" and len(a) == 3 and type(a[-1]).__name__ == "SiLU"
+        del a[:2]
+        assert [type(module).__name__ for module in a] == ["SiLU"]
+        with pytest.raises(IndexError):
+            a[5]
+    assert len(nn.ModuleList([nn.ReLU()]) + [nn.Tanh()]) == 2
+    held = nn.ModuleDict([("a", nn.ReLU())])
+    held.update({"b": nn.Tanh()})
+    assert list(held) == ["a", "b"] and isinstance(held.pop("a"), nn.ReLU)
+    del held["b"]
+    assert len(held) == 0
+    numbers = nn.ParameterList([nn.Parameter(engine.ones(1))]).extend([engine.zeros(2), nn.Parameter(engine.ones(3))])
+    numbers[-1] = engine.ones(4)
+    assert [p.shape[0] for p in numbers] == [1, 2, 4] and list(numbers.state_dict()) == ["0", "1", "2"] and len(numbers[1:]) == 2
+
+
+class _Counting(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.calls = 0
+
+    def get_extra_state(self):
+        return {"calls": self.calls}
+
+    def set_extra_state(self, state):
+        self.calls = state["calls"]
+
+
+def test_parts_and_extra_state():
+    net = nn.Sequential(nn.BatchNorm1d(2), _Counting())
+    assert net.get_parameter("0.weight") is net[0].weight and net.get_buffer("0.running_mean") is net[0].running_mean
+    for ask in (lambda: net.get_parameter("0.other"), lambda: net.get_buffer("2.x"), lambda: net.get_submodule("0.deep")):
+        with pytest.raises(AttributeError, match="has no"):
+            ask()
+    net[1].calls = 7
+    state = net.state_dict()
+    assert state["1._extra_state"] == {"calls": 7}
+    other = nn.Sequential(nn.BatchNorm1d(2), _Counting())
+    other.load_state_dict(state)
+    assert other[1].calls == 7
+    with pytest.raises(RuntimeError, match="missing.*_extra_state"):
+        other.load_state_dict({name: value for name, value in state.items() if "extra" not in name})
+    assert net.type(engine.float64)[0].num_batches_tracked.dtype is engine.float64 and net.cpu() is net
+    assert net.to_empty(device="cpu")[0].weight.shape == (2,)
+
+
+def test_what_modules_share_stays_shared():
+    net = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3))
+    net[1].weight = net[0].weight
+    net.register_buffer("a", engine.zeros(2))
+    net.register_buffer("b", net.a)
+    net.double()
+    assert net[1].weight is net[0].weight and net[0].weight.dtype is engine.float64 and len(list(net.parameters())) == 3
+    net.a.add_(1)
+    assert (net.b == 1).all()

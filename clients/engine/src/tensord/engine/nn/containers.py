@@ -6,7 +6,56 @@ from tensord.engine import _engine
 from tensord.engine.nn.module import Module, Parameter
 
 
-class Sequential(Module):
+class _Row(Module):
+    """Modules by number."""
+
+    def __len__(self):
+        return len(self._modules)
+
+    def __iter__(self):
+        return iter(self._modules.values())
+
+    def _key(self, index: int) -> str:
+        return list(self._modules)[index]
+
+    def __getitem__(self, index):
+        if isinstance(index, slice):
+            return type(self)(self._from_items(list(self._modules.items())[index]))
+        return self._modules[self._key(index)]
+
+    def __setitem__(self, index: int, module):
+        self.add_module(self._key(index), module)
+
+    def __delitem__(self, index):
+        gone = {id(module) for module in self[index]} if isinstance(index, slice) else {id(self[index])}
+        self._renumber([module for module in self if id(module) not in gone])
+
+    def _renumber(self, modules):
+        self._modules.clear()
+        self.extend(modules)
+
+    def append(self, module):
+        self.add_module(str(len(self)), module)
+        return self
+
+    def extend(self, modules):
+        for module in list(modules):
+            self.append(module)
+        return self
+
+    def insert(self, index: int, module):
+        modules = list(self)
+        modules.insert(index, module)
+        self._renumber(modules)
+        return self
+
+    def pop(self, index: int = -1):
+        module = self[index]
+        del self[index]
+        return module
+
+
+class Sequential(_Row):
     """One after the other. Takes modules, or one dict of them by name."""
 
     def __init__(self, *modules):
@@ -15,65 +64,42 @@ class Sequential(Module):
         for name, module in named:
             self.add_module(str(name), module)
 
+    @staticmethod
+    def _from_items(items):
+        return dict(items)
+
     def forward(self, input):
         for module in self._modules.values():
             input = module(input)
         return input
 
-    def __len__(self):
-        return len(self._modules)
 
-    def __iter__(self):
-        return iter(self._modules.values())
-
-    def __getitem__(self, index):
-        items = list(self._modules.items())
-        return Sequential(dict(items[index])) if isinstance(index, slice) else items[index][1]
-
-    def append(self, module):
-        self.add_module(str(len(self)), module)
-        return self
-
-
-class ModuleList(Module):
+class ModuleList(_Row):
     def __init__(self, modules=()):
         super().__init__()
         self.extend(modules)
 
-    def append(self, module):
-        self.add_module(str(len(self)), module)
-        return self
+    @staticmethod
+    def _from_items(items):
+        return [module for _, module in items]
 
-    def extend(self, modules):
-        for module in modules:
-            self.append(module)
-        return self
-
-    def __len__(self):
-        return len(self._modules)
-
-    def __iter__(self):
-        return iter(self._modules.values())
-
-    def __getitem__(self, index):
-        items = list(self._modules.values())
-        return ModuleList(items[index]) if isinstance(index, slice) else items[index]
-
-    def __setitem__(self, index: int, module):
-        self._modules[str(range(len(self))[index])] = module
+    def __add__(self, others):
+        return ModuleList([*self, *others])
 
 
 class ModuleDict(Module):
     def __init__(self, modules=None):
         super().__init__()
-        for name, module in (modules or {}).items():
-            self.add_module(name, module)
+        self.update(modules or {})
 
     def __getitem__(self, name):
         return self._modules[name]
 
     def __setitem__(self, name, module):
         self.add_module(name, module)
+
+    def __delitem__(self, name):
+        del self._modules[name]
 
     def __len__(self):
         return len(self._modules)
@@ -93,16 +119,34 @@ class ModuleDict(Module):
     def items(self):
         return self._modules.items()
 
+    def update(self, modules):
+        for name, module in modules.items() if hasattr(modules, "items") else modules:
+            self[name] = module
+
+    def pop(self, name):
+        return self._modules.pop(name)
+
+    def clear(self):
+        self._modules.clear()
+
 
 class ParameterList(Module):
     def __init__(self, parameters=()):
         super().__init__()
-        for parameter in parameters:
-            self.append(parameter)
+        self.extend(parameters)
 
     def append(self, parameter):
-        self.register_parameter(str(len(self)), parameter)
+        self[len(self)] = parameter
         return self
+
+    def extend(self, parameters):
+        for parameter in list(parameters):
+            self.append(parameter)
+        return self
+
+    def __setitem__(self, index: int, parameter):
+        key = str(index if index == len(self) else range(len(self))[index])
+        self.register_parameter(key, parameter if isinstance(parameter, Parameter) else Parameter(parameter))
 
     def __len__(self):
         return len(self._parameters)
@@ -110,8 +154,9 @@ class ParameterList(Module):
     def __iter__(self):
         return iter(self._parameters.values())
 
-    def __getitem__(self, index: int):
-        return list(self._parameters.values())[index]
+    def __getitem__(self, index):
+        found = list(self._parameters.values())[index]
+        return ParameterList(found) if isinstance(index, slice) else found
 
 
 class ParameterDict(Module):

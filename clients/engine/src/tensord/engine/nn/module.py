@@ -255,8 +255,31 @@ class Module:
     def get_submodule(self, target: str) -> "Module":
         module = self
         for name in target.split(".") if target else []:
+            if name not in module._modules:
+                raise AttributeError(f"{type(module).__name__} has no module '{name}'")
             module = module._modules[name]
         return module
+
+    def get_parameter(self, target: str) -> "Parameter":
+        return self._part(target, "_parameters", "parameter")
+
+    def get_buffer(self, target: str) -> Tensor:
+        return self._part(target, "_buffers", "buffer")
+
+    def _part(self, target: str, table: str, kind: str):
+        path, _, name = target.rpartition(".")
+        module = self.get_submodule(path)
+        if name not in getattr(module, table):
+            raise AttributeError(f"{type(module).__name__} has no {kind} '{name}'")
+        return getattr(module, table)[name]
+
+    # What a module keeps beside tensors: both are overridden, and then it stands in the state as "_extra_state".
+
+    def get_extra_state(self) -> Any:
+        raise RuntimeError(f"{type(self).__name__} has no extra state")
+
+    def set_extra_state(self, state: Any) -> None:
+        raise RuntimeError(f"{type(self).__name__} takes no extra state")
 
     # State.
 
@@ -266,6 +289,8 @@ class Module:
         for name, tensor in [*self._parameters.items(), *self._buffers.items()]:
             if tensor is not None and name not in self._non_persistent:
                 out[prefix + name] = tensor if keep_vars else tensor.detach()
+        if type(self).get_extra_state is not Module.get_extra_state:
+            out[prefix + "_extra_state"] = self.get_extra_state()
         for name, module in self.named_children():
             out.update(module.state_dict(prefix=f"{prefix}{name}.", keep_vars=keep_vars))
         return out
@@ -276,12 +301,15 @@ class Module:
         found = Difference([name for name in own if name not in state], [name for name in state if name not in own])
         problems = [f"missing {found.missing_keys}"] * bool(found.missing_keys) + [
             f"unexpected {found.unexpected_keys}"] * bool(found.unexpected_keys) if strict else []
+        extra = {name for name in own if name.rpartition(".")[2] == "_extra_state"}
         problems += [f"{name}: expected shape {list(tensor.shape)}, got {list(state[name].shape)}" for name, tensor in own.items()
-                     if name in state and tuple(state[name].shape) != tuple(tensor.shape)]
+                     if name in state and name not in extra and tuple(state[name].shape) != tuple(tensor.shape)]
         if problems:
             raise RuntimeError(f"load_state_dict of {type(self).__name__}: " + "; ".join(problems))
         for name, tensor in own.items():
-            if name in state:
+            if name in extra and name in state:
+                self.get_submodule(name.rpartition(".")[0]).set_extra_state(state[name])
+            elif name in state:
                 tensor.copy_(state[name])
         return found
 
@@ -318,13 +346,20 @@ class Module:
         return self
 
     def _convert(self, convert) -> "Module":
+        made = {}  # what several modules share stays one
+
+        def once(tensor, make):
+            if hash(tensor) not in made:
+                made[hash(tensor)] = make(tensor)
+            return made[hash(tensor)]
+
         for module in self.modules():
             for name, parameter in module._parameters.items():
                 if parameter is not None:
-                    module._parameters[name] = Parameter(convert(parameter.detach()), parameter.requires_grad)
+                    module._parameters[name] = once(parameter, lambda x: Parameter(convert(x.detach()), x.requires_grad))
             for name, buffer in module._buffers.items():
                 if buffer is not None:
-                    module._buffers[name] = convert(buffer)
+                    module._buffers[name] = once(buffer, convert)
         return self
 
     def to(self, *args, **kwargs) -> "Module":
@@ -338,6 +373,20 @@ class Module:
             return tensor.to(*args, **kwargs)
 
         return self._convert(convert)
+
+    def type(self, dtype) -> "Module":
+        """Converts all parameters and buffers, those of integers too."""
+        return self._convert(lambda tensor: tensor.to(dtype))
+
+    def to_empty(self, *, device) -> "Module":
+        """Memory on the device for all parameters and buffers, without their values."""
+        return self._convert(lambda tensor: _engine._operator("aten::empty_like")(tensor, device=device))
+
+    def cpu(self) -> "Module":
+        return self.to("cpu")
+
+    def cuda(self, device=None) -> "Module":
+        return self.to("cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device)
 
     def float(self):
         return self.to(_engine.float32)
