@@ -7,3 +7,5 @@ from tensord.engine.nn.layers import *  # noqa: F403
 from tensord.engine.nn.losses import *  # noqa: F403
 from tensord.engine.nn.module import Buffer, Module, Parameter
 from tensord.engine.nn.parallel import DataParallel, SyncBatchNorm
+from tensord.engine.nn.recurrent import *  # noqa: F403
+from tensord.engine.nn.recurrent_cells import *  # noqa: F403
