@@ -278,3 +278,6 @@ def poisson_nll_loss(input, target, log_input: bool = True, full: bool = False, 
 def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank: int = 0, reduction: str = "mean",
              zero_infinity: bool = False):
     return _op("ctc_loss")(log_probs, targets, input_lengths, target_lengths, blank, _reduction(reduction), zero_infinity)
+
+
+from tensord.engine.nn._embedding_functional import embedding_bag  # noqa: E402, F401
