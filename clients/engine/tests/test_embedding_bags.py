@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch.nn import functional as TF
 
+from module_comparison import make
 from support import from_torch, same
 from tensord import engine
 from tensord.engine import nn
@@ -19,19 +20,6 @@ BAGS = [
     ((10, 3, 1.0), {"mode": "sum"}, FLAT, OFFSETS), ((10, 3, 0.5, 1.0), {}, ROWS, None),
     ((10, 3), {"sparse": True}, FLAT, OFFSETS), ((10, 3), {"sparse": True, "mode": "sum"}, ROWS, None),
 ]
-
-
-def make(name, *arguments, **options):
-    """Theirs and ours: the same numbers are drawn."""
-    torch.manual_seed(1)
-    engine.manual_seed(1)
-    theirs, mine = getattr(torch.nn, name)(*arguments, **options), getattr(nn, name)(*arguments, **options)
-    want, got = theirs.state_dict(), mine.state_dict()
-    assert list(got) == list(want)
-    for key, value in got.items():
-        same(value, want[key])
-    assert repr(mine) == repr(theirs)
-    return theirs, mine
 
 
 def dense(gradient):

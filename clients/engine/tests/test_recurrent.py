@@ -6,6 +6,7 @@ import pickle
 import pytest
 import torch
 
+from module_comparison import compare, make
 from support import from_torch, same, to_torch
 from tensord import engine
 from tensord.engine import nn
@@ -19,24 +20,6 @@ LAYERS = [
 ]
 
 
-def make(name, arguments, options):
-    """Theirs and ours: the same numbers are drawn."""
-    torch.manual_seed(1)
-    engine.manual_seed(1)
-    theirs, mine = getattr(torch.nn, name)(*arguments, **options), getattr(nn, name)(*arguments, **options)
-    want, got = theirs.state_dict(), mine.state_dict()
-    assert list(got) == list(want)
-    for key, value in got.items():
-        same(value, want[key])
-    assert repr(mine) == repr(theirs)
-    return theirs, mine
-
-
-def flat(value):
-    """The tensors in tuples, at any depth."""
-    return [tensor for item in value for tensor in flat(item)] if isinstance(value, (tuple, list)) else [] if value is None else [value]
-
-
 def states(module, batch):
     """Initial states; batch is None for an input without one."""
     count = module.num_layers * (2 if module.bidirectional else 1)
@@ -45,42 +28,10 @@ def states(module, batch):
     return (hidden, torch.randn(*shape, module.hidden_size, requires_grad=True)) if module.mode == "LSTM" else hidden
 
 
-def own(value):
-    """Ours, from theirs, with new leaves for what has a gradient."""
-    return tuple(own(item) for item in value) if isinstance(value, tuple) else from_torch(value)
-
-
-def compare(theirs, mine, inputs, run=lambda module, *inputs: module(*inputs)):
-    """Results, gradients, and results without training."""
-    mirrored = [own(x) for x in inputs]
-    torch.manual_seed(5)
-    engine.manual_seed(5)
-    want, got = flat(run(theirs, *inputs)), flat(run(mine, *mirrored))
-    assert len(got) == len(want)
-    torch.manual_seed(6)
-    for y, x in zip(got, want):
-        same(y, x, rtol=1e-4, atol=1e-5)
-    scales = [torch.randn(x.shape) for x in want]
-    differentiable = [i for i, x in enumerate(want) if x.requires_grad]
-    sum((want[i] * scales[i]).sum() for i in differentiable).backward()
-    total = 0.0
-    for i in differentiable:
-        total = (got[i] * from_torch(scales[i])).sum() + total
-    total.backward()
-    leaves = [pair for pair in zip(flat(inputs), flat(mirrored)) if pair[0].requires_grad]
-    for x, y in [*leaves, *zip(theirs.parameters(), mine.parameters())]:
-        assert (x.grad is None) == (y.grad is None)
-        if x.grad is not None:
-            same(y.grad, x.grad, rtol=1e-3, atol=1e-4)
-    theirs.eval(), mine.eval()
-    for y, x in zip(flat(run(mine, *mirrored)), flat(run(theirs, *inputs))):
-        same(y, x, rtol=1e-4, atol=1e-5)
-
-
 @pytest.mark.parametrize("form", ["alone", "with states", "no batch", "no batch with states"])
 @pytest.mark.parametrize("name,arguments,options", LAYERS, ids=str)
 def test_layers(name, arguments, options, form):
-    theirs, mine = make(name, arguments, options)
+    theirs, mine = make(name, *arguments, **options)
     x = torch.randn((5, 3) if "no batch" in form else (2, 5, 3), requires_grad=True)
     batch = None if "no batch" in form else x.shape[0 if theirs.batch_first else 1]
     compare(theirs, mine, [x, states(theirs, batch)] if "states" in form else [x])
@@ -97,7 +48,7 @@ def packed(module, utils, x, lengths, hx=None, is_sorted=False, total=None):
 @pytest.mark.parametrize("has_states", [False, True])
 @pytest.mark.parametrize("name,arguments,layer", LAYERS, ids=str)
 def test_packed(name, arguments, layer, has_states, lengths, options):
-    theirs, mine = make(name, arguments, layer)
+    theirs, mine = make(name, *arguments, **layer)
     x = torch.randn(3, 5, 3, requires_grad=True)
     hx = [states(theirs, 3)] if has_states else []
 
@@ -114,7 +65,7 @@ CELLS = [("RNNCell", (3, 4)), ("RNNCell", (3, 4, False, "relu")), ("LSTMCell", (
 @pytest.mark.parametrize("form", ["alone", "with states", "no batch", "no batch with states"])
 @pytest.mark.parametrize("name,arguments", CELLS, ids=str)
 def test_cells(name, arguments, form):
-    theirs, mine = make(name, arguments, {})
+    theirs, mine = make(name, *arguments)
     shape = () if "no batch" in form else (5,)
     inputs = [torch.randn(*shape, 3, requires_grad=True)]
     if "states" in form:
@@ -124,7 +75,7 @@ def test_cells(name, arguments, form):
 
 
 def test_types():
-    theirs, mine = make("LSTM", (3, 4, 2), {"bidirectional": True})
+    theirs, mine = make("LSTM", 3, 4, 2, bidirectional=True)
     theirs.double(), mine.double()
     compare(theirs, mine, [torch.randn(5, 2, 3, dtype=torch.float64, requires_grad=True)])
     assert [[tuple(weight.shape) for weight in weights] for weights in mine.all_weights] == [[tuple(weight.shape) for weight in weights] for weights in theirs.all_weights]
