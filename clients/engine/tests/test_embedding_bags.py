@@ -71,7 +71,8 @@ def test_the_function():
     table, indices, offsets = torch.randn(10, 4), torch.tensor(FLAT), torch.tensor(OFFSETS)
     for mode in ("sum", "mean", "max"):
         same(F.embedding_bag(from_torch(indices), from_torch(table), from_torch(offsets), mode=mode), TF.embedding_bag(indices, table, offsets, mode=mode))
-    same(F.embedding_bag(from_torch(indices), from_torch(table), from_torch(offsets), padding_idx=-1), TF.embedding_bag(indices, table, offsets, padding_idx=-1))
+    got = F.embedding_bag(from_torch(indices), from_torch(table), from_torch(offsets), padding_idx=-1)
+    same(got, TF.embedding_bag(indices, table, offsets, padding_idx=-1))
     # All rows of a table are bags, also with include_last_offset, as the documentation has it.
     rows = from_torch(torch.tensor(ROWS))
     assert (F.embedding_bag(rows, from_torch(table), include_last_offset=True) == F.embedding_bag(rows, from_torch(table))).all()
@@ -124,21 +125,28 @@ def test_clusters_without_features():
 bag, indices, adaptive = nn.EmbeddingBag(10, 3), engine.tensor(ROWS), nn.AdaptiveLogSoftmaxWithLoss(4, 10, [2, 5])
 flat, offsets = engine.tensor(FLAT), engine.tensor(OFFSETS)
 WRONG = [
-    (lambda: nn.EmbeddingBag(3, 2, padding_idx=3), ValueError, "padding_idx must be within"), (lambda: nn.EmbeddingBag(3, 2, mode="min"), ValueError, "one of sum, mean or max"),
-    (lambda: nn.EmbeddingBag(3, 2, _weight=engine.ones(2, 3)), ValueError, "does not match"), (lambda: bag(indices, offsets), ValueError, "offsets has to be None"),
+    (lambda: nn.EmbeddingBag(3, 2, padding_idx=3), ValueError, "padding_idx must be within"),
+    (lambda: nn.EmbeddingBag(3, 2, mode="min"), ValueError, "one of sum, mean or max"),
+    (lambda: nn.EmbeddingBag(3, 2, _weight=engine.ones(2, 3)), ValueError, "does not match"),
+    (lambda: bag(indices, offsets), ValueError, "offsets has to be None"),
     (lambda: bag(flat), ValueError, "offsets has to be a 1D Tensor but got None"), (lambda: bag(flat, offsets[None]), ValueError, "got 2 dimensions"),
-    (lambda: bag(indices[None]), ValueError, "but got Tensor of dimension 3"), (lambda: bag(indices, None, engine.ones(3, 3)), NotImplementedError, "only supported for mode='sum'"),
+    (lambda: bag(indices[None]), ValueError, "but got Tensor of dimension 3"),
+    (lambda: bag(indices, None, engine.ones(3, 3)), NotImplementedError, "only supported for mode='sum'"),
     (lambda: nn.EmbeddingBag(10, 3, mode="sum")(indices, None, engine.ones(9)), ValueError, "should have the shape of input"),
     (lambda: nn.EmbeddingBag(10, 3, mode="max", sparse=True)(indices), ValueError, "sparse"),
     (lambda: nn.EmbeddingBag(10, 3, mode="max", scale_grad_by_freq=True)(indices), ValueError, "frequency"),
     (lambda: bag(flat, offsets + 1), RuntimeError, "offsets"), (lambda: bag(indices + 8), (RuntimeError, IndexError), ""),
     (lambda: nn.EmbeddingBag.from_pretrained(engine.ones(3)), ValueError, "2-dimensional"),
-    (lambda: nn.AdaptiveLogSoftmaxWithLoss(4, 10, [5, 2]), ValueError, "cutoffs should be"), (lambda: nn.AdaptiveLogSoftmaxWithLoss(4, 10, [2, 10]), ValueError, "cutoffs should be"),
-    (lambda: nn.AdaptiveLogSoftmaxWithLoss(4, 10, [0, 3]), ValueError, "cutoffs should be"), (lambda: nn.AdaptiveLogSoftmaxWithLoss(4, 10, []), ValueError, "cutoffs should be"),
+    (lambda: nn.AdaptiveLogSoftmaxWithLoss(4, 10, [5, 2]), ValueError, "cutoffs should be"),
+    (lambda: nn.AdaptiveLogSoftmaxWithLoss(4, 10, [2, 10]), ValueError, "cutoffs should be"),
+    (lambda: nn.AdaptiveLogSoftmaxWithLoss(4, 10, [0, 3]), ValueError, "cutoffs should be"),
+    (lambda: nn.AdaptiveLogSoftmaxWithLoss(4, 10, []), ValueError, "cutoffs should be"),
     (lambda: nn.AdaptiveLogSoftmaxWithLoss(4, 10, [2.5]), ValueError, "cutoffs should be"),
     (lambda: adaptive(engine.ones(2, 4), engine.tensor([1, 10])), RuntimeError, r"in \[0, 9\].*\[1, 10\]"),
-    (lambda: adaptive(engine.ones(2, 4), engine.tensor([1])), RuntimeError, "same size in the batch"), (lambda: adaptive(engine.ones(4), engine.tensor([1])), RuntimeError, "1D target"),
-    (lambda: adaptive(engine.ones(1, 4), engine.tensor(1)), RuntimeError, "0D target"), (lambda: adaptive(engine.ones(1, 4), engine.tensor([[1]])), RuntimeError, "multi-target"),
+    (lambda: adaptive(engine.ones(2, 4), engine.tensor([1])), RuntimeError, "same size in the batch"),
+    (lambda: adaptive(engine.ones(4), engine.tensor([1])), RuntimeError, "1D target"),
+    (lambda: adaptive(engine.ones(1, 4), engine.tensor(1)), RuntimeError, "0D target"),
+    (lambda: adaptive(engine.ones(1, 4), engine.tensor([[1]])), RuntimeError, "multi-target"),
 ]
 
 

@@ -59,7 +59,8 @@ def test_packed(name, arguments, layer, has_states, lengths, options):
     compare(theirs, mine, [x, *hx], run)
 
 
-CELLS = [("RNNCell", (3, 4)), ("RNNCell", (3, 4, False, "relu")), ("LSTMCell", (3, 4)), ("LSTMCell", (3, 4, False)), ("GRUCell", (3, 4)), ("GRUCell", (3, 4, False))]
+CELLS = [("RNNCell", (3, 4)), ("RNNCell", (3, 4, False, "relu")), ("LSTMCell", (3, 4)), ("LSTMCell", (3, 4, False)),
+         ("GRUCell", (3, 4)), ("GRUCell", (3, 4, False))]
 
 
 @pytest.mark.parametrize("form", ["alone", "with states", "no batch", "no batch with states"])
@@ -78,7 +79,8 @@ def test_types():
     theirs, mine = make("LSTM", 3, 4, 2, bidirectional=True)
     theirs.double(), mine.double()
     compare(theirs, mine, [torch.randn(5, 2, 3, dtype=torch.float64, requires_grad=True)])
-    assert [[tuple(weight.shape) for weight in weights] for weights in mine.all_weights] == [[tuple(weight.shape) for weight in weights] for weights in theirs.all_weights]
+    for weights, want in zip(mine.all_weights, theirs.all_weights, strict=True):
+        assert [tuple(weight.shape) for weight in weights] == [tuple(weight.shape) for weight in want]
     other = copy.deepcopy(mine)
     x = engine.randn(4, 2, 3, dtype=engine.float64)
     assert (other(x)[0] == mine(x)[0]).all()
@@ -131,9 +133,12 @@ def test_packing():
 
 x = engine.ones(5, 2, 3)
 WRONG = [
-    (lambda: nn.LSTM(3, 4, dropout=2.0), ValueError, "dropout should be a number"), (lambda: nn.LSTM(3, 4, proj_size=4), ValueError, "proj_size has to be smaller"),
-    (lambda: nn.LSTM(3, 4, proj_size=-1), ValueError, "proj_size should be a positive"), (lambda: nn.GRU(3, 4, proj_size=2), ValueError, "only supported for LSTM"),
-    (lambda: nn.RNN(3, 4, proj_size=2), ValueError, "only supported for LSTM"), (lambda: nn.RNN(3, 4, nonlinearity="sin"), ValueError, "Unknown nonlinearity 'sin'"),
+    (lambda: nn.LSTM(3, 4, dropout=2.0), ValueError, "dropout should be a number"),
+    (lambda: nn.LSTM(3, 4, proj_size=4), ValueError, "proj_size has to be smaller"),
+    (lambda: nn.LSTM(3, 4, proj_size=-1), ValueError, "proj_size should be a positive"),
+    (lambda: nn.GRU(3, 4, proj_size=2), ValueError, "only supported for LSTM"),
+    (lambda: nn.RNN(3, 4, proj_size=2), ValueError, "only supported for LSTM"),
+    (lambda: nn.RNN(3, 4, nonlinearity="sin"), ValueError, "Unknown nonlinearity 'sin'"),
     (lambda: nn.RNNBase("SRU", 3, 4), ValueError, "Unrecognized RNN mode: SRU"), (lambda: nn.GRU(3, 0), ValueError, "must be positive"),
     (lambda: nn.LSTM(3, 4)(x, x), ValueError, "hx must be a tuple"), (lambda: nn.LSTM(2, 4)(x), RuntimeError, "Expected 2, got 3"),
     (lambda: nn.GRU(3, 4)(x, engine.ones(1, 5, 4)), RuntimeError, r"Expected hidden size \(1, 2, 4\), got \[1, 5, 4\]"),
@@ -141,11 +146,15 @@ WRONG = [
     (lambda: nn.GRU(3, 4)(x, engine.ones(1, 4)), RuntimeError, "hx should be 3-D but got 2-D"),
     (lambda: nn.GRU(3, 4)(x[0], engine.ones(1, 2, 4)), RuntimeError, "hx should be 2-D but got 3-D"),
     (lambda: nn.GRU(3, 4)(x[0, 0]), ValueError, "Expected input to be 2D or 3D, got 1D"), (lambda: nn.GRUCell(3, 4)(x), ValueError, "1D or 2D, got 3D"),
-    (lambda: nn.GRUCell(3, 4)(x[0], engine.ones(4)), ValueError, "Expected hx to be 2D"), (lambda: nn.LSTMCell(3, 4)(x[0], x[0]), ValueError, "hx must be a tuple"),
-    (lambda: nn.GRUCell(3, 4)(x[0], engine.ones(5, 4)), RuntimeError, ""), (lambda: nn.RNNCell(3, 4, True, "sin")(x[0]), RuntimeError, "Unknown nonlinearity: sin"),
-    (lambda: rnn.pack_padded_sequence(x, [1, 2]), RuntimeError, "enforce_sorted=False"), (lambda: rnn.pack_padded_sequence(x, [2, 0]), RuntimeError, "greater than 0"),
+    (lambda: nn.GRUCell(3, 4)(x[0], engine.ones(4)), ValueError, "Expected hx to be 2D"),
+    (lambda: nn.LSTMCell(3, 4)(x[0], x[0]), ValueError, "hx must be a tuple"),
+    (lambda: nn.GRUCell(3, 4)(x[0], engine.ones(5, 4)), RuntimeError, ""),
+    (lambda: nn.RNNCell(3, 4, True, "sin")(x[0]), RuntimeError, "Unknown nonlinearity: sin"),
+    (lambda: rnn.pack_padded_sequence(x, [1, 2]), RuntimeError, "enforce_sorted=False"),
+    (lambda: rnn.pack_padded_sequence(x, [2, 0]), RuntimeError, "greater than 0"),
     (lambda: rnn.pack_padded_sequence(x, [2]), RuntimeError, "batch_size"), (lambda: rnn.pack_padded_sequence(x, [6, 1]), RuntimeError, "a length of 6"),
-    (lambda: rnn.pad_packed_sequence(rnn.pack_padded_sequence(x, [5, 1]), total_length=4), ValueError, "total_length=4"), (lambda: rnn.pad_sequence(3), RuntimeError, "iterable"),
+    (lambda: rnn.pad_packed_sequence(rnn.pack_padded_sequence(x, [5, 1]), total_length=4), ValueError, "total_length=4"),
+    (lambda: rnn.pad_sequence(3), RuntimeError, "iterable"),
     (lambda: nn.GRU(3, 4)(rnn.pack_padded_sequence(engine.ones(5, 2, 3, 1), [5, 1])), ValueError, "expected packed elements to be 1D"),
     (lambda: rnn.PackedSequence(x), ValueError, "expected data and batch_sizes"),
 ]

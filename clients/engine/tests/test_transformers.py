@@ -1,5 +1,7 @@
 """Attention and transformers: torch.nn's."""
 
+import pickle
+
 import pytest
 import torch
 
@@ -12,7 +14,8 @@ from tensord.engine.nn import functional as F
 N, L, S, E = 2, 4, 5, 6
 
 ATTENTION = [
-    ((E, 2), {}), ((E, 3), {"dropout": 0.5}), ((E, 1), {"bias": False}), ((E, 2), {"batch_first": True}), ((E, 2), {"kdim": 3, "vdim": 4}), ((E, 2), {"vdim": 4, "bias": False}),
+    ((E, 2), {}), ((E, 3), {"dropout": 0.5}), ((E, 1), {"bias": False}), ((E, 2), {"batch_first": True}), ((E, 2), {"kdim": 3, "vdim": 4}),
+    ((E, 2), {"vdim": 4, "bias": False}),
     ((E, 2), {"add_bias_kv": True}), ((E, 2), {"add_zero_attn": True}), ((E, 3), {"add_bias_kv": True, "add_zero_attn": True, "kdim": 3, "dropout": 0.3}),
 ]
 
@@ -35,7 +38,8 @@ def additive(mask):
 MASKS = {
     "none": lambda heads: {}, "padding": lambda heads: {"key_padding_mask": padding()}, "steps": lambda heads: {"attn_mask": hidden(L, S)},
     "heads": lambda heads: {"attn_mask": hidden(N * heads, L, S)}, "numbers": lambda heads: {"attn_mask": torch.randn(N * heads, L, S)},
-    "both": lambda heads: {"attn_mask": hidden(L, S), "key_padding_mask": padding()}, "numbers and padding": lambda heads: {"attn_mask": torch.randn(L, S), "key_padding_mask": padding()},
+    "both": lambda heads: {"attn_mask": hidden(L, S), "key_padding_mask": padding()},
+    "numbers and padding": lambda heads: {"attn_mask": torch.randn(L, S), "key_padding_mask": padding()},
 }
 
 
@@ -56,7 +60,8 @@ def test_attention(arguments, options, masks, weights):
 
 
 @pytest.mark.parametrize("form", ["self", "memory", "no batch", "no batch with masks"])
-@pytest.mark.parametrize("arguments,options", [((E, 2), {}), ((E, 2), {"batch_first": True, "bias": False}), ((E, 3), {"add_zero_attn": True, "add_bias_kv": True})], ids=str)
+@pytest.mark.parametrize("arguments,options", [
+    ((E, 2), {}), ((E, 2), {"batch_first": True, "bias": False}), ((E, 3), {"add_zero_attn": True, "add_bias_kv": True})], ids=str)
 def test_same_tensors(arguments, options, form):
     """One tensor as query, key and value, or as key and value; sequences without a batch."""
     theirs, mine = make("MultiheadAttention", *arguments, **options)
@@ -102,9 +107,11 @@ def test_static_keys():
     x, keys, values = torch.randn(L, N, E), torch.randn(N * 2, 7, 3), torch.randn(N * 2, 7, 3)
 
     def run(f, module, x, keys, values):
-        return f(x, x, x, E, 2, module.in_proj_weight, module.in_proj_bias, None, None, False, 0.0, module.out_proj.weight, module.out_proj.bias, static_k=keys, static_v=values)
+        return f(x, x, x, E, 2, module.in_proj_weight, module.in_proj_bias, None, None, False, 0.0, module.out_proj.weight,
+                 module.out_proj.bias, static_k=keys, static_v=values)
 
-    want, got = run(torch.nn.functional.multi_head_attention_forward, theirs, x, keys, values), run(F.multi_head_attention_forward, mine, *map(from_torch, (x, keys, values)))
+    want = run(torch.nn.functional.multi_head_attention_forward, theirs, x, keys, values)
+    got = run(F.multi_head_attention_forward, mine, *map(from_torch, (x, keys, values)))
     same(got[0], want[0], rtol=1e-4, atol=1e-5), same(got[1], want[1])
 
 
@@ -126,15 +133,16 @@ def test_encoder_layer(arguments, options, form):
 def test_decoder_layer(arguments, options, form):
     theirs, mine = make("TransformerDecoderLayer", *arguments, **options)
     shapes = [(steps, E) if form == "no batch" else (N, steps, E) if options.get("batch_first") else (steps, N, E) for steps in (L, S)]
-    masks = {"tgt_mask": hidden(L, L), "memory_mask": hidden(L, S), "tgt_key_padding_mask": padding(N, L), "memory_key_padding_mask": padding()} if form == "masks" else {}
-    compare(theirs, mine, [torch.randn(shape, requires_grad=True) for shape in shapes], both(theirs, mine, **masks))
+    masks = {"tgt_mask": hidden(L, L), "memory_mask": hidden(L, S), "tgt_key_padding_mask": padding(N, L), "memory_key_padding_mask": padding()}
+    compare(theirs, mine, [torch.randn(shape, requires_grad=True) for shape in shapes], both(theirs, mine, **(masks if form == "masks" else {})))
 
 
 @pytest.mark.parametrize("masks", [False, True])
 @pytest.mark.parametrize("options", [{}, {"batch_first": True, "norm_first": True, "activation": "gelu"}], ids=str)
 def test_transformer(options, masks):
     theirs, mine = make("Transformer", E, 2, 2, 1, 8, **options)
-    given = {"src_mask": hidden(S, S), "tgt_mask": torch.nn.Transformer.generate_square_subsequent_mask(L), "memory_mask": hidden(L, S), "src_key_padding_mask": padding(),
+    given = {"src_mask": hidden(S, S), "tgt_mask": torch.nn.Transformer.generate_square_subsequent_mask(L), "memory_mask": hidden(L, S),
+             "src_key_padding_mask": padding(),
              "tgt_key_padding_mask": padding(N, L), "memory_key_padding_mask": padding()} if masks else {}
     shapes = [(N, steps, E) if options else (steps, N, E) for steps in (S, L)]
     compare(theirs, mine, [torch.randn(shape, requires_grad=True) for shape in shapes], both(theirs, mine, **given))
@@ -193,17 +201,22 @@ x = engine.ones(L, N, E)
 attention, layer = nn.MultiheadAttention(E, 2), nn.TransformerEncoderLayer(E, 2, 8)
 WRONG = [
     (lambda: nn.MultiheadAttention(E, 4), ValueError, "divisible by num_heads"), (lambda: nn.MultiheadAttention(E, 0), ValueError, "greater than 0"),
-    (lambda: attention(x[None], x, x), ValueError, "unbatched 2D or batched 3D tensor"), (lambda: attention(x, x[0], x), ValueError, "expected key and value to be 3-D"),
+    (lambda: attention(x[None], x, x), ValueError, "unbatched 2D or batched 3D tensor"),
+    (lambda: attention(x, x[0], x), ValueError, "expected key and value to be 3-D"),
     (lambda: attention(x, x, x, engine.ones(L, dtype=engine.bool)), ValueError, "expected key_padding_mask to be 2-D but found 1-D"),
     (lambda: attention(x, x, x, engine.ones(N, L + 1, dtype=engine.bool)), ValueError, r"expecting key_padding_mask shape of \(2, 4\), but got \(2, 5\)"),
     (lambda: attention(x, x, x, engine.ones(N, L, dtype=engine.int64)), ValueError, "bool and floating types of key_padding_mask"),
     (lambda: attention(x, x, x, attn_mask=engine.ones(L, L, dtype=engine.uint8)), ValueError, "bool and floating types of attn_mask"),
     (lambda: attention(x, x, x, attn_mask=engine.ones(L, L + 1)), RuntimeError, r"2D attn_mask is \(4, 5\), but should be \(4, 4\)"),
     (lambda: attention(x, x, x, attn_mask=engine.ones(3, L, L)), RuntimeError, r"3D attn_mask is \(3, 4, 4\), but should be \(4, 4, 4\)"),
-    (lambda: attention(x, x, x, attn_mask=engine.ones(L)), RuntimeError, "dimension 1 is not supported"), (lambda: attention(x, x, x[1:]), ValueError, "does not match value shape"),
-    (lambda: attention(x, x[:, :1], x[:, :1]), ValueError, "does not match"), (lambda: attention(x[..., :4], x, x), ValueError, "expecting embedding dimension of 6, but got 4"),
-    (lambda: nn.TransformerEncoderLayer(E, 2, activation="tanh"), RuntimeError, "activation should be relu/gelu, not tanh"), (lambda: layer(x, is_causal=True), RuntimeError, "Need attn_mask"),
-    (lambda: nn.Transformer(E, 2, 1, 1, 8)(x, x[:, :1]), RuntimeError, "batch number of src and tgt"), (lambda: nn.Transformer(E, 2, 1, 1, 8)(x, x[..., 1:]), RuntimeError, "feature number of src and tgt"),
+    (lambda: attention(x, x, x, attn_mask=engine.ones(L)), RuntimeError, "dimension 1 is not supported"),
+    (lambda: attention(x, x, x[1:]), ValueError, "does not match value shape"),
+    (lambda: attention(x, x[:, :1], x[:, :1]), ValueError, "does not match"),
+    (lambda: attention(x[..., :4], x, x), ValueError, "expecting embedding dimension of 6, but got 4"),
+    (lambda: nn.TransformerEncoderLayer(E, 2, activation="tanh"), RuntimeError, "activation should be relu/gelu, not tanh"),
+    (lambda: layer(x, is_causal=True), RuntimeError, "Need attn_mask"),
+    (lambda: nn.Transformer(E, 2, 1, 1, 8)(x, x[:, :1]), RuntimeError, "batch number of src and tgt"),
+    (lambda: nn.Transformer(E, 2, 1, 1, 8)(x, x[..., 1:]), RuntimeError, "feature number of src and tgt"),
 ]
 
 
@@ -211,3 +224,54 @@ WRONG = [
 def test_wrong(call, kind, message):
     with pytest.raises(kind, match=message):
         call()
+
+
+FORWARD = [
+    ({"bias_k": engine.ones(1, 1, E)}, ValueError, "bias_k and bias_v go together"),
+    ({"bias_k": engine.ones(1, 1, E), "bias_v": engine.ones(1, 1, E), "static_k": engine.ones(4, 3, 3)}, ValueError, "cannot be added to static_k"),
+    ({"static_k": engine.ones(4, 3, 2)}, ValueError, r"static_k of shape \(4, keys, 3\), but got \(4, 3, 2\)"),
+    ({"static_v": engine.ones(3, 3, 3)}, ValueError, r"static_v of shape \(4, keys, 3\)"), ({"num_heads": 4}, ValueError, "6 not divisible by num_heads 4"),
+    ({"use_separate_proj_weight": True, "q_proj_weight": engine.ones(E, E)}, ValueError, "needs q_proj_weight, k_proj_weight"),
+    ({"in_proj_weight": None}, ValueError, "in_proj_weight is needed"),
+]
+
+
+@pytest.mark.parametrize("options,kind,message", FORWARD, ids=lambda value: value if isinstance(value, str) else "")
+def test_wrong_forward(options, kind, message):
+    given = {"num_heads": 2, "in_proj_weight": attention.in_proj_weight, "in_proj_bias": attention.in_proj_bias, "bias_k": None, "bias_v": None,
+             "add_zero_attn": False,
+             "dropout_p": 0.0, "out_proj_weight": attention.out_proj.weight, "out_proj_bias": attention.out_proj.bias, "embed_dim_to_check": E}
+    with pytest.raises(kind, match=message):
+        F.multi_head_attention_forward(x, x, x, **{**given, **options})
+
+
+@pytest.mark.parametrize("make_own,inputs", [
+    (lambda: nn.Transformer(E, 2, 1, 1, 8), (x, x)), (lambda: nn.MultiheadAttention(E, 2), (x, x, x)), (lambda: nn.LSTM(E, 3, 2), (x,)),
+    (lambda: nn.GRUCell(E, 3), (x[0],)),
+    (lambda: nn.EmbeddingBag(5, 2), (engine.tensor([[1, 2]]),)),
+], ids=["Transformer", "MultiheadAttention", "LSTM", "GRUCell", "EmbeddingBag"])
+def test_copies(make_own, inputs):
+    """Pickled and traced modules give the same."""
+    module = make_own().eval()
+
+    def first(result):
+        return first(result[0]) if isinstance(result, (tuple, list)) else result
+
+    want = to_torch(first(module(*inputs)))
+    same(first(pickle.loads(pickle.dumps(module))(*inputs)), want)
+    same(first(engine.jit.trace(module, inputs)(*inputs)), want)
+
+
+def test_double():
+    theirs, mine = make("Transformer", E, 2, 1, 1, 8)
+    theirs.double(), mine.double()
+    compare(theirs, mine, [torch.randn(S, N, E, dtype=torch.float64, requires_grad=True) for _ in range(2)])
+
+
+def test_queries_that_may_look_nowhere():
+    """As newer PyTorch's: zeros before the last layer, NaN where weights are needed."""
+    mask = engine.zeros(L, L, dtype=engine.bool)
+    mask[1] = True
+    same(attention(x, x, x, attn_mask=mask, need_weights=False)[0][1, 0], to_torch(attention.out_proj.bias))
+    output, weights = attention(x, x, x, attn_mask=mask)
+    assert output[1].isnan().all() and weights[:, 1].isnan().all() and not output[0].isnan().any()

@@ -85,7 +85,8 @@ def multi_head_attention_forward(
     """Attention of [steps, batch, features] to [keys, batch, features], or without the batch; and its weights, if needed.
 
     Masks are true, or -inf, where not to look: attn_mask [steps, keys] or [batch · heads, steps, keys], key_padding_mask [batch, keys].
-    is_causal says that attn_mask hides what comes later, and needs not be read.
+    is_causal says that attn_mask hides what comes later, and needs not be read. A query that may look nowhere gets zeros, or NaN with
+    need_weights.
     """
     _check_inputs(query, key, value, key_padding_mask, attn_mask)
     if is_causal and attn_mask is None:
