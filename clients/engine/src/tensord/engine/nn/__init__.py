@@ -2,14 +2,14 @@
 
 from tensord.engine.nn import functional, init, parallel, utils
 from tensord.engine.nn.activations import *  # noqa: F403
-from tensord.engine.nn.adaptive_softmax import *  # noqa: F403
-from tensord.engine.nn.attention import *  # noqa: F403
 from tensord.engine.nn.containers import ModuleDict, ModuleList, ParameterList, Sequential
-from tensord.engine.nn.embeddings import *  # noqa: F403
 from tensord.engine.nn.layers import *  # noqa: F403
 from tensord.engine.nn.losses import *  # noqa: F403
 from tensord.engine.nn.module import Buffer, Module, Parameter
 from tensord.engine.nn.parallel import DataParallel, SyncBatchNorm
+from tensord.engine.nn.adaptive_softmax import *  # noqa: F403
+from tensord.engine.nn.attention import *  # noqa: F403
+from tensord.engine.nn.embeddings import *  # noqa: F403
 from tensord.engine.nn.recurrent import *  # noqa: F403
 from tensord.engine.nn.recurrent_cells import *  # noqa: F403
 from tensord.engine.nn.transformer import *  # noqa: F403
