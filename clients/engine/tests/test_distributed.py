@@ -389,15 +389,16 @@ def test_env_rendezvous_by_the_launcher(tmp_path):
     assert len(re.findall(r"sum 6\.0 of 3", done.stdout)) == 3, done.stdout
 
 
-def test_tables_have_sparse_gradients(tmp_path):
-    out = run(tmp_path, 2, """
+@pytest.mark.parametrize("layer,indices", [("Embedding", "[rank, 4]"), ("EmbeddingBag", "[[rank, 4]]")])
+def test_tables_have_sparse_gradients(tmp_path, layer, indices):
+    out = run(tmp_path, 2, f"""
         start()
-        net = nn.Sequential(nn.Embedding(6, 2, sparse=True), nn.Linear(2, 1))
+        net = nn.Sequential(nn.{layer}(6, 2, sparse=True), nn.Linear(2, 1))
         ddp = nn.parallel.DistributedDataParallel(net)
         optimizer = optim.SGD(ddp.parameters(), lr=0.1)
         for step in range(3):
             optimizer.zero_grad()
-            ddp(engine.tensor([rank, 4])).sum().backward()
+            ddp(engine.tensor({indices})).sum().backward()
             gradient = net[0].weight.grad
             optimizer.step()
         save([gradient.is_sparse, gradient.coalesce().indices().tolist(), net[0].weight.tolist()])

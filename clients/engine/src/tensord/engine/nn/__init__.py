@@ -10,3 +10,9 @@ from tensord.engine.nn.regularization import *  # noqa: F403
 from tensord.engine.nn.resampling import *  # noqa: F403
 from tensord.engine.nn.module import Buffer, Module, Parameter
 from tensord.engine.nn.parallel import DataParallel, SyncBatchNorm
+from tensord.engine.nn.adaptive_softmax import *  # noqa: F403
+from tensord.engine.nn.attention import *  # noqa: F403
+from tensord.engine.nn.embeddings import *  # noqa: F403
+from tensord.engine.nn.recurrent import *  # noqa: F403
+from tensord.engine.nn.recurrent_cells import *  # noqa: F403
+from tensord.engine.nn.transformer import *  # noqa: F403

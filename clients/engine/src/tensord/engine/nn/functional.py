@@ -303,3 +303,7 @@ def poisson_nll_loss(input, target, log_input: bool = True, full: bool = False, 
 def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank: int = 0, reduction: str = "mean",
              zero_infinity: bool = False):
     return _op("ctc_loss")(log_probs, targets, input_lengths, target_lengths, blank, _reduction(reduction), zero_infinity)
+
+
+from tensord.engine.nn._attention_functional import multi_head_attention_forward  # noqa: E402, F401
+from tensord.engine.nn._embedding_functional import embedding_bag  # noqa: E402, F401

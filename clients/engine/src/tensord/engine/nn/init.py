@@ -64,7 +64,7 @@ def xavier_normal_(tensor, gain: float = 1.0):
 
 def _kaiming_std(tensor, a, mode, nonlinearity):
     fan = _fans(tensor)[{"fan_in": 0, "fan_out": 1}[mode]]
-    return calculate_gain(nonlinearity, a) / math.sqrt(fan)
+    return calculate_gain(nonlinearity, a) / math.sqrt(fan) if fan else 0.0  # without a fan there are no elements
 
 
 def kaiming_uniform_(tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu"):

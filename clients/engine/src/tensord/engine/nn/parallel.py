@@ -9,6 +9,7 @@ from tensord.engine._engine import Tensor
 from tensord.engine.distributed import groups
 from tensord.engine.nn.data_parallel import (  # noqa: F401
     DataParallel, data_parallel, gather, parallel_apply, replicate, scatter, scatter_kwargs)
+from tensord.engine.nn.embeddings import EmbeddingBag
 from tensord.engine.nn.layers import Embedding
 from tensord.engine.nn.module import Module
 
@@ -31,7 +32,7 @@ def _tensors_in(value) -> list:
 def _sparse_tables(module) -> list:
     """Names of the parameters whose gradients are sparse."""
     return [f"{name}.weight" if name else "weight" for name, part in module.named_modules()
-            if isinstance(part, Embedding) and part.sparse and part.weight.requires_grad]
+            if isinstance(part, (Embedding, EmbeddingBag)) and part.sparse and part.weight.requires_grad]
 
 
 class DistributedDataParallel(Module):

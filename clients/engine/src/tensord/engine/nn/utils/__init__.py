@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tensord.engine import _engine
+from tensord.engine.nn.utils import rnn  # noqa: F401
 
 
 def _list(parameters):

@@ -1,0 +1,157 @@
+"""Transformers: layers of attention and feed-forward blocks, stacks of them."""
+
+from __future__ import annotations
+
+import copy
+import math
+
+from tensord.engine import _engine
+from tensord.engine.nn import functional as F
+from tensord.engine.nn import init
+from tensord.engine.nn.attention import MultiheadAttention
+from tensord.engine.nn.containers import ModuleList
+from tensord.engine.nn.layers import Dropout, LayerNorm, Linear
+from tensord.engine.nn.module import Module
+
+__all__ = ["Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer"]
+
+
+def _activation(given):
+    if not isinstance(given, str):
+        return given
+    if given not in ("relu", "gelu"):
+        raise RuntimeError(f"activation should be relu/gelu, not {given}")
+    return getattr(F, given)
+
+
+def _causal(**flags) -> dict:
+    """Those that are set: layers of one's own need not know them."""
+    return {name: flag for name, flag in flags.items() if flag}
+
+
+class _Layer(Module):
+    """What layers of encoders and decoders share. `attentions`: the names of the attention blocks, in their order."""
+
+    attentions = ()
+
+    def __init__(self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1, activation=F.relu,
+                 layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False):
+        super().__init__()
+        for name in self.attentions:
+            setattr(self, name, MultiheadAttention(d_model, nhead, dropout, batch_first=batch_first))
+        self.linear1 = Linear(d_model, dim_feedforward)
+        self.dropout = Dropout(dropout)
+        self.linear2 = Linear(dim_feedforward, d_model)
+        self.norm_first = norm_first
+        blocks = range(1, len(self.attentions) + 2)
+        for i in blocks:
+            setattr(self, f"norm{i}", LayerNorm(d_model, layer_norm_eps))
+        for i in blocks:
+            setattr(self, f"dropout{i}", Dropout(dropout))
+        self.activation = _activation(activation)
+
+    def _run(self, x, *blocks):
+        """Each block beside a connection past it, with its norm before the block or after both."""
+        for i, block in enumerate(blocks, 1):
+            norm, drop = getattr(self, f"norm{i}"), getattr(self, f"dropout{i}")
+            x = x + drop(block(norm(x))) if self.norm_first else norm(x + drop(block(x)))
+        return x
+
+    def _feed_forward(self, x):
+        return self.linear2(self.dropout(self.activation(self.linear1(x))))
+
+
+class TransformerEncoderLayer(_Layer):
+    """Attention to itself and a feed-forward block. `activation`: relu, gelu or a function."""
+
+    attentions = ("self_attn",)
+
+    def forward(self, src, src_mask=None, src_key_padding_mask=None, is_causal: bool = False):
+        def attend(x):
+            return self.self_attn(x, x, x, src_key_padding_mask, False, src_mask, is_causal=is_causal)[0]
+
+        return self._run(src, attend, self._feed_forward)
+
+
+class TransformerDecoderLayer(_Layer):
+    """Attention to itself, attention to the encoder's result and a feed-forward block."""
+
+    attentions = ("self_attn", "multihead_attn")
+
+    def forward(self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None, memory_key_padding_mask=None,
+                tgt_is_causal: bool = False, memory_is_causal: bool = False):
+        def attend(x):
+            return self.self_attn(x, x, x, tgt_key_padding_mask, False, tgt_mask, is_causal=tgt_is_causal)[0]
+
+        def attend_memory(x):
+            return self.multihead_attn(x, memory, memory, memory_key_padding_mask, False, memory_mask, is_causal=memory_is_causal)[0]
+
+        return self._run(tgt, attend, attend_memory, self._feed_forward)
+
+
+class TransformerEncoder(Module):
+    """Copies of a layer, one after the other, and a norm. enable_nested_tensor and mask_check are about speed in PyTorch; here sequences
+    stay padded, and the results at padded steps are what the layers give (PyTorch's inference may have zeros there)."""
+
+    def __init__(self, encoder_layer: Module, num_layers: int, norm=None, enable_nested_tensor: bool = True, mask_check: bool = True):
+        super().__init__()
+        self.layers = ModuleList(copy.deepcopy(encoder_layer) for _ in range(num_layers))
+        self.num_layers, self.norm, self.enable_nested_tensor, self.mask_check = num_layers, norm, enable_nested_tensor, mask_check
+
+    def forward(self, src, mask=None, src_key_padding_mask=None, is_causal=None):
+        for layer in self.layers:
+            src = layer(src, src_mask=mask, src_key_padding_mask=src_key_padding_mask, **_causal(is_causal=is_causal))
+        return src if self.norm is None else self.norm(src)
+
+
+class TransformerDecoder(Module):
+    """Copies of a layer, one after the other, and a norm."""
+
+    def __init__(self, decoder_layer: Module, num_layers: int, norm=None):
+        super().__init__()
+        self.layers = ModuleList(copy.deepcopy(decoder_layer) for _ in range(num_layers))
+        self.num_layers, self.norm = num_layers, norm
+
+    def forward(self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None, memory_key_padding_mask=None, tgt_is_causal=None,
+                memory_is_causal: bool = False):
+        for layer in self.layers:
+            tgt = layer(tgt, memory, tgt_mask=tgt_mask, memory_mask=memory_mask, tgt_key_padding_mask=tgt_key_padding_mask,
+                        memory_key_padding_mask=memory_key_padding_mask, **_causal(tgt_is_causal=tgt_is_causal, memory_is_causal=memory_is_causal))
+        return tgt if self.norm is None else self.norm(tgt)
+
+
+class Transformer(Module):
+    """An encoder and a decoder."""
+
+    def __init__(self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6, num_decoder_layers: int = 6, dim_feedforward: int = 2048,
+                 dropout: float = 0.1, activation=F.relu, custom_encoder=None, custom_decoder=None, layer_norm_eps: float = 1e-5,
+                 batch_first: bool = False, norm_first: bool = False):
+        super().__init__()
+        arguments = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first)
+        self.encoder = custom_encoder if custom_encoder is not None else TransformerEncoder(
+            TransformerEncoderLayer(*arguments), num_encoder_layers, LayerNorm(d_model, layer_norm_eps))
+        self.decoder = custom_decoder if custom_decoder is not None else TransformerDecoder(
+            TransformerDecoderLayer(*arguments), num_decoder_layers, LayerNorm(d_model, layer_norm_eps))
+        self._reset_parameters()
+        self.d_model, self.nhead, self.batch_first = d_model, nhead, batch_first
+
+    def _reset_parameters(self) -> None:
+        for parameter in self.parameters():
+            if parameter.ndim > 1:
+                init.xavier_uniform_(parameter)
+
+    @staticmethod
+    def generate_square_subsequent_mask(sz: int, device=None, dtype=None):
+        """[sz, sz]: -inf above the diagonal, zeros elsewhere."""
+        return _engine._operator("aten::full")((sz, sz), -math.inf, dtype=dtype or _engine.float32, device=device).triu(1)
+
+    def forward(self, src, tgt, src_mask=None, tgt_mask=None, memory_mask=None, src_key_padding_mask=None, tgt_key_padding_mask=None,
+                memory_key_padding_mask=None, src_is_causal=None, tgt_is_causal=None, memory_is_causal: bool = False):
+        if src.ndim == 3 and src.shape[0 if self.batch_first else 1] != tgt.shape[0 if self.batch_first else 1]:
+            raise RuntimeError("the batch number of src and tgt must be equal")
+        if src.shape[-1] != self.d_model or tgt.shape[-1] != self.d_model:
+            raise RuntimeError("the feature number of src and tgt must be equal to d_model")
+        memory = self.encoder(src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, **_causal(is_causal=src_is_causal))
+        return self.decoder(tgt, memory, tgt_mask=tgt_mask, memory_mask=memory_mask, tgt_key_padding_mask=tgt_key_padding_mask,
+                            memory_key_padding_mask=memory_key_padding_mask,
+                            **_causal(tgt_is_causal=tgt_is_causal, memory_is_causal=memory_is_causal))
