@@ -1,0 +1,25 @@
+"""Calls with other tensors than the module's own, and modules that draw no first values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensord.engine.nn import init
+from tensord.engine.nn.module import Module
+
+
+def functional_call(module, parameters_and_buffers: dict, args, kwargs=None) -> Any:
+    """As func.functional_call: `args` is a tuple, or the one argument."""
+    from tensord.engine import func
+
+    return func.functional_call(module, parameters_and_buffers, args, kwargs)
+
+
+def skip_init(module_cls, *args, **kwargs):
+    """The module with parameters of any values: for those that are loaded afterwards."""
+    if not (isinstance(module_cls, type) and issubclass(module_cls, Module)):
+        raise RuntimeError(f"Expected a Module; got {module_cls}")
+    device = kwargs.pop("device", None)
+    with init.skipped():
+        made = module_cls(*args, **kwargs)
+    return made if device is None else made.to(device)
