@@ -116,11 +116,26 @@ class Printer:
 
 
 def operators(engine):
-    for full in engine._engine._operator_names():
-        if full.startswith("aten::") and not full.startswith("aten::_"):
-            name = full.removeprefix("aten::")
-            if name.isidentifier() and not keyword.iskeyword(name):
-                yield name, engine._engine._schemas(full)
+    names = [full.removeprefix("aten::") for full in engine._engine._operator_names() if full.startswith("aten::")]
+    for name in [*names, *engine._second_names.NAMES]:
+        if name.isidentifier() and not name.startswith("_") and not keyword.iskeyword(name):
+            yield name, engine._engine._schemas("aten::" + name)
+
+
+def _python_result(function) -> str:
+    if function.__name__ == "convert":
+        return "Tensor"
+    return {"Tensor": "Tensor", "bool": "builtins.bool"}.get(getattr(function, "__annotations__", {}).get("return"), "Any")
+
+
+def _properties(engine, native: set) -> list:
+    lines = []
+    for name, (_, setter, kind) in engine._more_methods.PROPERTIES.items():
+        lines += ["    @property", f"    def {name}(self) -> {'Tensor' if kind is engine.Tensor else 'builtins.' + kind.__name__}: ..."]
+        if setter is not None:
+            lines += [f"    @{name}.setter", f"    def {name}(self, value: Any) -> None: ..."]
+        native.add(name)
+    return lines
 
 
 def errors(engine) -> str:
@@ -142,11 +157,11 @@ def native_stub(folder: pathlib.Path, printer: Printer, engine) -> str:
     # The builtins of these names are dtypes here.
     text = re.sub(r"(?<=[ \[(|])(?<!def )(int|float|bool)\b(?![(:] ?[a-z])", r"builtins.\1", text)
     text += "\nclass Size(tuple[builtins.int, ...]):\n    def numel(self) -> builtins.int: ...\n" + errors(engine)
-    methods = []
-    for name, function in engine._tensor_methods._METHODS.items():
+    methods = _properties(engine, native)
+    written = {name: function for name, function in engine._more_methods.METHODS.items() if name not in engine._second_names.NAMES}
+    for name, function in {**engine._tensor_methods._METHODS, **written}.items():
         if callable(function) and not name.startswith("__repr") and name not in native:
-            result = "Tensor" if function.__name__ == "convert" else "Any"
-            methods.append(f"    def {name}(self, *args: Any, **kwargs: Any) -> {result}: ...")
+            methods.append(f"    def {name}(self, *args: Any, **kwargs: Any) -> {_python_result(function)}: ...")
             native.add(name)
     for name, records in operators(engine):
         own = [r for r in records if r["arguments"] and r["arguments"][0]["name"] == "self" and r["arguments"][0]["type"] == "Tensor"]
@@ -159,10 +174,12 @@ def native_stub(folder: pathlib.Path, printer: Printer, engine) -> str:
 def package_stub(printer: Printer, engine) -> str:
     native = sorted(name for name in dir(engine._engine) if not name.startswith("_") and name not in ("Operator",))
     python = sorted(engine._functions)
-    lines = ["from tensord.engine import array_api as array_api, autograd as autograd, data as data, func as func, jit as jit, nn as nn, optim as optim"]
+    lines = ["from tensord.engine import array_api as array_api, autograd as autograd, data as data, fft as fft, func as func, jit as jit",
+             "from tensord.engine import linalg as linalg, nn as nn, optim as optim, special as special"]
     lines += [f"from tensord.engine._engine import {name} as {name}" for name in native]
     lines += [f"from tensord.engine._functions import {name} as {name}" for name in python]
-    lines += ["from tensord.engine._grad_mode import enable_grad as enable_grad, inference_mode as inference_mode",
+    lines += ["from tensord.engine._dtype_info import finfo as finfo, iinfo as iinfo",
+              "from tensord.engine._grad_mode import enable_grad as enable_grad, inference_mode as inference_mode",
               "from tensord.engine._grad_mode import no_grad as no_grad, set_grad_enabled as set_grad_enabled",
               "from tensord.engine._operators import ops as ops",
               "from tensord.engine._planned_step import PlannedStep as PlannedStep, plan_step as plan_step",
@@ -176,6 +193,17 @@ def package_stub(printer: Printer, engine) -> str:
     return "\n".join(lines)
 
 
+def module_stub(engine, prefix: str) -> str:
+    """Of a module whose functions are the operators of a prefix."""
+    printer = Printer(engine)
+    lines = ["from tensord.engine._engine import Generator, Tensor, device, dtype, layout, memory_format", "",
+             "_Number = Union[builtins.int, builtins.float, builtins.complex]", ""]
+    for name in engine._operator_module.names(prefix):
+        if not keyword.iskeyword(name):
+            lines += printer.definitions(name, engine._engine._schemas(f"aten::{prefix}{name}"), False)
+    return HEAD + "\n".join(printer.results) + "\n".join(lines) + "\n"
+
+
 def main() -> None:
     folder = pathlib.Path(sys.argv[1])
     sys.path.insert(0, str(folder.parents[1]))
@@ -186,6 +214,8 @@ def main() -> None:
     printer = Printer(engine)
     native = native_stub(folder, printer, engine)
     (folder / "_engine.pyi").write_text(HEAD + native + "\n_Number = Union[builtins.int, builtins.float, builtins.complex]\n" + "\n".join(printer.results))
+    for module in ("fft", "linalg", "special"):
+        (folder / f"{module}.pyi").write_text(module_stub(engine, module + "_"))
     (folder / "py.typed").write_text("")
 
 

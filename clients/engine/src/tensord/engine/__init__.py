@@ -27,7 +27,8 @@ from tensord.engine._engine import (
     InternalError, InvalidArgumentError, NotFoundError, OutOfRangeError, ResourceExhaustedError, ScriptError, Size, Tensor,
     UnavailableError, UnimplementedError, default_generator, device, dtype, layout, memory_format,
 )
-from tensord.engine import _shared, _tensor_methods
+from tensord.engine import _more_methods, _operator_module, _second_names, _shared, _tensor_methods
+from tensord.engine._dtype_info import finfo, iinfo
 from tensord.engine._functions import *  # noqa: F403
 from tensord.engine._functions import __all__ as _functions
 from tensord.engine._grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
@@ -40,7 +41,7 @@ __version__ = "0.1.0"
 _tensor_methods.install(Tensor)
 _shared.install()
 # Loaded when first asked for, so that `import tensord.engine` stays short.
-_SUBMODULES = ("array_api", "autograd", "data", "distributed", "func", "jit", "nn", "optim")
+_SUBMODULES = ("array_api", "autograd", "data", "distributed", "fft", "func", "jit", "linalg", "nn", "optim", "special")
 
 
 def __getattr__(name: str):
@@ -68,4 +69,4 @@ def __getattr__(name: str):
 
 def __dir__():
     names = {name.removeprefix("aten::") for name in _engine._operator_names() if name.startswith("aten::")}
-    return sorted({*globals(), *_SUBMODULES, *(name for name in names if not name.startswith("_"))})
+    return sorted({*globals(), *_SUBMODULES, *_second_names.NAMES, *(name for name in names if not name.startswith("_"))})

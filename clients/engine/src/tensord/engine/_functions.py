@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import math
+
 from tensord.engine import _engine
 from tensord.engine._engine import Tensor
 
 __all__ = [
-    "as_tensor", "asarray", "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes",
-    "broadcast_tensors", "can_cast", "cartesian_prod", "einsum", "is_tensor", "meshgrid", "nonzero", "norm", "numel", "promote_types", "seed",
-    "split", "tensor", "tensordot", "unique", "unique_consecutive",
+    "as_strided_", "as_tensor", "asarray", "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes",
+    "broadcast_tensors", "can_cast", "cartesian_prod", "conj_physical_", "e", "einsum", "inf", "is_storage", "is_tensor", "meshgrid", "nan", "newaxis", "nonzero", "norm", "numel",
+    "pi", "promote_types", "resize_as_", "seed", "split", "tensor", "tensordot", "unique", "unique_consecutive",
 ]
+
+
+e: float = math.e
+inf: float = math.inf
+nan: float = math.nan
+pi: float = math.pi
+newaxis: None = None
 
 
 def _op(name: str):
@@ -57,6 +66,24 @@ def asarray(data, *, dtype=None, device=None, copy=None) -> Tensor:
 
 def is_tensor(value) -> bool:
     return isinstance(value, Tensor)
+
+
+def is_storage(value) -> bool:
+    from tensord.engine._storage import TypedStorage
+
+    return isinstance(value, (TypedStorage, _engine.UntypedStorage))
+
+
+def as_strided_(input: Tensor, size, stride, storage_offset=None) -> Tensor:
+    return input.as_strided_(size, stride, storage_offset)
+
+
+def conj_physical_(input: Tensor) -> Tensor:
+    return input.conj_physical_()
+
+
+def resize_as_(input: Tensor, the_template: Tensor) -> Tensor:
+    return input.resize_as_(the_template)
 
 
 def numel(input: Tensor) -> int:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from tensord.engine import _engine, _functions, _printing
+from tensord.engine import _engine, _functions, _more_methods, _printing
 from tensord.engine._engine import Tensor
 
 
 def install(tensor_class) -> None:
     for name, function in _METHODS.items():
         setattr(tensor_class, name, function)
+    _more_methods.install(tensor_class)
     _engine._add_methods(tensor_class)
 
 

@@ -1,0 +1,30 @@
+"""Modules whose functions are the operators of one prefix, as torch.linalg's are linalg_…"""
+
+from __future__ import annotations
+
+from tensord.engine import _engine, _second_names
+
+
+def names(prefix: str) -> list:
+    found = {name.removeprefix("aten::") for name in _engine._operator_names() if name.startswith("aten::" + prefix)} | set(_second_names.NAMES)
+    return sorted(name.removeprefix(prefix) for name in found if name.startswith(prefix) and not name.endswith("_"))
+
+
+def functions(module: str, space: dict) -> tuple:
+    """The __getattr__ and the __dir__ of the module with these globals."""
+    prefix = module.rpartition(".")[2] + "_"
+
+    def __getattr__(name: str):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        try:
+            found = _engine._operator(f"aten::{prefix}{name}")
+        except AttributeError:
+            raise AttributeError(f"module '{module}' has no attribute '{name}'") from None
+        space[name] = found
+        return found
+
+    def __dir__():
+        return names(prefix)
+
+    return __getattr__, __dir__
