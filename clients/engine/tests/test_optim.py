@@ -168,6 +168,7 @@ def schedules(package):
     return {
         "multiplicative": lambda o: s.MultiplicativeLR(o, lambda epoch: 0.9),
         "multiplicative lists": lambda o: s.MultiplicativeLR(o, [lambda epoch: 0.9, lambda epoch: 1 / epoch]),
+        "lambdas": lambda o: s.LambdaLR(o, [lambda epoch: 0.9**epoch, lambda epoch: 1 / (1 + epoch)]),
         "cyclic": lambda o: s.CyclicLR(o, 0.1, 0.5, 4),
         "cyclic 2": lambda o: s.CyclicLR(o, [0.1, 0.2], [0.5, 1.0], 3, 2, "triangular2", base_momentum=[0.5, 0.6]),
         "cyclic range": lambda o: s.CyclicLR(o, 0.1, 0.5, 4, mode="exp_range", gamma=0.9, cycle_momentum=False),
@@ -238,3 +239,47 @@ def test_wrong_schedules():
         s.CyclicLR(optimizer, 0.1, 1.0, mode="square")
     with pytest.raises(ValueError, match="lr_lambdas"):
         s.MultiplicativeLR(optimizer, [abs, abs])
+    with pytest.raises(KeyError, match="initial_lr"):
+        s.StepLR(optim.SGD([engine.ones(1, requires_grad=True)], lr=0.1), 2, last_epoch=3)
+    with pytest.raises(NotImplementedError, match="get_lr"):
+        s.LRScheduler(optimizer)
+
+
+RESUMED = [("StepLR", (2, 0.5)), ("MultiStepLR", ([5, 7], 0.5)), ("ExponentialLR", (0.9,)), ("LinearLR", (0.5, 1.0, 8)), ("PolynomialLR", (9, 2.0)), ("CosineAnnealingLR", (6, 0.1)),
+           ("ConstantLR", (0.5, 6)), ("LambdaLR", (lambda epoch: 1 / (1 + epoch),)), ("MultiplicativeLR", (lambda epoch: 0.9,)), ("CosineAnnealingWarmRestarts", (6,)),
+           ("CyclicLR", (0.1, 0.5, 3))]
+
+
+@pytest.mark.parametrize("name,arguments", RESUMED, ids=str)
+def test_resumed_schedules(name, arguments):
+    """Made anew at an epoch over groups that know their first rates."""
+    rates = []
+    for package, make in ((torch.optim, torch.ones), (optim, engine.ones)):
+        kind = getattr(package.lr_scheduler, name)
+        optimizer = package.SGD([make(1, requires_grad=True)], lr=1.0, momentum=0.9)
+        schedule = kind(optimizer, *arguments)
+        for _ in range(4):
+            optimizer.step(), schedule.step()
+        schedule = kind(optimizer, *arguments, last_epoch=schedule.last_epoch)
+        found = [optimizer.param_groups[0]["lr"]]
+        for _ in range(5):
+            optimizer.step(), schedule.step()
+            found += [optimizer.param_groups[0]["lr"], *schedule.get_last_lr()]
+        rates.append(found)
+    assert rates[1] == pytest.approx(rates[0])
+
+
+def test_functions_with_a_state():
+    class Falling:
+        def __init__(self, factor):
+            self.factor = factor
+
+        def __call__(self, epoch):
+            return self.factor**epoch
+
+    make = lambda factor: optim.lr_scheduler.LambdaLR(optim.SGD([engine.ones(1, requires_grad=True)], lr=1.0), Falling(factor))  # noqa: E731
+    first, second = make(0.5), make(0.1)
+    first.step()
+    second.load_state_dict(first.state_dict())
+    first.step(), second.step()
+    assert second.get_last_lr() == first.get_last_lr() == [0.25]

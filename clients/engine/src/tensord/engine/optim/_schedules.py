@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import math
+import types
 
 from tensord.engine.optim._base import Optimizer
 
@@ -11,6 +12,12 @@ from tensord.engine.optim._base import Optimizer
 def check_optimizer(optimizer) -> None:
     if not isinstance(optimizer, Optimizer):
         raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+
+
+def check_resumed(optimizer) -> None:
+    for i, group in enumerate(optimizer.param_groups):
+        if "initial_lr" not in group:
+            raise KeyError(f"param 'initial_lr' is not specified in param_groups[{i}] when resuming an optimizer")
 
 
 def set_rates(optimizer, rates) -> None:
@@ -28,10 +35,10 @@ class LRScheduler:
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1):
         check_optimizer(optimizer)
         self.optimizer = optimizer
+        if last_epoch != -1:
+            check_resumed(optimizer)
         for i, group in enumerate(optimizer.param_groups):
             if "initial_lr" not in group:
-                if last_epoch != -1:
-                    raise KeyError(f"param 'initial_lr' is not specified in param_groups[{i}] when resuming an optimizer")
                 optimizer._optimizer.set_option(i, "initial_lr", group["lr"])
         self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
         self.last_epoch = last_epoch
@@ -67,8 +74,8 @@ class LRScheduler:
         self.__dict__.update({name: value for name, value in state.items() if name != "optimizer"})
 
 
-class MultiplicativeLR(LRScheduler):
-    """Each step multiplies by what `lr_lambda` gives for the epoch; one function, or a list of one for each group."""
+class _ByFunctions(LRScheduler):
+    """By what a function gives for the epoch; one, or a list of one for each group. The state has what objects among them keep."""
 
     def __init__(self, optimizer: Optimizer, lr_lambda, last_epoch: int = -1):
         check_optimizer(optimizer)
@@ -77,12 +84,30 @@ class MultiplicativeLR(LRScheduler):
             raise ValueError(f"Expected {len(optimizer.param_groups)} lr_lambdas, but got {len(self.lr_lambdas)}")
         super().__init__(optimizer, last_epoch)
 
+    def state_dict(self) -> dict:
+        kept = [None if isinstance(function, types.FunctionType) else dict(getattr(function, "__dict__", {})) for function in self.lr_lambdas]
+        return {**super().state_dict(), "lr_lambdas": kept}
+
+    def load_state_dict(self, state: dict) -> None:
+        for function, kept in zip(self.lr_lambdas, state.get("lr_lambdas", [])):
+            if kept:
+                function.__dict__.update(kept)
+        super().load_state_dict({name: value for name, value in state.items() if name != "lr_lambdas"})
+
+
+class LambdaLR(_ByFunctions):
+    """The first rates times what the function gives."""
+
+    def get_lr(self) -> list:
+        return [rate * function(self.last_epoch) for rate, function in zip(self.base_lrs, self.lr_lambdas)]
+
+
+class MultiplicativeLR(_ByFunctions):
+    """The rates there are times what the function gives."""
+
     def get_lr(self) -> list:
         rates = rates_of(self.optimizer)
         return [rate * function(self.last_epoch) for rate, function in zip(rates, self.lr_lambdas)] if self.last_epoch > 0 else rates
-
-    def state_dict(self) -> dict:
-        return {name: value for name, value in super().state_dict().items() if name != "lr_lambdas"}
 
 
 class CyclicLR(LRScheduler):

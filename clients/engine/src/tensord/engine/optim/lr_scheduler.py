@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from tensord.engine._engine import _schedules
 from tensord.engine.optim._base import Optimizer
-from tensord.engine.optim._schedules import ChainedScheduler, CyclicLR, LRScheduler, MultiplicativeLR, SequentialLR, check_optimizer, set_rates
+from tensord.engine.optim._schedules import (
+    ChainedScheduler, CyclicLR, LambdaLR, LRScheduler, MultiplicativeLR, SequentialLR, check_optimizer, check_resumed, rates_of, set_rates,
+)
 
 __all__ = [
     "ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CyclicLR", "ExponentialLR", "LRScheduler", "LambdaLR", "LinearLR",
@@ -15,13 +17,18 @@ __all__ = [
 class _Native(LRScheduler):
     """A schedule of the core."""
 
-    _kind = ""
-
-    def __init__(self, optimizer: Optimizer, *args, **kwargs):
+    def __init__(self, kind: str, optimizer: Optimizer, last_epoch: int, *args):
         check_optimizer(optimizer)
+        if last_epoch != -1:
+            check_resumed(optimizer)
         self.optimizer = optimizer
-        self._native = getattr(_schedules, self._kind)(optimizer._optimizer, *args, **kwargs)
+        rates = rates_of(optimizer)
+        self._native = getattr(_schedules, kind)(optimizer._optimizer, *args)
         self._begin = self._native.state_dict()
+        if last_epoch != -1:
+            set_rates(optimizer, rates)
+            self._native.load_state_dict({**self._begin, "last_epoch": last_epoch, "_step_count": 0, "T_cur": last_epoch})
+            self._native.step()
 
     @property
     def last_epoch(self) -> int:
@@ -52,41 +59,73 @@ class _Native(LRScheduler):
         self._native.load_state_dict(state)
 
 
-def _native(name: str):
-    return type(name, (_Native,), {"_kind": name, "__doc__": f"torch.optim.lr_scheduler.{name}, with the same numbers.", "__module__": __name__})
+class StepLR(_Native):
+    """Times gamma every step_size epochs."""
+
+    def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1):
+        super().__init__("StepLR", optimizer, last_epoch, step_size, gamma)
 
 
-StepLR = _native("StepLR")
-MultiStepLR = _native("MultiStepLR")
-ExponentialLR = _native("ExponentialLR")
-ConstantLR = _native("ConstantLR")
-LinearLR = _native("LinearLR")
-PolynomialLR = _native("PolynomialLR")
-CosineAnnealingLR = _native("CosineAnnealingLR")
-CosineAnnealingWarmRestarts = _native("CosineAnnealingWarmRestarts")
+class MultiStepLR(_Native):
+    """Times gamma at each milestone."""
+
+    def __init__(self, optimizer: Optimizer, milestones, gamma: float = 0.1, last_epoch: int = -1):
+        super().__init__("MultiStepLR", optimizer, last_epoch, list(milestones), gamma)
 
 
-class LambdaLR(_Native):
-    """The first rates times what `lr_lambda` gives for the epoch; one function, or a list of one for each group."""
+class ExponentialLR(_Native):
+    """Times gamma every epoch."""
 
-    _kind = "LambdaLR"
+    def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1):
+        super().__init__("ExponentialLR", optimizer, last_epoch, gamma)
 
-    def __init__(self, optimizer: Optimizer, lr_lambda):
-        if isinstance(lr_lambda, (list, tuple)):
-            raise NotImplementedError("LambdaLR: lr_lambda: lists of functions are not there")
-        super().__init__(optimizer, lr_lambda)
+
+class ConstantLR(_Native):
+    """Times factor until total_iters."""
+
+    def __init__(self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1):
+        super().__init__("ConstantLR", optimizer, last_epoch, factor, total_iters)
+
+
+class LinearLR(_Native):
+    """A line from start_factor to end_factor: a warm-up."""
+
+    def __init__(self, optimizer: Optimizer, start_factor: float = 1.0 / 3, end_factor: float = 1.0, total_iters: int = 5, last_epoch: int = -1):
+        super().__init__("LinearLR", optimizer, last_epoch, start_factor, end_factor, total_iters)
+
+
+class PolynomialLR(_Native):
+    """A power of the part of total_iters that is left."""
+
+    def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1):
+        super().__init__("PolynomialLR", optimizer, last_epoch, total_iters, power)
+
+
+class CosineAnnealingLR(_Native):
+    """Half a cosine down to eta_min in T_max epochs, and back."""
+
+    def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1):
+        super().__init__("CosineAnnealingLR", optimizer, last_epoch, T_max, eta_min)
+
+
+class CosineAnnealingWarmRestarts(_Native):
+    """The same, starting again after T_0, T_0 * T_mult, ... epochs."""
+
+    def __init__(self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1):
+        super().__init__("CosineAnnealingWarmRestarts", optimizer, last_epoch, T_0, T_mult, eta_min)
 
 
 class OneCycleLR(_Native):
-    _kind = "OneCycleLR"
+    """One rise and fall over a known number of steps."""
 
     def __init__(self, optimizer: Optimizer, max_lr, total_steps=None, epochs=None, steps_per_epoch=None, pct_start: float = 0.3,
                  anneal_strategy: str = "cos", cycle_momentum: bool = True, base_momentum: float = 0.85,
-                 max_momentum: float = 0.95, div_factor: float = 25.0, final_div_factor: float = 1e4, three_phase: bool = False):
+                 max_momentum: float = 0.95, div_factor: float = 25.0, final_div_factor: float = 1e4, three_phase: bool = False,
+                 last_epoch: int = -1):
         rates = [float(rate) for rate in max_lr] if isinstance(max_lr, (list, tuple)) else [float(max_lr)]
         if anneal_strategy not in ("cos", "linear"):
             raise ValueError(f"OneCycleLR: anneal_strategy must be 'cos' or 'linear', got {anneal_strategy!r}")
-        super().__init__(optimizer, rates, total_steps or 0, epochs or 0, steps_per_epoch or 0, pct_start, anneal_strategy == "linear",
+        super().__init__("OneCycleLR", optimizer, last_epoch, rates, total_steps or 0, epochs or 0, steps_per_epoch or 0, pct_start, anneal_strategy == "linear",
                          cycle_momentum, base_momentum, max_momentum, div_factor, final_div_factor, three_phase)
 
 
