@@ -182,3 +182,23 @@ def test_functions_of_modules():
     same(engine.special.expit(y), torch.special.expit(x))
     same(engine.special.softmax(y, 0), torch.special.softmax(x, 0))
     assert to_torch(engine.special.erfcx(y)).shape == x.shape
+
+
+@pytest.mark.parametrize("shape,q", [((8, 5), 3), ((5, 8), 4), ((2, 7, 5), 5), ((6, 3), 3)])
+def test_few_singular_values(shape, q):
+    torch.manual_seed(6)
+    x = torch.randn(shape)
+    y = from_torch(x)
+    for name, options in (("svd_lowrank", {}), ("svd_lowrank", {"M": True}), ("pca_lowrank", {}), ("pca_lowrank", {"center": False, "niter": 1})):
+        given, mine = ({**options, "M": x.mean(-1, keepdim=True).expand(shape)}, {**options, "M": y.mean(-1, keepdim=True).expand(shape)}) if "M" in options else (options, options)
+        torch.manual_seed(7), engine.manual_seed(7)
+        u, s, v = getattr(torch, name)(x, q, **given)
+        a, b, c = getattr(engine, name)(y, q, **mine)
+        same(b, s, rtol=1e-4, atol=1e-5)
+        same((a * b.unsqueeze(-2)) @ c.mT, (u * s.unsqueeze(-2)) @ v.mT, rtol=1e-3, atol=1e-4)
+    with pytest.raises(ValueError, match="q"):
+        engine.pca_lowrank(y, 100)
+    with pytest.raises(ValueError, match="niter"):
+        engine.pca_lowrank(y, 2, niter=-1)
+    with pytest.raises(NotImplementedError, match="sparse"):
+        engine.svd_lowrank(engine.eye(3).to_sparse())

@@ -1,0 +1,48 @@
+"""Approximate singular values of large matrices, from products with a few random vectors (Halko et al., 2009)."""
+
+from __future__ import annotations
+
+from tensord.engine import _engine
+from tensord.engine._engine import Tensor
+
+
+def _op(name: str):
+    return _engine._operator("aten::" + name)
+
+
+def _basis(matrix: Tensor, count: int, rounds: int) -> Tensor:
+    """Orthonormal columns that span most of the matrix's."""
+    drawn = _op("randn")((matrix.shape[-1], count), dtype=matrix.dtype, device=matrix.device)
+    found = _op("linalg_qr")(matrix @ drawn)[0]
+    for _ in range(rounds):
+        found = _op("linalg_qr")(_op("mH")(matrix) @ found)[0]
+        found = _op("linalg_qr")(matrix @ found)[0]
+    return found
+
+
+def svd_lowrank(A: Tensor, q: int = 6, niter: int = 2, M: Tensor | None = None) -> tuple:
+    """U, S and V of the `q` largest singular values of A, or of A - M."""
+    if A.layout is not _engine.strided:
+        raise NotImplementedError("svd_lowrank: sparse matrices are not there")
+    matrix = A if M is None else A - M
+    rows, columns = matrix.shape[-2:]
+    svd = _op("linalg_svd")
+    if rows < columns or columns > q:
+        right = _basis(_op("mH")(matrix), q, niter)
+        u, s, vh = svd(matrix @ right, False)
+        return u, s, right @ _op("mH")(vh)
+    left = _basis(matrix, q, niter)
+    u, s, vh = svd(_op("mH")(left) @ matrix, False)
+    return left @ u, s, _op("mH")(vh)
+
+
+def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> tuple:
+    """U, S and V of the `q` strongest principal components of A's rows."""
+    rows, columns = A.shape[-2:]
+    if q is None:
+        q = min(6, rows, columns)
+    elif not 0 <= q <= min(rows, columns):
+        raise ValueError(f"q(={q}) must be non-negative integer and not greater than min(m, n)={min(rows, columns)}")
+    if niter < 0:
+        raise ValueError(f"niter(={niter}) must be non-negative integer")
+    return svd_lowrank(A, q, niter, A.mean(-2, True) if center else None)
