@@ -7,7 +7,8 @@ from tensord.engine import nn
 
 FIRST_VALUES = [
     ("trunc_normal_", (7, 5), {}), ("trunc_normal_", (40,), {"mean": 1.0, "std": 0.5, "a": 0.5, "b": 1.2}), ("eye_", (3, 5), {}), ("eye_", (4, 2), {}),
-    ("dirac_", (4, 3, 5), {}), ("dirac_", (6, 2, 3, 4), {"groups": 3}), ("dirac_", (2, 4, 3, 3, 2), {}), ("orthogonal_", (4, 4), {}), ("orthogonal_", (3, 8), {"gain": 2.0}),
+    ("dirac_", (4, 3, 5), {}), ("dirac_", (6, 2, 3, 4), {"groups": 3}), ("dirac_", (2, 4, 3, 3, 2), {}), ("orthogonal_", (4, 4), {}),
+    ("orthogonal_", (3, 8), {"gain": 2.0}),
     ("orthogonal_", (9, 2, 2), {}), ("orthogonal_", (0, 3), {}), ("sparse_", (8, 5), {"sparsity": 0.3}), ("sparse_", (5, 3), {"sparsity": 1.0, "std": 2.0}),
 ]
 
@@ -24,7 +25,8 @@ def test_first_values(name, shape, options):
     same(engine.rand(3), torch.rand(3))  # as many numbers are drawn
 
 
-WRONG = [("eye_", (2, 2, 2), {}, "2 dimensions"), ("dirac_", (2, 2), {}, "3, 4, or 5"), ("dirac_", (3, 2, 2), {"groups": 2}, "divisible"), ("orthogonal_", (3,), {}, "2 or more"),
+WRONG = [("eye_", (2, 2, 2), {}, "2 dimensions"), ("dirac_", (2, 2), {}, "3, 4, or 5"), ("dirac_", (3, 2, 2), {"groups": 2}, "divisible"),
+         ("orthogonal_", (3,), {}, "2 or more"),
          ("sparse_", (3,), {"sparsity": 0.1}, "2 dimensions")]
 
 

@@ -10,7 +10,8 @@ from tensord.engine import nn, optim
 OPTIMIZERS = [
     ("Adadelta", {}), ("Adadelta", {"lr": 0.5, "rho": 0.8, "weight_decay": 0.1}), ("Adadelta", {"maximize": True}),
     ("Adamax", {}), ("Adamax", {"lr": 0.1, "betas": (0.5, 0.7), "weight_decay": 0.1, "maximize": True}),
-    ("NAdam", {}), ("NAdam", {"lr": 0.1, "weight_decay": 0.1, "momentum_decay": 0.1}), ("RAdam", {}), ("RAdam", {"lr": 0.1, "betas": (0.8, 0.99), "weight_decay": 0.1}),
+    ("NAdam", {}), ("NAdam", {"lr": 0.1, "weight_decay": 0.1, "momentum_decay": 0.1}), ("RAdam", {}),
+    ("RAdam", {"lr": 0.1, "betas": (0.8, 0.99), "weight_decay": 0.1}),
     ("Rprop", {}), ("Rprop", {"lr": 0.1, "etas": (0.3, 1.5), "step_sizes": (1e-3, 0.3)}), ("Rprop", {"maximize": True}),
     ("ASGD", {}), ("ASGD", {"lr": 0.1, "lambd": 0.01, "t0": 5, "weight_decay": 0.1}), ("ASGD", {"t0": 3, "maximize": True}),
 ]
@@ -29,7 +30,7 @@ def numbers(state: dict) -> dict:
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_twenty_steps(name, options, dtype):
     torch.manual_seed(3)
-    theirs = [torch.randn(3, 4, dtype=dtype, requires_grad=True), torch.randn(5, dtype=dtype, requires_grad=True), torch.randn((), dtype=dtype, requires_grad=True)]
+    theirs = [torch.randn(shape, dtype=dtype, requires_grad=True) for shape in ((3, 4), (5,), ())]
     mine = [from_torch(x) for x in theirs]
     first, second = theirs_of(name, theirs, **options), getattr(optim, name)(mine, **options)
     for step in range(20):
@@ -80,7 +81,8 @@ def test_newer_options(name):
         assert engine.allclose(negated, plain)
 
 
-WRONG = [("Adadelta", {"rho": 2}, "rho"), ("Adamax", {"betas": (0.5, 1.0)}, "betas"), ("NAdam", {"momentum_decay": -1}, "momentum_decay"), ("RAdam", {"eps": -1}, "eps"),
+WRONG = [("Adadelta", {"rho": 2}, "rho"), ("Adamax", {"betas": (0.5, 1.0)}, "betas"), ("NAdam", {"momentum_decay": -1}, "momentum_decay"),
+         ("RAdam", {"eps": -1}, "eps"),
          ("Rprop", {"etas": (1.5, 2)}, "etas"), ("ASGD", {"weight_decay": -1}, "weight_decay"), ("Adadelta", {"lr": -1}, "lr")]
 
 
@@ -245,8 +247,10 @@ def test_wrong_schedules():
         s.LRScheduler(optimizer)
 
 
-RESUMED = [("StepLR", (2, 0.5)), ("MultiStepLR", ([5, 7], 0.5)), ("ExponentialLR", (0.9,)), ("LinearLR", (0.5, 1.0, 8)), ("PolynomialLR", (9, 2.0)), ("CosineAnnealingLR", (6, 0.1)),
-           ("ConstantLR", (0.5, 6)), ("LambdaLR", (lambda epoch: 1 / (1 + epoch),)), ("MultiplicativeLR", (lambda epoch: 0.9,)), ("CosineAnnealingWarmRestarts", (6,)),
+RESUMED = [("StepLR", (2, 0.5)), ("MultiStepLR", ([5, 7], 0.5)), ("ExponentialLR", (0.9,)), ("LinearLR", (0.5, 1.0, 8)), ("PolynomialLR", (9, 2.0)),
+           ("CosineAnnealingLR", (6, 0.1)),
+           ("ConstantLR", (0.5, 6)), ("LambdaLR", (lambda epoch: 1 / (1 + epoch),)), ("MultiplicativeLR", (lambda epoch: 0.9,)),
+           ("CosineAnnealingWarmRestarts", (6,)),
            ("CyclicLR", (0.1, 0.5, 3))]
 
 

@@ -41,8 +41,10 @@ def compare_calls(mine, theirs, shape, rtol=1e-4, atol=1e-5):
 
 
 NORMS = [
-    ("weight_norm", "Linear", (4, 3), (2, 4), {}), ("weight_norm", "Linear", (4, 3), (2, 4), {"dim": None}), ("weight_norm", "Linear", (4, 3), (2, 4), {"dim": 1}),
-    ("weight_norm", "Conv2d", (3, 4, 3), (1, 3, 5, 5), {}), ("weight_norm", "Linear", (4, 3), (2, 4), {"name": "bias"}), ("spectral_norm", "Linear", (4, 3), (2, 4), {}),
+    ("weight_norm", "Linear", (4, 3), (2, 4), {}), ("weight_norm", "Linear", (4, 3), (2, 4), {"dim": None}),
+    ("weight_norm", "Linear", (4, 3), (2, 4), {"dim": 1}),
+    ("weight_norm", "Conv2d", (3, 4, 3), (1, 3, 5, 5), {}), ("weight_norm", "Linear", (4, 3), (2, 4), {"name": "bias"}),
+    ("spectral_norm", "Linear", (4, 3), (2, 4), {}),
     ("spectral_norm", "Conv2d", (3, 4, 3), (1, 3, 5, 5), {"n_power_iterations": 3}), ("spectral_norm", "ConvTranspose2d", (3, 4, 3), (1, 3, 5, 5), {}),
     ("spectral_norm", "Linear", (4, 3), (2, 4), {"dim": 1, "eps": 1e-6}),
 ]
@@ -83,7 +85,8 @@ READY = [
     ("orthogonal", "Linear", (4, 4), (2, 4), {}), ("orthogonal", "Linear", (5, 3), (2, 5), {}), ("orthogonal", "Linear", (3, 5), (2, 3), {}),
     ("orthogonal", "Linear", (4, 4), (2, 4), {"orthogonal_map": "cayley"}), ("orthogonal", "Linear", (5, 3), (2, 5), {"orthogonal_map": "matrix_exp"}),
     ("orthogonal", "Linear", (3, 5), (2, 3), {"orthogonal_map": "cayley"}), ("orthogonal", "Linear", (4, 4), (2, 4), {"orthogonal_map": "householder"}),
-    ("orthogonal", "Linear", (5, 3), (2, 5), {"use_trivialization": False}), ("orthogonal", "Linear", (3, 3), (2, 3), {"use_trivialization": False, "orthogonal_map": "householder"}),
+    ("orthogonal", "Linear", (5, 3), (2, 5), {"use_trivialization": False}),
+    ("orthogonal", "Linear", (3, 3), (2, 3), {"use_trivialization": False, "orthogonal_map": "householder"}),
     ("orthogonal", "Linear", (4, 4), (2, 4), {"use_trivialization": False}),
 ]
 
@@ -123,7 +126,8 @@ def test_weight_norm_parametrization():
 
 def test_wrong_ready():
     layer = nn.Linear(3, 2)
-    for call, kind, words in [(lambda: parametrizations.orthogonal(layer, "bias"), ValueError, "matrix"), (lambda: parametrizations.orthogonal(layer, "none"), ValueError, "no parameter"),
+    for call, kind, words in [(lambda: parametrizations.orthogonal(layer, "bias"), ValueError, "matrix"),
+                              (lambda: parametrizations.orthogonal(layer, "none"), ValueError, "no parameter"),
                               (lambda: parametrizations.orthogonal(layer, orthogonal_map="exp"), ValueError, "orthogonal_map"),
                               (lambda: parametrizations.spectral_norm(layer, dim=2), IndexError, "range"),
                               (lambda: parametrizations.spectral_norm(layer, n_power_iterations=0), ValueError, "n_power_iterations"),
@@ -181,8 +185,9 @@ def test_parametrizations_of_ones_own():
     assert engine.equal(copied(x), mine(x)) and engine.equal(read.weight, mine.weight)
     parametrize.remove_parametrizations(copied, "weight")
     assert parametrize.is_parametrized(mine, "weight") and parametrize.is_parametrized(copied, "bias")
-    their_parametrize.remove_parametrizations(theirs, "weight", leave_parametrized=False), parametrize.remove_parametrizations(mine, "weight", leave_parametrized=False)
-    their_parametrize.remove_parametrizations(theirs, "bias"), parametrize.remove_parametrizations(mine, "bias")
+    for package, layer in ((their_parametrize, theirs), (parametrize, mine)):
+        package.remove_parametrizations(layer, "weight", leave_parametrized=False)
+        package.remove_parametrizations(layer, "bias")
     compare_states(mine, theirs)
     assert mine.weight is weight and type(mine) is nn.Linear
 
@@ -226,7 +231,8 @@ def test_wrong_parametrizations():
         parametrize.remove_parametrizations(layer, "bias", leave_parametrized=False)
 
 
-FUSED = [("Conv1d", (3, 4, 3), "BatchNorm1d", (2, 3, 6)), ("Conv2d", (3, 4, 3, 1, 0, 1, 1, False), "BatchNorm2d", (2, 3, 5, 5)), ("ConvTranspose2d", (3, 4, 3), "BatchNorm2d", (2, 3, 5, 5)),
+FUSED = [("Conv1d", (3, 4, 3), "BatchNorm1d", (2, 3, 6)), ("Conv2d", (3, 4, 3, 1, 0, 1, 1, False), "BatchNorm2d", (2, 3, 5, 5)),
+         ("ConvTranspose2d", (3, 4, 3), "BatchNorm2d", (2, 3, 5, 5)),
          ("Linear", (3, 4), "BatchNorm1d", (5, 3)), ("Linear", (3, 4, False), "BatchNorm1d", (5, 3))]
 
 

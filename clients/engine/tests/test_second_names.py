@@ -60,9 +60,12 @@ def test_gradients():
 
 
 RESULTS = {
-    "where": lambda p, x: x.where(x > 0, x * 2), "polygamma": lambda p, x: (x.abs() + 1).polygamma(1), "H": lambda p, x: x.H, "mH": lambda p, x: x.mH, "real": lambda p, x: x.real,
-    "H of a number": lambda p, x: p.tensor(2.0).H, "complex real": lambda p, x: p.complex(x, x * 2).real, "complex imag": lambda p, x: p.complex(x, x * 2).imag,
-    "complex H": lambda p, x: p.complex(x, x * 2).H, "as_strided_": lambda p, x: x.clone().as_strided_((2, 2), (1, 2), 1), "resize_as_": lambda p, x: x.clone().resize_as_(p.ones(2, 3)),
+    "where": lambda p, x: x.where(x > 0, x * 2), "polygamma": lambda p, x: (x.abs() + 1).polygamma(1), "H": lambda p, x: x.H,
+    "mH": lambda p, x: x.mH, "real": lambda p, x: x.real,
+    "H of a number": lambda p, x: p.tensor(2.0).H, "complex real": lambda p, x: p.complex(x, x * 2).real,
+    "complex imag": lambda p, x: p.complex(x, x * 2).imag,
+    "complex H": lambda p, x: p.complex(x, x * 2).H, "as_strided_": lambda p, x: x.clone().as_strided_((2, 2), (1, 2), 1),
+    "resize_as_": lambda p, x: x.clone().resize_as_(p.ones(2, 3)),
     "as_strided_ of torch": lambda p, x: p.as_strided_(x.clone(), (2,), (3,)), "resize_as_ of torch": lambda p, x: p.resize_as_(x.clone(), p.ones(1, 2)),
     "apply_": lambda p, x: x.clone().apply_(lambda value: value + 1), "apply_ ints": lambda p, x: (x * 10).long().apply_(lambda value: value // 2),
     "apply_ strided": lambda p, x: x.clone().t().apply_(lambda value: -value), "map_": lambda p, x: x.clone().map_(x.t().contiguous(), lambda a, b: a - b),
@@ -85,11 +88,15 @@ def test_results(name):
 
 
 FACTS = [
-    lambda p, x: x.new(2, 3).shape, lambda p, x: x.new().shape, lambda p, x: x.new(x.shape).shape, lambda p, x: x.new(5).shape, lambda p, x: x.long().new(3).dtype is p.int64,
-    lambda p, x: x.is_cpu, lambda p, x: x.is_sparse_csr, lambda p, x: x.is_quantized, lambda p, x: x.is_nested, lambda p, x: x.is_distributed(), lambda p, x: x.is_set_to(x),
-    lambda p, x: x.is_set_to(x.clone()), lambda p, x: x.is_set_to(x.view(3, 3)), lambda p, x: x.is_set_to(x.t()), lambda p, x: x[1:].storage().tolist(), lambda p, x: len(x[0].storage()),
+    lambda p, x: x.new(2, 3).shape, lambda p, x: x.new().shape, lambda p, x: x.new(x.shape).shape, lambda p, x: x.new(5).shape,
+    lambda p, x: x.long().new(3).dtype is p.int64,
+    lambda p, x: x.is_cpu, lambda p, x: x.is_sparse_csr, lambda p, x: x.is_quantized, lambda p, x: x.is_nested,
+    lambda p, x: x.is_distributed(), lambda p, x: x.is_set_to(x),
+    lambda p, x: x.is_set_to(x.clone()), lambda p, x: x.is_set_to(x.view(3, 3)), lambda p, x: x.is_set_to(x.t()),
+    lambda p, x: x[1:].storage().tolist(), lambda p, x: len(x[0].storage()),
     lambda p, x: x.storage()[2], lambda p, x: x.storage().data_ptr() == x.data_ptr(), lambda p, x: x.storage().nbytes(),
-    lambda p, x: x.storage().element_size(), lambda p, x: x.storage().dtype is p.float32, lambda p, x: list(x.storage()), lambda p, x: p.is_storage(x.storage()), lambda p, x: p.is_storage(x),
+    lambda p, x: x.storage().element_size(), lambda p, x: x.storage().dtype is p.float32, lambda p, x: list(x.storage()),
+    lambda p, x: p.is_storage(x.storage()), lambda p, x: p.is_storage(x),
     lambda p, x: (p.pi, p.inf, p.e), lambda p, x: p.nan != p.nan,
 ]
 
@@ -102,9 +109,12 @@ def test_facts(number):
 
 
 WRONG = [
-    (lambda p, x: x.requires_grad_().apply_(float), RuntimeError), (lambda p, x: x.apply_(3), TypeError), (lambda p, x: x.apply_(str), TypeError), (lambda p, x: x.map_(x.long(), max), TypeError),
-    (lambda p, x: x.map_(p.ones(2), max), RuntimeError), (lambda p, x: p.ones(2, 2, 2).H, RuntimeError), (lambda p, x: p.ones(2).H, RuntimeError), (lambda p, x: x.imag, RuntimeError),
-    (lambda p, x: x.new(2.5), TypeError), (lambda p, x: p.finfo(p.int32), TypeError), (lambda p, x: p.iinfo(p.float32), TypeError), (lambda p, x: x.storage()[100], IndexError),
+    (lambda p, x: x.requires_grad_().apply_(float), RuntimeError), (lambda p, x: x.apply_(3), TypeError),
+    (lambda p, x: x.apply_(str), TypeError), (lambda p, x: x.map_(x.long(), max), TypeError),
+    (lambda p, x: x.map_(p.ones(2), max), RuntimeError), (lambda p, x: p.ones(2, 2, 2).H, RuntimeError),
+    (lambda p, x: p.ones(2).H, RuntimeError), (lambda p, x: x.imag, RuntimeError),
+    (lambda p, x: x.new(2.5), TypeError), (lambda p, x: p.finfo(p.int32), TypeError), (lambda p, x: p.iinfo(p.float32), TypeError),
+    (lambda p, x: x.storage()[100], IndexError),
     (lambda p, x: x.storage()[1:], RuntimeError),
 ]
 
@@ -165,7 +175,8 @@ def test_iinfo(name):
 @pytest.mark.parametrize("module", ["linalg", "fft", "special"])
 def test_modules_of_operators(module):
     theirs, mine = getattr(torch, module), getattr(engine, module)
-    wanted = {name for name in dir(theirs) if not name.startswith("_") and name[0].islower() and type(getattr(theirs, name)).__name__ == "builtin_function_or_method"}
+    wanted = {name for name in dir(theirs) if not name.startswith("_") and name[0].islower()
+              and type(getattr(theirs, name)).__name__ == "builtin_function_or_method"}
     assert wanted <= set(dir(mine))
     with pytest.raises(AttributeError, match="nothing"):
         mine.nothing
@@ -190,7 +201,7 @@ def test_few_singular_values(shape, q):
     x = torch.randn(shape)
     y = from_torch(x)
     for name, options in (("svd_lowrank", {}), ("svd_lowrank", {"M": True}), ("pca_lowrank", {}), ("pca_lowrank", {"center": False, "niter": 1})):
-        given, mine = ({**options, "M": x.mean(-1, keepdim=True).expand(shape)}, {**options, "M": y.mean(-1, keepdim=True).expand(shape)}) if "M" in options else (options, options)
+        given, mine = ({name: tensor.mean(-1, True).expand(shape) if name == "M" else value for name, value in options.items()} for tensor in (x, y))
         torch.manual_seed(7), engine.manual_seed(7)
         u, s, v = getattr(torch, name)(x, q, **given)
         a, b, c = getattr(engine, name)(y, q, **mine)

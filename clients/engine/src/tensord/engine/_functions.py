@@ -9,9 +9,10 @@ from tensord.engine._engine import Tensor
 from tensord.engine._lowrank import pca_lowrank, svd_lowrank
 
 __all__ = [
-    "as_strided_", "as_tensor", "asarray", "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes",
-    "broadcast_tensors", "can_cast", "cartesian_prod", "conj_physical_", "e", "einsum", "inf", "is_storage", "is_tensor", "meshgrid", "nan", "newaxis", "nonzero", "norm", "numel",
-    "pca_lowrank", "pi", "promote_types", "resize_as_", "seed", "split", "svd_lowrank", "tensor", "tensordot", "unique", "unique_consecutive",
+    "as_strided_", "as_tensor", "asarray", "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes", "broadcast_tensors",
+    "can_cast", "cartesian_prod", "conj_physical_", "e", "einsum", "inf", "is_storage", "is_tensor", "meshgrid", "nan", "newaxis", "nonzero", "norm",
+    "numel", "pca_lowrank", "pi", "promote_types", "resize_as_", "seed", "split", "svd_lowrank", "tensor", "tensordot", "unique",
+    "unique_consecutive",
 ]
 
 

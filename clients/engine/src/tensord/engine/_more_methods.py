@@ -119,9 +119,9 @@ def _set_part(name: str):
 
 METHODS = {
     **_second_names.methods(),
-    "where": _where, "polygamma": _polygamma, "as_strided_": _as_strided_, "resize_as_": _resize_as_, "conj_physical_": _conj_physical_, "is_set_to": _is_set_to,
-    "new": _new, "as_subclass": _as_subclass, "apply_": _apply_, "map_": _map_, "map2_": _map2_, "storage": _typed_storage,
-    "to_sparse_coo": _to_sparse_coo, "is_distributed": _is_distributed,
+    "where": _where, "polygamma": _polygamma, "as_strided_": _as_strided_, "resize_as_": _resize_as_, "conj_physical_": _conj_physical_,
+    "is_set_to": _is_set_to, "new": _new, "as_subclass": _as_subclass, "apply_": _apply_, "map_": _map_, "map2_": _map2_,
+    "storage": _typed_storage, "to_sparse_coo": _to_sparse_coo, "is_distributed": _is_distributed,
 }
 # By name: the function that gets it, one that sets it or None, and its type for the stubs.
 PROPERTIES: dict = {

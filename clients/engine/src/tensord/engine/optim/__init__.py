@@ -5,4 +5,5 @@ from tensord.engine.optim._base import Optimizer
 from tensord.engine.optim._native import LBFGS, SGD, Adagrad, Adam, AdamW, RMSprop, SparseAdam
 from tensord.engine.optim._written import ASGD, Adadelta, Adamax, NAdam, RAdam, Rprop
 
-__all__ = ["ASGD", "LBFGS", "SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop", "SparseAdam", "lr_scheduler"]
+__all__ = ["ASGD", "LBFGS", "SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop", "SparseAdam",
+           "lr_scheduler"]
