@@ -46,7 +46,7 @@ NORMS = [
     ("weight_norm", "Conv2d", (3, 4, 3), (1, 3, 5, 5), {}), ("weight_norm", "Linear", (4, 3), (2, 4), {"name": "bias"}),
     ("spectral_norm", "Linear", (4, 3), (2, 4), {}),
     ("spectral_norm", "Conv2d", (3, 4, 3), (1, 3, 5, 5), {"n_power_iterations": 3}), ("spectral_norm", "ConvTranspose2d", (3, 4, 3), (1, 3, 5, 5), {}),
-    ("spectral_norm", "Linear", (4, 3), (2, 4), {"dim": 1, "eps": 1e-6}),
+    ("spectral_norm", "Linear", (4, 3), (2, 4), {"dim": 1, "eps": 1e-6}), ("spectral_norm", "ConvTranspose3d", (2, 3, 2), (1, 2, 3, 3, 3), {}),
 ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tensord.engine import _engine
 from tensord.engine._grad_mode import no_grad
 from tensord.engine.nn import functional as F
-from tensord.engine.nn.layers import ConvTranspose1d, ConvTranspose2d
+from tensord.engine.nn.layers import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from tensord.engine.nn.module import Module, Parameter
 
 
@@ -15,7 +15,7 @@ def _op(name: str):
 
 def first_dim(module: Module) -> int:
     """The output channels' dimension of its weight."""
-    return 1 if isinstance(module, (ConvTranspose1d, ConvTranspose2d)) or type(module).__name__.startswith("ConvTranspose") else 0
+    return 1 if isinstance(module, (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)) else 0
 
 
 def as_matrix(weight, dim: int):

@@ -126,8 +126,7 @@ class OneCycleLR(_Native):
         if anneal_strategy not in ("cos", "linear"):
             raise ValueError(f"OneCycleLR: anneal_strategy must be 'cos' or 'linear', got {anneal_strategy!r}")
         super().__init__("OneCycleLR", optimizer, last_epoch, rates, total_steps or 0, epochs or 0, steps_per_epoch or 0, pct_start,
-                         anneal_strategy == "linear",
-                         cycle_momentum, base_momentum, max_momentum, div_factor, final_div_factor, three_phase)
+                         anneal_strategy == "linear", cycle_momentum, base_momentum, max_momentum, div_factor, final_div_factor, three_phase)
 
 
 class ReduceLROnPlateau:
