@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from tensord.engine import _engine
+from tensord.engine.nn import parametrizations, parametrize, stateless  # noqa: F401
+from tensord.engine.nn._fusion import fuse_conv_bn_eval, fuse_conv_bn_weights, fuse_linear_bn_eval, fuse_linear_bn_weights  # noqa: F401
+from tensord.engine.nn._weight_norms import remove_spectral_norm, remove_weight_norm, spectral_norm, weight_norm  # noqa: F401
+from tensord.engine.nn.stateless import skip_init  # noqa: F401
 from tensord.engine.nn.utils import rnn  # noqa: F401
 
 
