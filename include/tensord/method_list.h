@@ -1195,10 +1195,12 @@ Tensor stft(Int n_fft, std::optional<Int> hop_length, std::optional<Int> win_len
 Tensor stft(Int n_fft, std::optional<Int> hop_length, std::optional<Int> win_length, const std::optional<Tensor>& window, Bool normalized) const&;
 Tensor stft(Int n_fft, std::optional<Int> hop_length, std::optional<Int> win_length, const std::optional<Tensor>& window, Bool normalized, std::optional<Bool> onesided) const&;
 Tensor stft(Int n_fft, std::optional<Int> hop_length, std::optional<Int> win_length, const std::optional<Tensor>& window, Bool normalized, std::optional<Bool> onesided, std::optional<Bool> return_complex) const&;
+Tensor stft(Int n_fft, std::optional<Int> hop_length, std::optional<Int> win_length, const std::optional<Tensor>& window, Bool normalized, std::optional<Bool> onesided, std::optional<Bool> return_complex, std::optional<Bool> align_to_window) const&;
 Tensor stft(Int n_fft, std::optional<Int> hop_length, std::optional<Int> win_length, const std::optional<Tensor>& window, Bool center, std::string_view pad_mode) const&;
 Tensor stft(Int n_fft, std::optional<Int> hop_length, std::optional<Int> win_length, const std::optional<Tensor>& window, Bool center, std::string_view pad_mode, Bool normalized) const&;
 Tensor stft(Int n_fft, std::optional<Int> hop_length, std::optional<Int> win_length, const std::optional<Tensor>& window, Bool center, std::string_view pad_mode, Bool normalized, std::optional<Bool> onesided) const&;
 Tensor stft(Int n_fft, std::optional<Int> hop_length, std::optional<Int> win_length, const std::optional<Tensor>& window, Bool center, std::string_view pad_mode, Bool normalized, std::optional<Bool> onesided, std::optional<Bool> return_complex) const&;
+Tensor stft(Int n_fft, std::optional<Int> hop_length, std::optional<Int> win_length, const std::optional<Tensor>& window, Bool center, std::string_view pad_mode, Bool normalized, std::optional<Bool> onesided, std::optional<Bool> return_complex, std::optional<Bool> align_to_window) const&;
 int64_t storage_offset() const&;
 Tensor sub(const Scalar& other) const&;
 Tensor sub(const Scalar& other, const Scalar& alpha) const&;

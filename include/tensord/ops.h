@@ -1599,8 +1599,8 @@ Tensor std(const Tensor& self, OptionalIntOrList dim, const keyword::CorrectionK
 std::tuple<Tensor, Tensor> std_mean(const Tensor& self, Bool unbiased = true);  // std_mean
 std::tuple<Tensor, Tensor> std_mean(const Tensor& self, OptionalIntOrList dim, Bool unbiased = true, Bool keepdim = false);  // std_mean.dim
 std::tuple<Tensor, Tensor> std_mean(const Tensor& self, OptionalIntOrList dim, const keyword::CorrectionKeepdimArgs& keywords);  // std_mean.correction
-Tensor stft(const Tensor& self, Int n_fft, std::optional<Int> hop_length = std::nullopt, std::optional<Int> win_length = std::nullopt, const std::optional<Tensor>& window = std::nullopt, Bool normalized = false, std::optional<Bool> onesided = std::nullopt, std::optional<Bool> return_complex = std::nullopt);  // stft
-Tensor stft(const Tensor& self, Int n_fft, std::optional<Int> hop_length, std::optional<Int> win_length, const std::optional<Tensor>& window, Bool center, std::string_view pad_mode, Bool normalized = false, std::optional<Bool> onesided = std::nullopt, std::optional<Bool> return_complex = std::nullopt);  // stft.center
+Tensor stft(const Tensor& self, Int n_fft, std::optional<Int> hop_length = std::nullopt, std::optional<Int> win_length = std::nullopt, const std::optional<Tensor>& window = std::nullopt, Bool normalized = false, std::optional<Bool> onesided = std::nullopt, std::optional<Bool> return_complex = std::nullopt, std::optional<Bool> align_to_window = std::nullopt);  // stft
+Tensor stft(const Tensor& self, Int n_fft, std::optional<Int> hop_length, std::optional<Int> win_length, const std::optional<Tensor>& window, Bool center, std::string_view pad_mode, Bool normalized = false, std::optional<Bool> onesided = std::nullopt, std::optional<Bool> return_complex = std::nullopt, std::optional<Bool> align_to_window = std::nullopt);  // stft.center
 int64_t storage_offset(const Tensor& self);  // storage_offset
 Dims stride(const Tensor& self);  // stride
 int64_t stride(const Tensor& self, Int dim);  // stride.int

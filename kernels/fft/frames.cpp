@@ -28,12 +28,13 @@ Tensor centred(const Tensor& window, int64_t n_fft) {
 
 Tensor stft(const Tensor& self, int64_t n_fft, MaybeInt hop_length, MaybeInt win_length, const MaybeTensor& window,
             MaybeBool is_centred, const std::string& pad_mode, bool normalized, MaybeBool onesided,
-            MaybeBool return_complex) {
+            MaybeBool return_complex, MaybeBool aligns) {
   const int64_t hop = hop_length.value_or(n_fft / 4), length = win_length.value_or(n_fft);
   const bool has_complex = is_complex(self.dtype()) || (window && is_complex(window->dtype()));
   check(is_floating(self.dtype()) || is_complex(self.dtype()),
         "stft: expected a tensor of floating point or complex values");
   check(self.ndim() == 1 || self.ndim() == 2, "stft: expected a 1D or 2D tensor, but got ", self.ndim(), "-D");
+  check(!is_centred.value_or(false) || !aligns, "stft: align_to_window should only be set when center = false.");
   Tensor x = self.ndim() == 1 ? call("aten::unsqueeze", self, 0) : self;
   if (is_centred.value_or(false)) {
     const int64_t pad = n_fft / 2;
@@ -44,6 +45,12 @@ Tensor stft(const Tensor& self, int64_t n_fft, MaybeInt hop_length, MaybeInt win
   check(hop > 0, "stft: expected hop_length > 0, but got hop_length=", hop);
   check(length > 0 && length <= n_fft, "stft: expected 0 < win_length <= n_fft, but got win_length=", length);
   check_window("stft", window, length);
+  if (aligns.value_or(false)) {
+    // The window begins at a frame's sample, not the transform around it; so many frames as windows fit.
+    const int64_t count = (samples - length) / hop + 1, left = (n_fft - length) / 2;
+    const int64_t right = (count - 1) * hop + n_fft - samples - left;
+    x = call("aten::constant_pad_nd", x, Dims{left, right}, ops::Scalar(0));
+  }
   Tensor frames = call("aten::unfold", x, 1, n_fft, hop);
   if (window || length < n_fft) {
     const DType real = real_dtype(x.dtype());
@@ -63,18 +70,21 @@ Tensor stft(const Tensor& self, int64_t n_fft, MaybeInt hop_length, MaybeInt win
   return return_complex.value_or(has_complex) ? out : call("aten::view_as_real", out);
 }
 #define FRAMES "Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, "
-OP("aten::stft(" FRAMES "bool normalized=False, bool? onesided=None, bool? return_complex=None) -> Tensor")
+// The last argument came with PyTorch 2.7.
+OP("aten::stft(" FRAMES
+   "bool normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor")
     .direct([](const Tensor& x, int64_t n_fft, MaybeInt hop, MaybeInt length, const MaybeTensor& window,
-               bool normalized, MaybeBool onesided, MaybeBool return_complex) {
-      return stft(x, n_fft, hop, length, window, false, "", normalized, onesided, return_complex);
+               bool normalized, MaybeBool onesided, MaybeBool return_complex, MaybeBool aligns) {
+      return stft(x, n_fft, hop, length, window, false, "", normalized, onesided, return_complex, aligns);
     })
     .composite();
 OP("aten::stft.center(" FRAMES
    "bool center=True, str pad_mode=\"reflect\", bool normalized=False, bool? onesided=None, "
-   "bool? return_complex=None) -> Tensor")
+   "bool? return_complex=None, bool? align_to_window=None) -> Tensor")
     .direct([](const Tensor& x, int64_t n_fft, MaybeInt hop, MaybeInt length, const MaybeTensor& window, bool center,
-               const std::string& pad_mode, bool normalized, MaybeBool onesided, MaybeBool return_complex) {
-      return stft(x, n_fft, hop, length, window, center, pad_mode, normalized, onesided, return_complex);
+               const std::string& pad_mode, bool normalized, MaybeBool onesided, MaybeBool return_complex,
+               MaybeBool aligns) {
+      return stft(x, n_fft, hop, length, window, center, pad_mode, normalized, onesided, return_complex, aligns);
     })
     .composite();
 COMPLEX("aten::stft aten::stft.center");

@@ -222,3 +222,23 @@ def test_unique_and_others():
     assert [tuple(part.shape) for part in engine.split(engine.ones(5), 2)] == [(2,), (2,), (1,)]
     assert 3 in from_torch(x) and 7 not in from_torch(x)
     assert [item.item() for item in from_torch(x)] == x.tolist()
+
+
+@pytest.mark.parametrize("samples", [17, 30, 31, 40])
+@pytest.mark.parametrize("n_fft,length,hop", [(10, 6, 4), (9, 4, 5), (10, 7, 3), (16, 5, 3), (8, 8, 2), (12, 1, 4)])
+def test_stft_aligned_to_its_window(samples, n_fft, length, hop):
+    """An argument that PyTorch 1.13 does not have: as many frames as windows fit, what is around them is zero."""
+    x, window = torch.randn(2, samples), torch.rand(length)
+    frames, left = 1 + (samples - length) // hop, (n_fft - length) // 2
+    padded = torch.nn.functional.pad(x, (left, (frames - 1) * hop + n_fft - samples - left))
+    want = torch.stft(padded, n_fft, hop, length, window, center=False, onesided=True, return_complex=True)
+    got = engine.stft(from_torch(x), n_fft, hop, length, from_torch(window), False, True, True, True)
+    assert tuple(got.shape) == tuple(want.shape) == (2, n_fft // 2 + 1, frames)
+    same(got.abs(), want.abs(), rtol=1e-4, atol=1e-5)
+
+
+def test_traces_of_stft_are_read_by_older_pytorch(tmp_path):
+    x = torch.rand(2, 32)
+    engine.jit.trace(lambda y: engine.stft(y, 8, 4, 8, engine.ones(8), False, True, True).abs(), (from_torch(x),)).save(str(tmp_path / "stft.pt"))
+    want = torch.stft(x, 8, 4, 8, torch.ones(8), center=False, onesided=True, return_complex=True).abs()
+    torch.testing.assert_close(torch.jit.load(str(tmp_path / "stft.pt"))(x), want, rtol=1e-4, atol=1e-5)

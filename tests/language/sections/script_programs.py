@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from tests.language.case import Section
 from tests.language.sections.decoding import ids, values
 
-section = Section(before=(2,))
+section = Section()
 case, made = section.case, section.made
 T = torch.tensor
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from tests.language.case import Section
 from tests.language.sections.decoding import ids, values
 
-section = Section(before=(2,))
+section = Section()
 case, made = section.case, section.made
 T = torch.tensor
 
@@ -81,7 +81,8 @@ def aliases_through_loops(x: Tensor, swap: bool):
     return x, a, b, c.sum(0)
 
 
-@case((values(2, 400),), (values(1, 256, seed=3),), rtol=1e-4)
+# Newer ones have another FFT, and small elements of the signal are sums of large ones.
+@case((values(2, 400),), (values(1, 256, seed=3),), rtol=1e-4, before=(2,))
 def spectrogram_and_back(x: Tensor):
     window = torch.hann_window(64)
     s = torch.stft(x, 64, 16, 64, window, center=True, pad_mode="reflect", normalized=False, onesided=True, return_complex=True)

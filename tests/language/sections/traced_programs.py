@@ -11,7 +11,7 @@ from tests.language.case import Section
 from tests.language.sections.decoding import ids, values
 from tests.language.sections.module_programs import filled
 
-section = Section(before=(2,))
+section = Section()
 made = section.made
 T = torch.tensor
 

@@ -61,6 +61,6 @@ class Mobile(nn.Module):
 PICTURE = torch.linspace(-1, 1, 2 * 2 * 9 * 11).reshape(2, 2, 9, 11).cos()
 WITHOUT_LAYERS = {MobileOptimizerType.INSERT_FOLD_PREPACK_OPS}
 section.made("mobile", lambda: optimize_for_mobile(torch.jit.script(Mobile().eval())), (PICTURE,), (PICTURE[:1, :, 2:],), rtol=1e-4, before=(2,))
-section.made("mobile_without_layers", lambda: optimize_for_mobile(torch.jit.script(Mobile().eval()), WITHOUT_LAYERS), (PICTURE,), rtol=1e-4)
+section.made("mobile_without_layers", lambda: optimize_for_mobile(torch.jit.script(Mobile().eval()), WITHOUT_LAYERS), (PICTURE,), rtol=1e-4, before=(2,))
 section.made("lite", lambda: torch.jit.script(Mobile().eval()), (PICTURE,), rtol=1e-4, lite=True)
 section.made("lite_mobile", lambda: optimize_for_mobile(torch.jit.script(Mobile().eval())), (PICTURE,), rtol=1e-4, lite=True, before=(2,))

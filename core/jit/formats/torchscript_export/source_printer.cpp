@@ -244,6 +244,10 @@ std::string SourcePrinter::call(const Node& node) {
     if (is_number && node.input(i)->type()->kind() == TypeKind::kBool)
       refuse(node, "a bool where PyTorch wants a number");
     const bool is_named = i < schema.arguments.size() && schema.arguments[i].is_keyword_only;
+    // An argument that PyTorch 1.13, which reads these archives too, does not have, and that says nothing.
+    const bool is_later = i < schema.arguments.size() && schema.arguments[i].name == "align_to_window";
+    const ops::Value* const constant = node.input(i)->constant();
+    if (is_later && constant && constant->is_none()) continue;
     arguments.push_back((is_named ? schema.arguments[i].name + "=" : "") + text(node.input(i)));
   }
   // A check of a program's inputs, which is an error of its own here.
