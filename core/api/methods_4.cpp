@@ -156,15 +156,15 @@ Tensor Tensor::sspaddmm(const Tensor& mat1, const Tensor& mat2, const keyword::B
 Tensor Tensor::std() const& { return tensord::std(*this); }
 Tensor Tensor::std(Bool unbiased) const& { return tensord::std(*this, unbiased); }
 Tensor Tensor::std(OptionalIntOrList dim) const& { return tensord::std(*this, dim); }
+Tensor Tensor::std(OptionalIntOrList dim, const keyword::CorrectionKeepdimArgs& keywords) const& { return tensord::std(*this, dim, keywords); }
 Tensor Tensor::std(OptionalIntOrList dim, Bool unbiased) const& { return tensord::std(*this, dim, unbiased); }
 Tensor Tensor::std(OptionalIntOrList dim, Bool unbiased, Bool keepdim) const& { return tensord::std(*this, dim, unbiased, keepdim); }
-Tensor Tensor::std(OptionalIntOrList dim, const keyword::CorrectionKeepdimArgs& keywords) const& { return tensord::std(*this, dim, keywords); }
 std::tuple<Tensor, Tensor> Tensor::std_mean() const& { return tensord::std_mean(*this); }
 std::tuple<Tensor, Tensor> Tensor::std_mean(Bool unbiased) const& { return tensord::std_mean(*this, unbiased); }
 std::tuple<Tensor, Tensor> Tensor::std_mean(OptionalIntOrList dim) const& { return tensord::std_mean(*this, dim); }
+std::tuple<Tensor, Tensor> Tensor::std_mean(OptionalIntOrList dim, const keyword::CorrectionKeepdimArgs& keywords) const& { return tensord::std_mean(*this, dim, keywords); }
 std::tuple<Tensor, Tensor> Tensor::std_mean(OptionalIntOrList dim, Bool unbiased) const& { return tensord::std_mean(*this, dim, unbiased); }
 std::tuple<Tensor, Tensor> Tensor::std_mean(OptionalIntOrList dim, Bool unbiased, Bool keepdim) const& { return tensord::std_mean(*this, dim, unbiased, keepdim); }
-std::tuple<Tensor, Tensor> Tensor::std_mean(OptionalIntOrList dim, const keyword::CorrectionKeepdimArgs& keywords) const& { return tensord::std_mean(*this, dim, keywords); }
 Tensor Tensor::stft(Int n_fft) const& { return tensord::stft(*this, n_fft); }
 Tensor Tensor::stft(Int n_fft, std::optional<Int> hop_length) const& { return tensord::stft(*this, n_fft, hop_length); }
 Tensor Tensor::stft(Int n_fft, std::optional<Int> hop_length, std::optional<Int> win_length) const& { return tensord::stft(*this, n_fft, hop_length, win_length); }
@@ -334,15 +334,15 @@ Tensor Tensor::values() const& { return tensord::values(*this); }
 Tensor Tensor::var() const& { return tensord::var(*this); }
 Tensor Tensor::var(Bool unbiased) const& { return tensord::var(*this, unbiased); }
 Tensor Tensor::var(OptionalIntOrList dim) const& { return tensord::var(*this, dim); }
+Tensor Tensor::var(OptionalIntOrList dim, const keyword::CorrectionKeepdimArgs& keywords) const& { return tensord::var(*this, dim, keywords); }
 Tensor Tensor::var(OptionalIntOrList dim, Bool unbiased) const& { return tensord::var(*this, dim, unbiased); }
 Tensor Tensor::var(OptionalIntOrList dim, Bool unbiased, Bool keepdim) const& { return tensord::var(*this, dim, unbiased, keepdim); }
-Tensor Tensor::var(OptionalIntOrList dim, const keyword::CorrectionKeepdimArgs& keywords) const& { return tensord::var(*this, dim, keywords); }
 std::tuple<Tensor, Tensor> Tensor::var_mean() const& { return tensord::var_mean(*this); }
 std::tuple<Tensor, Tensor> Tensor::var_mean(Bool unbiased) const& { return tensord::var_mean(*this, unbiased); }
 std::tuple<Tensor, Tensor> Tensor::var_mean(OptionalIntOrList dim) const& { return tensord::var_mean(*this, dim); }
+std::tuple<Tensor, Tensor> Tensor::var_mean(OptionalIntOrList dim, const keyword::CorrectionKeepdimArgs& keywords) const& { return tensord::var_mean(*this, dim, keywords); }
 std::tuple<Tensor, Tensor> Tensor::var_mean(OptionalIntOrList dim, Bool unbiased) const& { return tensord::var_mean(*this, dim, unbiased); }
 std::tuple<Tensor, Tensor> Tensor::var_mean(OptionalIntOrList dim, Bool unbiased, Bool keepdim) const& { return tensord::var_mean(*this, dim, unbiased, keepdim); }
-std::tuple<Tensor, Tensor> Tensor::var_mean(OptionalIntOrList dim, const keyword::CorrectionKeepdimArgs& keywords) const& { return tensord::var_mean(*this, dim, keywords); }
 Tensor Tensor::vdot(const Tensor& other) const& { return tensord::vdot(*this, other); }
 Tensor Tensor::view(IntList size) const& { return tensord::view(*this, size); }
 Tensor Tensor::view(DType dtype) const& { return tensord::view(*this, dtype); }

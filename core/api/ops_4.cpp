@@ -187,7 +187,7 @@ Tensor outer(const Tensor& self, const Tensor& vec2) { TENSORD_CALL("aten::outer
 Tensor outer_out(const Tensor& out, const Tensor& self, const Tensor& vec2) { TENSORD_CALL("aten::outer.out", self, vec2, out); }
 int64_t output_nr(const Tensor& self) { TENSORD_CALL("aten::output_nr", self); }
 Tensor pad(const Tensor& self, IntList pad, std::string_view mode, std::optional<Float> value) { TENSORD_CALL("aten::pad", self, pad, mode, value); }
-Tensor pad_sequence(TensorList sequences, Bool batch_first, Float padding_value) { TENSORD_CALL("aten::pad_sequence", sequences, batch_first, padding_value); }
+Tensor pad_sequence(TensorList sequences, Bool batch_first, Float padding_value, std::string_view padding_side) { TENSORD_CALL("aten::pad_sequence", sequences, batch_first, padding_value, padding_side); }
 Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, Float p, Float eps, Bool keepdim) { TENSORD_CALL("aten::pairwise_distance", x1, x2, p, eps, keepdim); }
 Tensor pdist(const Tensor& self, Float p) { TENSORD_CALL("aten::pdist", self, p); }
 Tensor permute(const Tensor& self, IntList dims) { TENSORD_CALL("aten::permute", self, dims); }

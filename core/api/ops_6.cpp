@@ -71,11 +71,11 @@ Tensor sspaddmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, cons
 Tensor stack(TensorList tensors, Int dim) { TENSORD_CALL("aten::stack", tensors, dim); }
 Tensor stack_out(const Tensor& out, TensorList tensors, Int dim) { TENSORD_CALL("aten::stack.out", tensors, dim, out); }
 Tensor std(const Tensor& self, Bool unbiased) { TENSORD_CALL("aten::std", self, unbiased); }
-Tensor std(const Tensor& self, OptionalIntOrList dim, Bool unbiased, Bool keepdim) { TENSORD_CALL("aten::std.dim", self, dim, unbiased, keepdim); }
 Tensor std(const Tensor& self, OptionalIntOrList dim, const keyword::CorrectionKeepdimArgs& keywords) { TENSORD_CALL("aten::std.correction", self, dim, keywords.correction, keywords.keepdim); }
+Tensor std(const Tensor& self, OptionalIntOrList dim, Bool unbiased, Bool keepdim) { TENSORD_CALL("aten::std.dim", self, dim, unbiased, keepdim); }
 std::tuple<Tensor, Tensor> std_mean(const Tensor& self, Bool unbiased) { TENSORD_CALL("aten::std_mean", self, unbiased); }
-std::tuple<Tensor, Tensor> std_mean(const Tensor& self, OptionalIntOrList dim, Bool unbiased, Bool keepdim) { TENSORD_CALL("aten::std_mean.dim", self, dim, unbiased, keepdim); }
 std::tuple<Tensor, Tensor> std_mean(const Tensor& self, OptionalIntOrList dim, const keyword::CorrectionKeepdimArgs& keywords) { TENSORD_CALL("aten::std_mean.correction", self, dim, keywords.correction, keywords.keepdim); }
+std::tuple<Tensor, Tensor> std_mean(const Tensor& self, OptionalIntOrList dim, Bool unbiased, Bool keepdim) { TENSORD_CALL("aten::std_mean.dim", self, dim, unbiased, keepdim); }
 Tensor stft(const Tensor& self, Int n_fft, std::optional<Int> hop_length, std::optional<Int> win_length, const std::optional<Tensor>& window, Bool normalized, std::optional<Bool> onesided, std::optional<Bool> return_complex, std::optional<Bool> align_to_window) { TENSORD_CALL("aten::stft", self, n_fft, hop_length, win_length, window, normalized, onesided, return_complex, align_to_window); }
 Tensor stft(const Tensor& self, Int n_fft, std::optional<Int> hop_length, std::optional<Int> win_length, const std::optional<Tensor>& window, Bool center, std::string_view pad_mode, Bool normalized, std::optional<Bool> onesided, std::optional<Bool> return_complex, std::optional<Bool> align_to_window) { TENSORD_CALL("aten::stft.center", self, n_fft, hop_length, win_length, window, center, pad_mode, normalized, onesided, return_complex, align_to_window); }
 int64_t storage_offset(const Tensor& self) { TENSORD_CALL("aten::storage_offset", self); }
@@ -214,11 +214,11 @@ Tensor value_selecting_reduction_backward(const Tensor& grad, Int dim, const Ten
 Tensor values(const Tensor& self) { TENSORD_CALL("aten::values", self); }
 Tensor vander(const Tensor& x, std::optional<Int> N, Bool increasing) { TENSORD_CALL("aten::vander", x, N, increasing); }
 Tensor var(const Tensor& self, Bool unbiased) { TENSORD_CALL("aten::var", self, unbiased); }
-Tensor var(const Tensor& self, OptionalIntOrList dim, Bool unbiased, Bool keepdim) { TENSORD_CALL("aten::var.dim", self, dim, unbiased, keepdim); }
 Tensor var(const Tensor& self, OptionalIntOrList dim, const keyword::CorrectionKeepdimArgs& keywords) { TENSORD_CALL("aten::var.correction", self, dim, keywords.correction, keywords.keepdim); }
+Tensor var(const Tensor& self, OptionalIntOrList dim, Bool unbiased, Bool keepdim) { TENSORD_CALL("aten::var.dim", self, dim, unbiased, keepdim); }
 std::tuple<Tensor, Tensor> var_mean(const Tensor& self, Bool unbiased) { TENSORD_CALL("aten::var_mean", self, unbiased); }
-std::tuple<Tensor, Tensor> var_mean(const Tensor& self, OptionalIntOrList dim, Bool unbiased, Bool keepdim) { TENSORD_CALL("aten::var_mean.dim", self, dim, unbiased, keepdim); }
 std::tuple<Tensor, Tensor> var_mean(const Tensor& self, OptionalIntOrList dim, const keyword::CorrectionKeepdimArgs& keywords) { TENSORD_CALL("aten::var_mean.correction", self, dim, keywords.correction, keywords.keepdim); }
+std::tuple<Tensor, Tensor> var_mean(const Tensor& self, OptionalIntOrList dim, Bool unbiased, Bool keepdim) { TENSORD_CALL("aten::var_mean.dim", self, dim, unbiased, keepdim); }
 Tensor vdot(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::vdot", self, other); }
 Tensor vdot_out(const Tensor& out, const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::vdot.out", self, other, out); }
 Tensor view(const Tensor& self, IntList size) { TENSORD_CALL("aten::view", self, size); }

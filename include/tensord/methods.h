@@ -105,7 +105,7 @@ struct DtypeArgs2;
 struct DtypeDeviceArgs2;
 struct OutputSizeArgs;
 struct DecimalsArgs;
-struct ScaleArgs;
+struct ScaleEnableGqaArgs;
 struct ReduceArgs;
 struct OutInt32RightSideSorterArgs;
 struct LengthsIndicesOffsetsAxisUnsafeInitialArgs;

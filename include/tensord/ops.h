@@ -234,8 +234,9 @@ struct OutputSizeArgs {
 struct DecimalsArgs {
   Int decimals;
 };
-struct ScaleArgs {
+struct ScaleEnableGqaArgs {
   std::optional<Float> scale = std::nullopt;
+  Bool enable_gqa = false;
 };
 struct ReduceArgs {
   std::string_view reduce;
@@ -265,7 +266,7 @@ struct DtypeDeviceIsCoalescedArgs {
   std::optional<Bool> is_coalesced = std::nullopt;
 };
 struct CorrectionKeepdimArgs {
-  std::optional<Int> correction;
+  std::optional<Scalar> correction = std::nullopt;
   Bool keepdim = false;
 };
 struct DtypeDeviceRequiresGradArgs {
@@ -1216,7 +1217,7 @@ Tensor outer(const Tensor& self, const Tensor& vec2);  // outer
 Tensor outer_out(const Tensor& out, const Tensor& self, const Tensor& vec2);  // outer.out
 int64_t output_nr(const Tensor& self);  // output_nr
 Tensor pad(const Tensor& self, IntList pad, std::string_view mode = "constant", std::optional<Float> value = std::nullopt);  // pad
-Tensor pad_sequence(TensorList sequences, Bool batch_first = false, Float padding_value = 0.);  // pad_sequence
+Tensor pad_sequence(TensorList sequences, Bool batch_first = false, Float padding_value = 0., std::string_view padding_side = "right");  // pad_sequence
 Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, Float p = 2., Float eps = 9.9999999999999995e-07, Bool keepdim = false);  // pairwise_distance
 Tensor pdist(const Tensor& self, Float p = 2.);  // pdist
 Tensor permute(const Tensor& self, IntList dims);  // permute
@@ -1358,7 +1359,7 @@ Tensor rsub_(const Tensor& self, const Tensor& other, const keyword::AlphaArgs& 
 Tensor rsub_out(const Tensor& out, const Tensor& self, const Scalar& other, const Scalar& alpha = 1);  // rsub.Scalar_out
 Tensor rsub_out(const Tensor& out, const Tensor& self, const Tensor& other, const keyword::AlphaArgs& keywords = {});  // rsub.out
 Tensor scalar_tensor(const Scalar& s, const keyword::DtypeDeviceArgs& keywords = {});  // scalar_tensor
-Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value, const std::optional<Tensor>& attn_mask = std::nullopt, Float dropout_p = 0., Bool is_causal = false, const keyword::ScaleArgs& keywords = {});  // scaled_dot_product_attention
+Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value, const std::optional<Tensor>& attn_mask = std::nullopt, Float dropout_p = 0., Bool is_causal = false, const keyword::ScaleEnableGqaArgs& keywords = {});  // scaled_dot_product_attention
 Tensor scatter(const Tensor& self, Int dim, const Tensor& index, const Tensor& src);  // scatter.src
 Tensor scatter(const Tensor& self, Int dim, const Tensor& index, const Scalar& value);  // scatter.value
 Tensor scatter(const Tensor& self, Int dim, const Tensor& index, const Tensor& src, const keyword::ReduceArgs& keywords);  // scatter.reduce
@@ -1594,11 +1595,11 @@ Tensor sspaddmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, cons
 Tensor stack(TensorList tensors, Int dim = 0);  // stack
 Tensor stack_out(const Tensor& out, TensorList tensors, Int dim = 0);  // stack.out
 Tensor std(const Tensor& self, Bool unbiased = true);  // std
-Tensor std(const Tensor& self, OptionalIntOrList dim, Bool unbiased = true, Bool keepdim = false);  // std.dim
-Tensor std(const Tensor& self, OptionalIntOrList dim, const keyword::CorrectionKeepdimArgs& keywords);  // std.correction
+Tensor std(const Tensor& self, OptionalIntOrList dim, const keyword::CorrectionKeepdimArgs& keywords = {});  // std.correction
+Tensor std(const Tensor& self, OptionalIntOrList dim, Bool unbiased, Bool keepdim = false);  // std.dim
 std::tuple<Tensor, Tensor> std_mean(const Tensor& self, Bool unbiased = true);  // std_mean
-std::tuple<Tensor, Tensor> std_mean(const Tensor& self, OptionalIntOrList dim, Bool unbiased = true, Bool keepdim = false);  // std_mean.dim
-std::tuple<Tensor, Tensor> std_mean(const Tensor& self, OptionalIntOrList dim, const keyword::CorrectionKeepdimArgs& keywords);  // std_mean.correction
+std::tuple<Tensor, Tensor> std_mean(const Tensor& self, OptionalIntOrList dim, const keyword::CorrectionKeepdimArgs& keywords = {});  // std_mean.correction
+std::tuple<Tensor, Tensor> std_mean(const Tensor& self, OptionalIntOrList dim, Bool unbiased, Bool keepdim = false);  // std_mean.dim
 Tensor stft(const Tensor& self, Int n_fft, std::optional<Int> hop_length = std::nullopt, std::optional<Int> win_length = std::nullopt, const std::optional<Tensor>& window = std::nullopt, Bool normalized = false, std::optional<Bool> onesided = std::nullopt, std::optional<Bool> return_complex = std::nullopt, std::optional<Bool> align_to_window = std::nullopt);  // stft
 Tensor stft(const Tensor& self, Int n_fft, std::optional<Int> hop_length, std::optional<Int> win_length, const std::optional<Tensor>& window, Bool center, std::string_view pad_mode, Bool normalized = false, std::optional<Bool> onesided = std::nullopt, std::optional<Bool> return_complex = std::nullopt, std::optional<Bool> align_to_window = std::nullopt);  // stft.center
 int64_t storage_offset(const Tensor& self);  // storage_offset
@@ -1737,11 +1738,11 @@ Tensor value_selecting_reduction_backward(const Tensor& grad, Int dim, const Ten
 Tensor values(const Tensor& self);  // values
 Tensor vander(const Tensor& x, std::optional<Int> N = std::nullopt, Bool increasing = false);  // vander
 Tensor var(const Tensor& self, Bool unbiased = true);  // var
-Tensor var(const Tensor& self, OptionalIntOrList dim, Bool unbiased = true, Bool keepdim = false);  // var.dim
-Tensor var(const Tensor& self, OptionalIntOrList dim, const keyword::CorrectionKeepdimArgs& keywords);  // var.correction
+Tensor var(const Tensor& self, OptionalIntOrList dim, const keyword::CorrectionKeepdimArgs& keywords = {});  // var.correction
+Tensor var(const Tensor& self, OptionalIntOrList dim, Bool unbiased, Bool keepdim = false);  // var.dim
 std::tuple<Tensor, Tensor> var_mean(const Tensor& self, Bool unbiased = true);  // var_mean
-std::tuple<Tensor, Tensor> var_mean(const Tensor& self, OptionalIntOrList dim, Bool unbiased = true, Bool keepdim = false);  // var_mean.dim
-std::tuple<Tensor, Tensor> var_mean(const Tensor& self, OptionalIntOrList dim, const keyword::CorrectionKeepdimArgs& keywords);  // var_mean.correction
+std::tuple<Tensor, Tensor> var_mean(const Tensor& self, OptionalIntOrList dim, const keyword::CorrectionKeepdimArgs& keywords = {});  // var_mean.correction
+std::tuple<Tensor, Tensor> var_mean(const Tensor& self, OptionalIntOrList dim, Bool unbiased, Bool keepdim = false);  // var_mean.dim
 Tensor vdot(const Tensor& self, const Tensor& other);  // vdot
 Tensor vdot_out(const Tensor& out, const Tensor& self, const Tensor& other);  // vdot.out
 Tensor view(const Tensor& self, IntList size);  // view

@@ -160,11 +160,22 @@ OP("aten::_scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, 
       return {{out, weights}};
     })
     .composite();
+// Grouped queries: each head of keys and values serves as many neighbouring heads of queries.
+Tensor for_heads_of(const Tensor& query, const Tensor& x) {
+  check(query.ndim() >= 3 && x.ndim() >= 3, "scaled_dot_product_attention: enable_gqa needs at least 3 dimensions");
+  const int64_t heads = query.size(-3), own = x.size(-3);
+  check(own > 0 && heads % own == 0,
+        "scaled_dot_product_attention: Number of heads in key and value must divide the number of heads in query");
+  return own == heads ? x
+                      : Runner().call("aten::repeat_interleave.self_int", {x, heads / own, -3, Value()}).to_tensor();
+}
+
 OP("aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, "
-   "float dropout_p=0.0, bool is_causal=False, *, float? scale=None) -> Tensor")
+   "float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor")
     .direct([](const Tensor& query, const Tensor& key, const Tensor& value, const MaybeTensor& mask, double dropout,
-               bool is_causal, const std::optional<double>& scale) {
-      return DotProduct{query, key, value, mask, dropout, is_causal, scale, mask.has_value()}.run();
+               bool is_causal, const std::optional<double>& scale, bool groups) {
+      const Tensor keys = groups ? for_heads_of(query, key) : key, values = groups ? for_heads_of(query, value) : value;
+      return DotProduct{query, keys, values, mask, dropout, is_causal, scale, mask.has_value()}.run();
     })
     .composite();
 // A mask that may be missing, as tensord::attention takes it; see MultiHead.

@@ -61,9 +61,12 @@ OP("aten::fill_diagonal_(Tensor(a!) self, Scalar fill_value, bool wrap=False) ->
     .direct(fill_diagonal)
     .composite();
 
-OP("aten::pad_sequence(Tensor[] sequences, bool batch_first=False, float padding_value=0.) -> Tensor")
-    .direct([](const std::vector<Tensor>& sequences, bool batch_first, double padding) {
+// The side came with PyTorch 2.6.
+OP("aten::pad_sequence(Tensor[] sequences, bool batch_first=False, float padding_value=0., str padding_side=\"right\") "
+   "-> Tensor")
+    .direct([](const std::vector<Tensor>& sequences, bool batch_first, double padding, const std::string& side) {
       check(!sequences.empty(), "received an empty list of sequences");
+      check(side == "left" || side == "right", "Expected padding_side to be one of left or right, but got ", side, ".");
       const auto count = static_cast<int64_t>(sequences.size());
       int64_t longest = 0;
       for (const Tensor& x : sequences) {
@@ -75,7 +78,8 @@ OP("aten::pad_sequence(Tensor[] sequences, bool batch_first=False, float padding
       const Tensor out =
           call("aten::full", sizes, Scalar(padding), sequences[0].dtype(), ops::Value(), sequences[0].device());
       for (int64_t i = 0; i < count; ++i) {
-        const Tensor row = compose::narrow(compose::select(out, batch_first ? 0 : 1, i), 0, 0, sequences[i].size(0));
+        const int64_t length = sequences[i].size(0), begin = side == "left" ? longest - length : 0;
+        const Tensor row = compose::narrow(compose::select(out, batch_first ? 0 : 1, i), 0, begin, length);
         call("aten::copy_", row, sequences[i]);
       }
       return out;

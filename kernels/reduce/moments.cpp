@@ -25,10 +25,15 @@ MaybeDims dims_of(const ops::Value& value) {
   return ops::Unbox<IntList>::get(value);
 }
 
+double correction_of(bool unbiased) { return unbiased ? 1 : 0; }
+// The usual one is 1; PyTorch takes others than whole numbers since 2.0.
+double correction_of(const std::optional<Scalar>& given) { return given ? given->to_double() : 1; }
+double correction_of(const ops::Value& given) { return given.is_none() ? 1 : given.to_scalar().to_double(); }
+
 // Variance: the mean in float64, then squares around it. `mean_out` may be null.
 struct Variance {
   MaybeDims dims;
-  int64_t correction = 1;
+  double correction = 1;
   bool keepdim = false, is_root = false;
 
   TensorMeta infer(const char* op, const Tensor& in) const {
@@ -46,7 +51,7 @@ struct Variance {
     squares.reducer = Reducer::kSquares;
     squares.compute = in.dtype();
     squares.centers = &centers;
-    squares.scale = 1.0 / static_cast<double>(std::max<int64_t>(0, reduced.count - correction));
+    squares.scale = 1.0 / std::max(0.0, static_cast<double>(reduced.count) - correction);
     squares.root = is_root ? 0.5 : 1.0;
     run_reduction(squares, in, reduced.kept(in, out, keepdim));
     if (mean_out != nullptr) reduced.kept(in, *mean_out, keepdim).copy_from(centers);
@@ -62,13 +67,13 @@ struct Variance {
     const Dims kept = reduced.sizes(in, true), all = dims ? *dims : Dims{};
     const Expr g = Expr(ops::call("aten::reshape", args.grad_outputs[0], kept));
     const Expr centered = Expr(in) - Expr(ops::call("aten::mean.dim", in, all, true));
-    const double n = static_cast<double>(reduced.count - correction);
+    const double n = static_cast<double>(reduced.count) - correction;
     if (!is_root) return gradient::fit_gradient(g * centered * (2 / n), in);
     const Expr y = Expr(ops::call("aten::reshape", args.outputs[0].to_tensor(), kept));
     return gradient::fit_gradient(g * over(centered, y) / n, in);
   }
 };
-Tensor variance_gradient(const ops::GradArgs& args, const MaybeDims& dims, int64_t correction, bool is_root) {
+Tensor variance_gradient(const ops::GradArgs& args, const MaybeDims& dims, double correction, bool is_root) {
   return Variance{dims, correction, false, is_root}.gradient(args);
 }
 
@@ -82,52 +87,54 @@ void add_variance(const char* name, bool is_root) {
       return gradients;
     };
   };
-  using Settings = std::pair<MaybeDims, int64_t>;
+  using Settings = std::pair<MaybeDims, double>;
   const char* saved = is_root ? "self, result" : "self";
   ops::OpBuilder(concat(full, "(Tensor self, bool unbiased=True) -> Tensor").c_str(), __FILE__, __LINE__)
       .infer([name](const Tensor& in, bool unbiased) {
-        return Variance{{}, unbiased}.infer(name, in);
+        return Variance{{}, correction_of(unbiased)}.infer(name, in);
       })
-      .gradient(gradient([](const ops::GradArgs& args) { return Settings({}, args.inputs[1].to_bool()); }))
+      .gradient(
+          gradient([](const ops::GradArgs& args) { return Settings({}, correction_of(args.inputs[1].to_bool())); }))
       .saves(saved)
       .reduction();
   ops::OpBuilder(concat(dim, "(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor").c_str(),
                  __FILE__, __LINE__)
       .infer([name](const Tensor& in, MaybeDims dims, bool unbiased, bool keepdim) {
-        return Variance{dims, unbiased, keepdim}.infer(name, in);
-      })
-      .gradient(gradient(
-          [](const ops::GradArgs& args) { return Settings(dims_of(args.inputs[1]), args.inputs[2].to_bool()); }))
-      .saves(saved)
-      .reduction();
-  ops::OpBuilder(
-      concat(corrected, "(Tensor self, int[1]? dim, *, int? correction, bool keepdim=False) -> Tensor").c_str(),
-      __FILE__, __LINE__)
-      .infer([name](const Tensor& in, MaybeDims dims, MaybeInt correction, bool keepdim) {
-        return Variance{dims, correction.value_or(1), keepdim}.infer(name, in);
+        return Variance{dims, correction_of(unbiased), keepdim}.infer(name, in);
       })
       .gradient(gradient([](const ops::GradArgs& args) {
-        return Settings(dims_of(args.inputs[1]), args.inputs[2].is_none() ? 1 : args.inputs[2].to_int());
+        return Settings(dims_of(args.inputs[1]), correction_of(args.inputs[2].to_bool()));
       }))
       .saves(saved)
       .reduction();
+  ops::OpBuilder(
+      concat(corrected, "(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor")
+          .c_str(),
+      __FILE__, __LINE__)
+      .infer([name](const Tensor& in, MaybeDims dims, std::optional<Scalar> correction, bool keepdim) {
+        return Variance{dims, correction_of(correction), keepdim}.infer(name, in);
+      })
+      .gradient(gradient(
+          [](const ops::GradArgs& args) { return Settings(dims_of(args.inputs[1]), correction_of(args.inputs[2])); }))
+      .saves(saved)
+      .reduction();
   ops::KernelBuilder(full.c_str(), kCPU, [is_root](const KernelContext&, const Tensor& in, bool unbiased, Tensor& out) {
-    Variance{{}, unbiased, false, is_root}.run(in, out, nullptr);
+    Variance{{}, correction_of(unbiased), false, is_root}.run(in, out, nullptr);
   });
   ops::KernelBuilder(
       dim.c_str(), kCPU,
       [is_root](const KernelContext&, const Tensor& in, MaybeDims dims, bool unbiased, bool keepdim, Tensor& out) {
-        Variance{dims, unbiased, keepdim, is_root}.run(in, out, nullptr);
+        Variance{dims, correction_of(unbiased), keepdim, is_root}.run(in, out, nullptr);
       });
   ops::KernelBuilder(corrected.c_str(), kCPU,
-                     [is_root](const KernelContext&, const Tensor& in, MaybeDims dims, MaybeInt correction,
+                     [is_root](const KernelContext&, const Tensor& in, MaybeDims dims, std::optional<Scalar> correction,
                                bool keepdim, Tensor& out) {
-                       Variance{dims, correction.value_or(1), keepdim, is_root}.run(in, out, nullptr);
+                       Variance{dims, correction_of(correction), keepdim, is_root}.run(in, out, nullptr);
                      });
 }
 
 // Of the deviation (or variance) and of the mean, whichever flows.
-std::vector<Tensor> variance_mean_gradient(const ops::GradArgs& args, const MaybeDims& dims, int64_t correction,
+std::vector<Tensor> variance_mean_gradient(const ops::GradArgs& args, const MaybeDims& dims, double correction,
                                            bool is_root) {
   std::vector<Tensor> gradients(args.inputs.size());
   const Tensor& in = args.inputs[0].to_tensor();
@@ -146,10 +153,10 @@ void add_variance_mean(const char* name, bool is_root) {
   const char* saved = is_root ? "self, result0" : "self";
   ops::OpBuilder(concat(full, "(Tensor self, bool unbiased=True) -> (Tensor, Tensor)").c_str(), __FILE__, __LINE__)
       .infer([name](const Tensor& in, bool unbiased) {
-        return std::vector<TensorMeta>(2, Variance{{}, unbiased}.infer(name, in));
+        return std::vector<TensorMeta>(2, Variance{{}, correction_of(unbiased)}.infer(name, in));
       })
       .gradient([is_root](const ops::GradArgs& args) {
-        return variance_mean_gradient(args, {}, args.inputs[1].to_bool(), is_root);
+        return variance_mean_gradient(args, {}, correction_of(args.inputs[1].to_bool()), is_root);
       })
       .saves(saved)
       .reduction();
@@ -157,39 +164,39 @@ void add_variance_mean(const char* name, bool is_root) {
       concat(dim, "(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)").c_str(),
       __FILE__, __LINE__)
       .infer([name](const Tensor& in, MaybeDims dims, bool unbiased, bool keepdim) {
-        return std::vector<TensorMeta>(2, Variance{dims, unbiased, keepdim}.infer(name, in));
+        return std::vector<TensorMeta>(2, Variance{dims, correction_of(unbiased), keepdim}.infer(name, in));
       })
       .gradient([is_root](const ops::GradArgs& args) {
-        return variance_mean_gradient(args, dims_of(args.inputs[1]), args.inputs[2].to_bool(), is_root);
+        return variance_mean_gradient(args, dims_of(args.inputs[1]), correction_of(args.inputs[2].to_bool()), is_root);
       })
       .saves(saved)
       .reduction();
   ops::OpBuilder(
-      concat(corrected, "(Tensor self, int[1]? dim, *, int? correction, bool keepdim=False) -> (Tensor, Tensor)")
+      concat(corrected,
+             "(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)")
           .c_str(),
       __FILE__, __LINE__)
-      .infer([name](const Tensor& in, MaybeDims dims, MaybeInt correction, bool keepdim) {
-        return std::vector<TensorMeta>(2, Variance{dims, correction.value_or(1), keepdim}.infer(name, in));
+      .infer([name](const Tensor& in, MaybeDims dims, std::optional<Scalar> correction, bool keepdim) {
+        return std::vector<TensorMeta>(2, Variance{dims, correction_of(correction), keepdim}.infer(name, in));
       })
       .gradient([is_root](const ops::GradArgs& args) {
-        const int64_t correction = args.inputs[2].is_none() ? 1 : args.inputs[2].to_int();
-        return variance_mean_gradient(args, dims_of(args.inputs[1]), correction, is_root);
+        return variance_mean_gradient(args, dims_of(args.inputs[1]), correction_of(args.inputs[2]), is_root);
       })
       .saves(saved)
       .reduction();
   ops::KernelBuilder(full.c_str(), kCPU,
                      [is_root](const KernelContext&, const Tensor& in, bool unbiased, Tensor& out, Tensor& mean) {
-                       Variance{{}, unbiased, false, is_root}.run(in, out, &mean);
+                       Variance{{}, correction_of(unbiased), false, is_root}.run(in, out, &mean);
                      });
   ops::KernelBuilder(dim.c_str(), kCPU,
                      [is_root](const KernelContext&, const Tensor& in, MaybeDims dims, bool unbiased, bool keepdim,
                                Tensor& out, Tensor& mean) {
-                       Variance{dims, unbiased, keepdim, is_root}.run(in, out, &mean);
+                       Variance{dims, correction_of(unbiased), keepdim, is_root}.run(in, out, &mean);
                      });
   ops::KernelBuilder(corrected.c_str(), kCPU,
-                     [is_root](const KernelContext&, const Tensor& in, MaybeDims dims, MaybeInt correction,
+                     [is_root](const KernelContext&, const Tensor& in, MaybeDims dims, std::optional<Scalar> correction,
                                bool keepdim, Tensor& out, Tensor& mean) {
-                       Variance{dims, correction.value_or(1), keepdim, is_root}.run(in, out, &mean);
+                       Variance{dims, correction_of(correction), keepdim, is_root}.run(in, out, &mean);
                      });
 }
 

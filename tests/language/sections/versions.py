@@ -5,6 +5,7 @@ from torch import Tensor, nn
 from torch.utils.mobile_optimizer import MobileOptimizerType, optimize_for_mobile
 
 from tests.language.case import Section
+from tests.language.sections.decoding import values
 
 section = Section()
 T = torch.tensor
@@ -60,6 +61,16 @@ class Mobile(nn.Module):
 
 PICTURE = torch.linspace(-1, 1, 2 * 2 * 9 * 11).reshape(2, 2, 9, 11).cos()
 WITHOUT_LAYERS = {MobileOptimizerType.INSERT_FOLD_PREPACK_OPS}
+
+
+def newer_arguments(q: Tensor, k: Tensor):
+    grouped = torch.nn.functional.scaled_dot_product_attention(q, k, k, enable_gqa=True)
+    padded = torch.nn.utils.rnn.pad_sequence([q[0, 0], k[0, 0]], True, 0.5, padding_side="left")
+    frames = torch.stft(q[0, 0].flatten(), 8, 3, 5, center=False, return_complex=True, align_to_window=True).abs()
+    return grouped, padded, frames, torch.std(q, dim=[1], correction=0.5)
+
+
+section.made("newer_arguments", lambda: torch.jit.script(newer_arguments), (values(2, 4, 5, 8), values(2, 2, 7, 8)), rtol=1e-4, since=(2, 7))
 section.made("mobile", lambda: optimize_for_mobile(torch.jit.script(Mobile().eval())), (PICTURE,), (PICTURE[:1, :, 2:],), rtol=1e-4, before=(2,))
 section.made("mobile_without_layers", lambda: optimize_for_mobile(torch.jit.script(Mobile().eval()), WITHOUT_LAYERS), (PICTURE,), rtol=1e-4, before=(2,))
 section.made("lite", lambda: torch.jit.script(Mobile().eval()), (PICTURE,), rtol=1e-4, lite=True)

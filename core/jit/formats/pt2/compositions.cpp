@@ -195,10 +195,11 @@ Results item(const NodeCall& call) {
 // The second result is for the gradient alone, which autograd has from the operator itself.
 Results attention_for_cpu(const NodeCall& call) {
   GraphBuilder& builder = call.builder();
-  GraphValue* out = builder.op("aten::scaled_dot_product_attention",
-                               {call.at("query"), call.at("key"), call.at("value"),
-                                call.or_constant("attn_mask", Value()), call.or_constant("dropout_p", Value(0.0)),
-                                call.or_constant("is_causal", Value(false)), call.or_constant("scale", Value())});
+  GraphValue* out =
+      builder.op("aten::scaled_dot_product_attention",
+                 {call.at("query"), call.at("key"), call.at("value"), call.or_constant("attn_mask", Value()),
+                  call.or_constant("dropout_p", Value(0.0)), call.or_constant("is_causal", Value(false)),
+                  call.or_constant("scale", Value()), builder.constant(false)});
   return {out, nullptr};
 }
 

@@ -68,6 +68,14 @@ std::string joined(const std::vector<std::string>& parts) {
   return out;
 }
 
+// An argument that PyTorch 1.13 does not have, which reads these archives too, and that says what is so without it.
+bool says_nothing_new(const ops::Argument& argument, const ops::Value* value) {
+  if (!value) return false;
+  if (argument.name == "align_to_window") return value->is_none();
+  if (argument.name == "enable_gqa") return value->is_bool() && !value->to_bool();
+  return argument.name == "padding_side" && value->is_string() && value->to_string() == "right";
+}
+
 }  // namespace
 
 bool is_identifier(const std::string& name) {
@@ -244,10 +252,7 @@ std::string SourcePrinter::call(const Node& node) {
     if (is_number && node.input(i)->type()->kind() == TypeKind::kBool)
       refuse(node, "a bool where PyTorch wants a number");
     const bool is_named = i < schema.arguments.size() && schema.arguments[i].is_keyword_only;
-    // An argument that PyTorch 1.13, which reads these archives too, does not have, and that says nothing.
-    const bool is_later = i < schema.arguments.size() && schema.arguments[i].name == "align_to_window";
-    const ops::Value* const constant = node.input(i)->constant();
-    if (is_later && constant && constant->is_none()) continue;
+    if (i < schema.arguments.size() && says_nothing_new(schema.arguments[i], node.input(i)->constant())) continue;
     arguments.push_back((is_named ? schema.arguments[i].name + "=" : "") + text(node.input(i)));
   }
   // A check of a program's inputs, which is an error of its own here.
