@@ -2,6 +2,7 @@
 // and compares results, types, refusals and what is printed with PyTorch's. TENSORD_SCRIPT_CASES has the archives.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "core/jit/runtime/module.h"
@@ -48,7 +49,10 @@ class Checker {
       const std::string name = field(record, "name").to_string();
       const double rtol = field(record, "rtol").to_float();
       tolerance_ = {.rtol = rtol, .atol = rtol / 100};  // for sums that cancel
-      for (const Value& call : items(field(record, "calls"))) check(name, call);
+      const std::vector<Value>& calls = items(field(record, "calls"));
+      for (const Value& call : calls) check(name, call);
+      const auto is_refused = [](const Value& call) { return !field(call, "error").to_string().empty(); };
+      if (std::all_of(calls.begin(), calls.end(), is_refused)) continue;  // perhaps there is no such method
       EXPECT_EQ(module_->method(name).plan_stats().refused, 0u) << name << ": a plan is not proven";
     }
   }
