@@ -10,7 +10,7 @@ from tensord.engine._lowrank import pca_lowrank, svd_lowrank
 
 __all__ = [
     "as_strided_", "as_tensor", "asarray", "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes", "broadcast_tensors",
-    "can_cast", "cartesian_prod", "conj_physical_", "e", "einsum", "inf", "is_storage", "is_tensor", "meshgrid", "nan", "newaxis", "nonzero", "norm",
+    "can_cast", "cartesian_prod", "cdist", "conj_physical_", "e", "einsum", "inf", "is_storage", "is_tensor", "meshgrid", "nan", "newaxis", "nonzero", "norm",
     "numel", "pca_lowrank", "pi", "promote_types", "resize_as_", "seed", "split", "svd_lowrank", "tensor", "tensordot", "unique",
     "unique_consecutive",
 ]
@@ -172,6 +172,15 @@ def broadcast_shapes(*shapes):
 def split(tensor: Tensor, split_size_or_sections, dim: int = 0):
     sizes = split_size_or_sections
     return tuple(_op("split")(tensor, list(sizes) if isinstance(sizes, (list, tuple)) else sizes, dim))
+
+
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Tensor:
+    """Distances between the rows of each two matrices; how they are computed is a hint."""
+    modes = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
+    if compute_mode not in modes:
+        raise ValueError(f"cdist: compute_mode {compute_mode!r} is not one of {', '.join(modes)}")
+    number = modes.index(compute_mode)
+    return _engine._operator("aten::cdist")(x1, x2, p, number or None)
 
 
 def tensordot(a: Tensor, b: Tensor, dims=2) -> Tensor:

@@ -22,7 +22,7 @@ def _basis(matrix: Tensor, count: int, rounds: int) -> Tensor:
 
 def svd_lowrank(A: Tensor, q: int = 6, niter: int = 2, M: Tensor | None = None) -> tuple:
     """U, S and V of the `q` largest singular values of A, or of A - M."""
-    if A.layout is not _engine.strided:
+    if A.is_sparse:
         raise NotImplementedError("svd_lowrank: sparse matrices are not there")
     matrix = A if M is None else A - M
     rows, columns = matrix.shape[-2:]

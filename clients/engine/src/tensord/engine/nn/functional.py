@@ -72,6 +72,11 @@ hardtanh = _activation("hardtanh", "min_val", "max_val", min_val=-1.0, max_val=1
 threshold = _activation("threshold", "threshold", "value")
 
 
+def rrelu(input, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False):
+    found = _op("rrelu")(input, lower, upper, training)
+    return input.copy_(found) if inplace else found
+
+
 def logsigmoid(input):
     return _op("log_sigmoid")(input)
 
