@@ -99,7 +99,7 @@ void add_variance(const char* name, bool is_root) {
       .reduction();
   ops::OpBuilder(concat(dim, "(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor").c_str(),
                  __FILE__, __LINE__)
-      .infer([name](const Tensor& in, MaybeDims dims, bool unbiased, bool keepdim) {
+      .infer([name](const Tensor& in, const MaybeDims& dims, bool unbiased, bool keepdim) {
         return Variance{dims, correction_of(unbiased), keepdim}.infer(name, in);
       })
       .gradient(gradient([](const ops::GradArgs& args) {
@@ -111,7 +111,7 @@ void add_variance(const char* name, bool is_root) {
       concat(corrected, "(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor")
           .c_str(),
       __FILE__, __LINE__)
-      .infer([name](const Tensor& in, MaybeDims dims, std::optional<Scalar> correction, bool keepdim) {
+      .infer([name](const Tensor& in, const MaybeDims& dims, std::optional<Scalar> correction, bool keepdim) {
         return Variance{dims, correction_of(correction), keepdim}.infer(name, in);
       })
       .gradient(gradient(
@@ -121,14 +121,14 @@ void add_variance(const char* name, bool is_root) {
   ops::KernelBuilder(full.c_str(), kCPU, [is_root](const KernelContext&, const Tensor& in, bool unbiased, Tensor& out) {
     Variance{{}, correction_of(unbiased), false, is_root}.run(in, out, nullptr);
   });
-  ops::KernelBuilder(
-      dim.c_str(), kCPU,
-      [is_root](const KernelContext&, const Tensor& in, MaybeDims dims, bool unbiased, bool keepdim, Tensor& out) {
-        Variance{dims, correction_of(unbiased), keepdim, is_root}.run(in, out, nullptr);
-      });
-  ops::KernelBuilder(corrected.c_str(), kCPU,
-                     [is_root](const KernelContext&, const Tensor& in, MaybeDims dims, std::optional<Scalar> correction,
+  ops::KernelBuilder(dim.c_str(), kCPU,
+                     [is_root](const KernelContext&, const Tensor& in, const MaybeDims& dims, bool unbiased,
                                bool keepdim, Tensor& out) {
+                       Variance{dims, correction_of(unbiased), keepdim, is_root}.run(in, out, nullptr);
+                     });
+  ops::KernelBuilder(corrected.c_str(), kCPU,
+                     [is_root](const KernelContext&, const Tensor& in, const MaybeDims& dims,
+                               std::optional<Scalar> correction, bool keepdim, Tensor& out) {
                        Variance{dims, correction_of(correction), keepdim, is_root}.run(in, out, nullptr);
                      });
 }
@@ -163,7 +163,7 @@ void add_variance_mean(const char* name, bool is_root) {
   ops::OpBuilder(
       concat(dim, "(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)").c_str(),
       __FILE__, __LINE__)
-      .infer([name](const Tensor& in, MaybeDims dims, bool unbiased, bool keepdim) {
+      .infer([name](const Tensor& in, const MaybeDims& dims, bool unbiased, bool keepdim) {
         return std::vector<TensorMeta>(2, Variance{dims, correction_of(unbiased), keepdim}.infer(name, in));
       })
       .gradient([is_root](const ops::GradArgs& args) {
@@ -176,7 +176,7 @@ void add_variance_mean(const char* name, bool is_root) {
              "(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)")
           .c_str(),
       __FILE__, __LINE__)
-      .infer([name](const Tensor& in, MaybeDims dims, std::optional<Scalar> correction, bool keepdim) {
+      .infer([name](const Tensor& in, const MaybeDims& dims, std::optional<Scalar> correction, bool keepdim) {
         return std::vector<TensorMeta>(2, Variance{dims, correction_of(correction), keepdim}.infer(name, in));
       })
       .gradient([is_root](const ops::GradArgs& args) {
@@ -189,13 +189,13 @@ void add_variance_mean(const char* name, bool is_root) {
                        Variance{{}, correction_of(unbiased), false, is_root}.run(in, out, &mean);
                      });
   ops::KernelBuilder(dim.c_str(), kCPU,
-                     [is_root](const KernelContext&, const Tensor& in, MaybeDims dims, bool unbiased, bool keepdim,
-                               Tensor& out, Tensor& mean) {
+                     [is_root](const KernelContext&, const Tensor& in, const MaybeDims& dims, bool unbiased,
+                               bool keepdim, Tensor& out, Tensor& mean) {
                        Variance{dims, correction_of(unbiased), keepdim, is_root}.run(in, out, &mean);
                      });
   ops::KernelBuilder(corrected.c_str(), kCPU,
-                     [is_root](const KernelContext&, const Tensor& in, MaybeDims dims, std::optional<Scalar> correction,
-                               bool keepdim, Tensor& out, Tensor& mean) {
+                     [is_root](const KernelContext&, const Tensor& in, const MaybeDims& dims,
+                               std::optional<Scalar> correction, bool keepdim, Tensor& out, Tensor& mean) {
                        Variance{dims, correction_of(correction), keepdim, is_root}.run(in, out, &mean);
                      });
 }
@@ -307,7 +307,7 @@ KERNEL("aten::norm.ScalarOpt_dim_dtype", kCPU,
        });
 OP("aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? "
    "dtype=None) -> Tensor")
-    .infer([](const Tensor& in, Scalar, MaybeDims dims, bool keepdim, MaybeDType dtype) {
+    .infer([](const Tensor& in, Scalar, const MaybeDims& dims, bool keepdim, MaybeDType dtype) {
       return infer_norm(in, dims, keepdim, dtype);
     })
     .gradient(norm_gradient_of(1, 2))
@@ -315,7 +315,7 @@ OP("aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool k
     .reduction()
     .with_out();
 KERNEL("aten::linalg_vector_norm", kCPU,
-       [](const KernelContext&, const Tensor& in, Scalar order, MaybeDims dims, bool keepdim, MaybeDType dtype,
+       [](const KernelContext&, const Tensor& in, Scalar order, const MaybeDims& dims, bool keepdim, MaybeDType dtype,
           Tensor& out) { run_norm(in, order, dims, keepdim, dtype, out); });
 
 // d log sum exp(x) = exp(x - y)
