@@ -13,7 +13,7 @@ namespace tensord::kernels {
 inline dnnl::memory::dims onednn_sizes(const MemoryDesc& desc) { return desc.get_dims(); }
 inline bool onednn_is_any(const MemoryDesc& desc) { return desc.get_format_kind() == dnnl::memory::format_kind::any; }
 // The same text for equal descriptors.
-inline std::string onednn_key(const MemoryDesc& desc) {
+inline std::string onednn_key(MemoryDesc desc) {  // a copy, since get_blob() is not const
   const std::vector<uint8_t> blob = desc.get_blob();
   return {blob.begin(), blob.end()};
 }
