@@ -14,7 +14,20 @@ __all__ = [
 ]
 
 
-class _Native(LRScheduler):
+class _OfCore:
+    """The part of a schedule of the core that every one has."""
+
+    def get_last_lr(self) -> list:
+        return list(self._native.get_last_lr())
+
+    def state_dict(self) -> dict:
+        return self._native.state_dict()
+
+    def load_state_dict(self, state: dict) -> None:
+        self._native.load_state_dict(state)
+
+
+class _Native(_OfCore, LRScheduler):
     """A schedule of the core."""
 
     def __init__(self, kind: str, optimizer: Optimizer, last_epoch: int, *args):
@@ -48,15 +61,6 @@ class _Native(LRScheduler):
 
     def _undo(self) -> None:
         self._native.load_state_dict({**self._native.state_dict(), "last_epoch": self.last_epoch - 1})
-
-    def get_last_lr(self) -> list:
-        return list(self._native.get_last_lr())
-
-    def state_dict(self) -> dict:
-        return self._native.state_dict()
-
-    def load_state_dict(self, state: dict) -> None:
-        self._native.load_state_dict(state)
 
 
 class StepLR(_Native):
@@ -129,7 +133,7 @@ class OneCycleLR(_Native):
                          anneal_strategy == "linear", cycle_momentum, base_momentum, max_momentum, div_factor, final_div_factor, three_phase)
 
 
-class ReduceLROnPlateau:
+class ReduceLROnPlateau(_OfCore):
     """Lower rates when a metric, which step() takes, has stopped to get better."""
 
     def __init__(self, optimizer: Optimizer, mode: str = "min", factor: float = 0.1, patience: int = 10, threshold: float = 1e-4,
@@ -143,12 +147,3 @@ class ReduceLROnPlateau:
 
     def step(self, metrics) -> None:
         self._native.step(float(metrics))
-
-    def get_last_lr(self) -> list:
-        return list(self._native.get_last_lr())
-
-    def state_dict(self) -> dict:
-        return self._native.state_dict()
-
-    def load_state_dict(self, state: dict) -> None:
-        self._native.load_state_dict(state)
