@@ -208,6 +208,18 @@ def test_ctrl_c_ends_the_workers(number):
         os.killpg(process.pid, signal.SIGKILL)  # sleepers: what computes ends when it has no one to send to
 
 
+def test_a_signal_that_another_thread_takes_is_seen():
+    program = "import signal, threading\n" + PROGRAM.replace("try:\n", """
+def interrupt():
+    time.sleep(0.5)
+    signal.pthread_kill(threading.get_ident(), signal.SIGINT)  # the waiting thread's poll goes on
+threading.Thread(target=interrupt).start()
+try:
+""")
+    process = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, timeout=60)
+    assert "interrupted" in process.stdout
+
+
 def test_wrong_settings_are_refused():
     for wrong in ({"num_workers": -1}, {"timeout": 1}, {"batch_size": 0}, {"prefetch_factor": 2}, {"batch_size": None, "drop_last": True},
                   {"shuffle": True, "sampler": [1]}, {"batch_sampler": [[1]], "batch_size": 2}):

@@ -16,6 +16,8 @@ from tensord.engine.data.collate import default_collate, default_convert, pin
 from tensord.engine.data.dataset import IterableDataset
 from tensord.engine.data.worker import fetch_batches, receive, run_worker
 
+_SIGNAL_CHECK_SECONDS = 1.0
+
 
 class DataLoader:
     """Batches of `dataset` in the order of the sampler, as torch.utils.data.DataLoader gives them.
@@ -189,7 +191,8 @@ class _Team:
     def _answer(self, worker: _Worker):
         deadline = time.monotonic() + self._loader.timeout if self._loader.timeout else None
         while True:
-            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            # Python handles a signal between two instructions: one that comes just before the wait, or to another thread, does not end it.
+            left = _SIGNAL_CHECK_SECONDS if deadline is None else min(_SIGNAL_CHECK_SECONDS, max(0.0, deadline - time.monotonic()))
             ready = connection.wait([worker.results, worker.process.sentinel], left)
             if worker.results in ready:
                 try:
@@ -200,6 +203,8 @@ class _Team:
                 return answer
             if ready:
                 self._died(worker)
+            if deadline is None or time.monotonic() < deadline:
+                continue
             raise RuntimeError(f"DataLoader timed out after {self._loader.timeout} seconds")
 
     def _died(self, worker: _Worker):
