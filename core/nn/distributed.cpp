@@ -4,7 +4,7 @@
 #include <tuple>
 
 #include "core/autograd/variable.h"
-#include "core/nn/layers.h"
+#include "core/nn/layers/layers.h"
 #include "core/tensor/grad_mode.h"
 
 namespace tensord::nn {

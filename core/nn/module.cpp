@@ -5,7 +5,7 @@
 #include <unordered_set>
 
 #include "core/autograd/variable.h"
-#include "core/nn/clip_grad.h"
+#include "core/nn/optim/clip_grad.h"
 #include "core/ops/run.h"
 #include "core/tensor/grad_mode.h"
 

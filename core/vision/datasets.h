@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/nn/dataset.h"
+#include "core/nn/data/dataset.h"
 #include "core/vision/image.h"
 #include "core/vision/transforms.h"
 

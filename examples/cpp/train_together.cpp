@@ -2,10 +2,10 @@
 //   tensord launch --nproc 2 train_together
 #include <core/autograd/engine.h>
 #include <core/distributed/launch/environment.h>
+#include <core/nn/data/distributed_sampler.h>
 #include <core/nn/distributed.h>
-#include <core/nn/distributed_sampler.h>
-#include <core/nn/layers.h>
-#include <core/nn/optimizer.h>
+#include <core/nn/layers/layers.h>
+#include <core/nn/optim/optimizer.h>
 #include <core/ops/run.h>
 
 #include <cstdio>

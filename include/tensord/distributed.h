@@ -4,6 +4,6 @@
 #include "tensord/tensor.h"
 //
 #include "core/distributed/launch/environment.h"
+#include "core/nn/data/distributed_sampler.h"
 #include "core/nn/data_parallel.h"
 #include "core/nn/distributed.h"
-#include "core/nn/distributed_sampler.h"

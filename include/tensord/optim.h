@@ -3,5 +3,5 @@
 // Optimisers and learning rate schedules.
 #include "tensord/tensor.h"
 //
-#include "core/nn/lr_scheduler.h"
-#include "core/nn/optimizer.h"
+#include "core/nn/optim/lr_scheduler.h"
+#include "core/nn/optim/optimizer.h"

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/nn/lr_scheduler.h"
-#include "core/nn/optimizer.h"
+#include "core/nn/optim/lr_scheduler.h"
+#include "core/nn/optim/optimizer.h"
 #include "server/training/jobs/job_spec.h"
 
 namespace tensord::server {

@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "core/nn/optimizer.h"
-#include "core/nn/zero.h"
+#include "core/nn/optim/optimizer.h"
+#include "core/nn/optim/zero.h"
 #include "core/ops/generator.h"
 #include "core/tensor/allocator.h"
 #include "server/training/checkpoint.h"

@@ -7,7 +7,7 @@
 #include "core/autograd/variable.h"
 #include "core/base/error.h"
 #include "core/jit/runtime/step/module_step.h"
-#include "core/nn/clip_grad.h"
+#include "core/nn/optim/clip_grad.h"
 #include "server/training/finite.h"
 #include "server/training/jobs/optimizer_checks.h"
 

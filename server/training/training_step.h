@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/jit/runtime/step/planned_step.h"
-#include "core/nn/optimizer.h"
-#include "core/nn/zero.h"
+#include "core/nn/optim/optimizer.h"
+#include "core/nn/optim/zero.h"
 #include "server/training/jobs/job_spec.h"
 #include "server/training/jobs/training_job.h"
 #include "server/training/ranks/rank_group.h"

@@ -14,9 +14,9 @@ from torch import Tensor
 
 from tests.attacks.models import config, tensor
 from tests.attacks.registry import Figure, attack
-from tests.e2e import training_models
+from tests.e2e.training import training_models
 from tests.e2e.daemon import pb, request, training
-from tests.e2e.training_daemon import FAILED, STATE, spec
+from tests.e2e.training.training_daemon import FAILED, STATE, spec
 
 
 def wait_for(condition, seconds=60):

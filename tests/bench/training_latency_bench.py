@@ -11,9 +11,9 @@ import time
 import torch
 from torch import nn
 
-from tests.e2e import training_models as models
+from tests.e2e.training import training_models as models
 from tests.e2e.daemon import request, training
-from tests.e2e.training_daemon import PAUSED, RUNNING, TrainingDaemon
+from tests.e2e.training.training_daemon import PAUSED, RUNNING, TrainingDaemon
 
 
 def parse():

@@ -7,7 +7,7 @@ import unittest
 
 import numpy as np
 
-from tests.e2e import training_models
+from tests.e2e.training import training_models
 from tests.e2e.daemon_process import ROOT, DaemonProcess
 from tests.e2e.network_test import Authority, read
 

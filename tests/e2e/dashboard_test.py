@@ -18,9 +18,10 @@ import numpy as np
 import torch
 import yaml
 
-from tests.e2e import serve_models, training_models
+from tests.e2e import serve_models
+from tests.e2e.training import training_models
 from tests.e2e.daemon import ROOT, Daemon, grpc, request, training
-from tests.e2e.training_daemon import FAILED, TrainingDaemon
+from tests.e2e.training.training_daemon import FAILED, TrainingDaemon
 from tests.needed_programs import needs
 
 RULES = [os.path.join(ROOT, "deploy", "prometheus", "rules", name) for name in ("recording.yml", "alerts.yml")]

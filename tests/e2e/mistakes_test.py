@@ -286,7 +286,7 @@ class MistakesTest(unittest.TestCase):
 
 
 class LayoutMistakesTest(unittest.TestCase):
-    """Mistakes with the folders, as their user sees them; tests/server/repository_hints_test.cpp has the rest."""
+    """Mistakes with the folders, as their user sees them; tests/server/repository/repository_hints_test.cpp has the rest."""
 
     def serve(self, repository):
         with Daemon(repository) as daemon:

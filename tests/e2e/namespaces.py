@@ -9,7 +9,7 @@ import time
 
 import grpc
 
-from tests.e2e import disks
+from tests.e2e.training import disks
 from tests.e2e.daemon import BINARY, training_pb2_grpc
 
 BRIDGE = "tnbr0"
@@ -50,7 +50,7 @@ class Network:
             run("ip", "-n", name, "addr", "add", f"10.78.0.1{i + 1}/24", "dev", "eth0")
             run("ip", "-n", name, "link", "set", "eth0", "up")
             run("ip", "-n", name, "link", "set", "lo", "up")
-            run("ip", "netns", "exec", name, sys.executable, "-m", "tests.e2e.delaying_wire", "--checksums", "eth0")
+            run("ip", "netns", "exec", name, sys.executable, "-m", "tests.e2e.training.delaying_wire", "--checksums", "eth0")
         return self
 
     def __exit__(self, *_):
@@ -92,7 +92,7 @@ class Network:
         run("ip", "link", "add", f"w{name}", "type", "veth", "peer", "name", f"b{name}")
         run("ip", "link", "set", f"w{name}", "up")
         run("ip", "link", "set", f"b{name}", "master", BRIDGE, "up")
-        wire = subprocess.Popen([sys.executable, "-m", "tests.e2e.delaying_wire", f"v{name}", f"w{name}", str(seconds)],
+        wire = subprocess.Popen([sys.executable, "-m", "tests.e2e.training.delaying_wire", f"v{name}", f"w{name}", str(seconds)],
                                 stdout=subprocess.PIPE)
         self.wires[name] = wire
         assert wire.stdout.readline(), "the cable does not work"

@@ -17,8 +17,8 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 from tests.e2e import serve_models
 from tests.e2e.daemon import request
-from tests.e2e.training_daemon import COMPLETED, TrainingDaemon
-from tests.e2e.training_models import Mlp, clusters, save
+from tests.e2e.training.training_daemon import COMPLETED, TrainingDaemon
+from tests.e2e.training.training_models import Mlp, clusters, save
 
 WAIT_S = 60
 # Names are shown as they are, whatever is in them.

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from tests.e2e import serve_models
-from tests.e2e.compare import difference
+from tests.e2e.models.compare import difference
 from tests.e2e.daemon import Daemon, request
 
 LABELS = "input [ { name: \"x\" data_type: TYPE_FP32 dims: [ 3, 16, 16 ] } ]\nmax_batch_size: 4\n"

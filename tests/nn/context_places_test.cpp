@@ -5,7 +5,7 @@
 #include <mutex>
 #include <thread>
 
-#include "core/nn/data_loader.h"
+#include "core/nn/data/data_loader.h"
 #include "tests/autograd/support.h"
 #include "tests/distributed/ranks.h"
 #include "tests/support/changed_context.h"

@@ -1,5 +1,5 @@
 // Samplers' orders against PyTorch's, and the data loader: order, workers, errors, states in mid-epoch.
-#include "core/nn/data_loader.h"
+#include "core/nn/data/data_loader.h"
 
 #include <gmock/gmock.h>
 

@@ -4,7 +4,7 @@
 #include "core/autograd/engine.h"
 #include "core/autograd/variable.h"
 #include "core/nn/distributed.h"
-#include "core/nn/layers.h"
+#include "core/nn/layers/layers.h"
 #include "core/ops/run.h"
 #include "core/ops/sparse.h"
 #include "tests/distributed/ranks.h"

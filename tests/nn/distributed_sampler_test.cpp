@@ -1,5 +1,5 @@
 // The samples of each rank against PyTorch's DistributedSampler, and with another number of ranks.
-#include "core/nn/distributed_sampler.h"
+#include "core/nn/data/distributed_sampler.h"
 
 #include <algorithm>
 

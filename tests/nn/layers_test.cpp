@@ -1,11 +1,11 @@
 // Layers against PyTorch's: initial values for a seed, results, gradients; modules and their hooks.
-#include "core/nn/layers.h"
+#include "core/nn/layers/layers.h"
 
 #include <gmock/gmock.h>
 
 #include "core/autograd/engine.h"
 #include "core/autograd/variable.h"
-#include "core/nn/optimizer.h"
+#include "core/nn/optim/optimizer.h"
 #include "core/ops/generator.h"
 #include "core/ops/run.h"
 #include "tests/nn/nn_cases.h"

@@ -1,5 +1,5 @@
 // Schedules against PyTorch's numbers over a hundred steps, and their states.
-#include "core/nn/lr_scheduler.h"
+#include "core/nn/optim/lr_scheduler.h"
 
 #include <gmock/gmock.h>
 

@@ -2,12 +2,12 @@
 #include <functional>
 #include <map>
 
-#include "core/nn/conv.h"
-#include "core/nn/layers.h"
-#include "core/nn/losses.h"
-#include "core/nn/norms.h"
-#include "core/nn/operator_layers.h"
-#include "core/nn/rnn.h"
+#include "core/nn/layers/conv.h"
+#include "core/nn/layers/layers.h"
+#include "core/nn/layers/losses.h"
+#include "core/nn/layers/norms.h"
+#include "core/nn/layers/operator_layers.h"
+#include "core/nn/layers/rnn.h"
 #include "tests/nn/compare_module.h"
 
 namespace tensord::nn {

@@ -3,15 +3,15 @@
 #include <functional>
 #include <map>
 
-#include "core/nn/adaptive_softmax.h"
-#include "core/nn/containers.h"
-#include "core/nn/layers.h"
-#include "core/nn/losses.h"
-#include "core/nn/norms.h"
-#include "core/nn/operator_layers.h"
-#include "core/nn/pooling.h"
-#include "core/nn/rnn.h"
-#include "core/nn/transformer.h"
+#include "core/nn/layers/adaptive_softmax.h"
+#include "core/nn/layers/containers.h"
+#include "core/nn/layers/layers.h"
+#include "core/nn/layers/losses.h"
+#include "core/nn/layers/norms.h"
+#include "core/nn/layers/operator_layers.h"
+#include "core/nn/layers/pooling.h"
+#include "core/nn/layers/rnn.h"
+#include "core/nn/layers/transformer.h"
 #include "core/ops/run.h"
 #include "tests/nn/compare_module.h"
 

@@ -1,5 +1,5 @@
 // Optimisers against a hundred steps of PyTorch's, their states in both directions, and their errors.
-#include "core/nn/optimizer.h"
+#include "core/nn/optim/optimizer.h"
 
 #include <gmock/gmock.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 
 #include "core/autograd/variable.h"
 #include "core/base/parallel.h"
-#include "core/nn/clip_grad.h"
+#include "core/nn/optim/clip_grad.h"
 #include "core/ops/run.h"
 #include "tests/nn/nn_cases.h"
 

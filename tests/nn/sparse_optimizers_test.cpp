@@ -3,8 +3,8 @@
 
 #include "core/autograd/engine.h"
 #include "core/autograd/variable.h"
-#include "core/nn/clip_grad.h"
-#include "core/nn/optimizer.h"
+#include "core/nn/optim/clip_grad.h"
+#include "core/nn/optim/optimizer.h"
 #include "core/ops/run.h"
 #include "core/ops/sparse.h"
 #include "tests/nn/nn_cases.h"

@@ -1,5 +1,5 @@
 // Batch norm over all ranks against batch norm of one process that has all rows.
-#include "core/nn/sync_batch_norm.h"
+#include "core/nn/layers/sync_batch_norm.h"
 
 #include <gmock/gmock.h>
 

@@ -1,5 +1,5 @@
 // ZeRO-1: the same bits as without it, and a share of the state.
-#include "core/nn/zero.h"
+#include "core/nn/optim/zero.h"
 
 #include <gmock/gmock.h>
 

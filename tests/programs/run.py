@@ -22,7 +22,7 @@ import warnings
 
 import torch
 
-from tests.e2e.bisect_passes import culprits
+from tests.e2e.models.bisect_passes import culprits
 from tests.programs.apart import Died, apart
 from tests.programs.builder import build
 from tests.programs.driver import BASE_MODES, PRECISION_MODES, Crash, Driver, pass_modes

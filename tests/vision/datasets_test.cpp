@@ -10,7 +10,7 @@
 #include <sstream>
 
 #include "core/files/idx.h"
-#include "core/nn/data_loader.h"
+#include "core/nn/data/data_loader.h"
 #include "tests/vision/vision_cases.h"
 
 namespace tensord::vision {

@@ -10,7 +10,7 @@
 #include "core/base/error.h"
 #include "core/distributed/ddp/power_sgd.h"
 #include "core/nn/distributed.h"
-#include "core/nn/sync_batch_norm.h"
+#include "core/nn/layers/sync_batch_norm.h"
 #include "core/tensor/device_runtime.h"
 
 // core/nn's DistributedDataParallel over a module of Python's; nn/parallel.py is what users see.

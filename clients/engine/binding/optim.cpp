@@ -1,4 +1,4 @@
-#include "core/nn/optimizer.h"
+#include "core/nn/optim/optimizer.h"
 
 #include <nanobind/stl/function.h>
 #include <nanobind/stl/string.h>
@@ -6,8 +6,8 @@
 #include <nanobind/stl/vector.h>
 
 #include "clients/engine/binding/convert.h"
-#include "core/nn/clip_grad.h"
-#include "core/nn/lr_scheduler.h"
+#include "core/nn/optim/clip_grad.h"
+#include "core/nn/optim/lr_scheduler.h"
 
 // core/nn's optimisers and schedules; optim.py gives them PyTorch's names.
 namespace tensord::python {

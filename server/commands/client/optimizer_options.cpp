@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/nn/optimizer_info.h"
+#include "core/nn/optim/optimizer_info.h"
 #include "server/commands/client/json_line.h"
 #include "server/commands/client/table.h"
 

@@ -7,7 +7,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
-#include "core/nn/sampler.h"
+#include "core/nn/data/sampler.h"
 #include "server/training/value_dict.h"
 
 namespace tensord::server {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "core/distributed/group/process_group.h"
-#include "core/nn/data_loader.h"
-#include "core/nn/dataset.h"
+#include "core/nn/data/data_loader.h"
+#include "core/nn/data/dataset.h"
 #include "core/ops/generator.h"
 #include "server/training/data/batch_stream.h"
 #include "server/training/data/data_file.h"

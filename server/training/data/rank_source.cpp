@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
-#include "core/nn/distributed_sampler.h"
+#include "core/nn/data/distributed_sampler.h"
 #include "server/training/data/batch_source.h"
 #include "server/training/value_dict.h"
 

@@ -9,7 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/base/utf8.h"
-#include "core/nn/optimizer_info.h"
+#include "core/nn/optim/optimizer_info.h"
 
 namespace tensord::server {
 namespace {

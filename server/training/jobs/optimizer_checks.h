@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "core/nn/optimizer_info.h"
+#include "core/nn/optim/optimizer_info.h"
 #include "server/training/jobs/job_spec.h"
 
 namespace tensord::server {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "core/nn/sync_batch_norm.h"
+#include "core/nn/layers/sync_batch_norm.h"
 
 namespace tensord::server {
 

@@ -19,7 +19,7 @@
 #include "core/distributed/mpi/mpi_engine.h"
 #include "core/jit/archive/torch_file.h"
 #include "core/jit/runtime/module.h"
-#include "core/nn/optimizer.h"
+#include "core/nn/optim/optimizer.h"
 
 namespace tensord {
 namespace {

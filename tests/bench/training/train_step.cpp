@@ -17,7 +17,7 @@
 #include "core/jit/archive/torch_file.h"
 #include "core/jit/runtime/module.h"
 #include "core/jit/runtime/step/planned_step.h"
-#include "core/nn/optimizer.h"
+#include "core/nn/optim/optimizer.h"
 
 namespace tensord {
 namespace {

@@ -11,7 +11,7 @@
 namespace tensord::jit::pt2 {
 namespace {
 
-// Overloads that tensord has and PyTorch has not. tests/e2e/convert_pt2_test.py compares with PyTorch's.
+// Overloads that tensord has and PyTorch has not. tests/e2e/models/convert_pt2_test.py compares with PyTorch's.
 constexpr std::string_view kOnlyHere[] = {
     "aten::_scaled_dot_product_attention",
     "aten::cholesky",

@@ -1,0 +1,98 @@
+#include "core/nn/layers/norms.h"
+
+#include <utility>
+
+#include "core/nn/init.h"
+#include "core/ops/run.h"
+
+namespace tensord::nn {
+namespace {
+
+Tensor filled(bool is_there, const Dims& sizes, double value) {
+  if (!is_there) return {};
+  const Tensor tensor = Tensor::empty(sizes, DType::kFloat32);
+  init::constant_(tensor, value);
+  return tensor;
+}
+
+}  // namespace
+
+GroupNorm::GroupNorm(int64_t groups, int64_t channels, double eps, bool is_affine)
+    : Layer("GroupNorm"),
+      weight(register_parameter("weight", filled(is_affine, {channels}, 1))),
+      bias(register_parameter("bias", filled(is_affine, {channels}, 0))),
+      groups_(groups),
+      eps_(eps) {
+  check(groups > 0 && channels % groups == 0, "num_channels must be divisible by num_groups");
+}
+Tensor GroupNorm::forward(const Tensor& input) {
+  return ops::call("aten::group_norm", input, groups_, weight, bias, eps_, false);
+}
+
+InstanceNorm::InstanceNorm(int64_t features, double eps, bool is_affine)
+    : Layer("InstanceNorm"),
+      weight(register_parameter("weight", filled(is_affine, {features}, 1))),
+      bias(register_parameter("bias", filled(is_affine, {features}, 0))),
+      eps_(eps) {}
+Tensor InstanceNorm::forward(const Tensor& input) {
+  const Tensor none;
+  return ops::call("aten::instance_norm", input, weight, bias, none, none, true, 0.1, eps_, false);
+}
+
+InstanceNormOf::InstanceNormOf(std::string kind, int64_t dims, int64_t features, double eps, double momentum,
+                               bool is_affine, bool tracks_statistics)
+    : Layer(std::move(kind)),
+      weight(register_parameter("weight", filled(is_affine, {features}, 1))),
+      bias(register_parameter("bias", filled(is_affine, {features}, 0))),
+      running_mean(register_buffer("running_mean", filled(tracks_statistics, {features}, 0))),
+      running_var(register_buffer("running_var", filled(tracks_statistics, {features}, 1))),
+      num_batches_tracked(
+          register_buffer("num_batches_tracked", tracks_statistics ? Tensor::scalar<int64_t>(0) : Tensor())),
+      dims_(dims),
+      features_(features),
+      eps_(eps),
+      momentum_(momentum) {}
+Tensor InstanceNormOf::forward(const Tensor& input) {
+  const bool has_batch = input.ndim() == dims_ + 2;
+  check(has_batch || input.ndim() == dims_ + 1, kind(), ": expected an input of ", dims_ + 1, " or ", dims_ + 2,
+        " dimensions but got ", describe(input));
+  check(input.size(has_batch ? 1 : 0) == features_, kind(), ": expected ", features_, " features but got ",
+        describe(input));
+  const Tensor x = has_batch ? input : ops::call("aten::unsqueeze", input, 0);
+  const Tensor out = ops::call("aten::instance_norm", x, weight, bias, running_mean, running_var,
+                               is_training() || !running_mean.defined(), momentum_, eps_, false);
+  return has_batch ? out : ops::call("aten::squeeze.dim", out, 0);
+}
+
+LocalResponseNorm::LocalResponseNorm(int64_t size, double alpha, double beta, double k)
+    : Layer("LocalResponseNorm"), size_(size), alpha_(alpha), beta_(beta), k_(k) {
+  check(size > 0, "LocalResponseNorm: size must be at least 1 but is ", size);
+}
+Tensor LocalResponseNorm::forward(const Tensor& input) {
+  check(input.ndim() >= 3, "Expected 3D or higher dimensionality input (got ", input.ndim(), " dimensions)");
+  if (input.numel() == 0) return input;
+  // Channels as rows of a picture, whose columns are all that is behind them.
+  const Tensor squares = ops::call("aten::reshape", ops::call("aten::mul.Tensor", input, input),
+                                   Dims{input.size(0), 1, input.size(1), -1});
+  const Tensor padded =
+      ops::call("aten::pad", squares, Dims{0, 0, size_ / 2, (size_ - 1) / 2}, "constant", ops::Value(0.0));
+  const Tensor means = ops::call("aten::avg_pool2d", padded, Dims{size_, 1}, Dims{1, 1});
+  Tensor divisor = ops::call("aten::reshape", means, input.sizes());
+  divisor = ops::call("aten::add.Scalar", ops::call("aten::mul.Scalar", divisor, alpha_), k_, 1);
+  return ops::call("aten::div.Tensor", input, ops::call("aten::pow.Tensor_Scalar", divisor, beta_));
+}
+
+RMSNorm::RMSNorm(Dims normalized_shape, std::optional<double> eps, bool is_affine)
+    : Layer("RMSNorm"),
+      weight(register_parameter("weight", filled(is_affine, normalized_shape, 1))),
+      normalized_shape_(std::move(normalized_shape)),
+      eps_(eps) {}
+Tensor RMSNorm::forward(const Tensor& input) {
+  return ops::call("aten::rms_norm", input, normalized_shape_, weight, eps_);
+}
+
+PReLU::PReLU(int64_t parameters, double start)
+    : Layer("PReLU"), weight(register_parameter("weight", filled(true, {parameters}, start))) {}
+Tensor PReLU::forward(const Tensor& input) { return ops::call("aten::prelu", input, weight); }
+
+}  // namespace tensord::nn

@@ -1,0 +1,111 @@
+"""Jobs on models of 16-bit parameters: float32 copies are what is trained."""
+
+import unittest
+
+import grpc
+import torch
+
+from tests.e2e.training import training_models as models
+from tests.e2e.daemon import training
+from tests.e2e.training.training_daemon import COMPLETED, TrainingDaemon
+
+STEPS = 200
+LR = 5e-5
+STEPS_OF_TWO_RUNS = 6000  # so many that the first of them is not the last when the daemon stops
+
+
+class TrainHalfTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        torch.manual_seed(0)
+        cls.server = TrainingDaemon()
+        cls.nets = {}
+        for name, dtype in (("bf16", torch.bfloat16), ("f32", torch.float32)):
+            torch.manual_seed(0)
+            cls.nets[name] = models.Mlp(features=8, hidden=8, classes=3).to(torch.bfloat16).to(dtype)
+            models.save(cls.nets[name], cls.server.models, name)
+        x = torch.randn(4 * STEPS, 8).to(torch.bfloat16).float()
+        cls.server.save_data("data.pt", x=x, y=x[:, :3].argmax(1))
+        cls.server.start()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.close()
+
+    def train(self, model, **fields):
+        options = {"lr": LR, **fields.pop("options", {})}
+        return self.server.run(model=training.ModelSource(name=model, version=1), data="data.pt", epochs=1, batch_size=4,
+                               optimizer=training.Optimizer(name=fields.pop("optimizer", "adamw"), **options),
+                               publish=training.PublishPolicy(when="at_end"), **fields)
+
+    def test_small_steps_add_up(self):
+        """Each step of Adam is about the learning rate, which is far below what bfloat16 can add to a weight."""
+        for clipping in (training.Clipping(), training.Clipping(norm=0.5)):
+            with self.subTest(str(clipping)):
+                changes = {}
+                for name in ("bf16", "f32"):
+                    job = self.train(name, clipping=clipping)
+                    self.assertEqual(job.state, COMPLETED, job.message)
+                    before, after = self.server.weights(name, 1), self.server.weights(name, job.published_version)
+                    self.assertEqual({tensor.dtype for tensor in after.values()}, {self.nets[name].scores.weight.dtype})
+                    changes[name] = {key: after[key].float() - before[key].float() for key in after}
+                # The weights move by several steps of bfloat16, and end within its rounding and that of the gradients.
+                self.assertGreater(max(change.abs().max().item() for change in changes["f32"].values()), 6e-3)
+                for key, change in changes["f32"].items():
+                    self.assertLess((changes["bf16"][key] - change).abs().max().item(), 3e-3, key)
+
+    def test_goes_on_from_its_float32_copies(self):
+        """A job that was stopped and goes on ends with the bits of one that was not."""
+        self.check_that_a_stopped_job_goes_on(STEPS_OF_TWO_RUNS)
+
+    def check_that_a_stopped_job_goes_on(self, steps, **fields):
+        ends = []
+        for is_stopped in (False, True):
+            job = self.server.create(model=training.ModelSource(name="bf16", version=1), data="data.pt", steps=steps, batch_size=4,
+                                     optimizer=training.Optimizer(name="adamw", lr=LR), publish=training.PublishPolicy(when="at_end"),
+                                     checkpoints=training.CheckpointPolicy(every_steps=50), **fields)
+            if is_stopped:
+                self.server.wait_until(job.id, lambda now: now.progress.checkpoint_step > 0)
+                self.server.restart()
+            done, _ = self.server.watch(job.id)
+            self.assertEqual((done.state, done.progress.step), (COMPLETED, steps), done.message)
+            ends.append(self.server.weights("bf16", done.published_version))
+        self.assertEqual(ends[0].keys(), ends[1].keys())
+        for key, weight in ends[0].items():
+            self.assertTrue(torch.equal(weight, ends[1][key]), key)
+
+    def test_several_processes(self):
+        """The same float32 copies in each: small steps add up, and a job that was stopped ends with the bits of one that was not."""
+        start, ends = self.server.weights("bf16", 1), {}
+        for name in ("bf16", "f32"):
+            job = self.train(name, distribution=training.Distribution(world_size=2))
+            self.assertEqual((job.state, len(job.progress.ranks)), (COMPLETED, 2), job.message)
+            ends[name] = self.server.weights(name, job.published_version)
+        self.assertEqual({tensor.dtype for tensor in ends["bf16"].values()}, {torch.bfloat16})
+        self.assertGreater(max((ends["f32"][key] - start[key].float()).abs().max().item() for key in start), 6e-3)
+        for key in start:
+            self.assertLess((ends["bf16"][key].float() - ends["f32"][key]).abs().max().item(), 3e-3, key)
+        for options in ({"zero": 1}, {"compression": "fp16"}, {"compression": "powersgd", "compression_start_step": 10}):
+            with self.subTest(options):
+                job = self.train("bf16", distribution=training.Distribution(world_size=2, **options))
+                self.assertEqual(job.state, COMPLETED, job.message)
+                weights = self.server.weights("bf16", job.published_version)
+                for key in start:
+                    if "zero" in options:
+                        self.assertTrue(torch.equal(weights[key], ends["bf16"][key]), key)
+                    if "powersgd" not in options.values():
+                        self.assertLess((weights[key].float() - ends["f32"][key]).abs().max().item(), 3e-3, key)
+
+    def test_several_processes_go_on_from_their_float32_copies(self):
+        for zero in (0, 1):
+            with self.subTest(f"{zero=}"):
+                self.check_that_a_stopped_job_goes_on(500, distribution=training.Distribution(world_size=2, zero=zero))
+
+    def test_what_is_refused(self):
+        with self.assertRaises(grpc.RpcError) as raised:
+            self.train("bf16", optimizer="lbfgs")
+        self.assertIn("LBFGS has no master weights", raised.exception.details())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,45 @@
+"""Jobs whose steps are planned, beside the same jobs interpreted: a net with batch norm, dropout and a last batch that is smaller."""
+
+import re
+import unittest
+
+import torch
+
+from tests.e2e.training import training_models as models
+from tests.e2e.daemon import training
+from tests.e2e.training.training_daemon import COMPLETED, TrainingDaemon
+
+ROWS, EPOCHS = 530, 12
+
+
+class TrainPlansTest(unittest.TestCase):
+    def train(self, plans):
+        """The weights of the published version, and how many steps were planned."""
+        server = TrainingDaemon("--training-plans", plans)
+        self.addCleanup(server.close)
+        torch.manual_seed(3)
+        models.save(models.BatchNormNet(), server.models, "net")
+        x, y = models.clusters(ROWS, 16, 4, seed=5)
+        server.save_data("data.pt", x=x, y=y)
+        server.start()
+        job = server.run(model="net", data="data.pt", epochs=EPOCHS, optimizer=training.Optimizer(name="adam", lr=0.01),
+                         publish=training.PublishPolicy(when="at_end"))
+        self.assertEqual(job.state, COMPLETED, job.message)
+        planned = re.search(r"^tensord_training_planned_steps_total.* (\d+)", server.daemon.metrics(), re.M)
+        return server.weights("net", job.published_version), int(planned[1])
+
+    def test_planned_steps_are_the_interpreted_ones(self):
+        expected, planned = self.train("off")
+        self.assertEqual(planned, 0)
+        exact, planned = self.train("exact")
+        self.assertGreater(planned, EPOCHS * ROWS // 50 // 2)
+        for key, weight in expected.items():
+            self.assertTrue(torch.equal(exact[key], weight), key)
+        fused, planned = self.train("fused")
+        self.assertGreater(planned, EPOCHS * ROWS // 50 // 2)
+        for key, weight in expected.items():
+            torch.testing.assert_close(fused[key], weight, rtol=1e-3, atol=1e-3, msg=key)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,208 @@
+// A limit on what loaded models take, and loading them when requests come.
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <thread>
+
+#include "tests/server/repository/repository_fixture.h"
+
+namespace tensord::server {
+namespace {
+
+namespace fs = std::filesystem;
+
+class RepositoryMemoryTest : public testing::RepositoryFixture {
+ protected:
+  // A model of so many bytes on the disk.
+  void add_large(const std::string& name, size_t bytes) const {
+    std::string text = "number:1 ";
+    text.resize(bytes, ' ');
+    add(name, "1", text);
+  }
+  Repository& start_with(uint64_t limit_bytes, bool on_demand = true) {
+    return start({.roots = {},
+                  .only = {},
+                  .mode = ControlMode::kExplicit,
+                  .loads_on_demand = on_demand,
+                  .memory_limit_bytes = limit_bytes,
+                  .max_queue_size = 4,
+                  .load_threads = 2});
+  }
+  // Asks as a client whose request may have to wait for the model.
+  float demand(const std::string& name) {
+    std::atomic<bool> is_there{false};
+    if (repository_->load_on_demand(name, [&] {
+          is_there = true;
+          is_there.notify_all();
+        })) {
+      is_there.wait(false);
+    }
+    return ask(name);
+  }
+};
+
+TEST_F(RepositoryMemoryTest, ARequestLoadsItsModel) {
+  add("m", "1", "number:1");
+  start_with(0);
+  EXPECT_EQ(states("m"), "not loaded");
+  EXPECT_EQ(demand("m"), 1);
+  EXPECT_FALSE(repository_->load_on_demand("m", [] {}));
+  EXPECT_FALSE(repository_->load_on_demand("missing", [] {}));
+  EXPECT_FALSE(repository_->load_on_demand("../models", [] {}));
+  EXPECT_FALSE(repository_->load_on_demand("", [] {}));
+  // An operator's word counts more.
+  repository_->unload("m");
+  EXPECT_FALSE(repository_->load_on_demand("m", [] {}));
+  repository_->load({.name = "m", .config = {}, .files = {}});
+  EXPECT_EQ(ask("m"), 1);
+}
+
+TEST_F(RepositoryMemoryTest, ManyRequestsLoadItOnce) {
+  add("m", "1", "number:1");
+  start_with(0);
+  std::vector<std::thread> clients;
+  for (int i = 0; i < 4; ++i) clients.emplace_back([&] { EXPECT_EQ(demand("m"), 1); });
+  for (std::thread& client : clients) client.join();
+  EXPECT_EQ(opened_, 1);
+}
+
+TEST_F(RepositoryMemoryTest, WhatCannotBeLoadedIsNotTriedForEveryRequest) {
+  add("m", "1", "broken");
+  start_with(0);
+  const auto first = error_of([&] { demand("m"); });
+  EXPECT_EQ(first.first, ErrorCode::kUnavailable);
+  EXPECT_NE(first.second.find("not a model: broken"), std::string::npos) << first.second;
+  EXPECT_EQ(error_of([&] { demand("m"); }), first);
+  EXPECT_EQ(opened_, 1);
+}
+
+TEST_F(RepositoryMemoryTest, TheLeastRecentlyUsedMakesRoom) {
+  for (const char* name : {"a", "b", "c"}) add_large(name, 400);
+  start_with(1000);
+  demand("a");
+  demand("b");
+  demand("a");
+  demand("c");
+  EXPECT_EQ(states("a"), "1 READY");
+  EXPECT_EQ(states("b"), "1 UNAVAILABLE: unloaded to make room; a request loads it again");
+  EXPECT_NE(metrics_.text().find("tensord_model_evictions_total{model=\"b\"} 1"), std::string::npos);
+  EXPECT_EQ(states("c"), "1 READY");
+  EXPECT_TRUE(repository_->is_all_ready());
+  demand("b");
+  EXPECT_EQ(states("a").substr(0, 13), "1 UNAVAILABLE");
+  EXPECT_EQ(states("c"), "1 READY");
+}
+
+// Small on the disk, large in memory: what was loaded is held against the limit as well.
+TEST_F(RepositoryMemoryTest, WhatTurnsOutTooLargeIsNotServed) {
+  add_large("small", 400);
+  add("unpacks", "1", "tensor:5000");
+  start_with(1000);
+  demand("small");
+  const auto [code, message] = error_of([&] { repository_->load({.name = "unpacks", .config = {}, .files = {}}); });
+  EXPECT_EQ(code, ErrorCode::kResourceExhausted);
+  EXPECT_THAT(message, ::testing::HasSubstr("more than --model-memory-limit of 1000 leaves"));
+  EXPECT_EQ(states("unpacks").substr(0, 13), "1 UNAVAILABLE");
+  EXPECT_EQ(states("small"), "1 READY");
+}
+
+TEST_F(RepositoryMemoryTest, TensorsCountToo) {
+  add_large("a", 400);
+  add_large("b", 400);
+  start_with(100'000);
+  demand("a");
+  Tensor held;
+  {
+    const MemoryOwnerScope scope(repository_->find("a", "")->owner());
+    held = Tensor::empty(Dims{99'900}, DType::kUInt8);
+  }
+  std::thread release([&] {
+    while (states("a") != "1 UNLOADING" && states("a").find("unloaded") == std::string::npos) std::this_thread::yield();
+    held = Tensor();
+  });
+  demand("b");
+  release.join();
+  EXPECT_NE(states("a").find("unloaded to make room"), std::string::npos);
+}
+
+TEST_F(RepositoryMemoryTest, WhatIsTooLargeUnloadsNobody) {
+  add_large("small", 400);
+  add_large("large", 2000);
+  start_with(1000);
+  demand("small");
+  const auto [code, message] = error_of([&] { repository_->load({.name = "large", .config = {}, .files = {}}); });
+  EXPECT_EQ(code, ErrorCode::kResourceExhausted);
+  EXPECT_EQ(message, "model 'large' takes 2000 bytes, more than --model-memory-limit of 1000 leaves");
+  EXPECT_EQ(states("small"), "1 READY");
+  EXPECT_EQ(error_of([&] { demand("large"); }).first, ErrorCode::kUnavailable);
+}
+
+// The limit is what may be taken: all of it, by several or by one, and not a byte more.
+TEST_F(RepositoryMemoryTest, WhatFitsToTheByteUnloadsNobody) {
+  for (const auto& [name, bytes] : {std::pair{"a", 400}, {"b", 600}, {"byte", 10}, {"whole", 1000}, {"more", 1001}}) {
+    add_large(name, static_cast<size_t>(bytes));
+  }
+  start_with(1000);
+  demand("a");
+  demand("b");
+  EXPECT_EQ(states("a"), "1 READY");
+  EXPECT_EQ(states("b"), "1 READY");
+  demand("byte");
+  EXPECT_NE(states("a").find("unloaded to make room"), std::string::npos);
+  EXPECT_EQ(states("b"), "1 READY");
+  demand("whole");
+  EXPECT_NE(states("b").find("unloaded to make room"), std::string::npos);
+  EXPECT_NE(states("byte").find("unloaded to make room"), std::string::npos);
+  EXPECT_EQ(states("whole"), "1 READY");
+  EXPECT_EQ(error_of([&] { demand("more"); }).first, ErrorCode::kUnavailable);
+  EXPECT_EQ(states("whole"), "1 READY");
+}
+
+TEST_F(RepositoryMemoryTest, WithoutDemandNobodyIsUnloaded) {
+  add_large("a", 600);
+  add_large("b", 600);
+  start_with(1000, /*on_demand=*/false);
+  repository_->load({.name = "a", .config = {}, .files = {}});
+  EXPECT_EQ(error_of([&] { repository_->load({.name = "b", .config = {}, .files = {}}); }).first,
+            ErrorCode::kResourceExhausted);
+  EXPECT_EQ(states("a"), "1 READY");
+  // A new version of it may take its place.
+  add_large("a", 900);
+  repository_->load({.name = "a", .config = {}, .files = {}});
+  EXPECT_EQ(states("a"), "1 READY");
+}
+
+TEST_F(RepositoryMemoryTest, ManyModelsInLittleRoom) {
+  for (int i = 0; i < 6; ++i) add_large(concat("m", i), 400);
+  start_with(1000);
+  std::vector<std::thread> clients;
+  std::atomic<int> answered{0};
+  for (int i = 0; i < 3; ++i) {
+    clients.emplace_back([&, i] {
+      for (int round = 0; round < 20; ++round) {
+        // Between the load and the request another may need the room.
+        const auto [code, message] = error_of([&] { demand(concat("m", (i + round) % 6)); });
+        if (code == ErrorCode::kInternal) ++answered;
+      }
+    });
+  }
+  for (std::thread& client : clients) client.join();
+  EXPECT_GT(answered, 20);
+  int ready = 0;
+  for (int i = 0; i < 6; ++i) ready += states(concat("m", i)) == "1 READY";
+  EXPECT_LE(ready, 2);
+}
+
+TEST_F(RepositoryMemoryTest, StoppingAnswersThoseThatWait) {
+  add("m", "1", "number:1");
+  start_with(0);
+  std::atomic<int> called{0};
+  for (int i = 0; i < 3; ++i) repository_->load_on_demand("m", [&] { ++called; });
+  repository_->stop();
+  EXPECT_TRUE(called == 3 || repository_->is_ready("m", ""));
+  EXPECT_EQ(error_of([&] { repository_->load_on_demand("m", [] {}); }).first == ErrorCode::kResourceExhausted,
+            !repository_->is_ready("m", ""));
+}
+
+}  // namespace
+}  // namespace tensord::server
