@@ -422,10 +422,8 @@ void SequencePath::run_model(size_t instance, const std::vector<Row*>& rows, con
   for (size_t i = 0; i < inputs.size(); ++i) pointers[indices[i]] = &inputs[i];
   times.compute_input_end_ns = now_ns();
   RunResult run = context_.workers->run(instance, pointers, [&] {
-    for (size_t i = 0; i < rows.size(); ++i) {
-      if (is_ready[i] && !item_of(*rows[i]).is_dead()) return false;
-    }
-    return true;
+    return std::equal(rows.begin(), rows.end(), is_ready.begin(), is_ready.end(),
+                      [](const Row* row, bool ready) { return !ready || item_of(*row).is_dead(); });
   });
   times.compute_output_start_ns = now_ns();
   copied_bytes += run.copied_bytes;
