@@ -9,9 +9,9 @@ namespace {
 
 bool is_mask(const Tensor& tensor) { return tensor.dtype() == DType::kBool || tensor.dtype() == DType::kUInt8; }
 
-Tensor without_leading_ones(const Tensor& value, int64_t most_dims) {
+Tensor without_leading_ones(const Tensor& value, int64_t max_dims) {
   size_t first = 0;
-  while (value.ndim() - static_cast<int64_t>(first) > most_dims && value.sizes()[first] == 1) ++first;
+  while (value.ndim() - static_cast<int64_t>(first) > max_dims && value.sizes()[first] == 1) ++first;
   return first == 0 ? value : reshape(value, value.sizes().span().subspan(first));
 }
 

@@ -98,8 +98,8 @@ void trace_to(const std::string& path, const Traced& traced, const Tensors& inpu
   }
   Trace trace(traced.weights(), named);
   for (const Tensor& input : own) {
-    trace.note_read(input, TensorRead::kDType);
-    trace.note_read(input, options.any_sizes ? TensorRead::kRank : TensorRead::kSizes);
+    trace.record_read(input, TensorRead::kDType);
+    trace.record_read(input, options.any_sizes ? TensorRead::kRank : TensorRead::kSizes);
   }
   Tensors outputs;
   try {

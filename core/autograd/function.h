@@ -100,7 +100,7 @@ class Function {
     bool is_once = false;
     if constexpr (requires { Derived::kOnceDifferentiable; }) is_once = Derived::kOnceDifferentiable;
     FunctionCall call(function_name(typeid(Derived)), &Derived::backward, is_once);
-    (note_argument(call, arguments), ...);
+    (record_argument(call, arguments), ...);
     auto result = [&] {
       const NoGradGuard guard;
       return Derived::forward(call.context(), std::forward<A>(arguments)...);
@@ -117,15 +117,15 @@ class Function {
   }
 
  private:
-  static void note_argument(FunctionCall& call, const Tensor& tensor) { call.add_argument(tensor); }
-  static void note_argument(FunctionCall& call, const std::optional<Tensor>& tensor) {
+  static void record_argument(FunctionCall& call, const Tensor& tensor) { call.add_argument(tensor); }
+  static void record_argument(FunctionCall& call, const std::optional<Tensor>& tensor) {
     tensor ? call.add_argument(*tensor) : call.add_other();
   }
-  static void note_argument(FunctionCall& call, const std::vector<Tensor>& tensors) {
+  static void record_argument(FunctionCall& call, const std::vector<Tensor>& tensors) {
     for (const Tensor& tensor : tensors) call.add_argument(tensor);
   }
   template <class T>
-  requires(!std::is_convertible_v<const T&, Tensor>) static void note_argument(FunctionCall& call, const T&) {
+  requires(!std::is_convertible_v<const T&, Tensor>) static void record_argument(FunctionCall& call, const T&) {
     call.add_other();
   }
 };

@@ -15,7 +15,7 @@ namespace tensord {
 // are done before it goes. Thread-safe.
 class WorkThread {
  public:
-  explicit WorkThread(size_t most = 1) : most_(most) {
+  explicit WorkThread(size_t max = 1) : max_(max) {
     const MutexLock lock(mutex_);
     add_thread();
   }
@@ -34,7 +34,7 @@ class WorkThread {
     {
       const MutexLock lock(mutex_);
       tasks_.push_back(std::move(fn));
-      if (idle_ < tasks_.size() && threads_.size() < most_) try_add_thread();
+      if (idle_ < tasks_.size() && threads_.size() < max_) try_add_thread();
     }
     changed_.notify_one();
   }
@@ -72,7 +72,7 @@ class WorkThread {
     }
   }
 
-  const size_t most_;
+  const size_t max_;
   Mutex mutex_;
   CondVar changed_;
   std::deque<std::function<void()>> tasks_ TENSORD_GUARDED_BY(mutex_);

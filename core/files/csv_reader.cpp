@@ -104,11 +104,11 @@ std::optional<std::vector<Tensor>> CsvReader::next(int64_t rows) {
   check(rows > 0, path_, ": expected to read at least 1 row but got ", rows);
   if (!has_row_ && !(has_row_ = rows_.next())) return std::nullopt;
   // Every row has a byte at least.
-  const int64_t most = std::min<int64_t>(rows, static_cast<int64_t>(rows_.rest_bytes()) + 1);
+  const int64_t max = std::min<int64_t>(rows, static_cast<int64_t>(rows_.rest_bytes()) + 1);
   std::vector<Tensor> columns;
-  for (const Column& column : columns_) columns.push_back(Tensor::empty(Dims{most}, column.dtype));
+  for (const Column& column : columns_) columns.push_back(Tensor::empty(Dims{max}, column.dtype));
   int64_t count = 0;
-  while (has_row_ && count < most) {
+  while (has_row_ && count < max) {
     rows_.check_count(width_);
     for (size_t i = 0; i < columns_.size(); ++i) read_cell(columns_[i], names_[i], columns[i], count);
     ++count;

@@ -73,7 +73,7 @@ class Registry {
       }
       join_aliases();
       join_pending();
-      for (const auto& op : ops_) settle_way(*op);
+      for (const auto& op : ops_) choose_way(*op);
       derive_kernels();
       for (const auto& op : ops_) check_complete(*op);
     });
@@ -151,7 +151,7 @@ class Registry {
   }
 
   // One way to run, and nothing of another.
-  void settle_way(Op& op) {
+  void choose_way(Op& op) {
     const std::string name = op.schema.full_name();
     const auto has_any = [](const auto& by_device) {
       return std::any_of(by_device.begin(), by_device.end(), [](const auto& function) { return bool(function); });

@@ -66,11 +66,11 @@ void run_direct(const Op& op, std::span<const Value> arguments, std::vector<Valu
 }
 
 // The stream's work on them outlasts the call.
-void note_uses(DeviceStream& stream, const Value& value) {
+void record_streams(DeviceStream& stream, const Value& value) {
   if (value.is_tensor() && value.to_tensor().defined() && value.to_tensor().storage()) {
     value.to_tensor().storage()->note_use(stream);
   } else if (value.is_list() && value.to_list()->element->kind() == TypeKind::kTensor) {
-    for (const Value& item : value.to_list()->items) note_uses(stream, item);
+    for (const Value& item : value.to_list()->items) record_streams(stream, item);
   }
 }
 
@@ -78,8 +78,8 @@ void run_kernel(const KernelFn& kernel, const KernelContext& context, std::span<
                 std::span<Tensor> outputs) {
   kernel(context, arguments, outputs);
   if (!context.stream) return;
-  for (const Value& argument : arguments) note_uses(*context.stream, argument);
-  for (const Tensor& output : outputs) note_uses(*context.stream, output);
+  for (const Value& argument : arguments) record_streams(*context.stream, argument);
+  for (const Tensor& output : outputs) record_streams(*context.stream, output);
 }
 
 Tensor allocate(const TensorMeta& meta, Device device) {

@@ -16,7 +16,7 @@ void order(DeviceRuntime& runtime, DeviceStream& earlier, DeviceStream& later) {
 }
 
 // The stream's work on them outlasts the call.
-void note_uses(const Tensor& target, const Tensor& source, DeviceStream& stream) {
+void record_streams(const Tensor& target, const Tensor& source, DeviceStream& stream) {
   target.storage()->note_use(stream);
   source.storage()->note_use(stream);
 }
@@ -24,7 +24,7 @@ void note_uses(const Tensor& target, const Tensor& source, DeviceStream& stream)
 void copy_between_host_and_device(const Tensor& target, const Tensor& source) {
   const Device device = target.device().is_host() ? source.device() : target.device();
   DeviceStream& stream = current_stream(device);
-  note_uses(target, source, stream);
+  record_streams(target, source, stream);
   device_runtime(device).copy(target.raw_data(), target.device(), source.raw_data(), source.device(),
                               source.size_bytes(), stream);
   if (target.device().is_host()) stream.synchronize();
@@ -41,7 +41,7 @@ void copy_block(const Tensor& target, const Tensor& source) {
   }
   DeviceRuntime& runtime = device_runtime(to);
   DeviceStream &reads = current_stream(from), &writes = current_stream(to);
-  note_uses(target, source, writes);
+  record_streams(target, source, writes);
   order(runtime, reads, writes);
   runtime.copy(target.raw_data(), to, source.raw_data(), from, source.size_bytes(), writes);
   order(runtime, writes, reads);
@@ -55,7 +55,7 @@ void copy_elements(const Tensor& target, const Tensor& source) {
   if (device == source.device()) {
     if (device.is_host()) return strided_copy(target, source);
     DeviceStream& stream = current_stream(device);
-    note_uses(target, source, stream);
+    record_streams(target, source, stream);
     return device_runtime(device).copy_strided(target, source, stream);
   }
   Tensor packed = source;

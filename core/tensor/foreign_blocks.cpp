@@ -61,9 +61,9 @@ void CachingAllocator::State::charge_foreign(size_t size_bytes, OwnerId owner) {
     if (owner >= owners.size()) owners.resize(owner + 1);
     check_owner(size_bytes, owner);
     const size_t cap = options.cap_bytes ? options.cap_bytes : std::numeric_limits<size_t>::max();
-    const size_t most = cap - std::min(cap, size_bytes);  // that may be reserved beside it
-    if (stats.reserved_bytes > most) doomed = trim_locked(0);
-    is_charged = size_bytes <= cap && stats.reserved_bytes <= most;
+    const size_t max = cap - std::min(cap, size_bytes);  // that may be reserved beside it
+    if (stats.reserved_bytes > max) doomed = trim_locked(0);
+    is_charged = size_bytes <= cap && stats.reserved_bytes <= max;
     if (is_charged) charge(size_bytes, owner);
   }
   return_to_device(doomed);

@@ -29,25 +29,25 @@ Tensor blend(const Tensor& a, const Tensor& b, double factor, DType dtype, const
 
 // A pixel's hue turned by `turn`: hue of [0, 1), saturation and value by the largest and the smallest channel.
 void turn_hue(float& r, float& g, float& b, float turn) {
-  const float most = std::max({r, g, b}), least = std::min({r, g, b}), range = most - least;
-  const bool is_gray = most == least;
-  const float saturation = range / (is_gray ? 1.0f : most), divisor = is_gray ? 1.0f : range;
-  const float from_r = (most - r) / divisor, from_g = (most - g) / divisor, from_b = (most - b) / divisor;
-  float hue = most == r ? from_b - from_g : most == g ? 2.0f + from_r - from_b : 4.0f + from_g - from_r;
+  const float max = std::max({r, g, b}), min = std::min({r, g, b}), range = max - min;
+  const bool is_gray = max == min;
+  const float saturation = range / (is_gray ? 1.0f : max), divisor = is_gray ? 1.0f : range;
+  const float from_r = (max - r) / divisor, from_g = (max - g) / divisor, from_b = (max - b) / divisor;
+  float hue = max == r ? from_b - from_g : max == g ? 2.0f + from_r - from_b : 4.0f + from_g - from_r;
   hue = std::fmod(hue / 6.0f + 1.0f, 1.0f) + turn;
   hue = std::fmod(hue, 1.0f);
   if (hue < 0) hue += 1.0f;
   const float sixth = std::floor(hue * 6.0f), f = hue * 6.0f - sixth;
   const auto kept = [](float x) { return std::clamp(x, 0.0f, 1.0f); };
-  const float p = kept(most * (1.0f - saturation)), q = kept(most * (1.0f - saturation * f));
-  const float t = kept(most * (1.0f - saturation * (1.0f - f)));
+  const float p = kept(max * (1.0f - saturation)), q = kept(max * (1.0f - saturation * f));
+  const float t = kept(max * (1.0f - saturation * (1.0f - f)));
   switch (static_cast<int>(sixth) % 6) {
-    case 0: r = most, g = t, b = p; break;
-    case 1: r = q, g = most, b = p; break;
-    case 2: r = p, g = most, b = t; break;
-    case 3: r = p, g = q, b = most; break;
-    case 4: r = t, g = p, b = most; break;
-    default: r = most, g = p, b = q;
+    case 0: r = max, g = t, b = p; break;
+    case 1: r = q, g = max, b = p; break;
+    case 2: r = p, g = max, b = t; break;
+    case 3: r = p, g = q, b = max; break;
+    case 4: r = t, g = p, b = max; break;
+    default: r = max, g = p, b = q;
   }
 }
 

@@ -35,9 +35,9 @@ void spread(const Pixels& pixels, To* to) {
 
 void check_size(uint64_t width, uint64_t height, const ImageOptions& options, const std::string& source) {
   if (width == 0 || height == 0) fail(ErrorCode::kDataLoss, source, ": an image of ", width, " x ", height, " pixels");
-  const auto most = static_cast<uint64_t>(std::max<int64_t>(options.max_pixels, 0));
-  if (width > most / height) {
-    fail(ErrorCode::kResourceExhausted, source, ": an image of ", width, " x ", height, " pixels is larger than ", most,
+  const auto max = static_cast<uint64_t>(std::max<int64_t>(options.max_pixels, 0));
+  if (width > max / height) {
+    fail(ErrorCode::kResourceExhausted, source, ": an image of ", width, " x ", height, " pixels is larger than ", max,
          " pixels");
   }
 }

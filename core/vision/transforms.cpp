@@ -197,12 +197,12 @@ struct Box {
 
 // Ten tries at a part of a drawn area and proportion; then what fits best around the middle.
 Box draw_box(int64_t height, int64_t width, const RandomResizedCropOptions& options) {
-  const auto [least, most] = options.ratio;
+  const auto [min, max] = options.ratio;
   const double area = static_cast<double>(height * width);
   const auto log_of = [](double ratio) { return static_cast<double>(std::log(static_cast<float>(ratio))); };
   for (int attempt = 0; attempt < 10; ++attempt) {
     const double part = area * draw(options.scale.first, options.scale.second);
-    const double ratio = std::exp(static_cast<float>(draw(log_of(least), log_of(most))));
+    const double ratio = std::exp(static_cast<float>(draw(log_of(min), log_of(max))));
     const int64_t w = rounded(std::sqrt(part * ratio)), h = rounded(std::sqrt(part / ratio));
     if (w <= 0 || w > width || h <= 0 || h > height) continue;
     const int64_t top = draw_below(height - h + 1);
@@ -210,10 +210,10 @@ Box draw_box(int64_t height, int64_t width, const RandomResizedCropOptions& opti
   }
   const double ratio = static_cast<double>(width) / static_cast<double>(height);
   int64_t w = width, h = height;
-  if (ratio < least)
-    h = rounded(static_cast<double>(w) / least);
-  else if (ratio > most)
-    w = rounded(static_cast<double>(h) * most);
+  if (ratio < min)
+    h = rounded(static_cast<double>(w) / min);
+  else if (ratio > max)
+    w = rounded(static_cast<double>(h) * max);
   return {(height - h) / 2, (width - w) / 2, h, w};
 }
 

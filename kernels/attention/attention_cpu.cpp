@@ -86,8 +86,8 @@ void mask_row(const AttentionShape& s, const float* mask, float* scores, int64_t
 }
 
 // The maximum alone does not say it: a NaN among the scores may have been passed over.
-bool is_all_hidden(const float* scores, int64_t columns, float most) {
-  return most == kMinusInfinity &&
+bool is_all_hidden(const float* scores, int64_t columns, float max) {
+  return max == kMinusInfinity &&
          std::all_of(scores, scores + columns, [](float score) { return score == kMinusInfinity; });
 }
 
@@ -102,22 +102,22 @@ float exponentials(float* scores, int64_t columns, bool is_safe) {
     most1 = hn::Max(hn::Load(d, scores + j + lanes), most1);
   }
   if (j < columns) most0 = hn::Max(hn::Load(d, scores + j), most0);
-  const TileV most = hn::MaxOfLanes(d, hn::Max(most0, most1));
-  if (is_safe && is_all_hidden(scores, columns, hn::GetLane(most))) {
+  const TileV max = hn::MaxOfLanes(d, hn::Max(most0, most1));
+  if (is_safe && is_all_hidden(scores, columns, hn::GetLane(max))) {
     std::fill(scores, scores + columns, 0.0f);
     return 1;
   }
   TileV sum0 = hn::Zero(d), sum1 = sum0;
   for (j = 0; j + 2 * lanes <= columns; j += 2 * lanes) {
-    const TileV e0 = exp_not_positive(hn::Sub(hn::Load(d, scores + j), most));
-    const TileV e1 = exp_not_positive(hn::Sub(hn::Load(d, scores + j + lanes), most));
+    const TileV e0 = exp_not_positive(hn::Sub(hn::Load(d, scores + j), max));
+    const TileV e1 = exp_not_positive(hn::Sub(hn::Load(d, scores + j + lanes), max));
     hn::Store(e0, d, scores + j);
     hn::Store(e1, d, scores + j + lanes);
     sum0 = hn::Add(sum0, e0);
     sum1 = hn::Add(sum1, e1);
   }
   if (j < columns) {
-    const TileV e = exp_not_positive(hn::Sub(hn::Load(d, scores + j), most));
+    const TileV e = exp_not_positive(hn::Sub(hn::Load(d, scores + j), max));
     hn::Store(e, d, scores + j);
     sum0 = hn::Add(sum0, e);
   }

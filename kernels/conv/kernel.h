@@ -37,7 +37,7 @@ struct ConvProblem {
   // The weight is that of the convolution whose input's gradient this one computes; Winograd's kernel only.
   bool turns_weight = false;
   // Channels of input and output from which on Winograd's kernel is taken: for packed ones, which others are fast for.
-  int64_t least_winograd = 32;
+  int64_t min_winograd = 32;
 
   // The weights as kernels of this kind want them, and the bias: what `make` makes of them, each once.
   template <class T = Tensor, class Make>

@@ -12,9 +12,9 @@ constexpr int64_t kKernelTaps = 9;
 // the memory, and a packed model may take 1.3 times its weights: the layers with the most channels have the most
 // weights and the fewest pixels to use them on. Few channels, below `least`, leave the transforms no products to pay
 // for them.
-int64_t winograd_tile(int64_t in, int64_t out, int64_t least) {
+int64_t winograd_tile(int64_t in, int64_t out, int64_t min) {
   constexpr int64_t kMostFour = 128 * 128, kMostTwo = 256 * 256;
-  if (in < least || out < least) return 0;
+  if (in < min || out < min) return 0;
   if (in * out <= kMostFour) return 4;
   return in * out <= kMostTwo ? 2 : 0;
 }
@@ -82,7 +82,7 @@ std::unique_ptr<ConvKernel> make_winograd_conv(const ConvProblem& p) {
   if (plane.kernel_h != 3 || plane.kernel_w != 3 || !is_one(p.geometry.stride) || !is_one(p.geometry.dilation))
     return nullptr;
   constexpr int64_t kVector = 16;  // floats of the widest vectors
-  const int64_t tile = winograd_tile(plane.in_channels, plane.out_channels, p.least_winograd);
+  const int64_t tile = winograd_tile(plane.in_channels, plane.out_channels, p.min_winograd);
   if (tile == 0 || plane.in_channels % kVector != 0 || plane.out_channels % kVector != 0) return nullptr;
   if (plane.batch * plane.out_h * plane.out_w == 0) return nullptr;
   const std::optional<ConvFinish> finish = conv_finish_of(p.epilogues);

@@ -95,18 +95,18 @@ template <int kTile>
 void RunTiles(const WinogradConv& conv, const float* src, const float* other, float* dst, float* scratch, int64_t begin,
               int64_t end) {
   constexpr int64_t kPositions = (kTile + 2) * (kTile + 2);
-  const int64_t most = conv.block_tiles(), in = conv.in_channels, out = conv.out_channels;
-  const int64_t blocks = (end - begin + most - 1) / most;
+  const int64_t max = conv.block_tiles(), in = conv.in_channels, out = conv.out_channels;
+  const int64_t blocks = (end - begin + max - 1) / max;
   float* const v = scratch;
-  float* const m = scratch + kPositions * most * in;
+  float* const m = scratch + kPositions * max * in;
   for (int64_t b = 0; b < blocks; ++b) {
-    const int64_t first = begin + std::min(end - begin, b * most), tiles = std::min(most, end - first);
+    const int64_t first = begin + std::min(end - begin, b * max), tiles = std::min(max, end - first);
     for (int64_t t = 0; t < tiles; ++t)
-      TransformInput<kTile>(conv, src, FindTile(conv, first + t), v + t * in, most * in);
+      TransformInput<kTile>(conv, src, FindTile(conv, first + t), v + t * in, max * in);
     for (int64_t p = 0; p < kPositions; ++p)
-      MultiplyPosition(conv, conv.weights + p * in * out, v + p * most * in, m + p * most * out, tiles);
+      MultiplyPosition(conv, conv.weights + p * in * out, v + p * max * in, m + p * max * out, tiles);
     for (int64_t t = 0; t < tiles; ++t)
-      TransformOutput<kTile>(conv, m + t * out, most * out, FindTile(conv, first + t), other, dst);
+      TransformOutput<kTile>(conv, m + t * out, max * out, FindTile(conv, first + t), other, dst);
   }
 }
 

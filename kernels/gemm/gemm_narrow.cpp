@@ -35,8 +35,8 @@ bool try_narrow_gemm(float alpha, const Matrix& a, const Matrix& b, float beta, 
                     b.col_stride >= b.rows && c.row_stride >= c.cols && (beta == 0 || beta == 1);
   if (!fits) return false;
   const int64_t m = c.rows, n = c.cols, k = a.cols;
-  const int64_t least_rows = uses_sgemm() ? 32 : 5;  // tiles take up to 4 without packing
-  const bool has_few_rows = m >= least_rows && m <= kMostRows && n >= 2 * m && k >= kLeastDepth;
+  const int64_t min_rows = uses_sgemm() ? 32 : 5;  // tiles take up to 4 without packing
+  const bool has_few_rows = m >= min_rows && m <= kMostRows && n >= 2 * m && k >= kLeastDepth;
   const bool has_few_columns = uses_sgemm() && n > 1 && n <= kMostColumns && m >= n;
   if (!has_few_rows && !has_few_columns) return false;
   const Tensor turned = Tensor::empty(Dims{n, m}, DType::kFloat32);

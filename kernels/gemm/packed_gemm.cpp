@@ -72,11 +72,11 @@ PackedGemm::PackedGemm(std::shared_ptr<const PackedMatrix> matrix, std::shared_p
       adds_other_(finish_->adds_other()) {
   const TileKernels& kernels = matrix_->kernels();
   const int64_t words = matrix_->words(), width = kernels.panel_columns();
-  blocks_ = divide_up(layout_.rows, kernels.most_rows);
+  blocks_ = divide_up(layout_.rows, kernels.max_rows);
   cut(threads);
   const int64_t part_blocks = divide_up(blocks_, row_parts_);
   chunk_blocks_ =
-      std::clamp<int64_t>(kChunkBytes / (words * 4) / kernels.most_rows, 2, std::max<int64_t>(part_blocks, 2));
+      std::clamp<int64_t>(kChunkBytes / (words * 4) / kernels.max_rows, 2, std::max<int64_t>(part_blocks, 2));
   if (blocks_ == 1) chunk_blocks_ = 1;
   depth_steps_ = words;
   if (part_blocks > 1) depth_steps_ = divide_up(words, divide_up(words * width * 4, kPanelBlockBytes));
@@ -91,12 +91,12 @@ void PackedGemm::cut(int threads) {
   const double ns = std::max(cost().flops / 80, cost().bytes / 40);
   const int parts =
       parallel_parts(blocks_ * matrix_->panels(), ns / static_cast<double>(blocks_ * matrix_->panels()), threads);
-  int64_t least = INT64_MAX;
+  int64_t min = INT64_MAX;
   for (int64_t p = 1; p <= parts; ++p) {
     const int64_t rows = std::min(blocks_, parts / p), panels = std::min(matrix_->panels(), p);
     const int64_t work = divide_up(blocks_, rows) * divide_up(matrix_->panels(), panels);
-    if (work >= least) continue;
-    least = work;
+    if (work >= min) continue;
+    min = work;
     row_parts_ = rows;
     panel_parts_ = panels;
   }
@@ -111,9 +111,9 @@ bool PackedGemm::copies_rows() const {
 void PackedGemm::place() {
   const int64_t words = matrix_->words();
   const TileKernels& kernels = matrix_->kernels();
-  const int64_t most_rows = divide_up(layout_.rows, blocks_);
-  chunk_rows_ = std::min(layout_.rows, chunk_blocks_ * most_rows);
-  const int64_t tile_rows = depth_steps_ < words ? chunk_rows_ : most_rows;
+  const int64_t max_rows = divide_up(layout_.rows, blocks_);
+  chunk_rows_ = std::min(layout_.rows, chunk_blocks_ * max_rows);
+  const int64_t tile_rows = depth_steps_ < words ? chunk_rows_ : max_rows;
   const auto bytes = [](int64_t numbers) { return aligned(static_cast<size_t>(numbers) * 4); };
   rows_at_ = bytes(tile_rows * group_panels_ * kernels.panel_columns());
   row_words_ = 0;

@@ -98,7 +98,7 @@ void fill(TileKernels& kernels, const char* name) {
   kernels.name = name;
   // 27 or 12 sums, three right operands and a left one: all registers but one, or all.
   // Widening takes one more.
-  kernels.most_rows = kManyRegisters ? 9 : Math::kParts > 1 ? 3 : 4;
+  kernels.max_rows = kManyRegisters ? 9 : Math::kParts > 1 ? 3 : 4;
   fill_row_count<Math, 1>(kernels);
   fill_row_count<Math, 2>(kernels);
   fill_row_count<Math, 3>(kernels);

@@ -126,10 +126,10 @@ void to_bf16(const float* in, uint16_t* out, int64_t k) {
 // Returns the scale.
 float to_uint8(const float* in, uint8_t* out, int64_t k) {
   // The bits of magnitudes compare like the magnitudes.
-  uint32_t most = 0;
-  for (int64_t i = 0; i < k; ++i) most = std::max(most, std::bit_cast<uint32_t>(in[i]) & 0x7fffffffu);
-  const bool is_finite = most < 0x7f800000u;
-  const float magnitude = std::bit_cast<float>(most), by = is_finite && magnitude > 1e-37f ? 127.0f / magnitude : 0.0f;
+  uint32_t max = 0;
+  for (int64_t i = 0; i < k; ++i) max = std::max(max, std::bit_cast<uint32_t>(in[i]) & 0x7fffffffu);
+  const bool is_finite = max < 0x7f800000u;
+  const float magnitude = std::bit_cast<float>(max), by = is_finite && magnitude > 1e-37f ? 127.0f / magnitude : 0.0f;
   // 1.5 * 2^23 + 128: the sum's low byte is the rounded product plus 128.
   constexpr float kMagic = 12582912.0f + 128.0f;
   _Pragma("GCC ivdep") for (int64_t i = 0; i < k; ++i) {

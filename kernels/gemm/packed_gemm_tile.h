@@ -29,8 +29,8 @@ using TileFn = void (*)(const TileRun&);
 
 // The kernels for one precision on this machine, [rows - 1][vectors - 1].
 struct TileKernels {
-  int lanes = 0;      // columns of a vector
-  int most_rows = 0;  // of a tile
+  int lanes = 0;     // columns of a vector
+  int max_rows = 0;  // of a tile
   const char* name = "";
   TileFn run[kMostTileRows][kTileVectors] = {};
 

@@ -115,15 +115,15 @@ void PackedMatrix::find_scales(const Matrix& weight, const float* scale) {
     for (int64_t j = begin; j < end; ++j) {
       const float* row = static_cast<const float*>(weight.data) + j * weight.row_stride;
       const float by = scale ? scale[j] : 1.0f;
-      float most = 0, zero = 0;  // NaN when a weight is not finite
+      float max = 0, zero = 0;  // NaN when a weight is not finite
       for (int64_t i = 0; i < k_; ++i) {
         const float x = row[i * weight.col_stride] * by;
         zero += x * 0.0f;
-        most = std::max(most, std::abs(x));
+        max = std::max(max, std::abs(x));
       }
       const auto at = static_cast<size_t>(j);
-      scales_[at] = most / 127.0f + zero;
-      inverse_[at] = most > 1e-37f && zero == 0 ? 127.0f / most : 0.0f;
+      scales_[at] = max / 127.0f + zero;
+      inverse_[at] = max > 1e-37f && zero == 0 ? 127.0f / max : 0.0f;
       int32_t sum = 0;
       for (int64_t i = 0; i < k_; ++i) sum += to_int8(row[i * weight.col_stride] * by, inverse_[at]);
       offsets_[at] = 128 * sum;

@@ -141,9 +141,9 @@ bool has_nearly_singular(const Tensor& lu) {
       lu.dtype() == DType::kFloat32 ? std::numeric_limits<float>::epsilon() : std::numeric_limits<double>::epsilon();
   for (const double* own = diagonals.data<double>(); size > 0 && own < diagonals.data<double>() + diagonals.numel();
        own += size) {
-    const auto [least, most] = std::minmax_element(own, own + size);
-    const double bound = 8 * static_cast<double>(size) * precision * *most;
-    if (std::isfinite(*most) && *least <= bound) return true;
+    const auto [min, max] = std::minmax_element(own, own + size);
+    const double bound = 8 * static_cast<double>(size) * precision * *max;
+    if (std::isfinite(*max) && *min <= bound) return true;
   }
   return false;
 }

@@ -202,15 +202,15 @@ template <class T>
 double MaxSpan(const T* data, int64_t count) {
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  auto most = hn::Zero(d), nans = hn::Zero(d);
+  auto max = hn::Zero(d), nans = hn::Zero(d);
   int64_t i = 0;
   for (; i + lanes <= count; i += lanes) {
     const auto x = hn::Abs(hn::LoadU(d, data + i));
-    most = hn::Max(most, x);
+    max = hn::Max(max, x);
     nans = hn::IfThenElse(hn::IsNaN(x), x, nans);
   }
   if (!hn::AllTrue(d, hn::Eq(nans, hn::Zero(d)))) return std::numeric_limits<double>::quiet_NaN();
-  double result = hn::GetLane(hn::MaxOfLanes(d, most));
+  double result = hn::GetLane(hn::MaxOfLanes(d, max));
   for (; i < count; ++i) {
     if (std::isnan(data[i])) return data[i];
     result = std::max(result, static_cast<double>(std::abs(data[i])));

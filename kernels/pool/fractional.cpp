@@ -38,17 +38,17 @@ void pool_plane(const Sizes& s, const int64_t* const starts[3], const T* x, T* v
         const auto place = [&](int64_t a, int64_t b, int64_t c) {
           return ((first[0] + a) * s.in[1] + first[1] + b) * s.in[2] + first[2] + c;
         };
-        T most = -std::numeric_limits<T>::infinity();
+        T max = -std::numeric_limits<T>::infinity();
         int64_t at = place(0, 0, 0);
         for (int64_t a = 0; a < s.window[0]; ++a) {
           for (int64_t b = 0; b < s.window[1]; ++b) {
             for (int64_t c = 0; c < s.window[2]; ++c) {
               const T value = x[place(a, b, c)];
-              if (value > most || std::isnan(value)) most = value, at = place(a, b, c);
+              if (value > max || std::isnan(value)) max = value, at = place(a, b, c);
             }
           }
         }
-        *values++ = most;
+        *values++ = max;
         *places++ = at;
       }
     }

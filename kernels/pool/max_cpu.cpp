@@ -57,14 +57,14 @@ struct Rows {
   std::vector<T> cut, best;                  // `length` elements for each plane, `outs` of them used in the end
   std::vector<PoolIndex<T>> index, windows;  // windows: where the outputs' windows are, without padding
 
-  Rows(const PoolAxis& axis, int64_t width, int64_t outs, int64_t most_planes) : axis(axis), outs(outs) {
+  Rows(const PoolAxis& axis, int64_t width, int64_t outs, int64_t max_planes) : axis(axis), outs(outs) {
     // The cut rows' first elements are `first` strides into the row.
     const int64_t first = floor_div(-axis.padding, axis.stride);
     const int64_t last =
         floor_div((outs - 1) * axis.stride - axis.padding + (axis.kernel - 1) * axis.step, axis.stride);
     length = last - first + 1;
     constexpr int64_t kEnough = 128;
-    planes = std::clamp<int64_t>(kEnough / length, 1, most_planes);
+    planes = std::clamp<int64_t>(kEnough / length, 1, max_planes);
     for (int64_t p = 0; p < axis.stride; ++p) {
       const int64_t begin = std::max<int64_t>(0, floor_div(-p + axis.stride - 1, axis.stride) - first);
       const int64_t end = std::min(length, floor_div(width - 1 - p, axis.stride) + 1 - first);

@@ -62,7 +62,7 @@ void run_part(const QuantizedMatrix& matrix, const uint32_t* rows, int64_t first
   constexpr int kMostLanes = 16;
   alignas(64) uint32_t tile[kMostTileRows * kMostLanes * kTileVectors];
   check_internal(kernels.lanes <= kMostLanes, "vectors of ", kernels.lanes);
-  const int64_t chunk = std::max<int64_t>(kChunkBytes / (stride * 4) / kernels.most_rows, 1) * kernels.most_rows;
+  const int64_t chunk = std::max<int64_t>(kChunkBytes / (stride * 4) / kernels.max_rows, 1) * kernels.max_rows;
   for (int64_t begin = first_row; begin < last_row; begin += chunk) {
     const int64_t end = std::min(begin + chunk, last_row);
     for (int64_t panel = first_panel; panel < last_panel; ++panel) {
@@ -70,7 +70,7 @@ void run_part(const QuantizedMatrix& matrix, const uint32_t* rows, int64_t first
       const uint32_t* b = matrix.panel(panel);
       const auto* next = reinterpret_cast<const char*>(b + words * vectors * kernels.lanes);
       // Blocks of equal size, rather than a last one of a row or two.
-      const int64_t blocks = divide_up(end - begin, kernels.most_rows);
+      const int64_t blocks = divide_up(end - begin, kernels.max_rows);
       for (int64_t block = 0; block < blocks; ++block, next += words * 64) {
         const int64_t row = begin + (end - begin) * block / blocks, stop = begin + (end - begin) * (block + 1) / blocks;
         kernels.run[stop - row - 1][vectors - 1]({rows + row * stride, stride, b, words, tile, width, false, next, 64});
@@ -85,7 +85,7 @@ void run_part(const QuantizedMatrix& matrix, const uint32_t* rows, int64_t first
 
 void quantized_product(const QuantizedMatrix& matrix, const uint32_t* rows, int64_t row_count,
                        const QuantizedFinish& finish, int threads) {
-  const int64_t blocks = divide_up(row_count, matrix.kernels().most_rows), panels = matrix.panels();
+  const int64_t blocks = divide_up(row_count, matrix.kernels().max_rows), panels = matrix.panels();
   if (blocks == 0 || panels == 0) return;
   const double ns = static_cast<double>(row_count) * static_cast<double>(matrix.columns() * matrix.depth()) / 150;
   const int parts = parallel_parts(blocks * panels, ns / static_cast<double>(blocks * panels), threads);
@@ -130,9 +130,9 @@ RowQuantizer choose_quantizer(float least, float greatest, int32_t min, int32_t 
   // The end of the range that loses less; 0 is always a whole number of steps.
   const double from_least = low - static_cast<double>(least) / scale;
   const double from_greatest = high - static_cast<double>(greatest) / scale;
-  const double least_error = std::abs(low) - std::abs(static_cast<double>(least) / scale);
+  const double min_error = std::abs(low) - std::abs(static_cast<double>(least) / scale);
   const double greatest_error = std::abs(high) - std::abs(static_cast<double>(greatest) / scale);
-  const double chosen = least_error < greatest_error ? from_least : from_greatest;
+  const double chosen = min_error < greatest_error ? from_least : from_greatest;
   const double zero_point = std::clamp(has_middle ? (low + high) / 2 : chosen, low, high);
   return {static_cast<float>(scale), static_cast<int32_t>(std::nearbyint(zero_point))};
 }

@@ -25,12 +25,12 @@ int64_t mode_position(const T* lane, int64_t step, int64_t length, std::vector<i
   const auto at = [&](size_t i) { return lane[order[i] * step]; };
   std::stable_sort(order.begin(), order.end(),
                    [&](int64_t a, int64_t b) { return comes_before(lane[a * step], lane[b * step]); });
-  int64_t best = order[0], most = 0, run = 0;
+  int64_t best = order[0], max = 0, run = 0;
   for (size_t i = 0; i < order.size(); ++i) {
     ++run;
     if (i + 1 < order.size() && at(i) == at(i + 1)) continue;
-    if (run > most) {
-      most = run;
+    if (run > max) {
+      max = run;
       best = order[i];
     }
     run = 0;

@@ -151,8 +151,8 @@ void InputPanel(const RnnInputArgs<T>& args, int64_t panel) {
   const T* rows[kMost];
   int count = 0;
   const auto flush = [&] {
-    WithCount<kMost>(count, [&](auto most) HWY_ATTR {
-      constexpr int kRows = decltype(most)::value;
+    WithCount<kMost>(count, [&](auto max) HWY_ATTR {
+      constexpr int kRows = decltype(max)::value;
       VecOf<T> sums[kRows][kColumns];
       for (int m = 0; m < kRows; ++m) {
         for (int c = 0; c < kColumns; ++c) sums[m][c] = hn::Load(d, bias + c * kLanes);

@@ -148,14 +148,14 @@ RnnSteps RnnSequence<T>::read_sizes(const RnnMemory<T>& memory) const {
   RnnSteps steps{shape_.steps, shape_.batch, nullptr, nullptr};
   if (!shape_.is_packed) return steps;
   auto* first = static_cast<int64_t*>(memory.scratch);
-  int64_t total = 0, most = shape_.batch;
+  int64_t total = 0, max = shape_.batch;
   for (int64_t i = 0; i < shape_.steps; ++i) {
     const int64_t size = memory.sizes[i];
-    check(size > 0 && size <= most && (i > 0 || size == shape_.batch), "batch_sizes of packed data have to start with ",
+    check(size > 0 && size <= max && (i > 0 || size == shape_.batch), "batch_sizes of packed data have to start with ",
           shape_.batch, " and never grow, but got ", size, " at step ", i);
     first[i] = total;
     total += size;
-    most = size;
+    max = size;
   }
   check(total == shape_.rows, "packed data has ", shape_.rows, " rows, but batch_sizes add up to ", total);
   steps.sizes = memory.sizes;

@@ -223,20 +223,20 @@ void softmax_kernel(const KernelContext&, const Tensor& given_groups, const Tens
     parallel_for_cost(width, 20.0 * static_cast<double>(n), [&](int64_t begin, int64_t end) {
       std::vector<Sum<T>> most(static_cast<size_t>(count)), total(static_cast<size_t>(count));
       for (int64_t k = begin; k < end; ++k) {
-        std::fill(most.begin(), most.end(), -std::numeric_limits<Sum<T>>::infinity());
+        std::fill(max.begin(), max.end(), -std::numeric_limits<Sum<T>>::infinity());
         std::fill(total.begin(), total.end(), Sum<T>(0));
         const auto at = [&](int64_t i) { return static_cast<Sum<T>>(x[i * width + k]); };
         for (int64_t i = 0; i < n; ++i) {
-          auto& m = most[static_cast<size_t>(group[i])];
+          auto& m = max[static_cast<size_t>(group[i])];
           m = std::isnan(at(i)) ? at(i) : std::max(m, at(i));
         }
         for (int64_t i = 0; i < n; ++i) {
           const auto g = static_cast<size_t>(group[i]);
-          total[g] += std::exp(at(i) - most[g]);
+          total[g] += std::exp(at(i) - max[g]);
         }
         for (int64_t i = 0; i < n; ++i) {
           const auto g = static_cast<size_t>(group[i]);
-          const Sum<T> shifted = at(i) - most[g];
+          const Sum<T> shifted = at(i) - max[g];
           y[i * width + k] = static_cast<T>(is_log ? shifted - std::log(total[g]) : std::exp(shifted) / total[g]);
         }
       }

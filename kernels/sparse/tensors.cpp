@@ -61,9 +61,9 @@ Dims sizes_for(const Tensor& indices, const Tensor& values) {
   Dims sizes;
   for (int64_t d = 0; d < dense.sizes()[0]; ++d) {
     const int64_t* row = dense.data<int64_t>() + d * count;
-    const int64_t most = count > 0 ? *std::max_element(row, row + count) : -1;
-    check(most < INT64_MAX, "an index is too large");
-    sizes.push_back(most + 1);
+    const int64_t max = count > 0 ? *std::max_element(row, row + count) : -1;
+    check(max < INT64_MAX, "an index is too large");
+    sizes.push_back(max + 1);
   }
   for (int64_t d = 1; d < values.ndim(); ++d) sizes.push_back(values.sizes()[static_cast<size_t>(d)]);
   return sizes;

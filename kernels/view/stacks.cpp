@@ -14,10 +14,10 @@ TensorList tensor_split(const Tensor& x, const ops::Value& where, int64_t dim) {
 }
 
 // hsplit, vsplit and dsplit: tensor_split along the first, second or third dimension; sections must divide it.
-void add_split(const char* name, int64_t least_ndim, int64_t (*dim_of)(const Tensor&)) {
+void add_split(const char* name, int64_t min_ndim, int64_t (*dim_of)(const Tensor&)) {
   const std::string full = concat("aten::", name);
   const auto checked = [=](const Tensor& x) {
-    check(x.ndim() >= least_ndim, "torch.", name, " requires a tensor with at least ", least_ndim,
+    check(x.ndim() >= min_ndim, "torch.", name, " requires a tensor with at least ", min_ndim,
           " dimension, but got a tensor with ", x.ndim(), " dimensions!");
     return dim_of(x);
   };

@@ -22,10 +22,9 @@ struct ImageWindows {
         dilation(dilation),
         padding(padding),
         stride(stride) {
-    const auto pair = [&](const IntList& value, int64_t least, const char* name) {
-      check(value.size() == 2 && value[0] >= least && value[1] >= least && value[0] < kLimit && value[1] < kLimit, op,
-            ": ", name, " should be greater than ", least == 0 ? "or equal to zero" : "zero", ", but got ",
-            to_string(value));
+    const auto pair = [&](const IntList& value, int64_t min, const char* name) {
+      check(value.size() == 2 && value[0] >= min && value[1] >= min && value[0] < kLimit && value[1] < kLimit, op, ": ",
+            name, " should be greater than ", min == 0 ? "or equal to zero" : "zero", ", but got ", to_string(value));
     };
     pair(kernel, 1, "kernel_size");
     pair(dilation, 1, "dilation");

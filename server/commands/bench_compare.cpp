@@ -76,13 +76,13 @@ class Differ {
   }
 
  private:
-  void add_element(double got, double want, double least) {
+  void add_element(double got, double want, double min) {
     ++count_;
     if (!std::isfinite(want) && (got == want || (std::isnan(got) && std::isnan(want)))) return;
     const double difference = std::isnan(got - want) ? std::numeric_limits<double>::infinity() : std::abs(got - want);
     max_abs_ = std::max(max_abs_, difference);
     sum_abs_ += difference;
-    if (std::abs(want) > 0 && std::abs(want) >= least) {
+    if (std::abs(want) > 0 && std::abs(want) >= min) {
       max_relative_ = std::max(max_relative_, difference / std::abs(want));
     }
     product_ += got * want;

@@ -196,10 +196,10 @@ int64_t try_file(const std::string& file, const ConvertOptions& options, const s
   const auto frame = jit::make_frame(), other = jit::make_frame();
   std::vector<std::vector<int64_t>> sets;
   for (int64_t set = 1; set <= kSets; ++set) sets.push_back(plan.example(set));
-  const int64_t most = std::max(kMostElements, kMostTimes * count_elements(inputs, plan, sets[1]));
+  const int64_t max = std::max(kMostElements, kMostTimes * count_elements(inputs, plan, sets[1]));
   for (const std::vector<int64_t>& probe : plan.probes()) {
     const bool is_small = !probe.empty() && std::ranges::all_of(probe, [](int64_t size) { return size < 10'000; });
-    if (is_small && count_elements(inputs, plan, probe) <= most) sets.push_back(probe);
+    if (is_small && count_elements(inputs, plan, probe) <= max) sets.push_back(probe);
   }
   int64_t tried = 0;
   for (size_t set = 0; set < sets.size(); ++set) {

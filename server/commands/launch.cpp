@@ -24,11 +24,11 @@ struct Flags {
   bool is_standalone = false, is_module = false, is_no_python = false;
 };
 
-int number_in(const std::string& text, const char* flag, int least, int most) {
+int number_in(const std::string& text, const char* flag, int min, int max) {
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  check(error == std::errc() && end == text.data() + text.size() && value >= least && value <= most, flag, ": '", text,
-        "' is no number from ", least, " to ", most);
+  check(error == std::errc() && end == text.data() + text.size() && value >= min && value <= max, flag, ": '", text,
+        "' is no number from ", min, " to ", max);
   return value;
 }
 
@@ -36,12 +36,12 @@ int number_in(const std::string& text, const char* flag, int least, int most) {
 int nodes_of(const std::string& text) {
   const size_t colon = text.find(':');
   if (colon == std::string::npos) return number_in(text, "--nnodes", 1, 1 << 16);
-  const int least = number_in(text.substr(0, colon), "--nnodes", 1, 1 << 16);
-  const int most = number_in(text.substr(colon + 1), "--nnodes", 1, 1 << 16);
-  if (least != most) {
+  const int min = number_in(text.substr(0, colon), "--nnodes", 1, 1 << 16);
+  const int max = number_in(text.substr(colon + 1), "--nnodes", 1, 1 << 16);
+  if (min != max) {
     fail(ErrorCode::kUnimplemented, "--nnodes: the number of nodes cannot change while the program runs, got ", text);
   }
-  return most;
+  return max;
 }
 
 int workers_of(const std::string& text) {

@@ -12,7 +12,7 @@ constexpr int64_t kForgottenAfterNs = 60'000'000'000;
 
 }  // namespace
 
-void AddressWaits::note_cut(const PeerAddress& address, int64_t now_ns) {
+void AddressWaits::record_cut(const PeerAddress& address, int64_t now_ns) {
   if (longest_ns_ == 0 || !address.is_known()) return;
   const auto found = waits_.find(address);
   if (found == waits_.end() && waits_.size() >= kMostAddresses) make_room(now_ns);

@@ -14,7 +14,7 @@ class AddressWaits {
   // 0: nobody waits.
   explicit AddressWaits(int64_t longest_ns) : longest_ns_(longest_ns) {}
 
-  void note_cut(const PeerAddress& address, int64_t now_ns);
+  void record_cut(const PeerAddress& address, int64_t now_ns);
   bool waits(const PeerAddress& address, int64_t now_ns) const;
   size_t size() const { return waits_.size(); }
 

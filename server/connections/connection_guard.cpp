@@ -57,16 +57,16 @@ int ConnectionGuard::connections() const {
 // most. False: none is idle.
 bool ConnectionGuard::make_room(const PeerAddress* of) {
   GuardedConnection* chosen = nullptr;
-  int most = 0;
+  int max = 0;
   for (GuardedConnection* connection : all_) {
     if (connection->is_cut() || connection->open_streams_.load(std::memory_order_relaxed) > 0) continue;
     if (of && connection->address_ != *of) continue;
     const auto found = by_address_.find(connection->address_);
     const int here = found == by_address_.end() ? 0 : found->second;
     const bool is_older = chosen && connection->last_active_ < chosen->last_active_;
-    if (!chosen || here > most || (here == most && is_older)) {
+    if (!chosen || here > max || (here == max && is_older)) {
       chosen = connection;
-      most = here;
+      max = here;
     }
   }
   if (chosen) cut_locked(*chosen, CutReason::kIdle);
@@ -78,12 +78,12 @@ void ConnectionGuard::cut_busiest() {
   const MutexLock lock(mutex_);
   if (!has_too_many_streams()) return;
   GuardedConnection* chosen = nullptr;
-  int64_t most = 0;
+  int64_t max = 0;
   for (GuardedConnection* connection : all_) {
     const int64_t streams = connection->open_streams_.load(std::memory_order_relaxed);
-    if (connection->is_cut() || streams <= most) continue;
+    if (connection->is_cut() || streams <= max) continue;
     chosen = connection;
-    most = streams;
+    max = streams;
   }
   if (chosen) cut_locked(*chosen, CutReason::kAllOpenStreams);
 }
@@ -95,7 +95,7 @@ void ConnectionGuard::cut(GuardedConnection& connection, CutReason reason) {
 
 void ConnectionGuard::cut_locked(GuardedConnection& connection, CutReason reason) {
   if (connection.is_cut_.exchange(true)) return;
-  connection.note_streams(0);
+  connection.record_streams(0);
   cuts_[static_cast<size_t>(reason)].fetch_add(1, std::memory_order_relaxed);
   if (connection.file_ < 0) return;
   ++cut_;
@@ -103,7 +103,7 @@ void ConnectionGuard::cut_locked(GuardedConnection& connection, CutReason reason
   if (found != by_address_.end() && --found->second == 0) by_address_.erase(found);
   shutdown(connection.file_, SHUT_RDWR);
   if (reason == CutReason::kIdle) return;
-  waits_.note_cut(connection.address_, options_.clock->now_ns());
+  waits_.record_cut(connection.address_, options_.clock->now_ns());
   log(LogLevel::kWarning, "a connection was cut: its client floods the server",
       {{"peer", connection.address_.text()}, {"reason", to_string(reason)}});
 }
@@ -117,7 +117,7 @@ void ConnectionGuard::remove(GuardedConnection& connection) {
   } else if (const auto found = by_address_.find(connection.address_); found != by_address_.end()) {
     if (--found->second == 0) by_address_.erase(found);
   }
-  connection.note_streams(0);
+  connection.record_streams(0);
 }
 
 std::array<uint64_t, kCutReasons> ConnectionGuard::cuts() const {

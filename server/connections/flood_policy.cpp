@@ -90,8 +90,8 @@ CutReason FloodPolicy::count_reset() {
   if (take_credit(reset_credit_)) return CutReason::kNone;
   const int64_t now_ns = clock_.now_ns();
   const bool is_crowded = totals_.add_reset(limits_.all_resets_a_second, now_ns) > limits_.all_resets;
-  const double most = is_crowded ? limits_.resets_of_many : limits_.resets;
-  return resets_.add(1, limits_.resets_a_second, now_ns) > most ? CutReason::kResets : CutReason::kNone;
+  const double max = is_crowded ? limits_.resets_of_many : limits_.resets;
+  return resets_.add(1, limits_.resets_a_second, now_ns) > max ? CutReason::kResets : CutReason::kNone;
 }
 
 CutReason FloodPolicy::count_control(double amount) {

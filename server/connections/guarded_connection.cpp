@@ -35,7 +35,7 @@ void set_guarded_connection(int file, GuardedConnection* connection) {
 
 GuardedConnection*& connection_handed_over() { return handed_over; }
 
-GuardedConnection::~GuardedConnection() { note_streams(0); }
+GuardedConnection::~GuardedConnection() { record_streams(0); }
 
 bool GuardedConnection::read_file(const iovec* pieces, size_t size) {
   if (is_cut()) return false;
@@ -68,7 +68,7 @@ bool GuardedConnection::look_at_received(const iovec* pieces, size_t size) {
         if (reason == CutReason::kNone) reason = policy_.received(frame);
       });
     });
-    has_more_streams = note_streams(static_cast<int64_t>(policy_.open_streams()));
+    has_more_streams = record_streams(static_cast<int64_t>(policy_.open_streams()));
   }
   if (reason != CutReason::kNone) guard_->cut(*this, reason);
   if (has_more_streams && guard_->has_too_many_streams()) guard_->cut_busiest();
@@ -84,12 +84,12 @@ void GuardedConnection::look_at_sent(const iovec* pieces, size_t size) {
         if (reason == CutReason::kNone) reason = policy_.sent(frame);
       });
     });
-    note_streams(static_cast<int64_t>(policy_.open_streams()));
+    record_streams(static_cast<int64_t>(policy_.open_streams()));
   }
   if (reason != CutReason::kNone) guard_->cut(*this, reason);
 }
 
-bool GuardedConnection::note_streams(int64_t open_streams) {
+bool GuardedConnection::record_streams(int64_t open_streams) {
   if (is_cut()) open_streams = 0;  // gRPC ends them when it hears of it
   if (open_streams == open_streams_.load(std::memory_order_relaxed)) return false;
   const int64_t change = open_streams - open_streams_.exchange(open_streams, std::memory_order_relaxed);

@@ -46,7 +46,7 @@ class GuardedConnection {
   bool look_at_received(const iovec* pieces, size_t size);
   void look_at_sent(const iovec* pieces, size_t size);
   // What the guard has in its sum follows; true: it has become more.
-  bool note_streams(int64_t open_streams);
+  bool record_streams(int64_t open_streams);
 
   const std::shared_ptr<ConnectionGuard> guard_;
   const PeerAddress address_;

@@ -103,7 +103,7 @@ std::unique_ptr<HostJoiner> make_joiner(const ServerOptions& options, const std:
                                                                     .interface = options.join.interface,
                                                                     .nice = options.training_nice,
                                                                     .memory_bytes = options.training_memory_bytes,
-                                                                    .processes = TrainingService::most_processes()}});
+                                                                    .processes = TrainingService::max_processes()}});
 }
 
 std::string join_address(const std::string& address, int port) {

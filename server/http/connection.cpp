@@ -54,7 +54,7 @@ void Connection::on_events(uint32_t events) {
   if (events & EPOLLRDHUP) {
     has_ended_ = true;
     if (state_ == State::kStreaming) return close();
-    if (state_ == State::kHandling && exchange_) exchange_->note_gone();
+    if (state_ == State::kHandling && exchange_) exchange_->record_gone();
   }
   advance();
 }
@@ -77,7 +77,7 @@ void Connection::close() {
   if (state_ == State::kClosed) return;
   state_ = State::kClosed;
   loop_.retire(id_);
-  if (exchange_) exchange_->note_gone();
+  if (exchange_) exchange_->record_gone();
 }
 
 void Connection::advance() {
@@ -91,7 +91,7 @@ void Connection::advance() {
     }
   }
   is_advancing_ = false;
-  settle();
+  update_window_deadline();
 }
 
 // False: it has to wait for something.
@@ -297,7 +297,7 @@ bool Connection::flush() {
   }
   const ssize_t sent = socket_->send(pieces.data(), count);
   if (sent >= 0) {
-    note_sent(static_cast<size_t>(sent));
+    record_sent(static_cast<size_t>(sent));
     return true;
   }
   if (errno == EINTR) return true;
@@ -307,18 +307,18 @@ bool Connection::flush() {
   return false;
 }
 
-void Connection::note_sent(size_t bytes) {
+void Connection::record_sent(size_t bytes) {
   window_bytes_ += bytes;
   sent_of_first_ += bytes;
   while (!output_.empty() && sent_of_first_ >= output_.front().piece.size_bytes()) {
     sent_of_first_ -= output_.front().piece.size_bytes();
-    if (exchange_ && output_.front().stream_bytes != 0) exchange_->note_sent(output_.front().stream_bytes);
+    if (exchange_ && output_.front().stream_bytes != 0) exchange_->record_sent(output_.front().stream_bytes);
     output_.pop_front();
   }
 }
 
 void Connection::finish_answer() {
-  if (exchange_) exchange_->note_answered();
+  if (exchange_) exchange_->record_answered();
   exchange_.reset();
   hold_.reset();
   if (keeps_alive_) {
@@ -362,7 +362,7 @@ void Connection::become(State state) {
 }
 
 // A stream has a deadline only while something of it waits to be sent.
-void Connection::settle() {
+void Connection::update_window_deadline() {
   if (state_ != State::kStreaming || output_.empty() != is_deadline_of_window_) return;
   if (!output_.empty()) return begin_window();
   loop_.timers().clear(timer_);

@@ -67,13 +67,13 @@ class Connection {
   void refuse(int status, std::string reason);
   void begin_answer(const HttpAnswer& answer, HttpFraming framing);
   bool flush();
-  void note_sent(size_t bytes);
+  void record_sent(size_t bytes);
   void finish_answer();
   bool waits_for_input() const;
   void become(State state);
   void set_deadline(int64_t after_ns);
   void begin_window();
-  void settle();
+  void update_window_deadline();
 
   EventLoop& loop_;
   const uint64_t id_;

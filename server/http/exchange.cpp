@@ -82,7 +82,7 @@ void HttpExchange::when_gone(std::function<void()> callback) {
   callback();
 }
 
-void HttpExchange::note_gone() {
+void HttpExchange::record_gone() {
   std::function<void()> callback;
   {
     const MutexLock lock(mutex_);

@@ -47,11 +47,11 @@ class HttpExchange : public std::enable_shared_from_this<HttpExchange> {
   void release_later(std::shared_ptr<const void> owner);
 
   // Of the connection.
-  void note_gone();
-  void note_answered() {
+  void record_gone();
+  void record_answered() {
     if (on_sent_) on_sent_();
   }
-  void note_sent(size_t bytes) { unsent_bytes_.fetch_sub(bytes, std::memory_order_relaxed); }
+  void record_sent(size_t bytes) { unsent_bytes_.fetch_sub(bytes, std::memory_order_relaxed); }
 
  private:
   const std::shared_ptr<EventLoop> loop_;

@@ -94,7 +94,7 @@ void SharedRegions::remove(const std::string& name) {
   if (found == regions_.end() || dynamic_cast<const Region*>(found->second.get()) == nullptr) return;
   removed = std::move(found->second);
   regions_.erase(found);
-  note_leaving(name, removed);
+  record_leaving(name, removed);
 }
 
 template <class Region>
@@ -106,10 +106,10 @@ void SharedRegions::remove_all() {
     const auto region = next++;
     if (dynamic_cast<const Region*>(region->second.get())) removed.insert(regions_.extract(region));
   }
-  for (const auto& [name, region] : removed) note_leaving(name, region);
+  for (const auto& [name, region] : removed) record_leaving(name, region);
 }
 
-void SharedRegions::note_leaving(const std::string& name, const std::shared_ptr<const SharedRegion>& region) {
+void SharedRegions::record_leaving(const std::string& name, const std::shared_ptr<const SharedRegion>& region) {
   std::erase_if(leaving_, [](const auto& one) { return one.second.expired(); });
   leaving_[name] = region;
 }

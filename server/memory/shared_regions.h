@@ -76,7 +76,7 @@ class SharedRegions {
   void check_enabled() const;
   // Throws Error when no region of this name can come.
   void check_room(const std::string& name) const TENSORD_REQUIRES(mutex_);
-  void note_leaving(const std::string& name, const std::shared_ptr<const SharedRegion>& region)
+  void record_leaving(const std::string& name, const std::shared_ptr<const SharedRegion>& region)
       TENSORD_REQUIRES(mutex_);
 
   const bool is_enabled_;

@@ -54,8 +54,8 @@ std::vector<MetricFamily> process_families() {
   for (std::filesystem::directory_iterator it("/proc/self/fd", error), end; !error && it != end; it.increment(error)) {
     ++files;
   }
-  rlimit most_files{};
-  getrlimit(RLIMIT_NOFILE, &most_files);
+  rlimit max_files{};
+  getrlimit(RLIMIT_NOFILE, &max_files);
   return {
       single("process_cpu_seconds_total", "Processor time of this process", MetricType::Counter,
              seconds(usage.ru_utime) + seconds(usage.ru_stime)),
@@ -64,7 +64,7 @@ std::vector<MetricFamily> process_families() {
       single("process_virtual_memory_bytes", "Address space of this process", MetricType::Gauge, virtual_pages * page),
       single("process_open_fds", "Open files of this process", MetricType::Gauge, files),
       single("process_max_fds", "Most files that this process may open", MetricType::Gauge,
-             static_cast<double>(most_files.rlim_cur)),
+             static_cast<double>(max_files.rlim_cur)),
       single("tensord_memory_limit_bytes", "Memory that this process may have: of the machine, or its cgroup's limit",
              MetricType::Gauge, static_cast<double>(memory_limit())),
       single("tensord_cpu_limit_cores", "Cores that this process may use: affinity and cgroup quota", MetricType::Gauge,

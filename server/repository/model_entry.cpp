@@ -197,7 +197,7 @@ std::map<int64_t, std::shared_ptr<ModelVersion>> ModelEntry::unload(const std::s
   return out;
 }
 
-void ModelEntry::note_gone(int64_t version, const std::string& reason) {
+void ModelEntry::record_gone(int64_t version, const std::string& reason) {
   const auto found = versions.find(version);
   if (found == versions.end()) return;
   const bool was_unloading = found->second.state == VersionState::kUnloading;

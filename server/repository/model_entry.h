@@ -100,7 +100,7 @@ struct ModelEntry {
   // No version serves any more. Gives back what did, by number.
   std::map<int64_t, std::shared_ptr<ModelVersion>> unload(const std::string& reason, bool withhold);
   // The requests of a version that was unloaded have ended.
-  void note_gone(int64_t version, const std::string& reason);
+  void record_gone(int64_t version, const std::string& reason);
 
  private:
   // Moves one version; one that is unknown then goes from the map.

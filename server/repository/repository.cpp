@@ -266,7 +266,7 @@ Repository::Unloading Repository::withdraw(const std::string& name, const std::s
     version->metrics().set_ready(false);
     unloading.owners.push_back(version->owner());
     const auto on_gone = [this, name, reason, number = number] {
-      if (models_.has(name)) models_.change(name, [&](ModelEntry& entry) { entry.note_gone(number, reason); });
+      if (models_.has(name)) models_.change(name, [&](ModelEntry& entry) { entry.record_gone(number, reason); });
       forget_metrics(name, number);
     };
     unloading.gone.push_back(retired_.add(std::move(version), on_gone));

@@ -124,7 +124,7 @@ void RestInfer::accept() {
   submitted_to_ = ticket_.model.get();
   ticket_.model->submit(std::move(request), *this);
   // Cancelled meanwhile: cancel() may have told the model before the request was there.
-  if (is_cancelled()) ticket_.model->note_cancelled();
+  if (is_cancelled()) ticket_.model->record_cancelled();
   exchange_->release_later(self);
 }
 
@@ -141,12 +141,12 @@ void RestInfer::read(InferRequest& request) {
 void RestInfer::unpack() {
   if (wire_.owner) return;  // it has waited for its model
   const Coding coding = request_coding(exchange_->head().header("Content-Encoding"));
-  const uint64_t most = context_.state.http_max_input_bytes, most_at_all = context_.state.limits.max_message_bytes();
+  const uint64_t max = context_.state.http_max_input_bytes, max_at_all = context_.state.limits.max_message_bytes();
   const auto pieces = exchange_->body().pieces();
   if (coding != Coding::kIdentity) {
     check(!is_generate(), "Unsupported content-encoding, only 'identity' is supported.");
     plain_ = std::make_shared<BodyText>(
-        inflate_body(coding, pieces, most == 0 ? most_at_all : std::min(most, most_at_all), context_.quota, holds_));
+        inflate_body(coding, pieces, max == 0 ? max_at_all : std::min(max, max_at_all), context_.quota, holds_));
   } else if (pieces.size() > 1) {
     holds_.push_back(context_.quota(exchange_->body().size_bytes()));
     if (!holds_.back()) fail(ErrorCode::kResourceExhausted, "there is no memory for the request");
@@ -177,14 +177,14 @@ size_t RestInfer::json_bytes(size_t body_bytes) const {
 RestRequest RestInfer::parse() {
   std::string_view body;
   if (!wire_.pieces.empty()) body = {reinterpret_cast<const char*>(wire_.pieces[0].data()), wire_.size_bytes};
-  const uint64_t most = context_.state.http_max_input_bytes;
+  const uint64_t max = context_.state.http_max_input_bytes;
   const size_t json = is_generate() ? body.size() : json_bytes(body.size());
-  check_json_bytes(json, most);
+  check_json_bytes(json, max);
   if (is_generate()) return parse_generate(body);
   if (json != 0 || exchange_->head().header(kJsonLengthHeader).empty()) {
-    return parse_infer_json(target_.name, target_.version, body.substr(0, json), wire_, json, most);
+    return parse_infer_json(target_.name, target_.version, body.substr(0, json), wire_, json, max);
   }
-  check_raw_bytes(body.size(), most);
+  check_raw_bytes(body.size(), max);
   const auto model = context_.state.repository.find(target_.name, target_.version);
   RestRequest request = raw_request(target_.name, target_.version, wire_, model->signature(), raw_prefix_);
   // The bytes are the one input; of a text its length goes before.
@@ -224,9 +224,9 @@ RestRequest RestInfer::parse_generate(std::string_view json) {
     const int64_t count = count_elements(data);
     input.shape = shape_for(*spec, count);
     input_bytes += std::max<uint64_t>(data.size(), static_cast<uint64_t>(count) * size_of(*spec->datatype));
-    const uint64_t most = context_.state.http_max_input_bytes;
-    check(most == 0 || input_bytes <= most, "request size with input '", input.name,
-          "' exceeds the maximum allowed input size of ", most, ". Use --http-max-input-size to increase the limit.");
+    const uint64_t max = context_.state.http_max_input_bytes;
+    check(max == 0 || input_bytes <= max, "request size with input '", input.name,
+          "' exceeds the maximum allowed input size of ", max, ". Use --http-max-input-size to increase the limit.");
     input.fill = [data, name = message.model_name](int64_t elements, InferTensor& out) {
       read_json_data(data, elements, name, out);
     };
@@ -267,7 +267,7 @@ bool RestInfer::waits_for_model(absl::Status& refused) {
 
 void RestInfer::cancel() {
   is_cancelled_.store(true, std::memory_order_relaxed);
-  if (ModelVersion* const model = submitted_to_) model->note_cancelled();
+  if (ModelVersion* const model = submitted_to_) model->record_cancelled();
 }
 
 void RestInfer::respond(InferResult result, bool is_final) {
@@ -310,13 +310,13 @@ void RestInfer::count_response(const InferResult& result, bool is_final) {
   if (!is_final) return;
   ticket_.metrics->count_answer(result.times, static_cast<int>(status_.code()));
   ticket_.metrics->add_in_flight(-1);
-  ticket_.watch.note_answer(result.times, status_);
+  ticket_.watch.record_answer(result.times, status_);
 }
 
 HttpAnswer RestInfer::infer_answer(InferResult& result) {
   if (result.status.ok()) {
     try {
-      ticket_.watch.note_response(result);
+      ticket_.watch.record_response(result);
       const MemoryOwnerScope owner_scope(ticket_.model->owner());
       const std::vector<bool> is_elsewhere = finish_outputs(ticket_, result);
       InferAnswer encoded = encode_infer_json({.model_name = ticket_.model->name(),
@@ -337,7 +337,7 @@ HttpAnswer RestInfer::infer_answer(InferResult& result) {
 
 // The outputs as one flat object.
 std::string RestInfer::generated_json(InferResult& result) {
-  ticket_.watch.note_response(result);
+  ticket_.watch.record_response(result);
   const MemoryOwnerScope owner_scope(ticket_.model->owner());
   finish_outputs(ticket_, result);
   std::string json = "{";

@@ -254,13 +254,13 @@ OldestSequencePolicy::OldestSequencePolicy(Options options, OldestOptions oldest
 
 // 0: wait for more.
 size_t OldestSequencePolicy::batch_size(size_t ready, int64_t waited_ns) const {
-  const size_t most = std::min(ready, options().rows);
+  const size_t max = std::min(ready, options().rows);
   size_t preferred = 0;
   for (const int64_t size : oldest_.preferred_sizes) {
-    if (size > 0 && static_cast<size_t>(size) <= most) preferred = std::max(preferred, static_cast<size_t>(size));
+    if (size > 0 && static_cast<size_t>(size) <= max) preferred = std::max(preferred, static_cast<size_t>(size));
   }
   if (preferred > 0) return preferred;
-  return most == options().rows || waited_ns >= options().max_delay_ns ? most : 0;
+  return max == options().rows || waited_ns >= options().max_delay_ns ? max : 0;
 }
 
 void OldestSequencePolicy::pick(size_t instance, int64_t now_ns, SequenceBatch& batch) {

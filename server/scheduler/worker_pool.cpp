@@ -11,8 +11,8 @@
 
 namespace tensord::server {
 
-WorkerPool::WorkerPool(size_t most, std::chrono::milliseconds idle_time)
-    : most_(std::max<size_t>(most, 1)),
+WorkerPool::WorkerPool(size_t max, std::chrono::milliseconds idle_time)
+    : max_(std::max<size_t>(max, 1)),
       kept_(static_cast<size_t>(std::max(1, available_cores()))),
       idle_time_(idle_time) {
   const MutexLock lock(mutex_);
@@ -63,7 +63,7 @@ void WorkerPool::add_worker() {
     if (at->is_over) at->thread.join();  // it holds no lock any more
     at = at->is_over ? workers_.erase(at) : std::next(at);
   }
-  if (workers_.size() >= most_) return;
+  if (workers_.size() >= max_) return;
   Worker& worker = workers_.emplace_back();
   try {
     worker.thread = Thread("worker", [this, &worker] { work(worker); });

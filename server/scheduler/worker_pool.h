@@ -20,7 +20,7 @@ namespace tensord::server {
 class WorkerPool {
  public:
   // Throws Error{kResourceExhausted} where not even one thread is to be had.
-  explicit WorkerPool(size_t most = kDefaultMost, std::chrono::milliseconds idle_time = std::chrono::seconds(10));
+  explicit WorkerPool(size_t max = kDefaultMost, std::chrono::milliseconds idle_time = std::chrono::seconds(10));
   // REQUIRES: nothing that was posted is left, and no alarm.
   ~WorkerPool();
   WorkerPool(const WorkerPool&) = delete;
@@ -71,7 +71,7 @@ class WorkerPool {
   void stop_alarm(Alarm& alarm);
   void keep_time();
 
-  const size_t most_;
+  const size_t max_;
   const size_t kept_;  // threads that stay when they are idle
   const std::chrono::milliseconds idle_time_;
   mutable Mutex mutex_;

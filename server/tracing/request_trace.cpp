@@ -67,7 +67,7 @@ RequestTrace::~RequestTrace() {
   exporter_->add(std::move(record_));
 }
 
-void RequestTrace::note_answer(const RequestTimes& times, int status_code, std::string_view message) {
+void RequestTrace::record_answer(const RequestTimes& times, int status_code, std::string_view message) {
   const MutexLock lock(mutex_);
   record_.status_code = status_code;
   record_.status_message = message.substr(0, 1024);
@@ -91,7 +91,7 @@ void RequestTrace::note_answer(const RequestTimes& times, int status_code, std::
   stamp("REQUEST_END", now_ns);
 }
 
-void RequestTrace::note_response(int64_t ns) {
+void RequestTrace::record_response(int64_t ns) {
   constexpr size_t kMaxStamps = 4096;
   const MutexLock lock(mutex_);
   if (record_.settings.has_timestamps && record_.stamps.size() < kMaxStamps) {
@@ -99,7 +99,7 @@ void RequestTrace::note_response(int64_t ns) {
   }
 }
 
-void RequestTrace::note_sent(int64_t start_ns, int64_t end_ns) {
+void RequestTrace::record_sent(int64_t start_ns, int64_t end_ns) {
   const MutexLock lock(mutex_);
   if (!record_.settings.has_timestamps) return;
   record_.stamps.push_back({record_.transport.send_start, start_ns});

@@ -74,11 +74,11 @@ class RequestTrace {
   bool wants_tensors() const { return wants_tensors_; }
 
   // Once, with the final answer: when it passed which phase, and how it ended.
-  void note_answer(const RequestTimes& times, int status_code, std::string_view message);
+  void record_answer(const RequestTimes& times, int status_code, std::string_view message);
   // One answer of several of a decoupled model is there.
-  void note_response(int64_t ns);
+  void record_response(int64_t ns);
   // The answer was handed to the network, and is on its way.
-  void note_sent(int64_t start_ns, int64_t end_ns);
+  void record_sent(int64_t start_ns, int64_t end_ns);
   // `data`: the elements, separated by commas. Only when it wants_tensors().
   void add_tensor(TensorActivity activity, std::string_view name, std::string_view datatype, std::string shape,
                   std::string data);

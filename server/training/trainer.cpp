@@ -71,8 +71,8 @@ Trainer::Trainer(TrainingJob& job, Options options)
   }
   update_ = make_update();
   meter_ = std::make_unique<ProgressMeter>(job_, owner_, total_steps());
-  if (ranks_) note_rank({});
-  if (ranks_ && ranks_->size() > 1) note_local_operators();
+  if (ranks_) record_rank({});
+  if (ranks_ && ranks_->size() > 1) record_local_operators();
   checkpoint_ns_ = Clock::system().now_ns();
 }
 
@@ -200,7 +200,7 @@ void Trainer::train(std::span<const Tensor> batch) {
     const TrainingStep::Done update = update_->run(batch, done.rows, meter_->wants_point(number));
     done.loss = update.loss;
     done.gradient_norm = update.gradient_norm;
-    note_plan(update);
+    record_plan(update);
     done.is_planned = update.is_planned;
     agreed_ = update.request;
     checkpoint_is_agreed_ = update.checkpoint_is_due;
@@ -219,11 +219,11 @@ void Trainer::train(std::span<const Tensor> batch) {
     job_.update([this](JobStatus& status) { status.message = warning(); });
   }
   meter_->add_step(done);
-  if (ranks_) note_rank(batch);
+  if (ranks_) record_rank(batch);
 }
 
 // Said when it becomes known, and when it changes.
-void Trainer::note_plan(const TrainingStep::Done& update) {
+void Trainer::record_plan(const TrainingStep::Done& update) {
   if (update.plan_reason.empty() && !update.is_planned) return;
   const std::string text = update.is_planned ? "planned" : update.plan_reason;
   if (text == plan_said_) return;
@@ -236,7 +236,7 @@ void Trainer::note_plan(const TrainingStep::Done& update) {
 }
 
 // Whether the job has the same result with any number of ranks is said when it starts.
-void Trainer::note_local_operators() {
+void Trainer::record_local_operators() {
   const std::string found = model_->local_operators();
   const DistributionSpec& distribution = spec_.distribution;
   std::string result = "any number of ranks has the same result within rounding";
@@ -253,7 +253,7 @@ void Trainer::note_local_operators() {
   job_.update([&](JobStatus& status) { status.message = result; });
 }
 
-void Trainer::note_rank(std::span<const Tensor> batch) {
+void Trainer::record_rank(std::span<const Tensor> batch) {
   own_samples_ += batch.empty() ? 0 : batch.front().size(0);
   const RankProgress own{.rank = ranks_->rank(),
                          .host = {},  // the team knows it
@@ -283,7 +283,7 @@ void Trainer::evaluate() {
   }
   evaluated_step_ = step_;
   learning_rate_->after_evaluation(metrics);
-  note_best(metrics);
+  record_best(metrics);
   meter_->add_evaluation(step_, epoch(), metrics);
 }
 
@@ -312,7 +312,7 @@ std::map<std::string, double> Trainer::measure() {
   return sums.means();
 }
 
-void Trainer::note_best(const std::map<std::string, double>& metrics) {
+void Trainer::record_best(const std::map<std::string, double>& metrics) {
   const auto found = metrics.find(spec_.publish.metric);
   if (found == metrics.end() || std::isnan(found->second)) return;
   const double value = found->second;

@@ -65,12 +65,12 @@ class Trainer {
   std::unique_ptr<TrainingStep> make_update();
   std::map<std::string, double> measure();
   bool is_first() const { return !ranks_ || ranks_->is_first(); }
-  void note_local_operators();
-  void note_plan(const TrainingStep::Done& update);
-  void note_rank(std::span<const Tensor> batch);
+  void record_local_operators();
+  void record_plan(const TrainingStep::Done& update);
+  void record_rank(std::span<const Tensor> batch);
   void check_parameters(const char* when) const;
   void evaluate();
-  void note_best(const std::map<std::string, double>& metrics);
+  void record_best(const std::map<std::string, double>& metrics);
   bool checkpoint_time_is_over() const;
   void checkpoint_if_due();
   void checkpoint();

@@ -183,13 +183,13 @@ void TrainingService::check_room_for_job() const {
   }
 }
 
-int64_t TrainingService::most_processes() { return std::max(4, 2 * available_cores()); }
+int64_t TrainingService::max_processes() { return std::max(4, 2 * available_cores()); }
 
 void TrainingService::check_ranks(const JobSpec& spec) const {
-  const int64_t most = most_processes();
-  check(spec.distribution.processes_per_host <= most,
+  const int64_t max = max_processes();
+  check(spec.distribution.processes_per_host <= max,
         spec.distribution.has_several_hosts() ? "distribution.processes_per_host" : "distribution.world_size",
-        ": this server starts at most ", most, " processes for a job, got ", spec.distribution.processes_per_host);
+        ": this server starts at most ", max, " processes for a job, got ", spec.distribution.processes_per_host);
   if (spec.distribution.world_size > 1 && !distributed::has_gloo()) {
     fail(ErrorCode::kUnimplemented, "distribution.world_size: several ranks need Gloo, which this build does not have");
   }

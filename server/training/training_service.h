@@ -72,7 +72,7 @@ class TrainingService {
   // The hosts that have joined. Closed by stop(), once the jobs have ended.
   HostRegistry& hosts() { return hosts_; }
   // Ranks of one job that a host starts at most: each is a process with the whole model.
-  static int64_t most_processes();
+  static int64_t max_processes();
 
   // An archive on its way in. It is there for jobs once finish() was called; without that, nothing is left.
   class Upload {

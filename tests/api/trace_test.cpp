@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "tensord/tensord.h"
+#include "tests/support/places.h"
 
 namespace tensord {
 namespace {
@@ -76,7 +77,9 @@ TEST_F(TraceTest, ModulesAreArchivesForPyTorch) {
   const std::string program =
       "import sys, torch; x, y = torch.load(sys.argv[2]); m = torch.jit.load(sys.argv[1]); "
       "torch.testing.assert_close(m(x), y, rtol=1e-4, atol=1e-5); assert len(list(m.parameters())) == 10";
-  EXPECT_EQ(std::system((TENSORD_TEST_PYTHON " -c '" + program + "' '" + path + "' '" + path + ".cases'").c_str()), 0);
+  EXPECT_EQ(
+      std::system((std::string(tests_python()) + " -c '" + program + "' '" + path + "' '" + path + ".cases'").c_str()),
+      0);
 }
 
 TEST_F(TraceTest, TrainingModeLeavesTheBuffersAlone) {

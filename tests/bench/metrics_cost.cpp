@@ -65,8 +65,8 @@ double ns_per_request(int threads) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int most = argc > 1 ? std::atoi(argv[1]) : static_cast<int>(std::thread::hardware_concurrency());
-  for (const int threads : {1, most}) {
+  const int max = argc > 1 ? std::atoi(argv[1]) : static_cast<int>(std::thread::hardware_concurrency());
+  for (const int threads : {1, max}) {
     double best = ns_per_request(threads);
     for (int round = 0; round < 6; ++round) best = std::min(best, ns_per_request(threads));
     std::printf("%d %.0f\n", threads, best);

@@ -16,6 +16,7 @@
 #include "core/ops/run.h"
 #include "tests/device/late_device.h"
 #include "tests/device/late_kernels.h"
+#include "tests/support/places.h"
 #include "tests/support/ways_to_run.h"
 
 namespace tensord {
@@ -118,7 +119,7 @@ Value run(const jit::Module& module, const std::vector<Value>& arguments) {
 }
 
 TEST(DeviceModels, RunScriptsInEveryWay) {
-  const std::string path = std::string(TENSORD_TEST_DATA) + "/jit/data/mlp.pt";
+  const std::string path = std::string(tests_folder()) + "/jit/data/mlp.pt";
   jit::in_every_way([&](jit::LoadOptions options, const char* how) {
     const auto host = jit::Module::load(path, options);
     options.device = kFirst;
@@ -140,7 +141,7 @@ TEST(DeviceModels, RunScriptsInEveryWay) {
 TEST(DeviceModels, RefuseTensorsOfAnotherDevice) {
   jit::LoadOptions options;
   options.device = kFirst;
-  const auto module = jit::Module::load(std::string(TENSORD_TEST_DATA) + "/jit/data/mlp.pt", options);
+  const auto module = jit::Module::load(std::string(tests_folder()) + "/jit/data/mlp.pt", options);
   const int64_t width = module->named_tensors().front().second.sizes().back();
   try {
     run(*module, {sequence({2, width})});

@@ -16,6 +16,7 @@
 #include "tests/device/late_device.h"
 #include "tests/device/late_kernels.h"
 #include "tests/ops/op_cases.h"
+#include "tests/support/places.h"
 
 namespace tensord {
 namespace {
@@ -222,7 +223,7 @@ std::string check_gradients(const Value& record, const ops::Op& op) {
 class NotYet {
  public:
   explicit NotYet(const std::string& section) {
-    std::ifstream file(TENSORD_TEST_DATA "/device/not_yet.txt");
+    std::ifstream file(std::string(tests_folder()) + "/device/not_yet.txt");
     std::string current;
     for (std::string line; std::getline(file, line);) {
       if (line.empty() || line[0] == '#') continue;

@@ -37,10 +37,10 @@ class Failures : public ::testing::TestWithParam<std::string> {
  protected:
   // What each of the ranks met; all of them end within the time.
   std::vector<std::string> errors(int size, const GroupOptions& options, const std::function<void(ProcessGroup&)>& fn,
-                                  Milliseconds most) {
+                                  Milliseconds max) {
     const auto start = Clock::now();
     auto all = errors_of_ranks(size, engines_of(GetParam()), options, fn);
-    EXPECT_LT(Clock::now() - start, most);
+    EXPECT_LT(Clock::now() - start, max);
     return all;
   }
 };

@@ -22,6 +22,7 @@
 #include "core/jit/runtime/module.h"
 #include "tests/formats/damage.h"
 #include "tests/onnx/message.h"
+#include "tests/support/places.h"
 
 namespace tensord::jit {
 namespace {
@@ -91,15 +92,15 @@ class HostileWeights : public testing::Test {
 void read_all(const Tensor& tensor) {
   const Tensor whole = tensor.contiguous();
   const auto* bytes = static_cast<const unsigned char*>(whole.raw_data());
-  unsigned sum = 0, most = 0;
+  unsigned sum = 0, max = 0;
   for (size_t i = 0; i < whole.size_bytes(); ++i) {
     sum += bytes[i];
-    most = std::max<unsigned>(most, bytes[i]);
+    max = std::max<unsigned>(max, bytes[i]);
   }
   const volatile unsigned kept = sum;  // so that they are read
   static_cast<void>(kept);
   if (tensor.dtype() == DType::kBool) {
-    EXPECT_LE(most, 1U);
+    EXPECT_LE(max, 1U);
   }
 }
 
@@ -209,7 +210,7 @@ TEST_F(HostileWeights, ExternalDataOfOnnx) {
 
 // The lists of tensors in a program, their entries, and the archive's bytes.
 TEST_F(HostileWeights, TensorsOfPrograms) {
-  const fs::path data = fs::path(TENSORD_TEST_DATA) / "pt2" / "data";
+  const fs::path data = fs::path(tests_folder()) / "pt2" / "data";
   const Value calls = load_torch_file((data / "calls.pt").string());
   static const std::string kNames[] = {"conv", "tied", "buffers", "lists", "dtypes", "views"};
   std::map<std::string, std::map<std::string, std::string>> programs;

@@ -133,16 +133,16 @@ TEST(PickleBounds, LastValues) {
   const auto number = [](const std::string& bytes) {
     return "\x8a" + std::string(1, static_cast<char>(bytes.size())) + bytes;
   };
-  const std::string most = std::string(7, '\xff') + "\x7f", least = std::string(7, '\0') + "\x80";
-  EXPECT_EQ(load(number(most)).to_int(), INT64_MAX);
-  EXPECT_EQ(load(number(least)).to_int(), INT64_MIN);
-  EXPECT_EQ(load(number(most + kZero)).to_int(), INT64_MAX);
-  EXPECT_EQ(load(number(least + "\xff")).to_int(), INT64_MIN);
+  const std::string max = std::string(7, '\xff') + "\x7f", min = std::string(7, '\0') + "\x80";
+  EXPECT_EQ(load(number(max)).to_int(), INT64_MAX);
+  EXPECT_EQ(load(number(min)).to_int(), INT64_MIN);
+  EXPECT_EQ(load(number(max + kZero)).to_int(), INT64_MAX);
+  EXPECT_EQ(load(number(min + "\xff")).to_int(), INT64_MIN);
   EXPECT_EQ(load(number("")).to_int(), 0);
   EXPECT_EQ(load(number("\xff")).to_int(), -1);
   EXPECT_EQ(load(number(std::string("\xff\0", 2))).to_int(), 255);
-  EXPECT_THAT(pickle_error(number(most + "\1")), HasSubstr("an int of more than 64 bits"));
-  EXPECT_THAT(pickle_error(number(least + kZero)), HasSubstr("an int of more than 64 bits"));
+  EXPECT_THAT(pickle_error(number(max + "\1")), HasSubstr("an int of more than 64 bits"));
+  EXPECT_THAT(pickle_error(number(min + kZero)), HasSubstr("an int of more than 64 bits"));
   // A name's line has at most 1023 letters.
   EXPECT_THAT(pickle_error("c" + std::string(1023, 'a') + "\nb\n"), HasSubstr("is not allowed"));
   EXPECT_THAT(pickle_error("c" + std::string(1024, 'a') + "\nb\n"), HasSubstr("a name does not end"));

@@ -14,6 +14,7 @@
 #include "core/jit/archive/pickle.h"
 #include "core/jit/archive/torch_file.h"
 #include "core/jit/archive/zip_writer.h"
+#include "tests/support/places.h"
 
 namespace tensord::jit {
 namespace {
@@ -73,7 +74,7 @@ class HostileFileTest : public testing::Test {
 };
 
 TEST_F(HostileFileTest, TruncatedArchivesAreRefused) {
-  const std::string data = std::string(TENSORD_TEST_DATA) + "/jit/data/";
+  const std::string data = std::string(tests_folder()) + "/jit/data/";
   for (const char* name : {"mlp.pt", "mlp_torch2.pt", "values.pt", "values_torch2.pt"}) {
     const std::string bytes = read_file(data + name);
     const bool is_model = std::string(name).starts_with("mlp");
@@ -90,7 +91,7 @@ TEST_F(HostileFileTest, TruncatedArchivesAreRefused) {
 
 // A changed byte in what the loader uses must be noticed; one in padding, dates or debug entries need not be.
 TEST_F(HostileFileTest, EveryFlippedByteIsRefusedOrHarmless) {
-  const std::string data = std::string(TENSORD_TEST_DATA) + "/jit/data/";
+  const std::string data = std::string(tests_folder()) + "/jit/data/";
   for (const char* name : {"mlp.pt", "values.pt", "mlp_torch2.pt"}) {
     const std::string bytes = read_file(data + name);
     const bool is_model = std::string(name).starts_with("mlp");
@@ -438,7 +439,7 @@ TEST_F(HostilePickleTest, MalformedStacksAreRefused) {
 
 // Random changes to a real pickle: whatever comes out, it is a value or an Error.
 TEST_F(HostilePickleTest, RandomChanges) {
-  const auto zip = ZipArchive::open(std::string(TENSORD_TEST_DATA) + "/jit/data/values.pt");
+  const auto zip = ZipArchive::open(std::string(tests_folder()) + "/jit/data/values.pt");
   const std::string good = zip->read(zip->at("data.pkl"));
   UnpickleContext context;
   context.source = "test";

@@ -11,6 +11,7 @@
 #include "core/jit/archive/model_archive.h"
 #include "core/jit/archive/torch_file.h"
 #include "core/ops/quantized.h"
+#include "tests/support/places.h"
 
 namespace tensord::jit {
 namespace {
@@ -21,7 +22,7 @@ using ops::Value;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-std::string data_file(const std::string& name) { return std::string(TENSORD_TEST_DATA) + "/jit/data/" + name; }
+std::string data_file(const std::string& name) { return std::string(tests_folder()) + "/jit/data/" + name; }
 
 std::vector<double> numbers(const Value& value) {
   const Tensor tensor = value.to_tensor().to(DType::kFloat64).contiguous();
@@ -353,7 +354,7 @@ except Exception as error:
     raise
 )";
   script.close();
-  const std::string command = std::string(TENSORD_TEST_PYTHON) + " " + path("check.py") + " " + folder_;
+  const std::string command = std::string(tests_python()) + " " + path("check.py") + " " + folder_;
   EXPECT_EQ(std::system(command.c_str()), 0);
 }
 

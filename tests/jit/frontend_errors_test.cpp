@@ -140,7 +140,7 @@ TEST(FrontendErrors, BoundsOfTheGrammar) {
     return "def f(x: Tensor, l: List[int]) -> Tensor:\n  y = " + expression + "\n  return x\n";
   };
   struct Bound {
-    int most;
+    int max;
     std::function<std::string(int)> text;
     const char* message;
   };
@@ -159,10 +159,10 @@ TEST(FrontendErrors, BoundsOfTheGrammar) {
        },
        "nested too deep"}};
   for (const Bound& bound : bounds) {
-    int most = 1;
-    while (error_of(bound.text(most + 1)).empty() && most < 1000) ++most;
-    EXPECT_EQ(most, bound.most) << bound.text(2);
-    EXPECT_THAT(error_of(bound.text(most + 1)), HasSubstr(bound.message)) << bound.text(2);
+    int max = 1;
+    while (error_of(bound.text(max + 1)).empty() && max < 1000) ++max;
+    EXPECT_EQ(max, bound.max) << bound.text(2);
+    EXPECT_THAT(error_of(bound.text(max + 1)), HasSubstr(bound.message)) << bound.text(2);
   }
 }
 

@@ -100,22 +100,22 @@ double difference(const Value& found, const Value& expected);
 double difference(const Tensor& found, const Tensor& expected) {
   if (found.sizes() != expected.sizes() || found.dtype() != expected.dtype()) return INFINITY;
   const Tensor a = found.contiguous().to(DType::kFloat64), b = expected.contiguous().to(DType::kFloat64);
-  double most = 0, scale = 1;
+  double max = 0, scale = 1;
   for (int64_t i = 0; i < a.numel(); ++i) {
     const double x = a.data<double>()[i], y = b.data<double>()[i];
     if (std::isnan(x) != std::isnan(y)) return INFINITY;
     if (std::isfinite(y)) scale = std::max(scale, std::abs(y));
     if (x == y || std::isnan(x)) continue;
-    most = std::max(most, std::abs(x - y));
+    max = std::max(max, std::abs(x - y));
   }
-  return most / scale;
+  return max / scale;
 }
 
 double difference(const std::vector<Value>& found, const std::vector<Value>& expected) {
   if (found.size() != expected.size()) return INFINITY;
-  double most = 0;
-  for (size_t i = 0; i < found.size(); ++i) most = std::max(most, difference(found[i], expected[i]));
-  return most;
+  double max = 0;
+  for (size_t i = 0; i < found.size(); ++i) max = std::max(max, difference(found[i], expected[i]));
+  return max;
 }
 
 double difference(const Value& found, const Value& expected) {
@@ -125,9 +125,9 @@ double difference(const Value& found, const Value& expected) {
   if (found.is_dict() && expected.is_dict()) {
     const auto &a = found.to_dict()->items(), &b = expected.to_dict()->items();
     if (a.size() != b.size()) return INFINITY;
-    double most = 0;
-    for (size_t i = 0; i < a.size(); ++i) most = std::max(most, difference(a[i].second, b[i].second));
-    return most;
+    double max = 0;
+    for (size_t i = 0; i < a.size(); ++i) max = std::max(max, difference(a[i].second, b[i].second));
+    return max;
   }
   if (found.is_number() && expected.is_number()) {
     const double x = found.to_scalar().to_double(), y = expected.to_scalar().to_double();

@@ -24,13 +24,13 @@ std::vector<Lifetime> random_pieces(unsigned seed, size_t count) {
 
 // The least any plan can do with: what is alive at the fullest step.
 size_t lower_bound(const std::vector<Lifetime>& pieces) {
-  size_t most = 0;
+  size_t max = 0;
   for (int step = 0; step < 60; ++step) {
     size_t live = 0;
     for (const Lifetime& piece : pieces) live += step >= piece.first && step <= piece.last ? piece.bytes : 0;
-    most = std::max(most, live);
+    max = std::max(max, live);
   }
-  return most;
+  return max;
 }
 
 TEST(MemoryPlan, PiecesThatLiveTogetherDoNotOverlap) {

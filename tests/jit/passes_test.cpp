@@ -14,6 +14,7 @@
 #include "core/jit/passes/passes.h"
 #include "core/jit/passes/peephole.h"
 #include "core/jit/passes/pipeline.h"
+#include "tests/support/places.h"
 
 namespace tensord::jit {
 namespace {
@@ -94,7 +95,7 @@ void write_cases(const fs::path& path, const std::vector<Case>& cases) {
   }
 }
 
-fs::path folder() { return fs::path(TENSORD_TEST_DATA) / "jit" / "passes"; }
+fs::path folder() { return fs::path(tests_folder()) / "jit" / "passes"; }
 
 // What was done, as the pass says.
 bool run(const std::string& pass, Graph& graph, PassContext& context) {

@@ -7,13 +7,14 @@
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/jit/runtime/module.h"
+#include "tests/support/places.h"
 
 namespace tensord::jit {
 namespace {
 
 using ops::Value;
 
-const std::string kArchive = std::string(TENSORD_TEST_DATA) + "/jit/data/runtime.pt";
+const std::string kArchive = std::string(tests_folder()) + "/jit/data/runtime.pt";
 
 Value pair(float a, float b) {
   const Tensor out = Tensor::empty(Dims{2}, DType::kFloat32);

@@ -136,13 +136,13 @@ TEST_F(Safetensors, Lengths) {
   EXPECT_EQ(error_of_bytes(std::string(8, '\xff')), truncated);
   EXPECT_EQ(error_of_bytes(""), "DATA_LOSS is empty");
   // A header of 64 MiB is taken, of one byte more is not.
-  const uint64_t most = 64 << 20;
-  for (const uint64_t length : {most, most + 1}) {
+  const uint64_t max = 64 << 20;
+  for (const uint64_t length : {max, max + 1}) {
     write(file("", "", length));
     fs::resize_file(path_, 8 + length);
     EXPECT_THAT(error_of([&] { read_safetensors(path_); }),
-                StartsWith(length == most ? "DATA_LOSS the header is no JSON"
-                                          : "RESOURCE_EXHAUSTED has a header of 67108865 bytes, more than 67108864"));
+                StartsWith(length == max ? "DATA_LOSS the header is no JSON"
+                                         : "RESOURCE_EXHAUSTED has a header of 67108865 bytes, more than 67108864"));
   }
 }
 

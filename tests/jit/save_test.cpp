@@ -15,6 +15,7 @@
 #include "core/jit/archive/zip.h"
 #include "core/jit/runtime/module.h"
 #include "core/ops/run.h"
+#include "tests/support/places.h"
 
 namespace tensord::jit {
 namespace {
@@ -23,7 +24,7 @@ namespace fs = std::filesystem;
 using ops::Value;
 using testing::HasSubstr;
 
-std::string data_file(const std::string& name) { return std::string(TENSORD_TEST_DATA) + "/jit/data/" + name; }
+std::string data_file(const std::string& name) { return std::string(tests_folder()) + "/jit/data/" + name; }
 
 std::shared_ptr<Module> load(const std::string& path, bool for_training) {
   LoadOptions options;
@@ -58,7 +59,7 @@ class SaveTest : public testing::Test {
   void check_in_python(const std::string& text, const std::string& arguments) {
     std::ofstream(path("check.py")) << "import sys, torch\n" << text;
     const char* const other = std::getenv("TENSORD_TORCH_PYTHON");
-    const std::string python = other ? std::string(other) + " -W ignore" : TENSORD_TEST_PYTHON;
+    const std::string python = other ? std::string(other) + " -W ignore" : tests_python();
     const std::string command = python + " " + path("check.py") + " " + arguments + " 2>&1";
     FILE* pipe = popen(command.c_str(), "r");
     ASSERT_NE(pipe, nullptr);

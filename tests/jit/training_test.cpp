@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/jit/runtime/module.h"
 #include "core/ops/run.h"
+#include "tests/support/places.h"
 
 namespace tensord::jit {
 namespace {
@@ -18,7 +19,7 @@ using testing::ElementsAre;
 using testing::FloatNear;
 using testing::Pointwise;
 
-const std::string kArchive = std::string(TENSORD_TEST_DATA) + "/jit/data/training.pt";
+const std::string kArchive = std::string(tests_folder()) + "/jit/data/training.pt";
 
 Tensor tensor(const Dims& sizes, std::initializer_list<float> values) {
   const Tensor out = Tensor::empty(sizes, DType::kFloat32);

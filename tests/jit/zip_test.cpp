@@ -12,6 +12,7 @@
 #include "core/base/error.h"
 #include "core/jit/archive/crc32.h"
 #include "core/jit/archive/zip_writer.h"
+#include "tests/support/places.h"
 
 namespace tensord::jit {
 namespace {
@@ -62,7 +63,7 @@ TEST(ZipArchive, ReleasesWhatWasOnlyRead) {
 // PyTorch's archives have the end record twice, and the reader would be content with the form of zip64.
 TEST(ZipArchive, RefusesAnArchiveWithoutItsLastBytes) {
   const std::string path = std::filesystem::temp_directory_path() / ("cut_zip_" + std::to_string(getpid()));
-  const std::string whole = std::string(TENSORD_TEST_DATA) + "/jit/data/values.pt";
+  const std::string whole = std::string(tests_folder()) + "/jit/data/values.pt";
   const auto size = std::filesystem::file_size(whole);
   for (size_t cut = 1; cut <= 120; ++cut) {
     std::filesystem::copy_file(whole, path, std::filesystem::copy_options::overwrite_existing);

@@ -18,7 +18,7 @@ Value doubles(const std::vector<double>& list) {
 
 TEST(BoundsOfCalls, Indices) {
   const Tensor x = ones({3}), empty = longs({});
-  const int64_t most = std::numeric_limits<int32_t>::max();
+  const int64_t max = std::numeric_limits<int32_t>::max();
   const auto reduce = [](const Tensor& self, const Tensor& index, const Tensor& source) {
     return std::vector<Value>{self, 0, index, source, "amax", true};
   };
@@ -35,9 +35,9 @@ TEST(BoundsOfCalls, Indices) {
       {kReduce, reduce(ones({3, 2}), longs({0}), ones({1})), "Number of indices (1)"},
       {kReduce, reduce(ones({3, 2}), longs({0}), ones({1, 3})), "must have same slice shapes"},
       {kReduce, reduce(x, shaped(longs({0}), {1, 1}), ones({1})), "Index is supposed to be a vector"},
-      {kSearch, {meta({most}), meta({1}), true}, kShapesOnly},
-      {kSearch, {meta({most + 1}), meta({1}), true}, "the boundaries are too many for int32 results"},
-      {kSearch, {meta({most + 1}), meta({1}), false}, kShapesOnly},
+      {kSearch, {meta({max}), meta({1}), true}, kShapesOnly},
+      {kSearch, {meta({max + 1}), meta({1}), true}, "the boundaries are too many for int32 results"},
+      {kSearch, {meta({max + 1}), meta({1}), false}, kShapesOnly},
       {kSearch, {x, x, false, true, "right"}, kTaken},
       {kSearch, {x, x, false, false, "left"}, kTaken},
       {kSearch, {x, x, false, true, "left"}, "side and right can't be set to opposites"},

@@ -57,10 +57,10 @@ std::pair<std::vector<double>, double> entropies(const Labelled& c) {
         out.push_back(0);
         continue;
       }
-      double most = at(0), sum = 0, smooth = 0;
-      for (int64_t k = 0; k < s[1]; ++k) most = std::max(most, at(k));
-      for (int64_t k = 0; k < s[1]; ++k) sum += std::exp(at(k) - most);
-      const double norm = most + std::log(sum);
+      double max = at(0), sum = 0, smooth = 0;
+      for (int64_t k = 0; k < s[1]; ++k) max = std::max(max, at(k));
+      for (int64_t k = 0; k < s[1]; ++k) sum += std::exp(at(k) - max);
+      const double norm = max + std::log(sum);
       for (int64_t k = 0; k < s[1]; ++k) smooth += weight(k) * (norm - at(k));
       total += weight(label);
       out.push_back((1 - c.smoothing) * weight(label) * (norm - at(label)) +

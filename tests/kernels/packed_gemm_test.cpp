@@ -114,9 +114,9 @@ bool is_same(const Tensor& a, const Tensor& b) {
   return a.sizes() == b.sizes() && std::memcmp(a.raw_data(), b.raw_data(), a.size_bytes()) == 0;
 }
 double magnitude(const Tensor& t) {
-  double most = 0;
-  for (int64_t i = 0; i < t.numel(); ++i) most = std::max(most, std::abs(static_cast<double>(t.data<float>()[i])));
-  return most;
+  double max = 0;
+  for (int64_t i = 0; i < t.numel(); ++i) max = std::max(max, std::abs(static_cast<double>(t.data<float>()[i])));
+  return max;
 }
 
 TEST(PackedGemm, EveryShapeOfTile) {

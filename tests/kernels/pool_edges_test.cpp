@@ -197,7 +197,7 @@ TEST(PoolEdges, WindowsThatFitTheResult) {
         const auto part = [](int64_t i, int64_t in, int64_t out) {
           return std::pair(i * in / out, ((i + 1) * in + out - 1) / out);
         };
-        std::vector<double> means, most;
+        std::vector<double> means, max;
         for (int64_t c = 0; c < channels; ++c) {
           for (int64_t y = 0; y < height; ++y) {
             for (int64_t z = 0; z < width; ++z) {
@@ -210,12 +210,12 @@ TEST(PoolEdges, WindowsThatFitTheResult) {
               double sum = 0;
               for (const double v : values) sum += v;
               means.push_back(sum / static_cast<double>(values.size()));
-              most.push_back(largest(values));
+              max.push_back(largest(values));
             }
           }
         }
         expect_same(run("aten::adaptive_avg_pool2d", {laid, ints({height, width})}).to_tensor(), means, 1e-5);
-        expect_same(run("aten::adaptive_max_pool2d", {laid, ints({height, width})}).to_tensor(), most);
+        expect_same(run("aten::adaptive_max_pool2d", {laid, ints({height, width})}).to_tensor(), max);
       }
     }
   }

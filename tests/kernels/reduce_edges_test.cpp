@@ -130,9 +130,9 @@ std::vector<Reduction> reductions() {
        {dim, false},
        [](const auto& row) {
          double sum = 0;
-         const double most = largest(row);
-         for (const double x : row) sum += std::exp(x - most);
-         return most + std::log(sum);
+         const double max = largest(row);
+         for (const double x : row) sum += std::exp(x - max);
+         return max + std::log(sum);
        },
        true},
       {"aten::any.dim",
@@ -190,8 +190,8 @@ TEST(ReduceEdges, AllElements) {
       for (const double value : {7.0, kNan}) {
         const Tensor y = x.clone();
         y.data<float>()[at] = static_cast<float>(value);
-        const double most = run("aten::max", {y}).to_tensor().item_double();
-        EXPECT_TRUE(std::isnan(value) ? std::isnan(most) : most == value) << at;
+        const double max = run("aten::max", {y}).to_tensor().item_double();
+        EXPECT_TRUE(std::isnan(value) ? std::isnan(max) : max == value) << at;
         EXPECT_EQ(run("aten::argmax", {y}).to_tensor().item_int(), at);
         EXPECT_EQ(std::isnan(run("aten::min", {y}).to_tensor().item_double()), std::isnan(value)) << at;
       }
@@ -237,9 +237,9 @@ TEST(ReduceEdges, Scans) {
       for (const auto& [layout, laid] : layouts(x)) {
         SCOPED_TRACE(concat(length, " by ", inner, " ", layout));
         const Tensor sums = run("aten::cumsum", {laid, 1}).to_tensor(),
-                     most = run("aten::cummax", {laid, 1}).to_tensor();
+                     max = run("aten::cummax", {laid, 1}).to_tensor();
         const Tensor last_sum = run("aten::select.int", {sums, 1, -1}).to_tensor(),
-                     last_most = run("aten::select.int", {most, 1, -1}).to_tensor();
+                     last_most = run("aten::select.int", {max, 1, -1}).to_tensor();
         expect_near(last_sum, reference(laid, sum_of), 0);
         expect_near(last_most, reference(laid, largest), 0);
         // Each step is one element.
@@ -260,9 +260,9 @@ TEST(ReduceEdges, SoftmaxesAndNorms) {
         SCOPED_TRACE(concat(to_string(x.sizes()), " ", layout));
         const Reference norm = [](const auto& row) {
           double sum = 0;
-          const double most = largest(row);
-          for (const double v : row) sum += std::exp(v - most);
-          return most + std::log(sum);
+          const double max = largest(row);
+          for (const double v : row) sum += std::exp(v - max);
+          return max + std::log(sum);
         };
         const std::vector<double> logs = reference(laid, norm);
         const Tensor y = run("aten::softmax.int", {laid, 1, kNone}).to_tensor(),

@@ -150,17 +150,17 @@ std::vector<Trained> train_on_threads(const Case& c, const std::string& engine) 
 }
 
 void expect_same_as_pytorch(const Case& c, const std::vector<Trained>& ranks) {
-  const double most = c.hook == "fp16" ? 2e-3 : 2e-5;  // the products that are added are PyTorch's within rounding only
+  const double max = c.hook == "fp16" ? 2e-3 : 2e-5;  // the products that are added are PyTorch's within rounding only
   for (size_t rank = 0; rank < ranks.size(); ++rank) {
     const auto& losses = get_items(items(c.value, "losses")[rank], "losses");
     ASSERT_EQ(ranks[rank].losses.size(), losses.size()) << c.name;
     for (size_t i = 0; i < losses.size(); ++i) {
-      EXPECT_NEAR(ranks[rank].losses[i], losses[i].to_float(), most) << c.name << " rank " << rank << " step " << i;
+      EXPECT_NEAR(ranks[rank].losses[i], losses[i].to_float(), max) << c.name << " rank " << rank << " step " << i;
     }
     const Tensors end = tensors(items(c.value, "end")[rank]);
     ASSERT_EQ(ranks[rank].end.size(), end.size()) << c.name;
     for (size_t i = 0; i < end.size(); ++i) {
-      EXPECT_LT(difference(ranks[rank].end[i], end[i]), most) << c.name << " rank " << rank << " tensor " << i;
+      EXPECT_LT(difference(ranks[rank].end[i], end[i]), max) << c.name << " rank " << rank << " tensor " << i;
     }
   }
 }

@@ -10,9 +10,9 @@ namespace {
 
 using ops::Value;
 
-std::vector<int64_t> rest_of(DistributedSampler& sampler, int64_t most = INT64_MAX) {
+std::vector<int64_t> rest_of(DistributedSampler& sampler, int64_t max = INT64_MAX) {
   std::vector<int64_t> order;
-  while (static_cast<int64_t>(order.size()) < most) {
+  while (static_cast<int64_t>(order.size()) < max) {
     const auto index = sampler.next();
     if (!index) break;
     order.push_back(*index);

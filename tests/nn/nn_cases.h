@@ -35,13 +35,13 @@ inline double difference(const Tensor& got, const Tensor& expected) {
   EXPECT_EQ(to_string(got.sizes()), to_string(expected.sizes()));
   if (got.sizes() != expected.sizes()) return INFINITY;
   const Tensor a = got.to(DType::kFloat64).contiguous(), b = expected.to(DType::kFloat64).contiguous();
-  double most = 0;
+  double max = 0;
   for (int64_t i = 0; i < a.numel(); ++i) {
     const double x = a.data<double>()[i], y = b.data<double>()[i];
     if (std::isnan(x) != std::isnan(y)) return INFINITY;
-    if (!std::isnan(x) && x != y) most = std::max(most, std::abs(x - y) / (1 + std::abs(y)));
+    if (!std::isnan(x) && x != y) max = std::max(max, std::abs(x - y) / (1 + std::abs(y)));
   }
-  return most;
+  return max;
 }
 
 inline Tensor vector_of(const std::vector<double>& values) {

@@ -13,6 +13,7 @@
 #include "core/nn/optim/clip_grad.h"
 #include "core/ops/run.h"
 #include "tests/nn/nn_cases.h"
+#include "tests/support/places.h"
 
 namespace tensord::nn {
 namespace {
@@ -134,8 +135,8 @@ TEST(Optimizer, PyTorchLoadsTheState) {
     for (int64_t step = 0; step < 50; ++step) run.step(step);
     jit::save_torch_file(folder / concat(count++, ".pt"), run.optimizer().state_dict());
   }
-  const std::string source = std::filesystem::path(TENSORD_TEST_DATA).parent_path();
-  const std::string command = concat("cd '", source, "' && ", TENSORD_TEST_PYTHON, " -m tests.nn.check_states '",
+  const std::string source = std::filesystem::path(tests_folder()).parent_path();
+  const std::string command = concat("cd '", source, "' && ", tests_python(), " -m tests.nn.check_states '",
                                      std::getenv("TENSORD_NN_CASES"), "' '", folder.string(), "'");
   EXPECT_EQ(std::system(command.c_str()), 0) << command;
   std::filesystem::remove_all(folder);

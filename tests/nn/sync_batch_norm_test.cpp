@@ -75,7 +75,7 @@ Dims shape_of(const Case& c, int64_t rows) {
   return sizes;
 }
 
-void expect_as_one_process(const Case& c, const std::string& engine, double most) {
+void expect_as_one_process(const Case& c, const std::string& engine, double max) {
   int64_t all_rows = 0;
   for (const int64_t rows : c.rows) all_rows += rows;
   const Tensor x = normals(shape_of(c, all_rows), c.dtype, 7, 3, 2), g = normals(shape_of(c, all_rows), c.dtype, 8);
@@ -91,10 +91,10 @@ void expect_as_one_process(const Case& c, const std::string& engine, double most
     }
     const Result result = run(c, &group, x_own, g_own);
     EXPECT_EQ(result.output.dtype(), c.dtype);
-    EXPECT_LT(largest(result.output, own(whole.output)), most);
-    EXPECT_LT(largest(result.dx, own(whole.dx)), most);
-    EXPECT_LT(largest(result.running_mean, whole.running_mean), most);
-    EXPECT_LT(largest(result.running_var, whole.running_var), most);
+    EXPECT_LT(largest(result.output, own(whole.output)), max);
+    EXPECT_LT(largest(result.dx, own(whole.dx)), max);
+    EXPECT_LT(largest(result.running_mean, whole.running_mean), max);
+    EXPECT_LT(largest(result.running_var, whole.running_var), max);
     // All ranks have the same running statistics, to the bit.
     const Tensor first_mean = result.running_mean.clone();
     group.broadcast(first_mean, 0)->wait();
@@ -102,8 +102,8 @@ void expect_as_one_process(const Case& c, const std::string& engine, double most
     if (!c.is_affine) return;
     const Tensor dweight = result.dweight.clone(), dbias = result.dbias.clone();
     group.all_reduce(dweight)->wait(), group.all_reduce(dbias)->wait();
-    EXPECT_LT(largest(dweight, whole.dweight), 10 * most);
-    EXPECT_LT(largest(dbias, whole.dbias), 10 * most);
+    EXPECT_LT(largest(dweight, whole.dweight), 10 * max);
+    EXPECT_LT(largest(dbias, whole.dbias), 10 * max);
   });
 }
 

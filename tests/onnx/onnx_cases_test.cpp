@@ -17,6 +17,7 @@
 #include "core/jit/formats/onnx/tensors.h"
 #include "core/jit/formats/onnx/wire.h"
 #include "core/jit/runtime/module.h"
+#include "tests/support/places.h"
 
 namespace tensord::jit {
 namespace {
@@ -153,7 +154,7 @@ struct NotPassing {
 
 std::vector<NotPassing> read_not_passing() {
   std::vector<NotPassing> all;
-  std::ifstream file(fs::path(TENSORD_TEST_DATA) / "onnx/not_passing.txt");
+  std::ifstream file(fs::path(tests_folder()) / "onnx/not_passing.txt");
   for (std::string line; std::getline(file, line);) {
     if (line.empty() || line[0] == '#') continue;
     const size_t cut = line.find(' ');

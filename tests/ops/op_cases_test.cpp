@@ -18,6 +18,7 @@
 #include "tests/ops/op_cases.h"
 #include "tests/ops/prepared_cases.h"
 #include "tests/ops/sample_cases.h"
+#include "tests/support/places.h"
 
 namespace tensord {
 namespace {
@@ -303,7 +304,7 @@ size_t check_records(const Check& check) {
 TEST(OpVariants, EqualPyTorch) {
   const char* which = std::getenv("TENSORD_OP_VARIANTS");
   if (case_files().empty() || !which) GTEST_SKIP() << "see tests/ops/README.md";
-  KnownDifferences known(TENSORD_TEST_DATA "/ops/known_differences.txt");
+  KnownDifferences known(std::string(tests_folder()) + "/ops/known_differences.txt");
   EXPECT_GT(check_records([&](const Value& record) { return run_variant(record, known); }), 1000u);
   // What is taken and what is not is asked for by hand, since it changes with every new operator; values always.
   const bool is_complete = std::string_view(which) == "all";

@@ -18,16 +18,16 @@ inline Tensor sample_of(const Tensor& t, int64_t sample) {
 }
 
 // As the value, with one sample of the tensors that have `samples` of them along dimension 0; see plan/sample_split.
-inline Value sample_of(const Value& value, int64_t sample, int64_t samples, int64_t most_dims) {
+inline Value sample_of(const Value& value, int64_t sample, int64_t samples, int64_t max_dims) {
   if (value.is_list() && !value.to_list()->items.empty() && value.to_list()->items[0].is_tensor()) {
     std::vector<Tensor> tensors;
     for (const Value& item : value.to_list()->items)
-      tensors.push_back(sample_of(item, sample, samples, most_dims).to_tensor());
+      tensors.push_back(sample_of(item, sample, samples, max_dims).to_tensor());
     return ops::make_tensor_list(tensors);
   }
   if (!value.is_tensor() || !value.to_tensor()) return value;
   const Tensor& t = value.to_tensor();
-  const bool is_split = t.ndim() == most_dims && t.sizes()[0] == samples;
+  const bool is_split = t.ndim() == max_dims && t.sizes()[0] == samples;
   return is_split ? Value(sample_of(t, sample)) : value;
 }
 
@@ -40,16 +40,16 @@ inline std::string check_samples(const ops::Op& op, const std::vector<Value>& ar
   for (const Value& value : own) collect_tensors(value, tensors);
   for (const Value& value : results) collect_tensors(value, expected);
   std::erase_if(tensors, [](const Tensor& t) { return !t.defined(); });
-  int64_t most_dims = 0, samples = 1;
-  for (const Tensor& t : tensors) most_dims = std::max(most_dims, t.ndim());
-  if (most_dims == 0) return "";
+  int64_t max_dims = 0, samples = 1;
+  for (const Tensor& t : tensors) max_dims = std::max(max_dims, t.ndim());
+  if (max_dims == 0) return "";
   for (const Tensor& t : tensors) {
-    if (t.ndim() == most_dims) samples = std::max(samples, t.sizes()[0]);
+    if (t.ndim() == max_dims) samples = std::max(samples, t.sizes()[0]);
   }
   if (samples < 2 || !ops::keeps_samples(op, ops::bind(op, copy_all(arguments, true)))) return "";
   for (int64_t sample = 0; sample < samples; ++sample) {
     std::vector<Value> alone, made;
-    for (const Value& value : own) alone.push_back(sample_of(value, sample, samples, most_dims));
+    for (const Value& value : own) alone.push_back(sample_of(value, sample, samples, max_dims));
     try {
       made = ops::run(op, alone);
     } catch (const Error&) {

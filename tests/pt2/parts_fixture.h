@@ -13,6 +13,7 @@
 #include "core/jit/archive/zip.h"
 #include "core/jit/archive/zip_writer.h"
 #include "core/jit/runtime/module.h"
+#include "tests/support/places.h"
 
 // Programs of tests/pt2/data with a part changed.
 namespace tensord::jit {
@@ -38,7 +39,7 @@ class Pt2Parts : public testing::Test {
 
   // What loading says of a program of tests/pt2/data, after a change.
   std::string error_after(const std::string& name, const std::function<void(json&)>& change) {
-    const auto zip = ZipArchive::open((fs::path(TENSORD_TEST_DATA) / "pt2" / "data" / (name + ".pt2")).string());
+    const auto zip = ZipArchive::open((fs::path(tests_folder()) / "pt2" / "data" / (name + ".pt2")).string());
     fs::remove(file_);
     ZipWriter writer(file_.string());
     for (const ZipArchive::Entry& entry : zip->entries()) {

@@ -15,6 +15,7 @@
 #include "core/jit/formats/pt2/json.h"
 #include "core/jit/runtime/module.h"
 #include "tests/formats/damage.h"
+#include "tests/support/places.h"
 
 namespace tensord::jit {
 namespace {
@@ -24,7 +25,7 @@ using nlohmann::json;
 using ops::Value;
 using testing::HasSubstr;
 
-fs::path data() { return fs::path(TENSORD_TEST_DATA) / "pt2" / "data"; }
+fs::path data() { return fs::path(tests_folder()) / "pt2" / "data"; }
 
 class Pt2HostileTest : public testing::Test {
  protected:

@@ -11,6 +11,7 @@
 #include "core/jit/archive/torch_file.h"
 #include "core/jit/runtime/module.h"
 #include "core/ops/run.h"
+#include "tests/support/places.h"
 #include "tests/support/ways_to_run.h"
 
 namespace tensord::jit {
@@ -21,7 +22,7 @@ using ops::Value;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-fs::path data() { return fs::path(TENSORD_TEST_DATA) / "pt2" / "data"; }
+fs::path data() { return fs::path(tests_folder()) / "pt2" / "data"; }
 
 void add_leaves(const Value& value, std::vector<Value>& leaves) {
   if (value.is_none()) return;

@@ -13,6 +13,7 @@
 #include "core/ops/custom_class.h"
 #include "core/ops/quantized.h"
 #include "core/ops/run.h"
+#include "tests/support/places.h"
 #include "tests/support/ways_to_run.h"
 
 namespace tensord::jit {
@@ -22,7 +23,7 @@ namespace fs = std::filesystem;
 using ops::Value;
 using testing::HasSubstr;
 
-fs::path data() { return fs::path(TENSORD_TEST_DATA) / "quantized" / "data"; }
+fs::path data() { return fs::path(tests_folder()) / "quantized" / "data"; }
 
 std::string path_of(const std::string& name) { return (data() / (name + ".pt")).string(); }
 

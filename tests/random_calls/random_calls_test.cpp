@@ -80,7 +80,7 @@ std::vector<Value> run_eagerly(const Record& record) {
 // The record as a graph. Tensors from number `inputs` on are constants.
 class OneCall {
  public:
-  OneCall(const Record& record, size_t inputs) : most_inputs_(inputs) {
+  OneCall(const Record& record, size_t inputs) : max_inputs_(inputs) {
     Block* const body = graph_.block();
     Node* node = add_node(*record.op, ops::bind(*record.op, copy_all(record.arguments)), nullptr);
     for (const auto& [op, rest] : record.then) {
@@ -106,7 +106,7 @@ class OneCall {
 
  private:
   GraphValue* value_of(const Value& value) {
-    if (value.is_tensor() && inputs_.size() < most_inputs_) {
+    if (value.is_tensor() && inputs_.size() < max_inputs_) {
       inputs_.push_back(value);
       return graph_.block()->add_input(ops::type_of(value));
     }
@@ -133,7 +133,7 @@ class OneCall {
   }
 
   Graph graph_;
-  size_t most_inputs_;
+  size_t max_inputs_;
   std::vector<Value> inputs_;
 };
 

@@ -101,10 +101,10 @@ TEST_F(TraceFiles, FormOfTheFile) {
         tracer.start({.model = "m", .version = "7", .request_id = "abc\xff", .read_start_ns = 500, .arrived_ns = 900});
     ASSERT_TRUE(trace);
     const auto step = trace->make_step("inner", "2");
-    step->note_answer(some_times(), 0, "");
-    trace->note_answer(some_times(), 0, "");
+    step->record_answer(some_times(), 0, "");
+    trace->record_answer(some_times(), 0, "");
     const int64_t now_ns = Clock::system().now_ns();
-    trace->note_sent(now_ns, now_ns + 10);
+    trace->record_sent(now_ns, now_ns + 10);
   }
   const Json json = read("trace.json");
   ASSERT_EQ(json.size(), 4u);
@@ -133,7 +133,7 @@ TEST_F(TraceFiles, TensorsWhenWanted) {
     const auto trace = tracer.start({.model = "m", .version = "1", .arrived_ns = 1});
     ASSERT_TRUE(trace && trace->wants_tensors());
     trace->add_tensor(TensorActivity::kInput, "x", "FP32", "1,2", "0.5,1");
-    trace->note_answer(some_times(), 0, "");
+    trace->record_answer(some_times(), 0, "");
   }
   const Json json = read("trace.json");
   ASSERT_EQ(json.size(), 2u) << "no timestamps";

@@ -60,7 +60,7 @@ std::map<std::string, Transform> made() {
 // Counted: at most 2 of 810 bytes of a resized picture, 4 of 3219 after ColorJitter, 8 of 972 after
 // RandomResizedCrop, none for hue.
 struct Bound {
-  double most, part;
+  double max, part;
 };
 Bound bound_of(const std::string& name, DType dtype) {
   if (name == "Training") return {0.02, 1};  // a byte's step, divided by the deviation
@@ -86,7 +86,7 @@ TEST(Transforms, EqualTorchvision) {
     for (const Value& expected : nn::get_items(item(one, "results"), "results")) {
       const Tensor got = transforms.at(name)(image);
       const Bound bound = bound_of(name, got.dtype());
-      expect_same(got, expected.to_tensor(), bound.most, bound.part);
+      expect_same(got, expected.to_tensor(), bound.max, bound.part);
     }
     expect_same(image, before);
   }

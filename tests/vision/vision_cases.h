@@ -33,7 +33,7 @@ inline const Value* find(const Value& dict, const char* key) {
 inline const Value& item(const Value& dict, const char* key) { return nn::get_item(nn::as_dict(dict, "case"), key); }
 
 // Same shape and dtype; numbers at most so far apart, and no more than so large a part of them apart at all.
-inline void expect_same(const Tensor& got, const Tensor& expected, double most = 0, double part = 1) {
+inline void expect_same(const Tensor& got, const Tensor& expected, double max = 0, double part = 1) {
   ASSERT_EQ(describe(got), describe(expected));
   const Tensor a = got.to(DType::kFloat64).contiguous(), b = expected.to(DType::kFloat64).contiguous();
   double difference = 0;
@@ -43,7 +43,7 @@ inline void expect_same(const Tensor& got, const Tensor& expected, double most =
     difference = std::max(difference, one);
     others += one > 0;
   }
-  EXPECT_LE(difference, most);
+  EXPECT_LE(difference, max);
   EXPECT_LE(static_cast<double>(others), part * static_cast<double>(a.numel()));
 }
 

@@ -79,8 +79,8 @@ void Stream::Impl::finish_sending() {
   RemoveHold();
 }
 
-void Stream::Impl::read_on(std::unique_lock<std::mutex>& lock, size_t most_results) {
-  const bool starts = !is_reading_ && !has_read_all_ && results_.size() < most_results;
+void Stream::Impl::read_on(std::unique_lock<std::mutex>& lock, size_t max_results) {
+  const bool starts = !is_reading_ && !has_read_all_ && results_.size() < max_results;
   if (starts) {
     is_reading_ = true;
     AddHold();

@@ -40,7 +40,7 @@ struct Stream::Impl : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::Byt
  private:
   [[noreturn]] void throw_ended(std::unique_lock<std::mutex>& lock);
   // With the lock; reads on where there is place for results. Gives the lock back.
-  void read_on(std::unique_lock<std::mutex>& lock, size_t most_results);
+  void read_on(std::unique_lock<std::mutex>& lock, size_t max_results);
 
   const std::shared_ptr<Connection> connection_;
   grpc::ClientContext context_;

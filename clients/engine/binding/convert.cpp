@@ -111,7 +111,7 @@ Value read_number(PyObject* object) {
     return Value(std::complex<double>(PyComplex_RealAsDouble(object), PyComplex_ImagAsDouble(object)));
   }
   if (is_tensor(object)) {
-    note_values_read();
+    record_values_read();
     return Value(Value(tensor_in(object)).to_scalar());
   }
   const nb::object plain = nb::handle(object).attr("item")();
@@ -135,7 +135,7 @@ Value read_element(ParamKind kind, PyObject* object) {
       return Value(read_int(object));
     case ParamKind::kFloat:
       if (is_tensor(object)) {
-        note_values_read();
+        record_values_read();
         return Value(tensor_in(object).item_double());
       }
       return Value(read_float(object));

@@ -44,7 +44,7 @@ struct Exported {
 
 template <class M>
 M* export_tensor(const Tensor& x) {
-  note_values_read();
+  record_values_read();
   auto exported = std::make_unique<Exported<M>>();
   exported->tensor = x.as_view(x.sizes(), x.strides(), x.offset());
   exported->sizes = x.sizes();

@@ -135,11 +135,11 @@ class Indexer {
 
   void add_tensor(const Tensor& tensor) {
     if (tensor.ndim() == 0 && tensor.dtype() == DType::kBool) {
-      note_values_read();
+      record_values_read();
       return add_bool(tensor.item_bool());
     }
     if (tensor.ndim() == 0 && is_integral(tensor.dtype(), false) && tensor.dtype() != DType::kUInt8) {
-      note_values_read();
+      record_values_read();
       view_ = select(view_, dim_, tensor.item_int());
       return;
     }
@@ -202,10 +202,10 @@ PyObject* get_item(PyObject* self, PyObject* index) {
 }
 
 // Without leading dimensions of size 1, which assignment does not count.
-Tensor without_leading_ones(const Tensor& value, int64_t most_dims) {
+Tensor without_leading_ones(const Tensor& value, int64_t max_dims) {
   static const ops::Op& reshape = get_op("aten::reshape");
   size_t first = 0;
-  while (value.ndim() - static_cast<int64_t>(first) > most_dims && value.sizes()[first] == 1) ++first;
+  while (value.ndim() - static_cast<int64_t>(first) > max_dims && value.sizes()[first] == 1) ++first;
   if (first == 0) return value;
   return run_op(reshape, {value, ops::make_int_list(value.sizes().span().subspan(first))});
 }
@@ -256,7 +256,7 @@ Py_ssize_t length(PyObject* self) {
     PyErr_SetString(PyExc_TypeError, "len() of a 0-d tensor");
     return -1;
   }
-  note_sizes_read(x);
+  record_sizes_read(x);
   return static_cast<Py_ssize_t>(x.sizes()[0]);
 }
 

@@ -113,7 +113,7 @@ void fill_buffer(PyObject* self, Py_buffer* view, int flags) {
 
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   view->obj = nullptr;
-  note_values_read();
+  record_values_read();
   try {
     fill_buffer(self, view, flags);
     return 0;
@@ -182,13 +182,13 @@ void bind_memory(nb::module_& module) {
         check(offset >= 0 && offset <= raw.numel(), "frombuffer: offset ", offset, " is outside of ", raw.numel(), " bytes");
         check(reinterpret_cast<uintptr_t>(raw.raw_data()) % static_cast<size_t>(item) == 0,
               "frombuffer: the memory is not aligned for ", name_of(wanted));
-        const int64_t most = (raw.numel() - offset) / item;
+        const int64_t max = (raw.numel() - offset) / item;
         if (count < 0) {
           check((raw.numel() - offset) % item == 0, "frombuffer: ", raw.numel() - offset, " bytes are no whole number of ",
                 name_of(wanted));
-          count = most;
+          count = max;
         }
-        check(count <= most, "frombuffer: ", count, " elements are wanted, but the buffer has ", most);
+        check(count <= max, "frombuffer: ", count, " elements are wanted, but the buffer has ", max);
         check(offset % item == 0, "frombuffer: offset ", offset, " is no whole number of ", name_of(wanted));
         const Dims sizes{count}, strides{1};
         return wrap(Tensor::from_storage(raw.storage(), sizes, strides, offset / item, wanted));

@@ -104,7 +104,7 @@ nb::object call(LoadedModule& self, const std::string& name, const nb::args& arg
     return self.module().method(name);
   });
   const std::vector<Value> arguments = read_arguments(method, args, kwargs);
-  if (jit::StepRecording* recording = step_recording()) [[unlikely]] jit::note_call(*recording, self.module(), name);
+  if (jit::StepRecording* recording = step_recording()) [[unlikely]] jit::record_module_call(*recording, self.module(), name);
   const Value result = without_gil([&] { return self.run(method, arguments); });
   return to_python(result);
 }

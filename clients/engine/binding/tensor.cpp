@@ -76,7 +76,7 @@ nb::object nested_list(const Tensor& x, int64_t dim, const T* at) {
 }
 
 nb::object to_list(const Tensor& given) {
-  note_values_read();
+  record_values_read();
   const Tensor x = on_host(given);
   return dispatch_any(x.dtype(), "tolist", [&]<class T>() {
     return x.numel() == 0 && x.ndim() == 1 ? nb::object(nb::list()) : nested_list<T>(x, 0, x.data<T>());
@@ -84,7 +84,7 @@ nb::object to_list(const Tensor& given) {
 }
 
 nb::object item(const Tensor& x) {
-  note_values_read();
+  record_values_read();
   if (x.numel() != 1) {
     fail(ErrorCode::kInvalidArgument, "item: only tensors with one element can be converted to a number, not one of ", x.numel(),
          " elements");
@@ -123,56 +123,56 @@ nb::object reversed(const Tensor& x) {
 }
 
 int64_t rank(const Tensor& x) {
-  note_read(x, jit::TensorRead::kRank);
+  record_read(x, jit::TensorRead::kRank);
   return x.ndim();
 }
 
 DType dtype_read(const Tensor& x) {
-  note_read(x, jit::TensorRead::kDType);
+  record_read(x, jit::TensorRead::kDType);
   return x.dtype();
 }
 
 void bind_shape(nb::class_<Tensor>& tensor) {
   tensor.def_prop_ro("shape", [](const Tensor& x) {
-    note_sizes_read(x);
+    record_sizes_read(x);
     return size_object(x.sizes());
   });
   tensor.def_prop_ro("ndim", rank);
   tensor.def("dim", rank);
   tensor.def("ndimension", rank);
   tensor.def("numel", [](const Tensor& x) {
-    note_sizes_read(x);
+    record_sizes_read(x);
     return x.numel();
   });
   tensor.def("nelement", [](const Tensor& x) {
-    note_sizes_read(x);
+    record_sizes_read(x);
     return x.numel();
   });
   tensor.def("size", [](const Tensor& x) {
-    note_sizes_read(x);
+    record_sizes_read(x);
     return size_object(x.sizes());
   });
   tensor.def("size", [](const Tensor& x, int64_t dim) {
-    note_sizes_read(x);
+    record_sizes_read(x);
     return x.size(dim);
   }, nb::arg("dim"));
   tensor.def("stride", [](const Tensor& x) {
-    note_read(x, jit::TensorRead::kStrides);
+    record_read(x, jit::TensorRead::kStrides);
     return int_tuple(x.strides());
   });
   tensor.def("stride", [](const Tensor& x, int64_t dim) {
-    note_read(x, jit::TensorRead::kStrides);
+    record_read(x, jit::TensorRead::kStrides);
     return x.stride(dim);
   }, nb::arg("dim"));
   tensor.def("storage_offset", [](const Tensor& x) { return x.offset(); });
   tensor.def("element_size", [](const Tensor& x) { return size_of(dtype_read(x)); });
   tensor.def_prop_ro("itemsize", [](const Tensor& x) { return size_of(dtype_read(x)); });
   tensor.def_prop_ro("nbytes", [](const Tensor& x) {
-    note_sizes_read(x);
+    record_sizes_read(x);
     return static_cast<size_t>(x.numel()) * size_of(dtype_read(x));
   });
   tensor.def("data_ptr", [](const Tensor& x) {
-    note_values_read();
+    record_values_read();
     return x.numel() == 0 ? uintptr_t{0} : reinterpret_cast<uintptr_t>(x.raw_data());
   });
   tensor.def_prop_ro("T", reversed);

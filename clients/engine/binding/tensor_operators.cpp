@@ -146,7 +146,7 @@ PyObject* compare(PyObject* a, PyObject* b, int kind) {
 template <class Fn>
 auto read_item(PyObject* self, const char* what, decltype(std::declval<Fn>()(Tensor())) on_error, Fn&& fn)
     -> decltype(fn(Tensor())) {
-  note_values_read();
+  record_values_read();
   try {
     const Tensor& tensor = tensor_in(self);
     if (tensor.numel() != 1) {

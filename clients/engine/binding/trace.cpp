@@ -82,8 +82,8 @@ void save_script(const std::string& path, const std::vector<std::pair<std::strin
 
 }  // namespace
 
-void note_read(const Tensor& tensor, jit::TensorRead what) {
-  if (tracing) [[unlikely]] tracing->trace->note_read(tensor, what);
+void record_read(const Tensor& tensor, jit::TensorRead what) {
+  if (tracing) [[unlikely]] tracing->trace->record_read(tensor, what);
 }
 jit::StepRecording* step_recording() {
   ops::ComputeObserver* const observer = ops::compute_observer();
@@ -94,7 +94,7 @@ void refuse_in_trace(const char* what) {
     recording->refuse(std::string(what) + " is no operator");
   if (tracing) fail(ErrorCode::kUnimplemented, what, " cannot be traced");
 }
-void note_values_read() {
+void record_values_read() {
   if (jit::StepRecording* recording = step_recording()) [[unlikely]]
     recording->refuse("Python reads elements of a tensor");
   if (tracing) [[unlikely]] tracing->are_values_read = true;

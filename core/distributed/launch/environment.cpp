@@ -32,18 +32,18 @@ bool is_set(const char* name) {
   return text && *text;
 }
 
-int number_in(const char* name, int least, int most) {
+int number_in(const char* name, int min, int max) {
   const char* const text = std::getenv(name);
   int value = 0;
   const char* const end = text + std::strlen(text);
   const auto [stop, error] = std::from_chars(text, end, value);
-  check(error == std::errc() && stop == end && value >= least && value <= most, "environment variable ", name, ": '",
-        text, "' is no number from ", least, " to ", most);
+  check(error == std::errc() && stop == end && value >= min && value <= max, "environment variable ", name, ": '", text,
+        "' is no number from ", min, " to ", max);
   return value;
 }
 
-int number_of(const char* name, int least, int most, std::optional<int> otherwise = std::nullopt) {
-  if (is_set(name)) return number_in(name, least, most);
+int number_of(const char* name, int min, int max, std::optional<int> otherwise = std::nullopt) {
+  if (is_set(name)) return number_in(name, min, max);
   check(otherwise.has_value(), "environment variable ", name, " expected, but not set");
   return *otherwise;
 }
@@ -56,8 +56,8 @@ const char* name_of(const Names& names) {
   return is_set(kRank.slurm) ? names.slurm : names.torch;
 }
 
-int number_of(const Names& names, int least, int most, std::optional<int> otherwise = std::nullopt) {
-  return number_of(name_of(names), least, most, otherwise);
+int number_of(const Names& names, int min, int max, std::optional<int> otherwise = std::nullopt) {
+  return number_of(name_of(names), min, max, otherwise);
 }
 
 bool is_of_slurm() { return name_of(kRank) == kRank.slurm; }

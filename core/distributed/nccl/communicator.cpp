@@ -79,7 +79,7 @@ void NcclCommunicator::init(Store& store, const std::string& key, int rank, int 
     if (result != NcclResult::kInProgress && result != NcclResult::kSuccess)
       fail_with("ncclCommInitRankConfig", result);
   }
-  settle("ncclCommInitRankConfig", NcclResult::kInProgress, deadline);
+  await_result("ncclCommInitRankConfig", NcclResult::kInProgress, deadline);
   enter(State::kInitialising, State::kReady);
 }
 
@@ -114,7 +114,7 @@ NcclUniqueId NcclCommunicator::shared_id(Store& store, const std::string& key, i
   return id;
 }
 
-void NcclCommunicator::settle(const char* function, NcclResult result, SteadyTime deadline) {
+void NcclCommunicator::await_result(const char* function, NcclResult result, SteadyTime deadline) {
   while (result == NcclResult::kInProgress) {
     {
       const MutexLock lock(mutex_);
@@ -140,7 +140,7 @@ void NcclCommunicator::call(const char* function, SteadyTime deadline, const std
     result = fn(comm_);
     if (result != NcclResult::kInProgress && result != NcclResult::kSuccess) fail_with(function, result);
   }
-  if (waits) settle(function, result, deadline);
+  if (waits) await_result(function, result, deadline);
 }
 
 void NcclCommunicator::check_health() {

@@ -48,7 +48,7 @@ class NcclCommunicator {
  private:
   void check_state(State expected) const TENSORD_REQUIRES(mutex_);
   // Until what was started is no longer in progress.
-  void settle(const char* function, NcclResult result, SteadyTime deadline);
+  void await_result(const char* function, NcclResult result, SteadyTime deadline);
   NcclUniqueId shared_id(Store& store, const std::string& key, int rank, SteadyTime deadline);
   void enter(State from, State to);
   [[noreturn]] void fail_with(const char* function, NcclResult result) TENSORD_REQUIRES(mutex_);

@@ -40,7 +40,7 @@ struct TcpStoreServer::Client {
 
   bool is_stranger(SteadyTime now) const { return !is_admitted && now - came >= tcp::kHelloTime; }
   // What it may have sent that is not answered yet.
-  size_t most_waiting_bytes() const { return 4 + size_t{is_admitted ? tcp::kMaxMessage : tcp::kMaxHello}; }
+  size_t max_waiting_bytes() const { return 4 + size_t{is_admitted ? tcp::kMaxMessage : tcp::kMaxHello}; }
 
   // Gives the system as much of `out` as it takes; false: the client is gone.
   bool flush() {
@@ -214,7 +214,7 @@ bool TcpStoreServer::read_from(Client& client) {
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
     if (got <= 0) return false;
     client.in.append(buffer, static_cast<size_t>(got));
-    if (!answer_requests(client) || client.in.size() > client.most_waiting_bytes()) return false;
+    if (!answer_requests(client) || client.in.size() > client.max_waiting_bytes()) return false;
   }
   return true;
 }

@@ -105,7 +105,7 @@ class Unpickler {
   Value call_encode(const Global& callee, std::span<const Value> arguments);
   Tensor numpy_tensor(const Dims& sizes, DType dtype, bool is_fortran, const std::string& bytes) const;
   Dims to_dims(const Value& value, const char* what) const;
-  void note_requires_grad(const Tensor& tensor, std::span<const Value> arguments, size_t index) const;
+  void record_requires_grad(const Tensor& tensor, std::span<const Value> arguments, size_t index) const;
   const Value& argument(const Global& callee, std::span<const Value> arguments, size_t index) const;
 
   [[noreturn]] void malformed(std::string_view what) const;

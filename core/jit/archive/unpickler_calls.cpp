@@ -109,7 +109,7 @@ Value Unpickler::call_tensor(const Global& callee, std::span<const Value> argume
   try {
     const Tensor tensor = Tensor::from_storage(ref->storage, sizes, strides, offset.to_int(), ref->dtype);
     check_bools(tensor, "a tensor of bools");
-    note_requires_grad(tensor, arguments, 4);
+    record_requires_grad(tensor, arguments, 4);
     return Value(tensor);
   } catch (const Error& error) {
     throw Error(error.code() == ErrorCode::kInvalidArgument ? ErrorCode::kDataLoss : error.code(),
@@ -120,12 +120,12 @@ Value Unpickler::call_tensor(const Global& callee, std::span<const Value> argume
 Value Unpickler::call_parameter(const Global& callee, std::span<const Value> arguments) {
   const Value& data = argument(callee, arguments, 0);
   if (!data.is_tensor()) malformed("a parameter has no tensor");
-  note_requires_grad(data.to_tensor(), arguments, 1);
+  record_requires_grad(data.to_tensor(), arguments, 1);
   return data;
 }
 
 // Old archives leave the flag out.
-void Unpickler::note_requires_grad(const Tensor& tensor, std::span<const Value> arguments, size_t index) const {
+void Unpickler::record_requires_grad(const Tensor& tensor, std::span<const Value> arguments, size_t index) const {
   if (!context_.requires_grad || index >= arguments.size()) return;
   if (arguments[index].is_bool() && arguments[index].to_bool() &&
       (is_floating(tensor.dtype()) || is_complex(tensor.dtype()))) {

@@ -69,7 +69,7 @@ Value Unpickler::call_sparse(const Global& callee, std::span<const Value> argume
     const size_t count = is_coo ? 2 : 3;
     if (arguments.size() < 3 + count) malformed("a sparse tensor has too few parts");
     const Value out = make_sparse(layout.to_int(), arguments[1], arguments.subspan(3, count), false);
-    note_requires_grad(ops::as_sparse(out)->values(), arguments, 2);
+    record_requires_grad(ops::as_sparse(out)->values(), arguments, 2);
     return out;
   }
   const Value& given = argument(callee, arguments, 1);

@@ -215,13 +215,13 @@ class Folder {
   static constexpr int64_t kMaxMadeItems = 16 << 20;
 
   static size_t largest_input(const std::vector<Value>& inputs) {
-    size_t most = 1;
+    size_t max = 1;
     for (const Value& input : inputs) {
       if (input.is_tensor() && input.to_tensor().defined()) {
-        most = std::max(most, static_cast<size_t>(std::max<int64_t>(input.to_tensor().numel(), 1)));
+        max = std::max(max, static_cast<size_t>(std::max<int64_t>(input.to_tensor().numel(), 1)));
       }
     }
-    return most;
+    return max;
   }
 
   static bool is_too_many(std::span<const int64_t> sizes) {

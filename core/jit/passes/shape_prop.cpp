@@ -100,7 +100,7 @@ class ShapePropagation {
   }
 
   // Whether the target may get another shape than is known of it.
-  void note_target(const Node& node) {
+  void record_target(const Node& node) {
     if (!is_dry_ || !has_target(node)) return;
     const GraphValue* target = node.inputs().back();
     if (std::find(reshaped_.begin(), reshaped_.end(), target) != reshaped_.end()) return;
@@ -202,7 +202,7 @@ class ShapePropagation {
 
   void op(Node* node) {
     const ops::Op& op = *node->op();
-    note_target(*node);
+    record_target(*node);
     std::vector<Value> arguments, results;
     const bool is_presence = op.schema.name == "aten::__is__" || op.schema.name == "aten::__isnot__";
     if (op.has_dynamic_shape || !are_known(*node, arguments)) return forget(node);

@@ -65,7 +65,7 @@ Tensor Conv2d::forward(const Tensor& input) {
               options_.groups);
 }
 
-BatchNorm::BatchNorm(std::string kind, int64_t least, int64_t most, int64_t features, BatchNormOptions options)
+BatchNorm::BatchNorm(std::string kind, int64_t min, int64_t max, int64_t features, BatchNormOptions options)
     : Layer(std::move(kind)),
       weight(register_parameter("weight", options.is_affine ? filled({features}, 1) : Tensor())),
       bias(register_parameter("bias", options.is_affine ? filled({features}, 0) : Tensor())),
@@ -73,13 +73,13 @@ BatchNorm::BatchNorm(std::string kind, int64_t least, int64_t most, int64_t feat
       running_var(register_buffer("running_var", options.tracks_statistics ? filled({features}, 1) : Tensor())),
       num_batches_tracked(
           register_buffer("num_batches_tracked", options.tracks_statistics ? Tensor::scalar<int64_t>(0) : Tensor())),
-      least_(least),
-      most_(most),
+      min_(min),
+      max_(max),
       options_(options) {}
 Tensor BatchNorm::forward(const Tensor& input) {
   const int64_t ndim = input.ndim();
-  check(ndim >= least_ && ndim <= most_, kind(), ": expected ", least_, least_ < most_ ? "D or " : "D",
-        least_ < most_ ? concat(most_, "D") : "", " input (got ", ndim, "D input)");
+  check(ndim >= min_ && ndim <= max_, kind(), ": expected ", min_, min_ < max_ ? "D or " : "D",
+        min_ < max_ ? concat(max_, "D") : "", " input (got ", ndim, "D input)");
   if (is_training() && num_batches_tracked.defined()) {
     const NoGradGuard without_grad;
     call("aten::add_.Scalar", num_batches_tracked, 1);

@@ -53,10 +53,10 @@ class BatchNorm : public Layer {
 
  protected:
   // Takes inputs of `least` to `most` dimensions, [N, features, …].
-  BatchNorm(std::string kind, int64_t least, int64_t most, int64_t features, BatchNormOptions options);
+  BatchNorm(std::string kind, int64_t min, int64_t max, int64_t features, BatchNormOptions options);
 
  private:
-  const int64_t least_, most_;
+  const int64_t min_, max_;
   const BatchNormOptions options_;
 };
 struct BatchNorm1d final : BatchNorm {

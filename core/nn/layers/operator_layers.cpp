@@ -54,15 +54,15 @@ Fold::Fold(const Dims& output_size, const Dims& kernel_size, const Dims& dilatio
                     {pair("Fold", output_size), pair("Fold", kernel_size), pair("Fold", dilation),
                      pair("Fold", padding), pair("Fold", stride)}) {}
 
-TrainingLayer::TrainingLayer(std::string kind, const char* op, std::vector<Value> options, int64_t least, int64_t most)
-    : Layer(std::move(kind)), op_(ops::get_op(op)), options_(std::move(options)), least_(least), most_(most) {}
+TrainingLayer::TrainingLayer(std::string kind, const char* op, std::vector<Value> options, int64_t min, int64_t max)
+    : Layer(std::move(kind)), op_(ops::get_op(op)), options_(std::move(options)), min_(min), max_(max) {}
 Value TrainingLayer::chance(double p) {
   check(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got ", p);
   return p;
 }
 Tensor TrainingLayer::forward(const Tensor& input) {
-  check(input.ndim() >= least_ && input.ndim() <= most_, kind(), ": expected an input of ", least_,
-        " dimensions but got ", describe(input));
+  check(input.ndim() >= min_ && input.ndim() <= max_, kind(), ": expected an input of ", min_, " dimensions but got ",
+        describe(input));
   std::vector<Value> arguments{input};
   arguments.insert(arguments.end(), options_.begin(), options_.end());
   arguments.emplace_back(is_training());

@@ -134,14 +134,14 @@ class TrainingLayer : public Layer {
 
  protected:
   // `least` to `most` dimensions.
-  TrainingLayer(std::string kind, const char* op, std::vector<ops::Value> options, int64_t least = 0,
-                int64_t most = kMaxDims);
+  TrainingLayer(std::string kind, const char* op, std::vector<ops::Value> options, int64_t min = 0,
+                int64_t max = kMaxDims);
   static ops::Value chance(double p);
 
  private:
   const ops::Op& op_;
   const std::vector<ops::Value> options_;
-  const int64_t least_, most_;
+  const int64_t min_, max_;
 };
 struct AlphaDropout final : TrainingLayer {
   explicit AlphaDropout(double p = 0.5) : TrainingLayer("AlphaDropout", "aten::alpha_dropout", {chance(p)}) {}

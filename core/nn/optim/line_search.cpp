@@ -66,13 +66,13 @@ class Search {
 
   // Replaces an end of the bracket by a point inside of it.
   void narrow() {
-    const double least = std::min(low_.t, high_.t), most = std::max(low_.t, high_.t);
-    double t = cubic_minimum(low_, high_, least, most);
+    const double min = std::min(low_.t, high_.t), max = std::max(low_.t, high_.t);
+    double t = cubic_minimum(low_, high_, min, max);
     // Close to an end twice, or on it: a tenth of the way inside instead.
-    const double margin = 0.1 * (most - least);
-    const bool is_close = std::min(most - t, t - least) < margin;
-    if (is_close && (was_close_ || t >= most || t <= least)) {
-      t = std::abs(t - most) < std::abs(t - least) ? most - margin : least + margin;
+    const double margin = 0.1 * (max - min);
+    const bool is_close = std::min(max - t, t - min) < margin;
+    if (is_close && (was_close_ || t >= max || t <= min)) {
+      t = std::abs(t - max) < std::abs(t - min) ? max - margin : min + margin;
       was_close_ = false;
     } else {
       was_close_ = is_close;

@@ -106,17 +106,17 @@ double OneCycleLR::next_lr(size_t group) {
   const auto total = static_cast<double>(o.total_steps), step = static_cast<double>(last_epoch_);
   check(last_epoch_ <= o.total_steps, "Tried to step ", last_epoch_ + 1,
         " times. The specified number of total steps is ", o.total_steps);
-  const double first = base_lrs_[group], most = o.max_lr[group], last = first / o.final_div_factor;
+  const double first = base_lrs_[group], max = o.max_lr[group], last = first / o.final_div_factor;
   struct Phase {
     double end, start_lr, end_lr, start_momentum, end_momentum;
   };
-  const Phase rise{o.pct_start * total - 1, first, most, o.max_momentum, o.base_momentum};
+  const Phase rise{o.pct_start * total - 1, first, max, o.max_momentum, o.base_momentum};
   std::vector<Phase> phases{rise};
   if (o.three_phase) {
-    phases.push_back({2 * o.pct_start * total - 2, most, first, o.base_momentum, o.max_momentum});
+    phases.push_back({2 * o.pct_start * total - 2, max, first, o.base_momentum, o.max_momentum});
     phases.push_back({total - 1, first, last, o.max_momentum, o.max_momentum});
   } else {
-    phases.push_back({total - 1, most, last, o.base_momentum, o.max_momentum});
+    phases.push_back({total - 1, max, last, o.base_momentum, o.max_momentum});
   }
   double start = 0;
   size_t i = 0;

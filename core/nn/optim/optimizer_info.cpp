@@ -24,17 +24,17 @@ Value to_value(const OptionInfo& option, double value) {
 
 bool OptionInfo::allows(double value) const {
   if (kind == Kind::kFlag) return value == 0 || value == 1;
-  if (!std::isfinite(value) || value < least || (is_above_least && value == least) ||
+  if (!std::isfinite(value) || value < min || (is_above_least && value == min) ||
       (kind == Kind::kInteger && value != std::floor(value)))
     return false;
-  return is_below_most ? value < most : value <= most;
+  return is_below_most ? value < max : value <= max;
 }
 
 std::string OptionInfo::range_text() const {
   if (kind == Kind::kFlag) return "true or false";
-  std::string out = concat(is_above_least ? "above " : "at least ", least);
-  if (most != std::numeric_limits<double>::infinity()) {
-    out += concat(is_below_most ? " and below " : " and at most ", most);
+  std::string out = concat(is_above_least ? "above " : "at least ", min);
+  if (max != std::numeric_limits<double>::infinity()) {
+    out += concat(is_below_most ? " and below " : " and at most ", max);
   }
   return out;
 }
@@ -83,8 +83,8 @@ void OptimizerInfo::check(const Options& all) const {
       value = option.pair_index == 0 ? first : second;
     }
     // As PyTorch does, whose comparisons let infinity through.
-    const bool is_enough = option.is_above_least ? value > option.least : value >= option.least;
-    const bool is_fine = is_enough && (option.is_below_most ? value < option.most : value <= option.most);
+    const bool is_enough = option.is_above_least ? value > option.min : value >= option.min;
+    const bool is_fine = is_enough && (option.is_below_most ? value < option.max : value <= option.max);
     tensord::check(option.error_text.empty() || is_fine, option.error_text, value);
   }
   for (const OptionRule& rule : rules) tensord::check(rule.holds(all), rule.text);

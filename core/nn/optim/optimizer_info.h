@@ -19,8 +19,8 @@ struct OptionInfo {
   std::string name;  // "lr"; the two numbers of "betas" are "beta1" and "beta2"
   Kind kind = Kind::kNumber;
   double default_value = 0;
-  double least = 0;  // of numbers; they are finite, whatever else
-  double most = std::numeric_limits<double>::infinity();
+  double min = 0;  // of numbers; they are finite, whatever else
+  double max = std::numeric_limits<double>::infinity();
   bool is_below_most = false;   // `most` itself is too much
   bool is_above_least = false;  // `least` itself is too little
   std::string text;             // "learning rate"

@@ -59,7 +59,7 @@ OptionInfo flag_info(const char* name, bool default_value, const char* text) {
 OptionInfo beta_info(int index, double default_value) {
   return {.name = concat("beta", index + 1),
           .default_value = default_value,
-          .most = 1,
+          .max = 1,
           .is_below_most = true,
           .text = index == 0 ? "decay of the gradients' mean" : "decay of their squares' mean",
           .error_text = concat("Invalid beta parameter at index ", index, ": "),
@@ -223,8 +223,8 @@ void Adam::update(const Options& options, std::span<const Update> updates) {
   static constexpr OpRef kStep("tensord::adam_step_");
   const auto [beta1, beta2] = options.pair("betas");
   const auto means = states_of(updates, 0, zeros_for), squares = states_of(updates, 1, zeros_for);
-  const auto most = options.flag("amsgrad") ? states_of(updates, 2, zeros_for) : std::vector<Tensor>();
-  kStep.call<void>(params_of(updates), grads_of(updates), means, squares, most, steps_of(updates), options.number("lr"),
+  const auto max = options.flag("amsgrad") ? states_of(updates, 2, zeros_for) : std::vector<Tensor>();
+  kStep.call<void>(params_of(updates), grads_of(updates), means, squares, max, steps_of(updates), options.number("lr"),
                    beta1, beta2, options.number("eps"), options.number("weight_decay"), is_decoupled_,
                    options.flag("maximize"), rounded_of(updates));
 }

@@ -32,9 +32,9 @@ ZeroRedundancy::ZeroRedundancy(Optimizer& optimizer, distributed::ProcessGroup& 
     std::stable_sort(order.begin(), order.end(),
                      [this](size_t a, size_t b) { return params_[a].numel() > params_[b].numel(); });
     for (const size_t i : order) {
-      const auto least = std::min_element(sizes.begin(), sizes.end());
-      owners_[i] = static_cast<int>(least - sizes.begin());
-      if (autograd::requires_grad(params_[i])) *least += params_[i].numel();
+      const auto min = std::min_element(sizes.begin(), sizes.end());
+      owners_[i] = static_cast<int>(min - sizes.begin());
+      if (autograd::requires_grad(params_[i])) *min += params_[i].numel();
     }
   }
   std::vector<Tensor> own;

@@ -30,7 +30,7 @@ size_t name_size(const std::string& text) {
 }
 
 // The model's shape, 1 where a size is any.
-std::vector<int64_t> least_shape(const TensorMetadata& spec) {
+std::vector<int64_t> min_shape(const TensorMetadata& spec) {
   std::vector<int64_t> shape = spec.shape;
   for (int64_t& size : shape) size = std::max<int64_t>(size, 1);
   return shape;
@@ -55,9 +55,8 @@ std::vector<int64_t> parse_shape(const std::string& text) {
 Tensor read_random(const std::string& text, const TensorMetadata* spec) {
   const size_t shape_at = text.find(':'), type_at = text.find(':', std::min(shape_at, text.size() - 1) + 1);
   if (shape_at == std::string::npos && spec == nullptr) throw InvalidArgumentError("random: takes :SHAPE[:TYPE] here");
-  const std::vector<int64_t> shape = shape_at == std::string::npos
-                                         ? least_shape(*spec)
-                                         : parse_shape(text.substr(shape_at + 1, type_at - shape_at - 1));
+  const std::vector<int64_t> shape =
+      shape_at == std::string::npos ? min_shape(*spec) : parse_shape(text.substr(shape_at + 1, type_at - shape_at - 1));
   client::DataType type = client::DataType::kFp32;
   if (type_at != std::string::npos) {
     type = parse_type(text.substr(type_at + 1));
@@ -75,7 +74,7 @@ Tensor read_json(const std::string& text, const TensorMetadata* spec, const char
 
 // Text goes into the smallest shape that the model takes.
 Tensor read_text(const std::string& text, const TensorMetadata* spec) {
-  return text_tensor(text, spec == nullptr ? std::vector<int64_t>{1} : least_shape(*spec));
+  return text_tensor(text, spec == nullptr ? std::vector<int64_t>{1} : min_shape(*spec));
 }
 
 bool is_random(const std::string& text) { return text == "random" || text.starts_with("random:"); }

@@ -130,10 +130,10 @@ class ParameterReader {
     fail(ErrorCode::kInvalidArgument, origin_, ": parameters '", key, "' must be ", list, ", got '", value, "'");
   }
 
-  int number(const std::string& key, const std::string& value, int most) const {
+  int number(const std::string& key, const std::string& value, int max) const {
     int number = -1;
-    check(is_number(value, number) && number >= 0 && number <= most, origin_, ": parameters '", key, "' must be 0 to ",
-          most, ", got '", value, "'");
+    check(is_number(value, number) && number >= 0 && number <= max, origin_, ": parameters '", key, "' must be 0 to ",
+          max, ", got '", value, "'");
     return number;
   }
 

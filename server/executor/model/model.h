@@ -103,7 +103,7 @@ class Model {
   virtual std::unique_ptr<ModelSession> make_session() const = 0;
   // Gives back memory that only the first run with a shape needed. Others may run meanwhile, unless
   // the model keeps state.
-  virtual void settle() const {}
+  virtual void release_unused_memory() const {}
   virtual PlanCounts plan_counts() const { return {}; }
 };
 

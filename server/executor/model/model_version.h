@@ -51,7 +51,7 @@ class ModelVersion {
 
   // See RequestPath. The sink's owner counts the answer in metrics() when it is final.
   void submit(InferRequest&& request, InferSink& sink) { path_->submit(std::move(request), sink); }
-  void note_cancelled() { path_->note_cancelled(); }
+  void record_cancelled() { path_->record_cancelled(); }
   // Of an output, as the configuration names it; empty where it has none.
   const std::vector<std::string>& class_labels(const std::string& output) const;
   bool gathers_inputs() const { return path_->gathers_inputs(); }

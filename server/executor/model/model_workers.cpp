@@ -65,7 +65,7 @@ void ModelWorkers::warm_up_others() {
 }
 
 void ModelWorkers::end_warm_up() {
-  if (!options_.warmup.empty()) model_.settle();
+  if (!options_.warmup.empty()) model_.release_unused_memory();
   options_.warmup.clear();
 }
 
@@ -149,10 +149,10 @@ RunResult ModelWorkers::run(size_t worker, std::span<const InferTensor* const> i
   return sessions_[worker]->run(inputs, options);
 }
 
-void ModelWorkers::note_answered() {
+void ModelWorkers::record_answered() {
   // New shapes come early if at all: look after the first run, the second, the fourth …
   const uint64_t runs = answered_runs_.fetch_add(1, std::memory_order_relaxed) + 1;
-  if (!signature().keeps_state && (runs & (runs - 1)) == 0) model_.settle();
+  if (!signature().keeps_state && (runs & (runs - 1)) == 0) model_.release_unused_memory();
 }
 
 }  // namespace tensord::server

@@ -48,7 +48,7 @@ class ModelWorkers {
   RunResult run(size_t worker, std::span<const InferTensor* const> inputs, const std::function<bool()>& is_cancelled,
                 std::span<const OutputPlace> places = {});
   // After a run whose answers are on their way: gives back memory that only new shapes needed.
-  void note_answered();
+  void record_answered();
 
  private:
   void warm_up_others();

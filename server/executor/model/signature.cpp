@@ -30,10 +30,10 @@ std::string plain_shape(std::span<const int64_t> shape) {
   }
   const auto needed = static_cast<size_t>(
       std::ranges::count_if(signature.inputs, [](const TensorSpec& spec) { return !spec.is_optional; }));
-  const size_t most = signature.inputs.size();
+  const size_t max = signature.inputs.size();
   fail(ErrorCode::kInvalidArgument, "expected ",
-       needed == most ? std::to_string(most) : concat("number of inputs between ", needed, " and ", most),
-       needed == most ? " inputs" : "", " but got ", headers.size(), " inputs for model '", model, "'. Got input(s) ",
+       needed == max ? std::to_string(max) : concat("number of inputs between ", needed, " and ", max),
+       needed == max ? " inputs" : "", " but got ", headers.size(), " inputs for model '", model, "'. Got input(s) ",
        quoted_list(got), ", but missing required input(s) ", quoted_list(missing),
        ". Please provide all required input(s).");
 }

@@ -131,11 +131,11 @@ class TorchScriptModel final : public Model {
     return memory;
   }
 
-  void settle() const override {
+  void release_unused_memory() const override {
     // A page that another worker writes to just now must not be taken for the file's.
     if (method_.changes_state()) return;
     const uint64_t programs = method_.plan_stats().misses;
-    if (settled_programs_.exchange(programs, std::memory_order_relaxed) == programs) return;
+    if (released_at_programs_.exchange(programs, std::memory_order_relaxed) == programs) return;
     module_->release_file_memory();
     cpu_allocator().trim();
     malloc_trim(0);  // what building the program took
@@ -340,7 +340,7 @@ class TorchScriptModel final : public Model {
   std::vector<std::string> warnings_;
   std::set<std::string> configured_;  // inputs that the configuration names
   mutable Mutex state_mutex_;
-  mutable std::atomic<uint64_t> settled_programs_{UINT64_MAX};  // signatures seen when memory was given back last
+  mutable std::atomic<uint64_t> released_at_programs_{UINT64_MAX};  // signatures seen when memory was given back last
 };
 
 class TorchScriptSession final : public ModelSession {

@@ -36,7 +36,7 @@ class BatchPath final : public RequestPath {
   explicit BatchPath(const PathContext& context);
   ~BatchPath() override { stop(); }
   void submit(InferRequest&& request, InferSink& sink) override;
-  void note_cancelled() override { scheduler_.drop_cancelled(); }
+  void record_cancelled() override { scheduler_.drop_cancelled(); }
   bool gathers_inputs() const override { return rules_.max_rows > 1; }
   void stop() override { scheduler_.stop(); }
 
@@ -54,7 +54,7 @@ class BatchPath final : public RequestPath {
                                      std::span<const OutputPlace> places = {});
   absl::Status failure(const InferTask& task, absl::Status status) const;
   bool is_dead(const InferTask& task) const;
-  void note_batch(bool is_good, const absl::Status& reason);
+  void record_batch(bool is_good, const absl::Status& reason);
   void answer(InferTask& task, InferResult result);
   bool is_short(const InferRequest& request) const;
   int64_t now_ns() const { return scheduler_.clock().now_ns(); }
@@ -193,7 +193,7 @@ void BatchPath::run_in_place(size_t worker, InferTask& task, int64_t start_ns) {
   context_.metrics.count_execution(task.rows, result.times, result.status.ok());
   short_runs_.note(size_bytes, result.times.compute_end_ns - start_ns);
   answer(task, std::move(result));
-  context_.workers->note_answered();
+  context_.workers->record_answered();
 }
 
 void BatchPath::run_batch(size_t worker, std::vector<TaskPtr> batch, int64_t start_ns) {
@@ -245,7 +245,7 @@ void BatchPath::run_gathered(size_t worker, Tasks tasks, int64_t start_ns) {
   }
   inputs.reset();
   TENSORD_DELAY("batch.answer");
-  if (status.ok() && tasks.size() > 1) note_batch(true, status);
+  if (status.ok() && tasks.size() > 1) record_batch(true, status);
   for (size_t i = 0; i < tasks.size(); ++i) {
     InferResult result;
     result.status = failure(*tasks[i], status);
@@ -263,7 +263,7 @@ void BatchPath::run_gathered(size_t worker, Tasks tasks, int64_t start_ns) {
     }
     answer(*tasks[i], std::move(result));
   }
-  context_.workers->note_answered();
+  context_.workers->record_answered();
 }
 
 // A batch failed, perhaps because of one of its requests: each gets what it would have got without the others.
@@ -295,11 +295,11 @@ void BatchPath::run_apart(size_t worker, Tasks tasks, const BatchInputs& inputs,
     start_ns = result.times.compute_end_ns;
     answer(*task, std::move(result));
   }
-  if (is_good && tasks.size() > 1) note_batch(false, reason);
-  context_.workers->note_answered();
+  if (is_good && tasks.size() > 1) record_batch(false, reason);
+  context_.workers->record_answered();
 }
 
-void BatchPath::note_batch(bool is_good, const absl::Status& reason) {
+void BatchPath::record_batch(bool is_good, const absl::Status& reason) {
   if (is_good) {
     if (false_batches_.load(std::memory_order_relaxed) != 0) false_batches_.store(0, std::memory_order_relaxed);
     return;

@@ -13,7 +13,7 @@ class DecoupledPath final : public RequestPath {
   explicit DecoupledPath(const PathContext& context);
   ~DecoupledPath() override { stop(); }
   void submit(InferRequest&& request, InferSink& sink) override;
-  void note_cancelled() override { scheduler_.drop_cancelled(); }
+  void record_cancelled() override { scheduler_.drop_cancelled(); }
   void stop() override { scheduler_.stop(); }
 
  private:
@@ -58,7 +58,7 @@ class DecoupledPath::DecoupledTask final : public Task {
     path_.context_.metrics.count_execution(request_.batch_size, last.times, last.status.ok());
     request_.inputs.clear();  // the request's memory goes before the answers do
     respond(std::move(responses), std::move(last));
-    path_.context_.workers->note_answered();
+    path_.context_.workers->record_answered();
   }
 
   void reject(ErrorCode code, const char* reason) override {

@@ -38,13 +38,13 @@ class EnsemblePath final : public RequestPath {
   }
 
   // Which one is cancelled is not said.
-  void note_cancelled() override {
+  void record_cancelled() override {
     std::vector<std::shared_ptr<EnsembleRun>> runs;
     {
       const MutexLock lock(mutex_);
       for (const auto& [key, run] : runs_) runs.push_back(run);
     }
-    for (const auto& run : runs) run->note_cancelled();
+    for (const auto& run : runs) run->record_cancelled();
   }
 
   void stop() override {

@@ -78,12 +78,12 @@ class EnsembleRun::StepSink final : public InferSink {
       const int64_t now = Clock::system().now_ns();
       metrics.count_response(responses_++, result.times, previous_ns_ ? previous_ns_ : start_ns, code, result.is_empty);
       previous_ns_ = now;
-      if (trace) trace->note_response(now);
+      if (trace) trace->record_response(now);
     }
     if (!is_final) return;
     metrics.count_answer(result.times, code);
     metrics.add_in_flight(-1);
-    if (trace) trace->note_answer(result.times, code, std::string(result.status.message()));
+    if (trace) trace->record_answer(result.times, code, std::string(result.status.message()));
   }
 
   const std::shared_ptr<EnsembleRun> run_;
@@ -304,7 +304,7 @@ void EnsembleRun::submit(Job job) {
       --running_;
       fail_with(current_exception_status());
     }
-    note_cancelled();
+    record_cancelled();
     return;
   }
   {
@@ -315,7 +315,7 @@ void EnsembleRun::submit(Job job) {
   model->metrics().add_in_flight(1);
   model->submit(std::move(request), *sink);
   // A failure that came between the last look and the submission has told the model nothing.
-  if (is_stopped()) model->note_cancelled();
+  if (is_stopped()) model->record_cancelled();
 }
 
 void EnsembleRun::on_answer(StepSink& sink, InferResult result, bool is_final) {
@@ -346,7 +346,7 @@ void EnsembleRun::on_answer(StepSink& sink, InferResult result, bool is_final) {
     }
     has_failed = has_failed_;
   }
-  if (has_failed) note_cancelled();
+  if (has_failed) record_cancelled();
 }
 
 void EnsembleRun::put_outputs(const EnsemblePlan::Step& step, InferResult& result, Branch& branch) {
@@ -378,8 +378,8 @@ void EnsembleRun::add_child(Branch& branch, size_t step, InferResult& result) {
 }
 
 void EnsembleRun::start_children(Branch& branch) {
-  const size_t most = context_.plan.max_inflight ? context_.plan.max_inflight : kNone;
-  while (!branch.parked.empty() && branch.active < most) {
+  const size_t max = context_.plan.max_inflight ? context_.plan.max_inflight : kNone;
+  while (!branch.parked.empty() && branch.active < max) {
     ++branch.active;
     queue(*branch.parked.front());
     branch.parked.pop_front();
@@ -463,7 +463,7 @@ void EnsembleRun::fail_with(const absl::Status& status) {
   has_failed_.store(true, std::memory_order_release);
 }
 
-void EnsembleRun::note_cancelled() {
+void EnsembleRun::record_cancelled() {
   std::vector<std::shared_ptr<ModelVersion>> models;
   {
     const MutexLock lock(mutex_);
@@ -471,7 +471,7 @@ void EnsembleRun::note_cancelled() {
     if (is_over_ || !is_stopped()) return;
     for (const StepSink* sink : working_) models.push_back(sink->model);
   }
-  for (const auto& model : models) model->note_cancelled();
+  for (const auto& model : models) model->record_cancelled();
 }
 
 void EnsembleRun::add_times(const RequestTimes& step) {

@@ -40,7 +40,7 @@ class EnsembleRun : public std::enable_shared_from_this<EnsembleRun> {
 
   void start();
   // Tells the models that work for this when the request is cancelled, or has failed.
-  void note_cancelled();
+  void record_cancelled();
 
  private:
   class StepSink;

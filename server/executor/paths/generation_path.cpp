@@ -42,7 +42,7 @@ class GenerationPath final : public RequestPath {
   explicit GenerationPath(const PathContext& context);
   ~GenerationPath() override { stop(); }
   void submit(InferRequest&& request, InferSink& sink) override;
-  void note_cancelled() override;
+  void record_cancelled() override;
   void stop() override;
 
  private:
@@ -97,15 +97,15 @@ void GenerationPath::start_threads() {
 }
 
 int64_t GenerationPath::max_steps(const InferRequest& request) const {
-  const int64_t most = step_.options().max_steps;
+  const int64_t max = step_.options().max_steps;
   const auto found = request.parameters.find(kMaxTokens);
-  if (found == request.parameters.end()) return most;
+  if (found == request.parameters.end()) return max;
   int64_t asked = 0;
   if (const auto* number = std::get_if<int64_t>(&found->second)) asked = *number;
   if (const auto* number = std::get_if<uint64_t>(&found->second)) {
     asked = static_cast<int64_t>(std::min<uint64_t>(*number, INT64_MAX));
   }
-  check(asked >= 1 && asked <= most, "parameter '", kMaxTokens, "' must be a whole number from 1 to ", most,
+  check(asked >= 1 && asked <= max, "parameter '", kMaxTokens, "' must be a whole number from 1 to ", max,
         " for model '", context_.model, "'");
   return asked;
 }
@@ -176,7 +176,7 @@ void GenerationPath::drop_dead(std::deque<GenerationPtr>& waiting, std::vector<R
   });
 }
 
-void GenerationPath::note_cancelled() {
+void GenerationPath::record_cancelled() {
   std::vector<Rejected> rejected;
   {
     const MutexLock lock(mutex_);
@@ -251,7 +251,7 @@ void GenerationPath::step_all(size_t worker, Running& running) {
   }
   for (const auto& [key, group] : groups) step(worker, group);
   std::erase_if(running, [](const GenerationPtr& one) { return one->row.is_done; });
-  context_.workers->note_answered();
+  context_.workers->record_answered();
 }
 
 void GenerationPath::run_model(size_t worker, std::span<Generation* const> group) {

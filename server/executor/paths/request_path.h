@@ -44,7 +44,7 @@ class RequestPath {
   // thread. Does not throw.
   virtual void submit(InferRequest&& request, InferSink& sink) = 0;
   // A request that was submitted is cancelled: if it still waits it is to be answered now.
-  virtual void note_cancelled() = 0;
+  virtual void record_cancelled() = 0;
   // Whether inputs may come as InferTensor::scattered.
   virtual bool gathers_inputs() const { return false; }
   // Takes no more requests (UNAVAILABLE), answers those that wait so, and returns when those that run have ended.

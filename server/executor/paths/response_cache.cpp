@@ -155,14 +155,14 @@ class CachedPath final : public RequestPath {
     look_up(std::move(request), key, start_ns, sink, /*may_wait=*/true);
   }
 
-  void note_cancelled() override {
+  void record_cancelled() override {
     for (const Waiter& waiter : take_cancelled()) {
       InferResult result;
       result.status = absl::CancelledError("the request was cancelled");
       result.times.arrived_ns = waiter.request.arrived_ns;
       waiter.sink->respond(std::move(result), /*is_final=*/true);
     }
-    next_->note_cancelled();
+    next_->record_cancelled();
   }
   bool gathers_inputs() const override { return next_->gathers_inputs(); }
   void stop() override { next_->stop(); }

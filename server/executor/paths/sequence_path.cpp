@@ -35,7 +35,7 @@ class SequencePath final : public RequestPath {
   explicit SequencePath(const PathContext& context);
   ~SequencePath() override { stop(); }
   void submit(InferRequest&& request, InferSink& sink) override;
-  void note_cancelled() override;
+  void record_cancelled() override;
   void stop() override;
 
  private:
@@ -58,7 +58,7 @@ class SequencePath final : public RequestPath {
                                   std::vector<size_t>& indices, uint64_t& copied_bytes) const;
   void keep_states(const std::vector<Row*>& rows, const std::vector<bool>& is_ready,
                    const std::vector<Tensor>& states) const;
-  void settle(std::vector<std::weak_ptr<Sequence>>& last, const SequenceBatch& batch) const;
+  void release_unused_memory(std::vector<std::weak_ptr<Sequence>>& last, const SequenceBatch& batch) const;
   void reject(Rejections& rejected);
   void answer(std::unique_ptr<SequenceRequest> request, InferResult result);
   std::string states_key(const Row& row) const;
@@ -191,7 +191,7 @@ void SequencePath::submit(InferRequest&& request, InferSink& sink) {
   reject(rejected);
 }
 
-void SequencePath::note_cancelled() {
+void SequencePath::record_cancelled() {
   Rejections rejected;
   {
     const MutexLock lock(mutex_);
@@ -280,7 +280,7 @@ void SequencePath::work(size_t instance) {
     if (batch.rows.empty()) continue;
     TENSORD_DELAY("sequence.run");
     run_logged("sequence", [&] {
-      settle(last, batch);
+      release_unused_memory(last, batch);
       run(instance, batch);
     });
     const MutexLock lock(mutex_);
@@ -290,7 +290,7 @@ void SequencePath::work(size_t instance) {
 }
 
 // Sequences that were in the last batch and are not in this one get memory of their own, so that the batch's can go.
-void SequencePath::settle(std::vector<std::weak_ptr<Sequence>>& last, const SequenceBatch& batch) const {
+void SequencePath::release_unused_memory(std::vector<std::weak_ptr<Sequence>>& last, const SequenceBatch& batch) const {
   if (model_.states().empty()) return;
   for (const std::weak_ptr<Sequence>& weak : last) {
     const SequencePtr sequence = weak.lock();
@@ -330,7 +330,7 @@ void SequencePath::run(size_t instance, SequenceBatch& batch) {
     is_ready[i] = true;
   }
   for (const auto& [key, is_ready] : groups) run_together(instance, rows, is_ready);
-  context_.workers->note_answered();
+  context_.workers->record_answered();
 }
 
 void SequencePath::run_together(size_t instance, const std::vector<Row*>& all, const std::vector<bool>& ready) {

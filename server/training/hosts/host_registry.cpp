@@ -211,7 +211,7 @@ HostRegistry::SharedFile::~SharedFile() {
   registry_.files_.erase(registry_.files_.find(sha256_));
 }
 
-std::string HostRegistry::read_shared(const std::string& sha256, uint64_t offset, size_t most) const {
+std::string HostRegistry::read_shared(const std::string& sha256, uint64_t offset, size_t max) const {
   std::filesystem::path file;
   {
     const MutexLock lock(mutex_);
@@ -221,8 +221,8 @@ std::string HostRegistry::read_shared(const std::string& sha256, uint64_t offset
   }
   std::ifstream in(file, std::ios::binary);
   in.seekg(static_cast<std::streamoff>(offset));
-  std::string piece(most, '\0');
-  in.read(piece.data(), static_cast<std::streamsize>(most));
+  std::string piece(max, '\0');
+  in.read(piece.data(), static_cast<std::streamsize>(max));
   if (!in && !in.eof()) fail(ErrorCode::kDataLoss, file.string(), ": cannot be read");
   piece.resize(static_cast<size_t>(in.gcount()));
   return piece;

@@ -108,7 +108,7 @@ class HostRegistry {
   };
   std::unique_ptr<SharedFile> share(const std::string& sha256, const std::filesystem::path& file);
   // A piece of such a file, at most `most` bytes; empty at its end. Throws Error{kNotFound}.
-  std::string read_shared(const std::string& sha256, uint64_t offset, size_t most) const;
+  std::string read_shared(const std::string& sha256, uint64_t offset, size_t max) const;
 
  private:
   std::vector<std::shared_ptr<JoinedHost>> candidates(const std::vector<std::string>& names, int64_t processes,

@@ -158,8 +158,8 @@ class HostedRanks::Start {
     task.result.clear();
     task.nice = options.nice;
     if (options.memory_bytes > 0) {
-      const uint64_t most = options.memory_bytes / static_cast<uint64_t>(count);
-      task.memory_bytes = task.memory_bytes == 0 ? most : std::min(task.memory_bytes, most);
+      const uint64_t max = options.memory_bytes / static_cast<uint64_t>(count);
+      task.memory_bytes = task.memory_bytes == 0 ? max : std::min(task.memory_bytes, max);
     }
     task.address = distributed::own_address(task.store_host, options.interface);
     return task;

@@ -39,17 +39,17 @@ void check_one_of(const char* field, const std::string& name, std::span<const ch
   check(is_one_of(name, names), field, ": '", name, "' is not one of ", join(names));
 }
 
-void check_at_least(const char* field, int64_t value, int64_t least, int64_t most = kMaxSteps) {
-  check(value >= least && value <= most, field, ": must be between ", least, " and ", most, ", got ", value);
+void check_at_least(const char* field, int64_t value, int64_t min, int64_t max = kMaxSteps) {
+  check(value >= min && value <= max, field, ": must be between ", min, " and ", max, ", got ", value);
 }
 
-void check_number(const char* field, double value, double least, double most = INFINITY) {
-  check(std::isfinite(value) && value >= least && value <= most, field, ": must be a number of at least ", least,
-        most == INFINITY ? std::string() : concat(" and at most ", most), ", got ", value);
+void check_number(const char* field, double value, double min, double max = INFINITY) {
+  check(std::isfinite(value) && value >= min && value <= max, field, ": must be a number of at least ", min,
+        max == INFINITY ? std::string() : concat(" and at most ", max), ", got ", value);
 }
 
-void check_number(const char* field, const std::optional<double>& value, double least, double most = INFINITY) {
-  if (value) check_number(field, *value, least, most);
+void check_number(const char* field, const std::optional<double>& value, double min, double max = INFINITY) {
+  if (value) check_number(field, *value, min, max);
 }
 
 void check_above_zero(const char* field, const std::optional<double>& value) {

@@ -140,7 +140,7 @@ std::string JobStore::make_upload() const {
   }
 }
 
-void JobStore::make_room_for_upload(size_t most_files, uint64_t most_bytes, uint64_t bytes) const {
+void JobStore::make_room_for_upload(size_t max_files, uint64_t max_bytes, uint64_t bytes) const {
   struct File {
     fs::file_time_type written;
     uint64_t size_bytes;
@@ -157,7 +157,7 @@ void JobStore::make_room_for_upload(size_t most_files, uint64_t most_bytes, uint
   std::sort(files.begin(), files.end(), [](const File& a, const File& b) { return a.written < b.written; });
   size_t left = files.size();
   for (const File& file : files) {
-    if (left < most_files && (most_bytes == 0 || bytes <= most_bytes)) return;
+    if (left < max_files && (max_bytes == 0 || bytes <= max_bytes)) return;
     std::error_code error;
     fs::remove(file.path, error);
     bytes -= file.size_bytes;

@@ -48,7 +48,7 @@ class JobStore {
   std::string make_upload() const;
   std::filesystem::path upload_file(const std::string& upload_id) const { return uploads_ / (upload_id + ".pt"); }
   // Removes those that were written to first until one more, of so many bytes, has room among them.
-  void make_room_for_upload(size_t most_files, uint64_t most_bytes, uint64_t bytes) const;
+  void make_room_for_upload(size_t max_files, uint64_t max_bytes, uint64_t bytes) const;
   // Removes uploads that nobody wrote to for so long.
   void remove_uploads(int64_t older_than_seconds) const;
 

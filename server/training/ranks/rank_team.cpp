@@ -99,10 +99,10 @@ void RankTeam::add_rank(std::unique_ptr<RankLink> link) {
   Rank& rank = *ranks_.emplace_back(std::make_unique<Rank>(static_cast<int>(ranks_.size()), std::move(link)));
   rank.progress.rank = rank.number;
   rank.progress.host = rank.link->host();
-  note_pid(rank);
+  record_pid(rank);
 }
 
-void RankTeam::note_pid(Rank& rank) { rank.progress.pid = rank.link->pid(); }
+void RankTeam::record_pid(Rank& rank) { rank.progress.pid = rank.link->pid(); }
 
 bool RankTeam::gather_hosts() {
   const int64_t wanted = job_.spec().distribution.world_size;
@@ -180,10 +180,10 @@ Trainer::Outcome RankTeam::run() {
     if (outcome) return *outcome;
     ranks_.clear();
     remote_.reset();
-    const int64_t most = *job_.spec().distribution.max_restarts;
+    const int64_t max = *job_.spec().distribution.max_restarts;
     log(LogLevel::kWarning, "training rank lost",
-        {{"job", job_.id()}, {"reason", lost.reason}, {"restarts", restarts_}, {"most_restarts", most}});
-    if (restarts_ >= most) {
+        {{"job", job_.id()}, {"reason", lost.reason}, {"restarts", restarts_}, {"most_restarts", max}});
+    if (restarts_ >= max) {
       fail(ErrorCode::kUnavailable, lost.reason, "; all ranks were started again ", restarts_, " times");
     }
     ++restarts_;
@@ -257,7 +257,7 @@ void RankTeam::read_news() {
       log(LogLevel::kInfo, "training rank says",
           {{"job", job_.id()}, {"rank", rank->number}, {"host", rank->link->host()}, {"line", line}});
     };
-    note_pid(*rank);
+    record_pid(*rank);
     try {
       rank->how = rank->link->read([&](std::string_view line) { take(*rank, line); }, log_line);
     } catch (const Json::exception& error) {

@@ -64,7 +64,7 @@ class RankTeam {
   std::optional<Lost> lost_rank() const;
   std::optional<Lost> lost_together() const;
   std::string name_of(const Rank& rank) const;
-  void note_pid(Rank& rank);
+  void record_pid(Rank& rank);
 
   TrainingJob& job_;
   const Options options_;

@@ -31,9 +31,9 @@ uint64_t FreeMemory::keep(uint64_t free_bytes) {
 }
 
 bool FreeMemory::is_heap_to_trim(uint64_t peak_bytes, uint64_t bytes) {
-  most_bytes_ = std::max(most_bytes_, peak_bytes);
-  if (most_bytes_ < kTrimmedPeakBytes || bytes > most_bytes_ / 4) return false;
-  most_bytes_ = bytes;
+  max_bytes_ = std::max(max_bytes_, peak_bytes);
+  if (max_bytes_ < kTrimmedPeakBytes || bytes > max_bytes_ / 4) return false;
+  max_bytes_ = bytes;
   return true;
 }
 

@@ -21,7 +21,7 @@ class FreeMemory {
   const uint64_t kept_bytes_;  // whether they are used or not
   int looks_ = 0;
   uint64_t least_free_ = UINT64_MAX;  // since the last of ten looks
-  uint64_t most_bytes_ = 0;           // since the heap was trimmed
+  uint64_t max_bytes_ = 0;            // since the heap was trimmed
 };
 
 // Gives memory back to the system that requests had and none needs any more: what the tensors' allocator keeps, and

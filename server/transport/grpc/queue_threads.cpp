@@ -93,8 +93,7 @@ bool are_enough(const QueueThreadStates& before, const QueueThreadStates& now, s
   return use.cores < kEnoughShare * use.serving;
 }
 
-QueueThreads::QueueThreads(grpc::CompletionQueue& queue, int most)
-    : queue_(queue), members_(static_cast<size_t>(most)) {
+QueueThreads::QueueThreads(grpc::CompletionQueue& queue, int max) : queue_(queue), members_(static_cast<size_t>(max)) {
   members_[0].thread = Thread("grpc-queue", [this] { serve_always(members_[0]); });
   try {
     for (size_t i = 1; i < members_.size(); ++i) {

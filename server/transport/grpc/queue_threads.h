@@ -47,7 +47,7 @@ bool are_enough(const QueueThreadStates& before, const QueueThreadStates& now, s
 class QueueThreads {
  public:
   // Serves from now on, with `most` threads at most. REQUIRES: most >= 1; the queue outlives this.
-  QueueThreads(grpc::CompletionQueue& queue, int most);
+  QueueThreads(grpc::CompletionQueue& queue, int max);
   // Shuts the queue down, as its owner must not do while these serve it.
   void shut_down();
   // All its events are handled when this returns. REQUIRES: the queue was shut down.

@@ -34,7 +34,7 @@ class MessageProbe final : public grpc::ProtoBufferReader {
 class Inflater {
  public:
   Inflater(bool is_gzip, uint64_t packed_bytes, const RequestLimits& limits, RequestLimits::Admission& admission)
-      : most_bytes_(std::max(kMostOfAnyBytes, kMostTimes * packed_bytes)),
+      : max_bytes_(std::max(kMostOfAnyBytes, kMostTimes * packed_bytes)),
         limits_(limits),
         admission_(admission),
         next_bytes_(std::clamp(4 * packed_bytes, kLeastPieceBytes, kFirstPieceBytes)) {
@@ -76,7 +76,7 @@ class Inflater {
     uint64_t bytes = next_bytes_;
     // One byte more than may be shows that there is more.
     if (limits_.max_message_bytes() != 0) bytes = std::min(bytes, limits_.max_message_bytes() + 1 - allocated_bytes_);
-    bytes = std::min(bytes, most_bytes_ + 1 - allocated_bytes_);
+    bytes = std::min(bytes, max_bytes_ + 1 - allocated_bytes_);
     admission_.grow(bytes);
     pieces_.emplace_back(bytes);
     stream_.next_out = const_cast<Bytef*>(pieces_.back().begin());
@@ -86,16 +86,16 @@ class Inflater {
   }
 
   void check_size(uint64_t bytes) const {
-    if (bytes > most_bytes_) {
+    if (bytes > max_bytes_) {
       fail(ErrorCode::kResourceExhausted, "the request unpacks to more than ", kMostTimes, " times its size");
     }
-    const uint64_t most = limits_.max_message_bytes();
-    if (most == 0 || bytes <= most) return;
-    fail(ErrorCode::kResourceExhausted, "the request unpacks to more than the ", most,
+    const uint64_t max = limits_.max_message_bytes();
+    if (max == 0 || bytes <= max) return;
+    fail(ErrorCode::kResourceExhausted, "the request unpacks to more than the ", max,
          " bytes that --grpc-max-message-size and --grpc-memory-quota allow");
   }
 
-  const uint64_t most_bytes_;
+  const uint64_t max_bytes_;
   const RequestLimits& limits_;
   RequestLimits::Admission& admission_;
   uint64_t next_bytes_;

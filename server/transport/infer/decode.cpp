@@ -79,9 +79,9 @@ class InputDecoder {
   }
 
   // Before they are made: as many as there can be in so many bytes of the message, where one takes `least_bytes`.
-  void count_texts(int64_t count, uint64_t wire_bytes, uint64_t least_bytes) const {
+  void count_texts(int64_t count, uint64_t wire_bytes, uint64_t min_bytes) const {
     if (options_.admission == nullptr) return;
-    options_.admission->grow(std::min(static_cast<uint64_t>(count), wire_bytes / least_bytes) * kTextBytes);
+    options_.admission->grow(std::min(static_cast<uint64_t>(count), wire_bytes / min_bytes) * kTextBytes);
   }
 
   void decode_typed(const InferMessage::Input& input, int64_t count, InferTensor& out, DecodedInputs& totals) const {

@@ -37,7 +37,7 @@ void InferCall::accept() {
     submitted_to_ = ticket_.model.get();
     ticket_.model->submit(std::move(request), *this);
     // Cancelled meanwhile: on_over() may have told the model before the request was there.
-    if (is_cancelled_) ticket_.model->note_cancelled();
+    if (is_cancelled_) ticket_.model->record_cancelled();
   }
 }
 
@@ -79,7 +79,7 @@ void InferCall::answer(const InferResult& result, const grpc::ByteBuffer& respon
   TENSORD_DELAY("infer.answer");
   ticket_.metrics->count_answer(result.times, static_cast<int>(result.status.code()));
   ticket_.metrics->add_in_flight(-1);
-  ticket_.watch.note_answer(result.times, result.status);
+  ticket_.watch.record_answer(result.times, result.status);
   answered_ns_ = Clock::system().now_ns();
   // After this line the call may be gone: its events run on another thread.
   if (result.status.ok()) {
@@ -93,9 +93,9 @@ void InferCall::on_over() {
   TENSORD_DELAY("infer.done");
   if (!context().IsCancelled()) return;
   is_cancelled_ = true;
-  if (ModelVersion* const model = submitted_to_) model->note_cancelled();
+  if (ModelVersion* const model = submitted_to_) model->record_cancelled();
 }
 
-void InferCall::on_finished() { ticket_.watch.note_sent(answered_ns_); }
+void InferCall::on_finished() { ticket_.watch.record_sent(answered_ns_); }
 
 }  // namespace tensord::server

@@ -67,8 +67,8 @@ std::vector<OutputPlace> output_places(const OutputPlan& plan) {
   return places;
 }
 
-std::vector<bool> carry_out(const OutputPlan& plan, const ModelVersion& model, std::vector<InferTensor>& outputs,
-                            uint64_t& copied_bytes) {
+std::vector<bool> place_outputs(const OutputPlan& plan, const ModelVersion& model, std::vector<InferTensor>& outputs,
+                                uint64_t& copied_bytes) {
   if (plan.is_empty()) return {};
   std::vector<bool> is_elsewhere(outputs.size());
   for (size_t i = 0; i < outputs.size(); ++i) {

@@ -28,7 +28,7 @@ std::vector<OutputPlace> output_places(const OutputPlan& plan);
 // memory copied, as the client may change that. Which of `outputs` have their data elsewhere then; empty: none. Adds to
 // `copied_bytes`. Throws Error: kInternal when the shared memory is too small, kFailedPrecondition when it, or that of
 // an input, was taken away.
-std::vector<bool> carry_out(const OutputPlan& plan, const ModelVersion& model, std::vector<InferTensor>& outputs,
-                            uint64_t& copied_bytes);
+std::vector<bool> place_outputs(const OutputPlan& plan, const ModelVersion& model, std::vector<InferTensor>& outputs,
+                                uint64_t& copied_bytes);
 
 }  // namespace tensord::server

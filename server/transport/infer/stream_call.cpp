@@ -155,7 +155,7 @@ void StreamRequest::respond(InferResult result, bool is_final) {
   if (is_final) {
     ticket.metrics->count_answer(result.times, static_cast<int>(status_.code()));
     ticket.metrics->add_in_flight(-1);
-    ticket.watch.note_answer(result.times, status_);
+    ticket.watch.record_answer(result.times, status_);
   }
   const std::shared_ptr<StreamCall> call = call_;  // which this may not outlive
   call->deliver(*this, result.status, std::move(bytes), is_final);
@@ -214,7 +214,7 @@ bool StreamCall::take_message() {
   StreamRequest& sink = add_request(std::move(ticket), !model || !model->config().is_decoupled);
   if (refused.status.ok()) {
     model->submit(std::move(request), sink);
-    if (is_cancelled()) model->note_cancelled();  // on_over() may have come before the request was there
+    if (is_cancelled()) model->record_cancelled();  // on_over() may have come before the request was there
   } else {
     sink.respond(std::move(refused), /*is_final=*/true);
   }
@@ -377,7 +377,7 @@ void StreamCall::cancel_requests() {
       }
     }
   }
-  for (const auto& model : models) model->note_cancelled();
+  for (const auto& model : models) model->record_cancelled();
 }
 
 void StreamCall::on_woken(bool) {

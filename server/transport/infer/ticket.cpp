@@ -174,11 +174,11 @@ void accept_message(ServerState& state, InferMessage&& message, const WireMessag
 }
 
 std::vector<bool> finish_outputs(const InferTicket& ticket, InferResult& result) {
-  return carry_out(ticket.plan, *ticket.model, result.outputs, result.copied_bytes);
+  return place_outputs(ticket.plan, *ticket.model, result.outputs, result.copied_bytes);
 }
 
 grpc::ByteBuffer write_response(InferTicket& ticket, InferResult& result) {
-  ticket.watch.note_response(result);
+  ticket.watch.record_response(result);
   EncodedResponse encoded = encode(ticket, result, result.parameters);
   ticket.admission.grow(encoded.size_bytes);
   ticket.metrics->add_sent(encoded.size_bytes);
@@ -186,7 +186,7 @@ grpc::ByteBuffer write_response(InferTicket& ticket, InferResult& result) {
 }
 
 grpc::ByteBuffer write_stream_response(const InferTicket& ticket, InferResult& result, bool is_final) {
-  ticket.watch.note_response(result);
+  ticket.watch.record_response(result);
   const ParameterMap final_response{{"triton_final_response", is_final}};
   if (result.status.ok()) {
     try {

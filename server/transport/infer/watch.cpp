@@ -21,31 +21,31 @@ InferWatch::InferWatch(ServerState& state, std::string_view traceparent, const T
   trace_tensors(*trace_, TensorActivity::kInput, request.inputs);
 }
 
-void InferWatch::note_response(const InferResult& result) const {
+void InferWatch::record_response(const InferResult& result) const {
   if (!result.status.ok()) return;
   if (trace_) {
-    trace_->note_response(Clock::system().now_ns());
+    trace_->record_response(Clock::system().now_ns());
     trace_tensors(*trace_, TensorActivity::kOutput, result.outputs);
   }
   if (capture_) capture_->add_outputs(result.outputs);
 }
 
-void InferWatch::note_answer(const RequestTimes& times, const absl::Status& status) const {
+void InferWatch::record_answer(const RequestTimes& times, const absl::Status& status) const {
   if (trace_) {
     const auto message = status.message();
-    trace_->note_answer(times, static_cast<int>(status.code()), {message.data(), message.size()});
+    trace_->record_answer(times, static_cast<int>(status.code()), {message.data(), message.size()});
   }
   if (capture_ && status.ok()) capture_->keep();
 }
 
-void InferWatch::note_sent(int64_t start_ns) const {
-  if (trace_) trace_->note_sent(start_ns, Clock::system().now_ns());
+void InferWatch::record_sent(int64_t start_ns) const {
+  if (trace_) trace_->record_sent(start_ns, Clock::system().now_ns());
 }
 
 std::function<void()> InferWatch::sent_later() const {
   if (!trace_) return nullptr;
   return
-      [trace = trace_, start_ns = Clock::system().now_ns()] { trace->note_sent(start_ns, Clock::system().now_ns()); };
+      [trace = trace_, start_ns = Clock::system().now_ns()] { trace->record_sent(start_ns, Clock::system().now_ns()); };
 }
 
 }  // namespace tensord::server

@@ -21,11 +21,11 @@ class InferWatch {
              const ModelVersion& model, int64_t wait_start_ns, int64_t arrived_ns, InferRequest& request);
 
   // One answer is there, before its outputs are encoded.
-  void note_response(const InferResult& result) const;
+  void record_response(const InferResult& result) const;
   // After the final answer was counted in the model's metrics.
-  void note_answer(const RequestTimes& times, const absl::Status& status) const;
+  void record_answer(const RequestTimes& times, const absl::Status& status) const;
   // The answer was given to gRPC at `start_ns` and is sent now. Unary calls only.
-  void note_sent(int64_t start_ns) const;
+  void record_sent(int64_t start_ns) const;
   // The answer is given to HTTP now; to be called when it is sent. Empty: nobody wants to know.
   std::function<void()> sent_later() const;
 

@@ -276,10 +276,10 @@ TEST(ModelConfigLimits, Parameters) {
     expect_message(with("version_labels", value), "parameters 'version_labels' must be as");
   }
   for (const char* value : {":a=1", "/a=1"}) EXPECT_EQ(error_of(with("version_labels", value)), "none") << value;
-  for (const auto& [key, most] : {std::pair("plan_cache_size", 65536), std::pair("INTRA_OP_THREAD_COUNT", 1024)}) {
-    for (const int value : {0, most}) EXPECT_EQ(error_of(with(key, concat(value))), "none") << value;
-    for (const std::string& value : {std::string("-1"), concat(most + 1), std::string("x"), std::string("1x")}) {
-      expect_message(with(key, value), concat("parameters '", key, "' must be 0 to ", most, ", got '", value, "'"));
+  for (const auto& [key, max] : {std::pair("plan_cache_size", 65536), std::pair("INTRA_OP_THREAD_COUNT", 1024)}) {
+    for (const int value : {0, max}) EXPECT_EQ(error_of(with(key, concat(value))), "none") << value;
+    for (const std::string& value : {std::string("-1"), concat(max + 1), std::string("x"), std::string("1x")}) {
+      expect_message(with(key, value), concat("parameters '", key, "' must be 0 to ", max, ", got '", value, "'"));
     }
   }
 }

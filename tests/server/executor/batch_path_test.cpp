@@ -256,7 +256,7 @@ TEST_F(BatchPathTest, ACancelledRequestIsAnsweredWhileTheWorkerIsBusy) {
   submit(request_of({1, 1}, {1}), cancelled);
   submit(request_of({1, 1}, {2}), kept);
   cancelled.cancelled = true;
-  model->note_cancelled();
+  model->record_cancelled();
   EXPECT_TRUE(absl::IsCancelled(cancelled.result().status));
   open();
   EXPECT_TRUE(kept.result().status.ok());

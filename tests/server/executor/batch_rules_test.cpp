@@ -69,9 +69,9 @@ TEST(BatchRulesOfAConfig, DelaysAreOfModelsWithBatches) {
 
 TEST(BatchRulesOfAConfig, PreferredSizesAreThoseThatABatchCanHave) {
   for (const int64_t rows : {0, 1, 8}) {
-    const int64_t most = std::max<int64_t>(rows, 1);
-    for (const int64_t good : {int64_t{1}, most}) EXPECT_NO_THROW(rules_of(rows, Given{.preferred = {good}}));
-    for (const int64_t bad : {int64_t{0}, int64_t{-1}, most + 1}) {
+    const int64_t max = std::max<int64_t>(rows, 1);
+    for (const int64_t good : {int64_t{1}, max}) EXPECT_NO_THROW(rules_of(rows, Given{.preferred = {good}}));
+    for (const int64_t bad : {int64_t{0}, int64_t{-1}, max + 1}) {
       EXPECT_THAT(refusal(rows, {.preferred = {1, bad}}), HasSubstr("must be from 1 to max_batch_size"));
     }
   }

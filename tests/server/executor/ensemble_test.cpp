@@ -97,12 +97,12 @@ TEST_F(EnsembleTest, CancellationReachesTheSteps) {
   submit("all", {floats("in", {1})}, waiting);
   while (endless_runs == 0) std::this_thread::yield();
   waiting.is_cancelled_flag = true;
-  models_["all"]->note_cancelled();
+  models_["all"]->record_cancelled();
   waiting.wait();
   EXPECT_EQ(endless_runs, 1);
   EXPECT_EQ(waiting.results[0].status.code(), absl::StatusCode::kCancelled);
   answers.is_cancelled_flag = true;
-  models_["all"]->note_cancelled();
+  models_["all"]->record_cancelled();
   answers.wait();
   EXPECT_EQ(answers.results[0].status.code(), absl::StatusCode::kCancelled);
 }

@@ -318,9 +318,9 @@ TEST_F(GenerationTest, ARequestIsOneRow) {
 
 TEST_F(GenerationTest, ABatchHasAsManyRowsAsThereMayBeCandidatesAndTheModelTakes) {
   const int32_t usual = config.max_batch_size;
-  for (const auto& [most_rows, candidates, expected] :
+  for (const auto& [max_rows, candidates, expected] :
        {std::tuple(usual, 0, 5), {usual, 2, 2}, {usual, 20, 5}, {3, 20, 3}}) {
-    config.max_batch_size = signature.max_batch_size = most_rows;
+    config.max_batch_size = signature.max_batch_size = max_rows;
     config.sequence_batching->oldest_max_candidate_sequences = candidates;
     FakeSink sinks[5];
     runs.clear();

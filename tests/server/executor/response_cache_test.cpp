@@ -170,7 +170,7 @@ TEST_F(CachedModelTest, TheSameInputsAtOnceRunOnce) {
   EXPECT_EQ(metrics_.counts().cache_hit.count, 0u);
   // One that is given up is answered at once, though another works for it.
   answers[2].cancel();
-  version_->note_cancelled();
+  version_->record_cancelled();
   EXPECT_EQ(answers[2].wait().status.code(), absl::StatusCode::kCancelled);
   // One that is to be answered sooner does not wait for one that may take longer.
   std::jthread other([&] { submit(answers[3], soon_ns); });

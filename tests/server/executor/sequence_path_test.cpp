@@ -287,7 +287,7 @@ TEST_F(SequencePathTest, StopAnswersWhatWaits) {
   FakeSink sink, cancelled;
   send(1, 1, cancelled, true);
   cancelled.cancel();
-  version->note_cancelled();
+  version->record_cancelled();
   EXPECT_EQ(cancelled.wait().status.code(), absl::StatusCode::kCancelled);
   send(2, 1, sink, true);
   version.reset();

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/server/fake_sink.h"
+#include "tests/support/places.h"
 
 namespace tensord::server {
 namespace {
@@ -12,7 +13,7 @@ using testing::values_of;
 
 // The module gives back its own buffer; what one run returned stays what it was when the next one writes there.
 TEST(TorchScriptModel, ResultsOfAModelWithStateAreTheirOwn) {
-  const auto model = load_torchscript_model(concat(TENSORD_TEST_DATA, "/server/data/counter.pt"), {}, {});
+  const auto model = load_torchscript_model(concat(tests_folder(), "/server/data/counter.pt"), {}, {});
   EXPECT_TRUE(model->signature().keeps_state);
   const auto sessions = {model->make_session(), model->make_session()};
   const InferTensor one = float_tensor("x", {4}, {1, 1, 1, 1});

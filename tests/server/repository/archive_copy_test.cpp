@@ -20,9 +20,9 @@
 // What the next calls do instead of what they should; each call takes the first.
 struct Calls {
   bool clones = true, copies_ranges = true;
-  int interrupts = 0;      // so many calls fail with EINTR first
-  size_t most = SIZE_MAX;  // bytes of a call
-  int write_error = 0;     // of every write
+  int interrupts = 0;     // so many calls fail with EINTR first
+  size_t max = SIZE_MAX;  // bytes of a call
+  int write_error = 0;    // of every write
   std::function<void()> on_read;
   int reads = 0, writes = 0, ranges = 0;
 };
@@ -54,7 +54,7 @@ extern "C" ssize_t copy_file_range(int from, off64_t* from_at, int to, off64_t* 
     errno = EXDEV;
     return -1;
   }
-  return syscall(SYS_copy_file_range, from, from_at, to, to_at, std::min(size, calls.most), flags);
+  return syscall(SYS_copy_file_range, from, from_at, to, to_at, std::min(size, calls.max), flags);
 }
 
 extern "C" ssize_t read(int descriptor, void* to, size_t size) {
@@ -63,7 +63,7 @@ extern "C" ssize_t read(int descriptor, void* to, size_t size) {
     if (calls.on_read) calls.on_read();
     if (is_interrupted()) return -1;
   }
-  return syscall(SYS_read, descriptor, to, std::min(size, calls.most));
+  return syscall(SYS_read, descriptor, to, std::min(size, calls.max));
 }
 
 extern "C" ssize_t write(int descriptor, const void* from, size_t size) {
@@ -75,7 +75,7 @@ extern "C" ssize_t write(int descriptor, const void* from, size_t size) {
       return -1;
     }
   }
-  return syscall(SYS_write, descriptor, from, std::min(size, calls.most));
+  return syscall(SYS_write, descriptor, from, std::min(size, calls.max));
 }
 
 namespace tensord::server {
@@ -98,10 +98,10 @@ class ArchiveCopyTest : public ::testing::Test {
 TEST_F(ArchiveCopyTest, IsWholeHoweverItIsMade) {
   for (const bool copies_ranges : {true, false}) {
     for (const int interrupts : {0, 1, 3}) {
-      for (const size_t most : {SIZE_MAX, size_t{100'001}}) {
-        SCOPED_TRACE(concat(copies_ranges, " ", interrupts, " ", most));
-        calls = Calls{
-            .clones = false, .copies_ranges = copies_ranges, .interrupts = interrupts, .most = most, .on_read = {}};
+      for (const size_t max : {SIZE_MAX, size_t{100'001}}) {
+        SCOPED_TRACE(concat(copies_ranges, " ", interrupts, " ", max));
+        calls =
+            Calls{.clones = false, .copies_ranges = copies_ranges, .interrupts = interrupts, .max = max, .on_read = {}};
         const ArchiveCopy copy(file_);
         EXPECT_EQ(calls.interrupts, 0);
         EXPECT_EQ(calls.reads > 0, !copies_ranges);

@@ -223,12 +223,12 @@ TEST_F(ModelEntryTest, UnloadsAndComesBack) {
   EXPECT_EQ(entry_.unload("unloaded", true).size(), 1u);
   EXPECT_EQ(states(), "1 unloading, 2 unloaded");
   EXPECT_TRUE(entry_.is_unloaded());
-  entry_.note_gone(1, "unloaded");
+  entry_.record_gone(1, "unloaded");
   EXPECT_EQ(states(), "1 unloaded, 2 unloaded");
   EXPECT_EQ(entry_.versions[1].served.reason, "unloaded");
   load({1});
   EXPECT_EQ(states(), "1 ready");
-  entry_.note_gone(1, "unloaded");
+  entry_.record_gone(1, "unloaded");
   EXPECT_EQ(states(), "1 ready") << "that was the one before";
 }
 

@@ -118,10 +118,10 @@ void keep_busy(WorkerPool& pool, size_t threads) {
 }
 
 TEST(WorkerPool, ThreadsThatWereIdleForLongEndAndAreReplaced) {
-  const size_t kept = static_cast<size_t>(std::max(1, available_cores())), most = kept + 2;
-  WorkerPool pool(most, std::chrono::milliseconds(20));
+  const size_t kept = static_cast<size_t>(std::max(1, available_cores())), max = kept + 2;
+  WorkerPool pool(max, std::chrono::milliseconds(20));
   for (int round = 0; round < 3; ++round) {
-    keep_busy(pool, most);  // from the second round on it only ends where those that are over count no more
+    keep_busy(pool, max);  // from the second round on it only ends where those that are over count no more
     while (pool.threads() > kept) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     EXPECT_EQ(pool.threads(), kept) << "as many as there are cores stay";
   }

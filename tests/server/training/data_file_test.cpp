@@ -14,6 +14,7 @@
 #include "core/base/error.h"
 #include "core/tensor/allocator.h"
 #include "core/tensor/caching_allocator.h"
+#include "tests/support/places.h"
 
 namespace tensord::server {
 namespace {
@@ -27,7 +28,7 @@ class DataFile : public testing::Test {
     folder_ = fs::temp_directory_path() / concat("data_files_", getpid());
     fs::create_directories(folder_);
     const std::string command =
-        concat(TENSORD_TEST_PYTHON, " '", TENSORD_TEST_DATA, "/server/make_data_files.py' '", folder_.string(), "'");
+        concat(tests_python(), " '", tests_folder(), "/server/make_data_files.py' '", folder_.string(), "'");
     ASSERT_EQ(std::system(command.c_str()), 0) << command;
   }
   static void TearDownTestSuite() { fs::remove_all(folder_); }

@@ -207,7 +207,7 @@ TEST_F(HostRegistryTest, FilesAreReadAsLongAsAJobNeedsThem) {
   const TemporaryFolder folder("hosts");
   const fs::path file = folder.path() / "f";
   std::ofstream(file) << "0123456789";
-  const auto read = [&](uint64_t offset, size_t most) { return registry_.read_shared("s", offset, most); };
+  const auto read = [&](uint64_t offset, size_t max) { return registry_.read_shared("s", offset, max); };
   const auto code = [&] { return error_of([&] { read(0, 1); }).first; };
   EXPECT_EQ(code(), ErrorCode::kNotFound);
   auto one = registry_.share("s", file), two = registry_.share("s", file);

@@ -54,7 +54,7 @@ std::string error_of(const Json& json) {
 
 struct Bounds {
   const char* field;  // with points between its parts
-  double least, most;
+  double min, max;
   const char* others = "{}";  // what a job with the field needs
 };
 
@@ -77,13 +77,13 @@ void expect_bounds(const Bounds& bounds, bool is_whole) {
     return error_of(json);
   };
   const std::string wrong = std::string("INVALID_ARGUMENT ") + bounds.field + ": must be ";
-  const double below = is_whole ? bounds.least - 1 : std::nextafter(bounds.least, -kWithoutEnd);
-  const double above = is_whole ? bounds.most + 1 : std::nextafter(bounds.most, kWithoutEnd);
-  EXPECT_EQ(error_with(bounds.least), "none") << bounds.field;
+  const double below = is_whole ? bounds.min - 1 : std::nextafter(bounds.min, -kWithoutEnd);
+  const double above = is_whole ? bounds.max + 1 : std::nextafter(bounds.max, kWithoutEnd);
+  EXPECT_EQ(error_with(bounds.min), "none") << bounds.field;
   EXPECT_TRUE(error_with(below).starts_with(wrong)) << bounds.field << " " << below << ": " << error_with(below);
   EXPECT_TRUE(error_with(above).starts_with(wrong)) << bounds.field << " " << above << ": " << error_with(above);
-  if (bounds.most == kWithoutEnd) return;
-  EXPECT_EQ(error_with(bounds.most), "none") << bounds.field;
+  if (bounds.max == kWithoutEnd) return;
+  EXPECT_EQ(error_with(bounds.max), "none") << bounds.field;
 }
 
 TEST(JobSpecLimitsTest, WholeNumbersEndWhereTheyShould) {
@@ -255,11 +255,11 @@ TEST(JobSpecLimitsTest, ListsAndTextsEndWhereTheyShould) {
     json[Pointer(pointer_of(field))] = value;
     return error_of(json);
   };
-  const auto expect_most = [&](const char* field, auto list_of, size_t most, const char* others = "{}") {
-    EXPECT_EQ(error_with(field, list_of(most), others), "none") << field;
+  const auto expect_most = [&](const char* field, auto list_of, size_t max, const char* others = "{}") {
+    EXPECT_EQ(error_with(field, list_of(max), others), "none") << field;
     EXPECT_TRUE(
-        error_with(field, list_of(most + 1), others).starts_with(std::string("INVALID_ARGUMENT ") + field + ": "))
-        << error_with(field, list_of(most + 1), others);
+        error_with(field, list_of(max + 1), others).starts_with(std::string("INVALID_ARGUMENT ") + field + ": "))
+        << error_with(field, list_of(max + 1), others);
   };
   expect_most(
       "name", [](size_t n) { return Json(std::string(n, 'x')); }, 256);
@@ -363,7 +363,7 @@ TEST(JobSpecLimitsTest, EachOptimizerHasItsOwnOptions) {
       json["optimizer"][name] = wrong;
       EXPECT_TRUE(error_of(json).starts_with(start + "must be ")) << error_of(json);
       if (is_flag) continue;
-      json["optimizer"][name] = own->least - 1;
+      json["optimizer"][name] = own->min - 1;
       EXPECT_TRUE(error_of(json).starts_with(start + "must be ")) << error_of(json);
     }
   }
@@ -384,12 +384,12 @@ TEST(JobSpecLimitsTest, WhatPassesCanBeMade) {
   for (const nn::OptimizerInfo* info : nn::optimizer_infos()) {
     for (const nn::OptionInfo& option : info->options) {
       if (option.kind == nn::OptionInfo::Kind::kFlag) continue;
-      const double most = option.kind == nn::OptionInfo::Kind::kInteger ? 10000
-                          : option.most == kWithoutEnd                  ? 1e300
-                          : option.is_below_most                        ? std::nextafter(option.most, 0.0)
-                                                                        : option.most;
-      const double least = option.is_above_least ? std::nextafter(option.least, most) : option.least;
-      for (const double value : {least, most}) {
+      const double max = option.kind == nn::OptionInfo::Kind::kInteger ? 10000
+                         : option.max == kWithoutEnd                   ? 1e300
+                         : option.is_below_most                        ? std::nextafter(option.max, 0.0)
+                                                                       : option.max;
+      const double min = option.is_above_least ? std::nextafter(option.min, max) : option.min;
+      for (const double value : {min, max}) {
         SCOPED_TRACE(info->name + "." + option.name + " " + std::to_string(value));
         Json json = Json::parse(kGood);
         const bool is_whole = option.kind == nn::OptionInfo::Kind::kInteger;
@@ -405,7 +405,7 @@ TEST(JobSpecLimitsTest, WhatPassesCanBeMade) {
       }
       if (!option.is_below_most) continue;
       Json json = Json::parse(kGood);
-      json["optimizer"] = {{"name", info->name}, {option.name, option.most}};
+      json["optimizer"] = {{"name", info->name}, {option.name, option.max}};
       const std::string text = made(json);
       EXPECT_TRUE(text.starts_with("optimizer." + option.name + ": must be ")) << text;
     }

@@ -102,11 +102,11 @@ class FloodPolicyTest : public testing::Test {
   void acknowledge() { policy_.received({.type = FrameHead::kSettings, .flags = FrameHead::kAck}); }
   // How often it goes well until it is cut; `most` and kNone when it is not.
   template <class Fn>
-  std::pair<int, CutReason> repeat(int most, Fn fn) {
-    for (int i = 0; i < most; ++i) {
+  std::pair<int, CutReason> repeat(int max, Fn fn) {
+    for (int i = 0; i < max; ++i) {
       if (const CutReason reason = fn(next_ += 2); reason != CutReason::kNone) return {i, reason};
     }
-    return {most, CutReason::kNone};
+    return {max, CutReason::kNone};
   }
 
   FloodLimits limits_;
@@ -256,23 +256,23 @@ TEST(AddressWaits, TwiceAsLongEachTime) {
   EXPECT_EQ(some.text(), "127.0.0.1");
   int64_t now_ns = 5 * kSecondNs;
   for (const int64_t seconds : {1, 2, 4, 8, 10, 10}) {
-    waits.note_cut(some, now_ns);
-    waits.note_cut(some, now_ns + 1);  // another one of its connections
+    waits.record_cut(some, now_ns);
+    waits.record_cut(some, now_ns + 1);  // another one of its connections
     EXPECT_TRUE(waits.waits(some, now_ns + seconds * kSecondNs - 1));
     EXPECT_FALSE(waits.waits(some, now_ns + seconds * kSecondNs));
     EXPECT_FALSE(waits.waits(other, now_ns));
     now_ns += seconds * kSecondNs;
   }
   now_ns += 60 * kSecondNs;
-  waits.note_cut(some, now_ns);
+  waits.record_cut(some, now_ns);
   EXPECT_FALSE(waits.waits(some, now_ns + kSecondNs));
-  waits.note_cut(PeerAddress(), now_ns);  // Unix sockets do not wait
+  waits.record_cut(PeerAddress(), now_ns);  // Unix sockets do not wait
   EXPECT_FALSE(waits.waits(PeerAddress(), now_ns));
 }
 
 TEST(AddressWaits, AddressesAreBounded) {
   AddressWaits waits(60 * kSecondNs);
-  for (uint32_t i = 0; i < 10'000; ++i) waits.note_cut(address(i), i);
+  for (uint32_t i = 0; i < 10'000; ++i) waits.record_cut(address(i), i);
   EXPECT_EQ(waits.size(), AddressWaits::kMostAddresses);
   EXPECT_TRUE(waits.waits(address(9999), 10'000));
   EXPECT_FALSE(waits.waits(address(0), 10'000));

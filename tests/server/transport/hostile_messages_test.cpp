@@ -20,6 +20,7 @@
 #include "server/transport/infer/message.h"
 #include "server/transport/infer/parameters.h"
 #include "tests/server/fake_models.h"
+#include "tests/support/places.h"
 
 namespace tensord::server {
 namespace {
@@ -135,7 +136,7 @@ class HostileConfig : public ::testing::Test {
 
 std::vector<std::string> example_configs() {
   std::vector<std::string> texts;
-  const std::filesystem::path folder = std::filesystem::path(TENSORD_TEST_DATA) / ".." / "examples" / "triton";
+  const std::filesystem::path folder = std::filesystem::path(tests_folder()) / ".." / "examples" / "triton";
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
     if (entry.path().filename() != "config.pbtxt") continue;
     std::ifstream file(entry.path());

@@ -289,7 +289,7 @@ TEST_F(HttpServerTest, AStreamThatNobodyReadsIsCut) {
 }
 
 TEST_F(HttpServerTest, MemoryIsTakenFromTheQuotaAndGivenBack) {
-  std::atomic<int64_t> used{0}, most{0};
+  std::atomic<int64_t> used{0}, max{0};
   HttpServer::Options options;
   options.quota = [&](uint64_t bytes) -> std::shared_ptr<const void> {
     const int64_t now = used += static_cast<int64_t>(bytes);
@@ -297,7 +297,7 @@ TEST_F(HttpServerTest, MemoryIsTakenFromTheQuotaAndGivenBack) {
       used -= static_cast<int64_t>(bytes);
       return nullptr;
     }
-    if (now > most) most = now;
+    if (now > max) max = now;
     return std::shared_ptr<const void>(&used, [&used, bytes](const void*) { used -= static_cast<int64_t>(bytes); });
   };
   std::vector<Client> clients;

@@ -185,9 +185,9 @@ class OutputsTest : public ::testing::Test {
     std::copy(values.begin(), values.end(), out.tensor.data<float>());
     return out;
   }
-  std::vector<bool> carry_out(const OutputPlan& plan) {
+  std::vector<bool> place_outputs(const OutputPlan& plan) {
     copied_bytes = 0;
-    return server::carry_out(plan, model, outputs, copied_bytes);
+    return server::place_outputs(plan, model, outputs, copied_bytes);
   }
 
   Metrics metrics{"test"};
@@ -199,7 +199,7 @@ class OutputsTest : public ::testing::Test {
 
 TEST_F(OutputsTest, WithoutAPlanNothingHappens) {
   outputs = {floats({1, 2})};
-  EXPECT_TRUE(carry_out({}).empty());
+  EXPECT_TRUE(place_outputs({}).empty());
   EXPECT_TRUE(outputs[0].tensor.defined());
 }
 
@@ -207,7 +207,7 @@ TEST_F(OutputsTest, GoToSharedMemory) {
   outputs = {floats({1, 2})};
   const OutputPlan plan{.outputs = {{.name = "OUTPUT__0", .range = region.regions.find("r", 8, 100)}},
                         .input_ranges = {}};
-  const std::vector<bool> is_elsewhere = carry_out(plan);
+  const std::vector<bool> is_elsewhere = place_outputs(plan);
   EXPECT_EQ(is_elsewhere, std::vector<bool>{true});
   EXPECT_EQ(copied_bytes, 8u);
   EXPECT_EQ(reinterpret_cast<float*>(region.data + 8)[1], 2.f);
@@ -230,7 +230,7 @@ TEST_F(OutputsTest, ThatAreThereAlreadyAreNotCopied) {
   outputs[0].shape = {2};
   outputs[0].tensor = Tensor::from_storage(places[0].memory, Dims{2}, Dims{1}, 0, DType::kFloat32);
   outputs[0].tensor.data<float>()[1] = 3;
-  carry_out({.outputs = {{.name = "OUTPUT__0", .range = range}}, .input_ranges = {}});
+  place_outputs({.outputs = {{.name = "OUTPUT__0", .range = range}}, .input_ranges = {}});
   EXPECT_EQ(copied_bytes, 0u);
   EXPECT_EQ(reinterpret_cast<float*>(region.data + 64)[1], 3.f);
 }
@@ -258,7 +258,7 @@ TEST_F(OutputsTest, ThatDoNotFitAreAnError) {
   outputs = {floats({1, 2})};
   const OutputPlan plan{.outputs = {{.name = "OUTPUT__0", .range = region.regions.find("r", 8, 7)}},
                         .input_ranges = {}};
-  EXPECT_EQ(error_of(ErrorCode::kInternal, [&] { carry_out(plan); }),
+  EXPECT_EQ(error_of(ErrorCode::kInternal, [&] { place_outputs(plan); }),
             "shared memory size specified with the request for output 'OUTPUT__0' (7 bytes) should be at least 8 bytes "
             "to hold the results");
 }
@@ -267,7 +267,7 @@ TEST_F(OutputsTest, ClassesGoToSharedMemoryAsRawTexts) {
   outputs = {floats({1, 2})};
   const OutputPlan plan{.outputs = {{.name = "OUTPUT__0", .classes = 1, .range = region.regions.find("r", 0, 64)}},
                         .input_ranges = {}};
-  carry_out(plan);
+  place_outputs(plan);
   EXPECT_EQ(outputs[0].datatype, DataType::kBytes);
   EXPECT_EQ(std::string(reinterpret_cast<char*>(region.data), 14), std::string("\12\0\0\0"
                                                                                "2.000000:1",
@@ -280,7 +280,7 @@ TEST_F(OutputsTest, ThatLieInAnInputAreCopied) {
   outputs[0].shape = {2};
   outputs[0].tensor = Tensor::from_storage(range.as_storage(), Dims{2}, Dims{1}, 0, DType::kFloat32);
   reinterpret_cast<float*>(region.data)[1] = 4;
-  const std::vector<bool> is_elsewhere = carry_out({.outputs = {}, .input_ranges = {range}});
+  const std::vector<bool> is_elsewhere = place_outputs({.outputs = {}, .input_ranges = {range}});
   EXPECT_EQ(is_elsewhere, std::vector<bool>{false});
   EXPECT_EQ(copied_bytes, 8u);
   reinterpret_cast<float*>(region.data)[1] = 9;
@@ -293,8 +293,9 @@ TEST_F(OutputsTest, OfAModelThatReadLostMemoryAreAnError) {
   outputs[0].shape = {2};
   outputs[0].tensor = Tensor::from_storage(range.as_storage(), Dims{2}, Dims{1}, 0, DType::kFloat32);
   region.take_away();
-  EXPECT_THAT(error_of(ErrorCode::kFailedPrecondition, [&] { carry_out({.outputs = {}, .input_ranges = {range}}); }),
-              HasSubstr("was taken away"));
+  EXPECT_THAT(
+      error_of(ErrorCode::kFailedPrecondition, [&] { place_outputs({.outputs = {}, .input_ranges = {range}}); }),
+      HasSubstr("was taken away"));
 }
 
 // Each edge of "lies in the memory of an input": only what does is copied.
@@ -305,7 +306,7 @@ TEST_F(OutputsTest, ThatLieBesideAnInputAreNotCopied) {
     outputs[0].shape = {count};
     outputs[0].tensor = Tensor::from_storage(region.regions.find("r", offset, 64).as_storage(), Dims{count}, Dims{1}, 0,
                                              DType::kFloat32);
-    carry_out({.outputs = {}, .input_ranges = {input}});
+    place_outputs({.outputs = {}, .input_ranges = {input}});
     return copied_bytes;
   };
   EXPECT_EQ(copied(64, 1), 4u);
@@ -318,7 +319,7 @@ TEST_F(OutputsTest, ThatLieBesideAnInputAreNotCopied) {
   texts.datatype = DataType::kBytes;
   texts.strings.emplace_back("a");
   outputs = {texts};
-  EXPECT_EQ(carry_out({.outputs = {}, .input_ranges = {input}}), std::vector<bool>{false});
+  EXPECT_EQ(place_outputs({.outputs = {}, .input_ranges = {input}}), std::vector<bool>{false});
   EXPECT_EQ(outputs[0].strings.size(), 1u);
 }
 

@@ -83,7 +83,7 @@ TEST(MessageBounds, ListsUpToTheirLimits) {
   };
   const std::string full_map = field(0x2a, keys(1024));
   const struct {
-    std::string most, more;
+    std::string max, more;
     const char* says;
   } rows[] = {
       {times(4096, field(0x2a, "")), field(0x2a, ""), "more than 4096 tensors"},
@@ -100,8 +100,8 @@ TEST(MessageBounds, ListsUpToTheirLimits) {
   };
   for (const auto& row : rows) {
     SCOPED_TRACE(row.says);
-    EXPECT_NO_THROW(parse_infer_message(wire_of(row.most)));
-    EXPECT_THAT(outcome(row.most + row.more), HasSubstr(row.says));
+    EXPECT_NO_THROW(parse_infer_message(wire_of(row.max)));
+    EXPECT_THAT(outcome(row.max + row.more), HasSubstr(row.says));
   }
 }
 

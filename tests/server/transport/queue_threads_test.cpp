@@ -123,15 +123,15 @@ TEST_F(QueueThreadsTest, AfterAQuietTimeToo) {
 }
 
 TEST_F(QueueThreadsTest, LightEventsAreHandledWhileAllThreadsAreHeldUp) {
-  for (const int most : {1, 2}) {
+  for (const int max : {1, 2}) {
     grpc::CompletionQueue queue;
     std::list<Event> events;
     std::promise<void> end;
     std::shared_future<void> ended = end.get_future().share();
     std::atomic<int> heavy{0}, light{0};
-    QueueThreads threads(queue, most);
-    for (int i = 0; i < most; ++i) events.emplace_back(queue, [&] { ++heavy, ended.wait(); });
-    while (heavy < most) std::this_thread::yield();
+    QueueThreads threads(queue, max);
+    for (int i = 0; i < max; ++i) events.emplace_back(queue, [&] { ++heavy, ended.wait(); });
+    while (heavy < max) std::this_thread::yield();
     for (int i = 0; i < 20; ++i) {
       events.emplace_back(queue, [&] { ++heavy; });
       std::promise<void> handled;
@@ -140,9 +140,9 @@ TEST_F(QueueThreadsTest, LightEventsAreHandledWhileAllThreadsAreHeldUp) {
       handled.get_future().wait();
     }
     EXPECT_EQ(light, 20);
-    EXPECT_EQ(heavy, most) << "those wait for a thread that may take long";
+    EXPECT_EQ(heavy, max) << "those wait for a thread that may take long";
     end.set_value();
-    while (heavy < most + 20) std::this_thread::yield();  // and are not forgotten
+    while (heavy < max + 20) std::this_thread::yield();  // and are not forgotten
     threads.shut_down();
   }
 }

@@ -108,10 +108,9 @@ TEST(Unpack, StopsAtTheLimits) {
 
 TEST(Unpack, StopsWhereAMessageIsMuchLargerThanItCame) {
   RequestLimits limits(0, 0, 0);
-  const std::string most = compressed(std::string(64 << 20, '\0')),
-                    bomb = compressed(std::string((64 << 20) + 1, '\0'));
+  const std::string max = compressed(std::string(64 << 20, '\0')), bomb = compressed(std::string((64 << 20) + 1, '\0'));
   ASSERT_LT(bomb.size(), 600'000u);
-  EXPECT_EQ(unpacked(received(most, GRPC_COMPRESS_GZIP, 1 << 20), limits).size(), size_t{64} << 20);
+  EXPECT_EQ(unpacked(received(max, GRPC_COMPRESS_GZIP, 1 << 20), limits).size(), size_t{64} << 20);
   EXPECT_THAT(unpacked(received(bomb, GRPC_COMPRESS_GZIP, 1 << 20), limits), HasSubstr("more than 100 times its size"));
 }
 

@@ -172,10 +172,10 @@ TEST(WireReaderBounds, WhereBytesLie) {
 
 // Past the caches: every offset to a line, and what is left behind the last whole one.
 TEST(WireReaderBounds, LargeCopiesBeginAndEndAnywhere) {
-  const size_t least = size_t{16} << 20;
-  std::string bytes(least + 130, '\0');
+  const size_t min = size_t{16} << 20;
+  std::string bytes(min + 130, '\0');
   for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * 131 >> 3);
-  for (const size_t count : {least - 1, least, least + 63, least + 130}) {
+  for (const size_t count : {min - 1, min, min + 63, min + 130}) {
     for (const size_t piece : {bytes.size(), size_t{1} << 20, (size_t{1} << 20) + 33}) {
       const Cut cut(bytes.substr(0, count), piece);
       for (const size_t shift : {0, 1, 63}) {
@@ -201,14 +201,14 @@ TEST(WideUnsigned, EveryNumberThatATensorCanHold) {
     EXPECT_EQ(back, wire) << name_of(datatype);
     return wide.tensor;
   };
-  for (const auto& [datatype, bytes, most] :
+  for (const auto& [datatype, bytes, max] :
        {std::tuple(DataType::kUint16, 2, 65535.0), std::tuple(DataType::kUint32, 4, 4294967295.0)}) {
     std::string wire(static_cast<size_t>(3 * bytes), '\0');
     std::fill(wire.begin() + bytes, wire.begin() + 2 * bytes, '\xff');
     wire[static_cast<size_t>(2 * bytes)] = 1;
     const Tensor out = through(datatype, wire).to(DType::kFloat64);
     EXPECT_EQ(out.data<double>()[0], 0);
-    EXPECT_EQ(out.data<double>()[1], most);
+    EXPECT_EQ(out.data<double>()[1], max);
     EXPECT_EQ(out.data<double>()[2], 1);
     EXPECT_EQ(through(datatype, "").numel(), 0);
   }

@@ -270,7 +270,7 @@ void Tracer::run_if(const Node& node) {
   if (has_two_ways) {
     refuse(node, "which way a branch goes hangs on an open size or on data, and this is not the same for every input");
   }
-  note_way(node, condition, way, only_raises(other));
+  record_way(node, condition, way, only_raises(other));
   const std::vector<Traced> results = run_block(*node.blocks()[way ? 0 : 1]);
   for (size_t i = 0; i < results.size(); ++i) set(node.output(i), results[i]);
 }

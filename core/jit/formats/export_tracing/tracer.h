@@ -95,7 +95,7 @@ class Tracer {
   void set_probes(Traced& result, const std::vector<std::optional<ops::Value>>& found) const;
   void set_fixed_probes(Traced& value) const;
   // A branch goes this way: probes that go the other, which raises an error, are dropped.
-  void note_way(const Node& node, const Traced& condition, bool way, bool may_raise);
+  void record_way(const Node& node, const Traced& condition, bool way, bool may_raise);
   void construct(const Node& node);
   void unpack(const Node& node);
   const Traced& at(const GraphValue* value) const { return scope_.at(value); }

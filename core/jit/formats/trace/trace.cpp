@@ -161,7 +161,7 @@ void Trace::guard(GraphValue* given, const Value& wanted, const std::string& mes
   builder_.require(is_same, [&] { builder_.op("prim::InvalidInput", {builder_.constant(message)}); });
 }
 
-void Trace::note_read(const Tensor& tensor, TensorRead what) {
+void Trace::record_read(const Tensor& tensor, TensorRead what) {
   const auto found = values_.find(tensor.impl());
   // Weights and constants are what they are.
   if (found == values_.end() || !guarded_.emplace(tensor.impl(), what).second) return;

@@ -39,7 +39,7 @@ class Trace final : public ops::CallObserver {
   // Throws Error{kUnimplemented} for what no graph has: generators, writes to tensors that are constants.
   void called(const ops::Op& op, std::span<const ops::Value> arguments, std::span<ops::Value> returns) override;
   // The function reads this of the tensor, as it is now.
-  void note_read(const Tensor& tensor, TensorRead what);
+  void record_read(const Tensor& tensor, TensorRead what);
   // Whether an operator gave elements as numbers: what the function did with them is lost.
   bool are_values_read() const { return are_values_read_; }
 

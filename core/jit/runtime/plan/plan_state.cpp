@@ -63,7 +63,7 @@ struct PlanState::Binding {
   void move_outputs(const Plan& plan, std::span<const ResultMemory> result_memory,
                     std::span<const int32_t> result_numbers);
   void patch();
-  void note_uses(Device device, const Storage& arena) const;
+  void record_streams(Device device, const Storage& arena) const;
   void patch(std::vector<TensorPatch>& patches, const std::vector<Tensor>& sources);
   void run_call(const Plan& plan, const PlanCall& call, size_t index, void* scratch);
   void run_loop(const SampleLoop& loop, size_t index, void* scratch, const RunOptions& options,
@@ -200,7 +200,7 @@ void PlanState::Binding::patch() {
 }
 
 // The stream's work on them outlasts the run.
-void PlanState::Binding::note_uses(Device device, const Storage& arena) const {
+void PlanState::Binding::record_streams(Device device, const Storage& arena) const {
   if (device.is_host()) return;
   DeviceStream& stream = current_stream(device);
   arena->note_use(stream);
@@ -340,7 +340,7 @@ void PlanState::run(const Plan& plan, std::span<const Value> arguments, std::vec
   binding.take_outputs(plan, options, result_numbers);
   if (options.poison) binding.slots.poison(plan);
   binding.patch();
-  binding.note_uses(plan.device, arena_of(plan.device).storage());
+  binding.record_streams(plan.device, arena_of(plan.device).storage());
   for (size_t i = 0; i < plan.calls.size(); ++i) {
     const PlanCall& call = plan.calls[i];
     *failed_call = &call;

@@ -92,13 +92,13 @@ void PlanWalk::body_call(size_t part, const Node& node, const Operands& inputs, 
   const int64_t samples = loop_->call->loop->samples, tile = loop_->call->loop->parts[part].tile;
   const PlanCall& call = memory.plan.calls.at(loop_->next);
   // Operands of fewer dimensions, or of one sample, belong to all samples (core/ops/samples.h).
-  int64_t most_dims = 0;
-  for (const Held& held : inputs) most_dims = std::max(most_dims, held.value < 0 ? 0 : held.tensor.ndim());
+  int64_t max_dims = 0;
+  for (const Held& held : inputs) max_dims = std::max(max_dims, held.value < 0 ? 0 : held.tensor.ndim());
   Operands tiles = inputs;
   std::vector<bool> are_shared;
   for (Held& held : tiles) {
     if (held.value < 0) continue;
-    const bool is_shared = held.tensor.ndim() < most_dims || most_dims == 0 || held.tensor.sizes()[0] == 1;
+    const bool is_shared = held.tensor.ndim() < max_dims || max_dims == 0 || held.tensor.sizes()[0] == 1;
     are_shared.push_back(is_shared);
     require(is_shared || held.tensor.sizes()[0] == samples, "an operand has another number of samples");
     if (!is_shared) held.tensor = tile_of(held.tensor, tile);

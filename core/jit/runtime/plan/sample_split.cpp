@@ -57,13 +57,13 @@ struct Range {
 // not keep the samples apart.
 std::optional<std::vector<int64_t>> strides_of(const Plan& plan, const PlanCall& call, int64_t samples) {
   if (!call.prepared || samples < 2 || !ops::keeps_samples(*call.op, call.arguments)) return std::nullopt;
-  int64_t most_dims = 0;
-  for (const uint32_t id : call.inputs) most_dims = std::max(most_dims, plan.tensors[id].meta.ndim());
+  int64_t max_dims = 0;
+  for (const uint32_t id : call.inputs) max_dims = std::max(max_dims, plan.tensors[id].meta.ndim());
   std::vector<int64_t> strides;
   bool has_split = false;
   for (const uint32_t id : call.inputs) {
     const PlanTensor& tensor = plan.tensors[id];
-    const bool is_shared = tensor.meta.ndim() < most_dims || sample_count(tensor) == 1;
+    const bool is_shared = tensor.meta.ndim() < max_dims || sample_count(tensor) == 1;
     const std::optional<int64_t> stride = is_shared ? 0 : sample_stride(tensor, samples);
     if (!stride) return std::nullopt;
     has_split = has_split || !is_shared;
@@ -246,7 +246,7 @@ class Splitter {
   double peak_bytes(const Range& range) const {
     const std::vector<int> last = last_uses(plan_);
     std::vector<size_t> live;
-    double now = 0, most = 0;
+    double now = 0, max = 0;
     for (size_t i = range.first; i < range.end; ++i) {
       for (const auto* tensors : {&plan_.calls[i].inputs, &plan_.calls[i].outputs}) {
         for (const uint32_t id : *tensors) {
@@ -256,14 +256,14 @@ class Splitter {
           now += static_cast<double>(plan_.roots[root].bytes);
         }
       }
-      most = std::max(most, now);
+      max = std::max(max, now);
       std::erase_if(live, [&](size_t root) {
         if (last[root] > static_cast<int>(i)) return false;
         now -= static_cast<double>(plan_.roots[root].bytes);
         return true;
       });
     }
-    return most;
+    return max;
   }
 
   // Nanoseconds that a call saves when it is done `tile` samples at a time; negative when it loses.

@@ -48,7 +48,7 @@ void collect(const Value& root, std::set<const void*>& containers) {
 
 }  // namespace
 
-void note_call(StepRecording& recording, const Module& module, const std::string& method) {
+void record_module_call(StepRecording& recording, const Module& module, const std::string& method) {
   if (!module.is_for_training()) return recording.refuse("a model runs that was not loaded for training");
   if (module.has_hooks()) return recording.refuse("modules have hooks");
   const std::string effect = find_effect(module.method(method).graph().block());

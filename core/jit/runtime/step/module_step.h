@@ -16,6 +16,6 @@ std::unique_ptr<PlannedStep> make_planned_step(const Module& module, std::span<c
                                                PlannedStepOptions options = {});
 
 // For steps that call methods of modules as they like: what the recording has to know of a module before one runs.
-void note_call(StepRecording& recording, const Module& module, const std::string& method);
+void record_module_call(StepRecording& recording, const Module& module, const std::string& method);
 
 }  // namespace tensord::jit

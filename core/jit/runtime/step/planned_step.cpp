@@ -82,19 +82,19 @@ double difference(const Tensor& a, const Tensor& b) {
   if (a.sizes() != b.sizes() || a.dtype() != b.dtype()) return INFINITY;
   if (is_equal(a, b)) return 0;
   const Tensor x = a.to(DType::kFloat64).contiguous(), y = b.to(DType::kFloat64).contiguous();
-  double most = 0, scale = 0;
+  double max = 0, scale = 0;
   for (int64_t i = 0; i < x.numel(); ++i) {
     const double p = x.data<double>()[i], q = y.data<double>()[i];
     if (std::isnan(p) && std::isnan(q)) continue;
     if (p == q) continue;
     if (!std::isfinite(p) || !std::isfinite(q)) return INFINITY;
-    most = std::max(most, std::abs(p - q));
+    max = std::max(max, std::abs(p - q));
   }
   for (int64_t i = 0; i < y.numel(); ++i) {
     if (std::isfinite(y.data<double>()[i])) scale = std::max(scale, std::abs(y.data<double>()[i]));
   }
   // Other bits of equal numbers: zeros with another sign.
-  return most == 0 ? std::numeric_limits<double>::min() : most / scale;
+  return max == 0 ? std::numeric_limits<double>::min() : max / scale;
 }
 
 // What sums in another order may differ by, of the largest element.
@@ -108,10 +108,10 @@ double tolerance(DType dtype) {
   }
 }
 
-void note_storages(const Value& value, std::unordered_set<const StorageImpl*>& storages) {
+void record_storages(const Value& value, std::unordered_set<const StorageImpl*>& storages) {
   if (value.is_tensor() && value.to_tensor().defined()) storages.insert(value.to_tensor().storage().get());
   if (!value.is_list()) return;
-  for (const Value& item : value.to_list()->items) note_storages(item, storages);
+  for (const Value& item : value.to_list()->items) record_storages(item, storages);
 }
 
 std::vector<uint8_t> generator_state() {
@@ -343,7 +343,7 @@ PlannedStep::Outcome PlannedStep::run_plan(Entry& entry, std::span<const Tensor>
   if (entry.must_copy.empty()) {
     std::unordered_set<const StorageImpl*> taken;
     for (const Tensor& input : inputs) taken.insert(input.storage().get());
-    for (const Value& constant : entry.program->argument_template) note_storages(constant, taken);
+    for (const Value& constant : entry.program->argument_template) record_storages(constant, taken);
     for (size_t i = 0; i < items.size(); ++i)
       entry.must_copy.push_back(!taken.insert(items[i].to_tensor().storage().get()).second);
   }

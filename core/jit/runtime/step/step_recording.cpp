@@ -152,7 +152,7 @@ void StepRecording::record(const Op& op, Values arguments, Values returns) {
   const bool is_write = writes(op, arguments);
   for (const Value& argument : arguments) {
     const bool is_target = is_write && &argument == arguments.data() && argument.is_tensor();
-    if (!is_target || memory_.contains(argument.to_tensor().storage().get())) note_value(argument);
+    if (!is_target || memory_.contains(argument.to_tensor().storage().get())) record_value(argument);
   }
   if (is_write) {
     const bool is_norm = op.schema.name == "aten::batch_norm" || op.schema.name == "aten::native_batch_norm";
@@ -419,7 +419,7 @@ GraphValue* StepRecording::value_of(const Value& value, const TypePtr& type) {
   return builder_.constant(is_plain ? value : Value());
 }
 
-void StepRecording::note_value(const Value& value) {
+void StepRecording::record_value(const Value& value) {
   note(static_cast<int64_t>(value.tag()));
   if (value.is_tensor()) {
     const Tensor& tensor = value.to_tensor();
@@ -432,7 +432,7 @@ void StepRecording::note_value(const Value& value) {
     note(known ? known->id() : -1);
   } else if (value.is_list()) {
     note(static_cast<int64_t>(value.to_list()->items.size()));
-    for (const Value& item : value.to_list()->items) note_value(item);
+    for (const Value& item : value.to_list()->items) record_value(item);
   } else if (value.is_int() || value.is_bool()) {
     note(value.to_scalar().to_int());
   } else if (value.is_float()) {

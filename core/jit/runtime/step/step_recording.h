@@ -99,7 +99,7 @@ class StepRecording final : public ops::ComputeObserver {
   void write(const Tensor& target, GraphValue* value);
   GraphValue* with_layout(GraphValue* value, const Tensor& of, const Tensor& target);
   void note(int64_t word) { log_.push_back(word); }
-  void note_value(const ops::Value& value);
+  void record_value(const ops::Value& value);
   // Lets go of memory that nobody else holds.
   void sweep();
   void check_nothing_stays(std::span<const Tensor> results);
