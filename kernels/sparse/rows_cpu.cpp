@@ -221,7 +221,7 @@ void softmax_kernel(const KernelContext&, const Tensor& given_groups, const Tens
     T* y = out.data<T>();
     // A column of dense sizes is one thread's.
     parallel_for_cost(width, 20.0 * static_cast<double>(n), [&](int64_t begin, int64_t end) {
-      std::vector<Sum<T>> most(static_cast<size_t>(count)), total(static_cast<size_t>(count));
+      std::vector<Sum<T>> max(static_cast<size_t>(count)), total(static_cast<size_t>(count));
       for (int64_t k = begin; k < end; ++k) {
         std::fill(max.begin(), max.end(), -std::numeric_limits<Sum<T>>::infinity());
         std::fill(total.begin(), total.end(), Sum<T>(0));
