@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tensord.engine import _engine
 from tensord.engine.nn import functional as F
 from tensord.engine.nn import init
+from tensord.engine.nn._placement import parameter, placed
 from tensord.engine.nn.layers import Linear
-from tensord.engine.nn.module import Module, Parameter
+from tensord.engine.nn.module import Module
 
 __all__ = ["MultiheadAttention"]
 
@@ -18,8 +18,9 @@ class NonDynamicallyQuantizableLinear(Linear):
 class MultiheadAttention(Module):
     """Attention of [steps, batch, embed_dim] to keys and values; [batch, steps, embed_dim] with batch_first."""
 
+    @placed
     def __init__(self, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True, add_bias_kv: bool = False,
-                 add_zero_attn: bool = False, kdim=None, vdim=None, batch_first: bool = False):
+                 add_zero_attn: bool = False, kdim=None, vdim=None, batch_first: bool = False, device=None, dtype=None):
         super().__init__()
         if embed_dim <= 0 or num_heads <= 0:
             raise ValueError(f"embed_dim and num_heads must be greater than 0, got embed_dim={embed_dim} and num_heads={num_heads}")
@@ -37,7 +38,7 @@ class MultiheadAttention(Module):
         shapes["in_proj_bias"] = (3 * embed_dim,) if bias else None
         shapes["bias_k"] = shapes["bias_v"] = (1, 1, embed_dim) if add_bias_kv else None
         for name, shape in shapes.items():
-            self.register_parameter(name, None if shape is None else Parameter(_engine._operator("aten::empty")(shape)))
+            self.register_parameter(name, None if shape is None else parameter(*shape))
         self.out_proj = NonDynamicallyQuantizableLinear(embed_dim, embed_dim, bias)
         self._reset_parameters()
 

@@ -8,10 +8,12 @@ import math
 from tensord.engine import _engine
 from tensord.engine.nn import functional as F
 from tensord.engine.nn import init
+from tensord.engine.nn._placement import placed
 from tensord.engine.nn.attention import MultiheadAttention
 from tensord.engine.nn.containers import ModuleList
-from tensord.engine.nn.layers import Dropout, LayerNorm, Linear
+from tensord.engine.nn.layers import Dropout, Linear
 from tensord.engine.nn.module import Module
+from tensord.engine.nn.norms import LayerNorm
 
 __all__ = ["Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer"]
 
@@ -34,18 +36,19 @@ class _Layer(Module):
 
     attentions = ()
 
+    @placed
     def __init__(self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1, activation=F.relu,
-                 layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False):
+                 layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False, bias: bool = True, device=None, dtype=None):
         super().__init__()
         for name in self.attentions:
-            setattr(self, name, MultiheadAttention(d_model, nhead, dropout, batch_first=batch_first))
-        self.linear1 = Linear(d_model, dim_feedforward)
+            setattr(self, name, MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first))
+        self.linear1 = Linear(d_model, dim_feedforward, bias)
         self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model)
+        self.linear2 = Linear(dim_feedforward, d_model, bias)
         self.norm_first = norm_first
         blocks = range(1, len(self.attentions) + 2)
         for i in blocks:
-            setattr(self, f"norm{i}", LayerNorm(d_model, layer_norm_eps))
+            setattr(self, f"norm{i}", LayerNorm(d_model, layer_norm_eps, bias=bias))
         for i in blocks:
             setattr(self, f"dropout{i}", Dropout(dropout))
         self.activation = _activation(activation)
@@ -123,15 +126,16 @@ class TransformerDecoder(Module):
 class Transformer(Module):
     """An encoder and a decoder."""
 
+    @placed
     def __init__(self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6, num_decoder_layers: int = 6, dim_feedforward: int = 2048,
                  dropout: float = 0.1, activation=F.relu, custom_encoder=None, custom_decoder=None, layer_norm_eps: float = 1e-5,
-                 batch_first: bool = False, norm_first: bool = False):
+                 batch_first: bool = False, norm_first: bool = False, bias: bool = True, device=None, dtype=None):
         super().__init__()
-        arguments = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first)
+        arguments = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias)
         self.encoder = custom_encoder if custom_encoder is not None else TransformerEncoder(
-            TransformerEncoderLayer(*arguments), num_encoder_layers, LayerNorm(d_model, layer_norm_eps))
+            TransformerEncoderLayer(*arguments), num_encoder_layers, LayerNorm(d_model, layer_norm_eps, bias=bias))
         self.decoder = custom_decoder if custom_decoder is not None else TransformerDecoder(
-            TransformerDecoderLayer(*arguments), num_decoder_layers, LayerNorm(d_model, layer_norm_eps))
+            TransformerDecoderLayer(*arguments), num_decoder_layers, LayerNorm(d_model, layer_norm_eps, bias=bias))
         self._reset_parameters()
         self.d_model, self.nhead, self.batch_first = d_model, nhead, batch_first
 
