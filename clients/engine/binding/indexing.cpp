@@ -225,9 +225,13 @@ void assign(const Tensor& x, PyObject* index, PyObject* value) {
     without_gil([&] { run_op(copy, {found.view, without_leading_ones(values, found.view.ndim()), false}); });
     return;
   }
+  // One element that masks choose places for takes the tensor's dtype, as masked_fill's; others must have it.
+  bool is_masked = values.numel() == 1 && values.dtype() != x.dtype();
+  for (const Value& entry : found.indices) is_masked &= entry.is_none() || is_mask(entry.to_tensor());
   const Value list = index_list(std::move(found.indices));
   without_gil([&] {
-    Tensor fitting = values;
+    static const ops::Op& to = get_op("aten::to.dtype");
+    Tensor fitting = is_masked ? run_op(to, {values, x.dtype(), false, false, Value()}) : values;
     if (values.ndim() > 0 && values.sizes()[0] == 1) {
       const NoGradGuard guard;
       fitting = without_leading_ones(values, run_op(select_all, {found.view, list}).ndim());
