@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tensord.engine.nested import NestedTensor
 from tensord.engine.nn import functional as F
 from tensord.engine.nn import init
 from tensord.engine.nn._placement import parameter, placed
@@ -56,6 +57,11 @@ class MultiheadAttention(Module):
     def forward(self, query, key, value, key_padding_mask=None, need_weights: bool = True, attn_mask=None, average_attn_weights: bool = True,
                 is_causal: bool = False):
         """The result and the weights (None unless need_weights): [batch, steps, keys], of each head unless average_attn_weights."""
+        if isinstance(query, NestedTensor):
+            if need_weights or key_padding_mask is not None or attn_mask is not None:
+                raise RuntimeError("MultiheadAttention: nested tensors take neither masks nor need_weights")
+            samples = zip(query.unbind(), key.unbind(), value.unbind())
+            return NestedTensor(self(*sample, need_weights=False, is_causal=is_causal)[0] for sample in samples), None
         turns = self.batch_first and query.ndim == 3
         if turns:  # what is one tensor stays one
             turned = {id(x): x.transpose(0, 1) for x in (query, key, value)}

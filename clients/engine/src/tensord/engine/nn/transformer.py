@@ -93,8 +93,11 @@ class TransformerDecoderLayer(_Layer):
 
 
 class TransformerEncoder(Module):
-    """Copies of a layer, one after the other, and a norm. enable_nested_tensor and mask_check are about speed in PyTorch; here sequences
-    stay padded, and the results at padded steps are what the layers give (PyTorch's inference may have zeros there)."""
+    """Copies of a layer, one after the other, and a norm.
+
+    With enable_nested_tensor the results at padded steps are zeros before the norm, where PyTorch's inference works with nested tensors: without
+    gradients, of layers that it has a fast path for, and with steps hidden at the ends only. Otherwise they are what the layers give.
+    """
 
     def __init__(self, encoder_layer: Module, num_layers: int, norm=None, enable_nested_tensor: bool = True, mask_check: bool = True):
         super().__init__()
@@ -102,9 +105,25 @@ class TransformerEncoder(Module):
         self.num_layers, self.norm, self.enable_nested_tensor, self.mask_check = num_layers, norm, enable_nested_tensor, mask_check
 
     def forward(self, src, mask=None, src_key_padding_mask=None, is_causal=None):
+        hides = mask is None and src_key_padding_mask is not None and self._hides_steps(src)
         for layer in self.layers:
             src = layer(src, src_mask=mask, src_key_padding_mask=src_key_padding_mask, **_causal(is_causal=is_causal))
+        if hides:
+            hidden = src_key_padding_mask if src_key_padding_mask.dtype is _engine.bool else src_key_padding_mask != 0
+            has_gaps = (hidden[:, :-1] & ~hidden[:, 1:]).any()  # a tensor, so that traces and plans do not hang on it
+            src = src.masked_fill((hidden & ~has_gaps).unsqueeze(2), 0.0)
         return src if self.norm is None else self.norm(src)
+
+    def _hides_steps(self, src) -> bool:
+        """Whether PyTorch takes its path of nested tensors where hidden steps are at the ends."""
+        layer = self.layers[0]
+        if not self.enable_nested_tensor or self.training or not isinstance(layer, TransformerEncoderLayer) or src.ndim != 3:
+            return False
+        attention = layer.self_attn
+        is_fast = (attention.batch_first and attention._qkv_same_embed_dim and attention.in_proj_bias is not None and attention.num_heads % 2 == 0
+                   and not layer.norm_first and not layer.training and layer.activation in (F.relu, F.gelu) and layer.norm1.eps == layer.norm2.eps)
+        needs_gradients = _engine.is_grad_enabled() and (src.requires_grad or any(p.requires_grad for p in self.layers.parameters()))
+        return is_fast and not needs_gradients
 
 
 class TransformerDecoder(Module):
