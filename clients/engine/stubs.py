@@ -172,10 +172,10 @@ def native_stub(folder: pathlib.Path, printer: Printer, engine) -> str:
 
 
 def package_stub(printer: Printer, engine) -> str:
-    native = sorted(name for name in dir(engine._engine) if not name.startswith("_") and name not in ("Operator",))
+    native = sorted(name for name in dir(engine._engine) if not name.startswith("_") and name not in ("Operator", *engine._functions))
     python = sorted(engine._functions)
     lines = ["from tensord.engine import array_api as array_api, autograd as autograd, data as data, fft as fft, func as func, jit as jit",
-             "from tensord.engine import linalg as linalg, nn as nn, optim as optim, special as special"]
+             "from tensord.engine import linalg as linalg, nested as nested, nn as nn, optim as optim, special as special"]
     lines += [f"from tensord.engine._engine import {name} as {name}" for name in native]
     lines += [f"from tensord.engine._functions import {name} as {name}" for name in python]
     lines += ["from tensord.engine._dtype_info import finfo as finfo, iinfo as iinfo",

@@ -8,6 +8,7 @@
 #include "core/autograd/callbacks.h"
 #include "core/autograd/gradients.h"
 #include "core/autograd/hooks.h"
+#include "core/base/cancellation.h"
 #include "core/base/error.h"
 #include "core/base/mutex.h"
 #include "core/base/thread.h"
@@ -311,6 +312,7 @@ void GraphTask::run_serial() {
     std::pop_heap(ready.begin(), ready.end(), is_earlier);
     NodeTask* task = ready.back();
     ready.pop_back();
+    check_work_cancelled();
     std::vector<Tensor> outputs = run_task(*task);
     if (!task->runs) continue;
     const std::span<const Edge> edges = task->node->next_edges();

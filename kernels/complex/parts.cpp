@@ -73,11 +73,20 @@ Value part_of_value(const Value& value, bool imaginary) {
   return ops::make_list(value.to_list()->element, std::move(items));
 }
 
+// Positions and masks go to both parts as they are; complex ones would come back here.
+void refuse_complex(const ops::Argument& argument, const Value& value) {
+  if (value.is_list()) {
+    for (const Value& item : value.to_list()->items) refuse_complex(argument, item);
+  } else if (value.is_tensor() && is_complex(value.to_tensor().dtype())) {
+    fail(ErrorCode::kInvalidArgument, "expected no complex numbers as '", argument.name, "'");
+  }
+}
+
 std::vector<Value> parts_of(const Op& op, std::span<const Value> arguments, bool imaginary) {
   std::vector<Value> parts(arguments.begin(), arguments.end());
   for (size_t i = 0; i < parts.size(); ++i) {
     switch (use_of(op.schema.arguments[i])) {
-      case Use::kBoth: break;
+      case Use::kBoth: refuse_complex(op.schema.arguments[i], parts[i]); break;
       case Use::kPart: parts[i] = part_of_value(parts[i], imaginary); break;
       case Use::kNumber:
         if (parts[i].is_none()) break;

@@ -46,7 +46,9 @@ COMPLEX(
 COMPLEX(
     "aten::zeros_like aten::empty_like aten::ones_like aten::full_like aten::new_zeros aten::new_empty "
     "aten::new_empty_strided aten::new_ones "
-    "aten::new_full aten::full aten::scalar_tensor aten::as_tensor prim::tolist");
+    "aten::new_full aten::full aten::scalar_tensor aten::as_tensor prim::tolist aten::is_contiguous "
+    "aten::get_device aten::is_same_size aten::result_type.Tensor "
+    "aten::result_type.Scalar aten::result_type.Scalar_Tensor");
 COMPLEX(
     "aten::trace aten::fft_fftshift aten::fft_ifftshift aten::diff aten::trapezoid.x aten::trapezoid.dx aten::trapz.x "
     "aten::trapz.dx aten::cumulative_trapezoid.x aten::cumulative_trapezoid.dx aten::column_stack aten::narrow_copy "

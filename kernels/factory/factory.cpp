@@ -7,6 +7,7 @@
 #include "core/ops/run.h"
 #include "core/tensor/device_copy.h"
 #include "core/tensor/strided_copy.h"
+#include "kernels/factory/number_range.h"
 
 // Tensors made from sizes and numbers.
 namespace tensord::kernels {
@@ -83,6 +84,7 @@ TensorMeta full_meta(const IntList& sizes, const Scalar& value, OptDType dtype, 
 }
 void full_kernel(const KernelContext&, const IntList&, const Scalar& value, OptDType, const Value&, OptDevice, OptBool,
                  Tensor& out) {
+  check_holds("full", out.dtype(), value);
   fill(out, value);
 }
 
@@ -111,6 +113,7 @@ TensorMeta full_like_meta(const Tensor& x, const Scalar&, OptDType dtype, const 
 }
 void full_like_kernel(const KernelContext&, const Tensor&, const Scalar& value, OptDType, const Value&, OptDevice,
                       OptBool, OptInt, Tensor& out) {
+  check_holds("full_like", out.dtype(), value);
   fill(out, value);
 }
 
@@ -140,6 +143,7 @@ TensorMeta new_full_meta(const Tensor& x, const IntList& sizes, const Scalar&, O
 }
 void new_full_kernel(const KernelContext&, const Tensor&, const IntList&, const Scalar& value, OptDType, const Value&,
                      OptDevice, OptBool, Tensor& out) {
+  check_holds("new_full", out.dtype(), value);
   fill(out, value);
 }
 

@@ -4,6 +4,7 @@
 #include <limits>
 #include <tuple>
 
+#include "kernels/factory/number_range.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/pointwise/pointwise.h"
 
@@ -48,29 +49,6 @@ void add_where(const char* schema, const char* op) {
   });
 }
 
-// Finite limits of a floating point dtype.
-double largest(DType dtype) {
-  switch (dtype) {
-    case DType::kFloat16: return 65504.0;
-    case DType::kBFloat16: return 3.38953138925153547590e38;
-    case DType::kFloat32: return std::numeric_limits<float>::max();
-    default: return std::numeric_limits<double>::max();
-  }
-}
-
-// Whether the dtype has the number, cut to an integer where it needs that. As in PyTorch, uint8 has negative numbers of
-// its size too (they wrap around), and bool has every number.
-bool holds(DType dtype, const Scalar& value) {
-  const double number = value.to_double();
-  if (dtype == DType::kBool) return true;
-  if (is_floating(dtype)) return !std::isfinite(number) || std::abs(number) <= largest(dtype);
-  if (dtype == DType::kInt64 && !value.is_float()) return true;
-  const bool is_unsigned = dtype == DType::kUInt8;
-  const double limit = std::ldexp(1.0, static_cast<int>(8 * size_of(dtype)) - (is_unsigned ? 0 : 1));
-  const double whole = std::trunc(number);
-  return whole < limit && whole >= (is_unsigned ? 1 - limit : -limit);
-}
-
 // masked_fill: the value takes self's dtype.
 
 template <class V>
@@ -83,8 +61,7 @@ void add_masked_fill(const char* schema, const char* op) {
           check(value.ndim() == 0, "masked_fill: only supports a 0-dimensional value tensor, but got tensor with ",
                 value.ndim(), " dimension(s).");
         } else {
-          check(holds(a.dtype(), value), "masked_fill: value cannot be converted to type ", name_of(a.dtype()),
-                " without overflow");
+          check_holds("masked_fill", a.dtype(), value);
         }
         return infer_pointwise(std::array{Operand(a), Operand(mask)}, a.dtype());
       })

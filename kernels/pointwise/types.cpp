@@ -30,10 +30,11 @@ int category(DType dtype) {
   return dtype == DType::kBool ? 0 : is_floating(dtype) ? 2 : 1;
 }
 
-// `high` decides unless `low` is of a higher category.
+// `high` decides unless `low` is of a higher category; complex numbers beside floating point ones have parts of their width.
 std::optional<DType> combine_ranks(std::optional<DType> high, std::optional<DType> low) {
   if (!high) return low;
   if (!low || category(*high) >= category(*low)) return high;
+  if (is_floating(*high)) return *high == DType::kFloat64 ? DType::kComplex128 : DType::kComplex64;
   return promote_types(*high, *low);
 }
 

@@ -11,8 +11,10 @@ int64_t result_type(const Operand& a, const Operand& b) {
   return static_cast<int64_t>(promote_operands(std::array{a, b}));
 }
 
-// bool < integers < floating point: a value is cast down only by an explicit conversion.
-int category(DType dtype) { return dtype == DType::kBool ? 0 : is_integral(dtype, false) ? 1 : 2; }
+// bool < integers < floating point < complex: a value is cast down only by an explicit conversion.
+int category(DType dtype) {
+  return dtype == DType::kBool ? 0 : is_integral(dtype, false) ? 1 : is_complex(dtype) ? 3 : 2;
+}
 
 OP("aten::result_type.Tensor(Tensor tensor, Tensor other) -> ScalarType").direct([](const Tensor& a, const Tensor& b) {
   return result_type(a, b);

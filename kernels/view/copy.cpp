@@ -2,6 +2,7 @@
 #include "core/ops/complex.h"
 #include "core/ops/samples.h"
 #include "core/tensor/device_copy.h"
+#include "kernels/factory/number_range.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/view/view.h"
 
@@ -110,6 +111,7 @@ Tensor copy_into(const Tensor& x, const Tensor& source, bool) {
 
 Tensor fill_with(const Tensor& x, const Scalar& value) {
   check_writable(x, "fill_");
+  check_holds("fill_", x.dtype(), value);
   if (x.is_meta() || x.numel() == 0) return x;
   const Tensor one = ops::tensor_of(value);
   return copy_into(x, one, false);

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "clients/engine/binding/convert.h"
+#include "clients/engine/binding/interrupt.h"
 #include "core/autograd/gradcheck.h"
 #include "core/autograd/node.h"
 #include "core/autograd/post_accumulate.h"
@@ -62,7 +63,10 @@ void backward(nb::handle tensors, nb::handle gradients, nb::handle retain_graph,
   check(inputs.is_none() || !wanted.empty(), "backward: 'inputs' cannot be empty");
   BackwardOptions options = options_of(retain_graph, create_graph, 1);
   options.inputs = wanted;
-  without_gil([&] { autograd::backward(roots, given, options); });
+  without_gil([&] {
+    const InterruptScope scope;
+    autograd::backward(roots, given, options);
+  });
 }
 
 nb::object grad(nb::handle outputs, nb::handle inputs, nb::handle grad_outputs, nb::handle retain_graph, bool create_graph,
@@ -70,6 +74,7 @@ nb::object grad(nb::handle outputs, nb::handle inputs, nb::handle grad_outputs, 
   const std::vector<Tensor> roots = read_tensors(outputs, "grad"), leaves = read_tensors(inputs, "grad");
   const std::vector<Tensor> given = read_tensors(grad_outputs, "grad");
   return wrap(without_gil([&] {
+    const InterruptScope scope;
     return autograd::grad(roots, leaves, given, options_of(retain_graph, create_graph, 1), allow_unused);
   }));
 }

@@ -46,6 +46,7 @@ bool is_mask(const Tensor& tensor) { return tensor.dtype() == DType::kBool || te
 struct Indexed {
   Tensor view;
   std::vector<Value> indices;  // by dimension of the view; empty: the view is all
+  bool is_masked = true;       // whether masks alone chose them
 };
 
 class Indexer {
@@ -60,7 +61,7 @@ class Indexer {
     }
     count_dims();
     for (PyObject* item : items_) apply(item);
-    return {view_, std::move(indices_)};
+    return {view_, std::move(indices_), is_masked_};
   }
 
  private:
@@ -130,6 +131,7 @@ class Indexer {
     view_ = unsqueeze(view_, dim_);
     Tensor index = Tensor::empty(Dims{value ? 1 : 0}, DType::kInt64);
     if (value) *index.data<int64_t>() = 0;
+    is_masked_ &= items_.size() == 1;
     add_index(index);
   }
 
@@ -143,6 +145,7 @@ class Indexer {
       view_ = select(view_, dim_, tensor.item_int());
       return;
     }
+    is_masked_ &= is_mask(tensor);
     if (!is_mask(tensor) || tensor.ndim() <= 1 || items_.size() == 1) {
       if (items_.size() == 1 && is_mask(tensor)) check_mask(tensor);
       return add_index(tensor);
@@ -177,6 +180,7 @@ class Indexer {
   std::vector<nb::object> kept_;
   std::vector<Value> indices_;
   int64_t dim_ = 0, skipped_ = 0;
+  bool is_masked_ = true;
 };
 
 Value index_list(std::vector<Value> indices) {
@@ -225,12 +229,18 @@ void assign(const Tensor& x, PyObject* index, PyObject* value) {
     without_gil([&] { run_op(copy, {found.view, without_leading_ones(values, found.view.ndim()), false}); });
     return;
   }
+  // One element that masks choose places for takes the tensor's dtype, as masked_fill's; others must have it.
+  const bool takes_dtype = found.is_masked && values.numel() == 1 && values.dtype() != x.dtype();
   const Value list = index_list(std::move(found.indices));
   without_gil([&] {
-    Tensor fitting = values;
+    static const ops::Op& to = get_op("aten::to.dtype");
+    Tensor fitting = takes_dtype ? run_op(to, {values, x.dtype(), false, false, Value()}) : values;
     if (values.ndim() > 0 && values.sizes()[0] == 1) {
-      const NoGradGuard guard;
-      fitting = without_leading_ones(values, run_op(select_all, {found.view, list}).ndim());
+      const int64_t most_dims = [&] {
+        const NoGradGuard guard;
+        return run_op(select_all, {found.view, list}).ndim();
+      }();
+      fitting = without_leading_ones(fitting, most_dims);
     }
     run_op(put, {found.view, list, fitting, false});
   });

@@ -1,5 +1,8 @@
 #include "clients/engine/binding/interrupt.h"
 
+#include <signal.h>
+#include <sys/mman.h>
+
 #include <chrono>
 #include <thread>
 
@@ -20,6 +23,18 @@ bool is_interrupted() {
   const nb::gil_scoped_acquire gil;
   // The error stays set, and is what the caller sees (set_error).
   return PyErr_Occurred() || PyErr_CheckSignals() != 0;
+}
+
+void use_signal_stack() {
+  constexpr size_t kBytes = size_t{1} << 18;
+  stack_t stack{};
+  if (sigaltstack(nullptr, &stack) != 0 || !(stack.ss_flags & SS_DISABLE)) return;
+  void* memory = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return;
+  stack = {};
+  stack.ss_sp = memory;
+  stack.ss_size = kBytes;
+  if (sigaltstack(&stack, nullptr) != 0) munmap(memory, kBytes);
 }
 
 InterruptScope::InterruptScope() { scope_.emplace(is_interrupted); }

@@ -1,3 +1,4 @@
+#include <cmath>
 #include <limits>
 
 #include "clients/engine/binding/constants.h"
@@ -69,6 +70,16 @@ void look(PyObject* object, size_t depth, Content& content) {
 template <class T>
 inline constexpr bool dtype_is_complex_v = std::is_same_v<T, Complex64> || std::is_same_v<T, Complex128>;
 
+// A float as an integer, where it is within its range.
+template <class T>
+T cut(double value) {
+  const double limit = std::ldexp(1.0, std::numeric_limits<T>::digits);
+  const double whole = std::trunc(value);
+  if (!(whole < limit && whole >= static_cast<double>(std::numeric_limits<T>::min())))
+    fail(ErrorCode::kInvalidArgument, "tensor: value cannot be converted to type ", name_of(dtype_of<T>), " without overflow");
+  return static_cast<T>(whole);
+}
+
 template <class T>
 T number_as(PyObject* object) {
   if constexpr (dtype_is_complex_v<T>) {
@@ -79,7 +90,7 @@ T number_as(PyObject* object) {
   } else if constexpr (std::is_same_v<T, bool>) {
     return PyObject_IsTrue(object) == 1;
   } else if constexpr (std::is_integral_v<T>) {
-    if (PyFloat_Check(object)) return static_cast<T>(static_cast<int64_t>(PyFloat_AsDouble(object)));
+    if (PyFloat_Check(object)) return cut<T>(PyFloat_AsDouble(object));
     const int64_t value = read_int(object);
     if (value < static_cast<int64_t>(std::numeric_limits<T>::min()) || value > static_cast<int64_t>(std::numeric_limits<T>::max())) {
       fail(ErrorCode::kInvalidArgument, "tensor: ", value, " does not fit into ", name_of(dtype_of<T>));

@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "core/base/mutex.h"
+#include "core/jit/archive/safetensors.h"
 #include "core/jit/archive/torch_file.h"
 #include "core/jit/ir/text.h"
 #include "core/jit/runtime/module.h"
@@ -258,6 +259,17 @@ void bind_models(nb::module_& module) {
     const Value read = to_value(value.ptr());
     without_gil([&] { jit::save_torch_file(path, read); });
   }, nb::arg("path"), nb::arg("value").none());
+  module.def("_load_safetensors", [](const std::string& path) {
+    const jit::SafetensorsFile file = without_gil([&] { return jit::read_safetensors(path, true); });
+    nb::dict out;
+    for (const auto& [name, tensor] : file.tensors) out[nb::str(name.c_str(), name.size())] = wrap(tensor);
+    return out;
+  });
+  module.def("_save_safetensors", [](const std::string& path, const nb::dict& tensors) {
+    std::vector<std::pair<std::string, Tensor>> named;
+    for (auto [name, tensor] : tensors) named.emplace_back(nb::cast<std::string>(name), tensor_in(tensor.ptr()));
+    without_gil([&] { jit::write_safetensors(path, named); });
+  });
 }
 
 }  // namespace tensord::python

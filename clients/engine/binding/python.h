@@ -44,8 +44,15 @@ extern PyTypeObject* device_type;
 inline bool is_tensor(PyObject* object) {
   return Py_TYPE(object) == tensor_type || PyType_IsSubtype(Py_TYPE(object), tensor_type);
 }
+// For objects whose __init__ has not run, as those of lazy layers' parameters.
+[[noreturn]] void refuse_uninitialized(PyObject* object);
 // REQUIRES: is_tensor.
-inline const Tensor& tensor_in(PyObject* object) { return *nb::inst_ptr<Tensor>(nb::handle(object)); }
+inline const Tensor& tensor_in(PyObject* object) {
+  const Tensor& tensor = *nb::inst_ptr<Tensor>(nb::handle(object));
+  if (!tensor.defined()) [[unlikely]]
+    refuse_uninitialized(object);
+  return tensor;
+}
 // A new Python object for the tensor; None for an undefined one.
 nb::object wrap(Tensor tensor);
 nb::object wrap(const std::vector<Tensor>& tensors);  // a tuple

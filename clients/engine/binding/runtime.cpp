@@ -6,6 +6,7 @@
 #include <random>
 
 #include "clients/engine/binding/generator.h"
+#include "clients/engine/binding/interrupt.h"
 #include "clients/engine/binding/memory.h"
 #include "core/base/parallel.h"
 #include "core/tensor/caching_allocator.h"
@@ -76,6 +77,7 @@ ops::Generator* generator_in(PyObject* object) {
 }
 
 void bind_runtime(nb::module_& module) {
+  use_signal_stack();
   pthread_atfork(nullptr, nullptr, after_fork_in_child);
   bind_generator(module);
   module.def("get_num_threads", [] { return thread_budget(); });

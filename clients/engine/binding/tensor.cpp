@@ -19,6 +19,10 @@ namespace tensord::python {
 PyTypeObject* tensor_type = nullptr;
 PyTypeObject* device_type = nullptr;
 
+void refuse_uninitialized(PyObject* object) {
+  fail(ErrorCode::kInvalidArgument, "an uninitialized tensor (", class_of(object), ") was used; call its lazy module once before");
+}
+
 nb::object wrap(Tensor tensor) {
   if (!tensor.defined()) return nb::none();
   nb::object out = nb::inst_alloc(nb::handle(reinterpret_cast<PyObject*>(tensor_type)));

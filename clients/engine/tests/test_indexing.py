@@ -108,3 +108,20 @@ def test_gradients_through_assignment():
         (c * c).sum().backward()
     same(y.grad, x.grad)
     same(other.grad, value.grad)
+
+
+def test_gradients_of_values_with_leading_ones():
+    y, value = engine.zeros(3) * 1, engine.ones(1, 1, requires_grad=True)
+    y[[0, 1]] = value
+    y.sum().backward()
+    assert value.grad.tolist() == [[2]]
+
+
+def test_masks_and_one_element_of_another_dtype():
+    for m in (torch, engine):
+        x = m.zeros(3, 2, dtype=m.float64)
+        x[m.tensor([True, False, True])] = m.tensor(2.5)
+        x[m.tensor([False, True, False]), 1] = m.tensor([7])
+        assert x.tolist() == [[2.5, 2.5], [0, 7], [2.5, 2.5]]
+        with pytest.raises(RuntimeError, match="dtypes match"):
+            x[[0, 1]] = m.tensor(2.5)

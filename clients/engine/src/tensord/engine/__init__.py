@@ -41,7 +41,7 @@ __version__ = "0.1.0"
 _tensor_methods.install(Tensor)
 _shared.install()
 # Loaded when first asked for, so that `import tensord.engine` stays short.
-_SUBMODULES = ("array_api", "autograd", "data", "distributed", "fft", "func", "jit", "linalg", "nn", "optim", "special")
+_SUBMODULES = ("array_api", "autograd", "data", "distributed", "fft", "func", "jit", "linalg", "nested", "nn", "optim", "special")
 
 
 def __getattr__(name: str):

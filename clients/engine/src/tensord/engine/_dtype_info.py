@@ -35,7 +35,8 @@ class finfo:  # noqa: N801: torch.finfo is named so
         return hash(self.dtype)
 
     def __repr__(self):
-        return f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, tiny={self.tiny:g}, dtype={self.dtype})"
+        return (f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
+                f"smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, dtype={self.dtype})")
 
 
 class iinfo:  # noqa: N801: torch.iinfo is named so

@@ -6,11 +6,12 @@ import math
 
 from tensord.engine import _engine
 from tensord.engine._engine import Tensor
+from tensord.engine._interchange import from_dlpack
 from tensord.engine._lowrank import pca_lowrank, svd_lowrank
 
 __all__ = [
     "as_strided_", "as_tensor", "asarray", "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes", "broadcast_tensors",
-    "can_cast", "cartesian_prod", "cdist", "conj_physical_", "e", "einsum", "inf", "is_storage", "is_tensor", "meshgrid", "nan", "newaxis", "nonzero", "norm",
+    "can_cast", "cartesian_prod", "cdist", "conj_physical_", "e", "einsum", "from_dlpack", "inf", "is_storage", "is_tensor", "meshgrid", "nan", "newaxis", "nonzero", "norm",
     "numel", "pca_lowrank", "pi", "promote_types", "resize_as_", "seed", "split", "svd_lowrank", "tensor", "tensordot", "unique",
     "unique_consecutive",
 ]
@@ -29,12 +30,28 @@ def _op(name: str):
 
 def tensor(data, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
     """A new tensor with the numbers in `data`: nested lists, a number, an array or a tensor. Always a copy."""
-    made = _engine._make_tensor(data, dtype)
+    try:
+        made = _engine._make_tensor(data, dtype)
+    except TypeError:
+        listed = _as_lists(data)
+        if listed is data:
+            raise
+        made = _engine._make_tensor(listed, dtype)
     if device is not None and str(_device(device)) != "cpu":
         made = made.to(device)
     if requires_grad:
         made.requires_grad = True
     return made
+
+
+def _as_lists(data):
+    """Ranges and other sequences as lists, at any depth; the object itself where there are none."""
+    if isinstance(data, (list, tuple)):
+        made = [_as_lists(item) for item in data]
+        return data if all(a is b for a, b in zip(made, data)) else made
+    if isinstance(data, (str, bytes, dict, Tensor)) or not (hasattr(data, "__len__") and hasattr(data, "__getitem__")):
+        return data
+    return [_as_lists(data[i]) for i in range(len(data))]
 
 
 def _device(given):
@@ -59,7 +76,7 @@ def asarray(data, *, dtype=None, device=None, copy=None) -> Tensor:
     if copy:
         return tensor(data, dtype=dtype, device=device)
     if not isinstance(data, Tensor) and hasattr(data, "__dlpack__") and not hasattr(data, "__array_interface__"):
-        data = _engine.from_dlpack(data)
+        data = from_dlpack(data)
     made = as_tensor(data, dtype=dtype, device=device)
     if copy is False and not (made is data or (hasattr(data, "__array_interface__") and (dtype is None or made.dtype is dtype))):
         raise ValueError("asarray: copy=False, but a copy is needed")

@@ -48,8 +48,8 @@ class _Numbers:
         finite = [abs(value) for value in values if math.isfinite(value) and value != 0]
         if finite:
             self._choose(finite, values)
-        if _Options.sci_mode is not None:
-            self._set_scientific(_Options.sci_mode, finite)
+            # The width stays that of what was chosen.
+            self.is_scientific = self.is_scientific if _Options.sci_mode is None else _Options.sci_mode
 
     def _choose(self, finite, values):
         largest, smallest = max(finite), min(finite)
@@ -60,10 +60,6 @@ class _Numbers:
             self.is_scientific = largest / smallest > 1000 or largest > 1e8 or smallest < 1e-4
         # The widest of all that are written, infinities and their signs apart.
         self.width = max((len(self._plain(value)) for value in values if math.isfinite(value) and value != 0), default=1)
-
-    def _set_scientific(self, value, finite):
-        self.is_scientific = value
-        self.width = max((len(self._plain(number)) for number in finite), default=1)
 
     def _plain(self, value) -> str:
         if self.is_scientific:
@@ -172,7 +168,7 @@ def _text(tensor) -> str:
 
 
 def _with_suffixes(text: str, suffixes) -> str:
-    last = len(text) - text.rfind("\n") + 1 if "\n" in text else len(text) + 1
+    last = len(text) - text.rfind("\n") + 1
     out = [text]
     for suffix in suffixes:
         if last + len(suffix) + 2 > _Options.linewidth:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tensord.engine import _engine, _functions, _more_methods, _printing
+from tensord.engine import _copying, _engine, _functions, _interchange, _more_methods, _printing
 from tensord.engine._engine import Tensor
 
 
@@ -11,24 +11,6 @@ def install(tensor_class) -> None:
         setattr(tensor_class, name, function)
     _more_methods.install(tensor_class)
     _engine._add_methods(tensor_class)
-
-
-def _numpy(self, *, force: bool = False):
-    """A NumPy array over the tensor's memory."""
-    import numpy
-
-    if force:
-        self = self.detach().cpu()
-    return numpy.asarray(memoryview(self))
-
-
-def _array(self, dtype=None, copy=None):
-    array = _numpy(self)
-    if dtype is not None and array.dtype != dtype:
-        if copy is False:
-            raise ValueError(f"__array__: a copy is needed to make {dtype} of {array.dtype}")
-        return array.astype(dtype)
-    return array.copy() if copy else array
 
 
 def _converter(dtype):
@@ -53,48 +35,6 @@ def _format(self, spec: str) -> str:
     if self.ndim == 0:
         return self.item().__format__(spec)
     return str(self) if not spec else object.__format__(self, spec)
-
-
-def _rebuild(buffer, dtype, shape, requires_grad):
-    buffer = memoryview(buffer)
-    # Over memory that came out of band, else a copy.
-    out = _engine.frombuffer(bytearray(buffer) if buffer.readonly else buffer, dtype=dtype) if buffer.nbytes else _engine._operator("aten::empty")((0,), dtype=dtype)
-    out = out.reshape(shape)
-    if requires_grad:
-        out.requires_grad = True
-    return out
-
-
-def _reduce_ex(self, protocol: int):
-    if not self.is_leaf:
-        raise RuntimeError("pickle: only leaves can be pickled, the tensor has a grad_fn; use tensor.detach()")
-    dense = self.detach().cpu().contiguous()
-    raw = memoryview(_engine._as_bytes(dense)) if dense.numel() else b""
-    if protocol >= 5 and dense.numel():
-        import pickle
-
-        buffer = pickle.PickleBuffer(raw)
-    else:
-        buffer = bytes(raw)
-    return _rebuild, (buffer, self.dtype, tuple(self.shape), self.requires_grad)
-
-
-def _deepcopy(self, memo):
-    if not self.is_leaf:
-        raise RuntimeError("deepcopy: only leaves can be copied, the tensor has a grad_fn; use tensor.detach()")
-    if id(self) in memo:
-        return memo[id(self)]
-    made = self.detach().clone()
-    if self.requires_grad:
-        made.requires_grad = True
-    if self.grad is not None:
-        made.grad = self.grad.detach().clone()
-    memo[id(self)] = made
-    return made
-
-
-def _dlpack(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-    return _engine._to_dlpack(self, stream, max_version, dl_device, copy)
 
 
 def _new_tensor(self, data, *, dtype=None, device=None, requires_grad: bool = False):
@@ -124,16 +64,11 @@ def _dir(self):
 
 
 _METHODS = {
-    "numpy": _numpy,
-    "__array__": _array,
-    "__array_priority__": 1000,
+    **_interchange.METHODS,
     "__repr__": _printing.tensor_repr,
     "__str__": _printing.tensor_repr,
     "__format__": _format,
-    "__reduce_ex__": _reduce_ex,
-    "__deepcopy__": _deepcopy,
-    "__dlpack__": _dlpack,
-    "__dlpack_device__": lambda self: _engine._dlpack_device(self),
+    **_copying.METHODS,
     "__array_namespace__": _array_namespace,
     "to_device": _to_device,
     "__complex__": lambda self: complex(self.item()),

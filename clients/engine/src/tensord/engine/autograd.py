@@ -46,11 +46,43 @@ class Function:
     def backward(*args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError("a Function must have a static method backward(ctx, ...) to be differentiated")
 
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple, output: Any) -> None:
+        """Where it is overridden, forward has no ctx, and this gets what forward took and gave."""
+        raise NotImplementedError("setup_context is not implemented")
+
     @classmethod
-    def apply(cls, *args) -> Any:
+    def apply(cls, *args, **kwargs) -> Any:
+        called: Any = cls
+        if cls.setup_context is not Function.setup_context:
+            args = _bound(cls.forward, args, kwargs)
+            called = _Called(cls, lambda ctx, *given: _forward_and_setup(cls, ctx, given))
+        elif kwargs:
+            called = _Called(cls, lambda ctx, *given: cls.forward(ctx, *given, **kwargs))
         ctx = FunctionCtx()
         ctx._arguments = len(args)
-        return _engine._apply_function(cls, ctx, *args)
+        return _engine._apply_function(called, ctx, *args)
+
+
+class _Called:
+    """A Function whose forward is called in another way."""
+
+    def __init__(self, function, forward):
+        self.__name__, self.forward, self.backward = function.__name__, forward, function.backward
+
+
+def _bound(forward, args, kwargs) -> tuple:
+    import inspect
+
+    found = inspect.signature(forward).bind(*args, **kwargs)
+    found.apply_defaults()
+    return found.args
+
+
+def _forward_and_setup(function, ctx, inputs):
+    output = function.forward(*inputs)
+    function.setup_context(ctx, inputs, output)
+    return output
 
 
 def once_differentiable(backward_function):
@@ -92,25 +124,36 @@ def _as_list(inputs):
     return [inputs] if isinstance(inputs, _engine.Tensor) else list(inputs)
 
 
+def _real(tensor):
+    return _engine._operator("aten::view_as_real")(tensor) if tensor.dtype.is_complex else tensor
+
+
+def _parts(tensor):
+    """Real and imaginary parts as a leaf of its own."""
+    return _real(tensor.detach()).requires_grad_(tensor.requires_grad)
+
+
 def _of_tensors(function, inputs):
-    """The function of the tensors among its arguments alone, and those."""
+    """The function of the tensors among its arguments alone, and those. Complex numbers are pairs of real ones."""
     arguments = _as_list(inputs)
+    complexes = [isinstance(item, _engine.Tensor) and item.dtype.is_complex for item in arguments]
+    arguments = [_parts(item) if is_complex else item for item, is_complex in zip(arguments, complexes)]
     places = [i for i, item in enumerate(arguments) if isinstance(item, _engine.Tensor)]
 
     def call(*tensors):
         given = list(arguments)
         for place, item in zip(places, tensors):
-            given[place] = item
+            given[place] = _engine._operator("aten::view_as_complex")(item) if complexes[place] else item
         result = function(*given)
         results = [result] if isinstance(result, _engine.Tensor) else list(result)
-        return [item for item in results if isinstance(item, _engine.Tensor)]
+        return [_real(item) for item in results if isinstance(item, _engine.Tensor)]
 
     return call, [arguments[i] for i in places]
 
 
 def gradcheck(func, inputs, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3, raise_exception: bool = True,
               nondet_tol: float = 0.0, check_undefined_grad: bool = True) -> bool:
-    """Whether gradients are what finite differences say, in float64."""
+    """Whether gradients are what finite differences say, in float64 or complex128."""
     call, tensors = _of_tensors(func, inputs)
     try:
         _engine._gradcheck(call, tensors, eps, atol, rtol, nondet_tol, check_undefined_grad)
@@ -125,7 +168,7 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, eps: float = 1e-6, atol: f
                   raise_exception: bool = True, nondet_tol: float = 0.0) -> bool:
     """The same for the gradients' own gradients."""
     call, tensors = _of_tensors(func, inputs)
-    given = None if grad_outputs is None else _as_list(grad_outputs)
+    given = None if grad_outputs is None else [_real(item) for item in _as_list(grad_outputs)]
     try:
         _engine._gradgradcheck(call, tensors, given, eps, atol, rtol, nondet_tol)
     except _engine.FailedPreconditionError:

@@ -7,16 +7,29 @@ import zipfile
 from typing import Any
 
 from tensord.engine import _engine
+from tensord.engine._engine import Tensor
 
 
 def load(path, *, trainable: bool = False, optimize: bool = True) -> Any:
-    """A model (TorchScript archive, exported program, ONNX …) as something to call, or what torch.save or `save` wrote.
+    """A model (TorchScript archive, exported program, ONNX …) as something to call, what torch.save or `save` wrote, or the tensors of a
+    .safetensors file by name. `path`: a file's, or an open binary file.
 
     `trainable`: the model's parameters can be trained; without it they may lie in the file, and calls are not recorded.
     """
+    if hasattr(path, "read"):
+        import shutil
+        import tempfile
+
+        with tempfile.TemporaryDirectory() as folder:
+            copied = os.path.join(folder, "file")
+            with open(copied, "wb") as file:
+                shutil.copyfileobj(path, file)
+            return load(copied, trainable=trainable, optimize=optimize)
     path = os.fspath(path)
     with open(path, "rb"):  # Python's own errors for files that are not there or may not be read
         pass
+    if path.endswith(".safetensors"):
+        return _engine._load_safetensors(path)
     if _is_torch_file(path):
         return _engine._load_torch_file(path)
     from tensord.engine.jit import ScriptModule
@@ -25,12 +38,32 @@ def load(path, *, trainable: bool = False, optimize: bool = True) -> Any:
 
 
 def save(value, path) -> None:
-    """Writes numbers, texts, tensors, and lists, tuples and dicts of them as torch.save does; models as archives."""
+    """Writes numbers, texts, tensors, and lists, tuples and dicts of them as torch.save does; models as archives; to a path that ends in
+    .safetensors a dict of tensors in that format. `path`: a file's, or an open binary file."""
+    if hasattr(path, "write"):
+        import shutil
+        import tempfile
+
+        with tempfile.TemporaryDirectory() as folder:
+            made = os.path.join(folder, "file")
+            save(value, made)
+            with open(made, "rb") as file:
+                shutil.copyfileobj(file, path)
+        return
     path = os.fspath(path)
+    if path.endswith(".safetensors"):
+        _save_safetensors(value, path)
+        return
     if hasattr(value, "_loaded_module"):
         value.save(path)
         return
     _engine._save_torch_file(path, _plain(value))
+
+
+def _save_safetensors(value, path: str) -> None:
+    if not isinstance(value, dict) or not all(isinstance(name, str) and isinstance(tensor, Tensor) for name, tensor in value.items()):
+        raise TypeError("save: a .safetensors file takes a dict of tensors by name")
+    _engine._save_safetensors(path, {name: tensor.detach().cpu() for name, tensor in value.items()})
 
 
 def _is_torch_file(path: str) -> bool:

@@ -33,14 +33,7 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None) -> Tensor:
 
 
 def from_dlpack(x, /, *, device=None, copy=None) -> Tensor:
-    made = engine.from_dlpack(x)
-    if copy:
-        made = made.clone()
-    if device is None or engine.device(device) == made.device:
-        return made
-    if copy is False:
-        raise BufferError(f"from_dlpack: copy=False, but {made.device} memory must be copied to {device}")
-    return made.to(device)
+    return engine.from_dlpack(x, device=device, copy=copy)
 
 
 def empty(shape, *, dtype=None, device=None) -> Tensor:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import datetime
+import time
 
 from tensord.engine import _engine
 
 _native = _engine._distributed
+_PIECE = 0.2  # seconds
 DEFAULT_TIMEOUT = datetime.timedelta(minutes=5)
 
 
@@ -29,10 +31,20 @@ class Store:
 
     def get(self, key: str) -> bytes:
         """Waits until the key is there."""
+        self.wait([key])
         return self._native.get(key)
 
     def wait(self, keys, timeout=None) -> None:
-        self._native.wait(list(keys), None if timeout is None else seconds_of(timeout))
+        """Waits until all keys are there, in pieces, so that Ctrl-C ends it."""
+        keys, seconds = list(keys), self._native.timeout if timeout is None else seconds_of(timeout)
+        end = time.monotonic() + seconds
+        while True:
+            left = end - time.monotonic()
+            try:
+                return self._native.wait(keys, min(max(left, 0.0), _PIECE))
+            except _engine.DeadlineExceededError:
+                if left <= _PIECE:
+                    raise _engine.DeadlineExceededError(f"store: wait timeout after {round(seconds * 1000)}ms, keys: {', '.join(keys)}") from None
 
     def check(self, keys) -> bool:
         return self._native.check(list(keys))

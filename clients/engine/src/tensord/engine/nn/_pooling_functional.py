@@ -27,7 +27,7 @@ def _lp_pool(dims: int):
     return call
 
 
-lp_pool1d, lp_pool2d = _lp_pool(1), _lp_pool(2)
+lp_pool1d, lp_pool2d, lp_pool3d = _lp_pool(1), _lp_pool(2), _lp_pool(3)
 
 
 def local_response_norm(input, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0):

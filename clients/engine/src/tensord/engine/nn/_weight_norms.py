@@ -5,7 +5,7 @@ from __future__ import annotations
 from tensord.engine import _engine
 from tensord.engine._grad_mode import no_grad
 from tensord.engine.nn import functional as F
-from tensord.engine.nn.layers import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
+from tensord.engine.nn.convolutions import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from tensord.engine.nn.module import Module, Parameter
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from tensord.engine import _engine
 from tensord.engine.nn import functional as F
-from tensord.engine.nn.module import Module, Parameter
+from tensord.engine.nn import init as initial
+from tensord.engine.nn._placement import parameter, placed
+from tensord.engine.nn.module import Module
 
 __all__ = [
     "CELU", "ELU", "GELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU", "LogSigmoid", "LogSoftmax", "Mish",
@@ -66,10 +67,15 @@ Softplus = _layer("Softplus", lambda x, beta, threshold: F._op("softplus")(x, be
 
 
 class PReLU(Module):
-    def __init__(self, num_parameters: int = 1, init: float = 0.25):
+    @placed
+    def __init__(self, num_parameters: int = 1, init: float = 0.25, device=None, dtype=None):
         super().__init__()
-        self.num_parameters = num_parameters
-        self.weight = Parameter(_engine._operator("aten::full")((num_parameters,), init))
+        self.num_parameters, self.init = num_parameters, init
+        self.weight = parameter(num_parameters)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        initial.constant_(self.weight, self.init)
 
     def forward(self, input):
         return F._op("prelu")(input, self.weight)

@@ -6,6 +6,7 @@ import collections
 
 from tensord.engine._grad_mode import no_grad
 from tensord.engine.nn import functional as F
+from tensord.engine.nn._placement import placed
 from tensord.engine.nn.containers import ModuleList, Sequential
 from tensord.engine.nn.layers import Linear
 from tensord.engine.nn.module import Module
@@ -25,7 +26,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     come from a smaller projection: div_value times smaller from cluster to cluster. Only the clusters of the targets are computed.
     """
 
-    def __init__(self, in_features: int, n_classes: int, cutoffs, div_value: float = 4.0, head_bias: bool = False):
+    @placed
+    def __init__(self, in_features: int, n_classes: int, cutoffs, div_value: float = 4.0, head_bias: bool = False, device=None, dtype=None):
         super().__init__()
         cutoffs = list(cutoffs)
         bounds = [0, *cutoffs, n_classes]

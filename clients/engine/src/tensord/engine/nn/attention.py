@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from tensord.engine import _engine
+from tensord.engine.nested import NestedTensor
 from tensord.engine.nn import functional as F
 from tensord.engine.nn import init
+from tensord.engine.nn._placement import parameter, placed
 from tensord.engine.nn.layers import Linear
-from tensord.engine.nn.module import Module, Parameter
+from tensord.engine.nn.module import Module
 
 __all__ = ["MultiheadAttention"]
 
@@ -18,8 +19,9 @@ class NonDynamicallyQuantizableLinear(Linear):
 class MultiheadAttention(Module):
     """Attention of [steps, batch, embed_dim] to keys and values; [batch, steps, embed_dim] with batch_first."""
 
+    @placed
     def __init__(self, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True, add_bias_kv: bool = False,
-                 add_zero_attn: bool = False, kdim=None, vdim=None, batch_first: bool = False):
+                 add_zero_attn: bool = False, kdim=None, vdim=None, batch_first: bool = False, device=None, dtype=None):
         super().__init__()
         if embed_dim <= 0 or num_heads <= 0:
             raise ValueError(f"embed_dim and num_heads must be greater than 0, got embed_dim={embed_dim} and num_heads={num_heads}")
@@ -37,7 +39,7 @@ class MultiheadAttention(Module):
         shapes["in_proj_bias"] = (3 * embed_dim,) if bias else None
         shapes["bias_k"] = shapes["bias_v"] = (1, 1, embed_dim) if add_bias_kv else None
         for name, shape in shapes.items():
-            self.register_parameter(name, None if shape is None else Parameter(_engine._operator("aten::empty")(shape)))
+            self.register_parameter(name, None if shape is None else parameter(*shape))
         self.out_proj = NonDynamicallyQuantizableLinear(embed_dim, embed_dim, bias)
         self._reset_parameters()
 
@@ -55,6 +57,11 @@ class MultiheadAttention(Module):
     def forward(self, query, key, value, key_padding_mask=None, need_weights: bool = True, attn_mask=None, average_attn_weights: bool = True,
                 is_causal: bool = False):
         """The result and the weights (None unless need_weights): [batch, steps, keys], of each head unless average_attn_weights."""
+        if isinstance(query, NestedTensor):
+            if need_weights or key_padding_mask is not None or attn_mask is not None:
+                raise RuntimeError("MultiheadAttention: nested tensors take neither masks nor need_weights")
+            samples = zip(query.unbind(), key.unbind(), value.unbind())
+            return NestedTensor(self(*sample, need_weights=False, is_causal=is_causal)[0] for sample in samples), None
         turns = self.batch_first and query.ndim == 3
         if turns:  # what is one tensor stays one
             turned = {id(x): x.transpose(0, 1) for x in (query, key, value)}

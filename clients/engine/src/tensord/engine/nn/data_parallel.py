@@ -8,6 +8,7 @@ import warnings
 from tensord.engine import _engine
 from tensord.engine._engine import Tensor
 from tensord.engine.nn.module import Module
+from tensord.engine.nn.parameter import refuse_lazy
 
 _cat = _engine._operator("aten::cat")
 
@@ -96,6 +97,7 @@ def replicate(network: Module, devices, detach: bool = False) -> list:
 
     The first one shares its tensors where they are on its device already, so what a forward changes in its buffers stays.
     """
+    refuse_lazy(network, "DataParallel")
     return [_replica(network, _device(device), i > 0, detach) for i, device in enumerate(devices)]
 
 

@@ -1,35 +1,81 @@
-"""Bags of embeddings."""
+"""Embeddings, one by one and in bags."""
 
 from __future__ import annotations
 
-from tensord.engine import _engine
 from tensord.engine.nn import functional as F
 from tensord.engine.nn import init
+from tensord.engine.nn._placement import parameter, placed
 from tensord.engine.nn.module import Module, Parameter
 
-__all__ = ["EmbeddingBag"]
+__all__ = ["Embedding", "EmbeddingBag"]
 
 
-class EmbeddingBag(Module):
+class _Table(Module):
+    """What both have in common."""
+
+    def _make(self, num_embeddings: int, embedding_dim: int, padding_idx, weight) -> None:
+        name = type(self).__name__
+        if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
+            raise ValueError(f"{name}: padding_idx must be within num_embeddings, got {padding_idx} of {num_embeddings}")
+        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
+        self.padding_idx = padding_idx + num_embeddings if padding_idx is not None and padding_idx < 0 else padding_idx
+        if weight is None:
+            self.weight = parameter(num_embeddings, embedding_dim)
+            self.reset_parameters()
+        elif tuple(weight.shape) != (num_embeddings, embedding_dim):
+            raise ValueError(f"{name}: the shape of _weight, {tuple(weight.shape)}, does not match num_embeddings and embedding_dim")
+        else:
+            self.weight = Parameter(weight)
+
+    def reset_parameters(self) -> None:
+        init.normal_(self.weight)
+        if self.padding_idx is not None:
+            self.weight.detach()[self.padding_idx] = 0
+
+    def _text(self, *options) -> str:
+        parts = [f"{self.num_embeddings}, {self.embedding_dim}"]
+        return ", ".join(parts + [f"{option}={getattr(self, option)}" for option, default in options if getattr(self, option) != default])
+
+
+class Embedding(_Table):
+    """A table of which an input of integers picks rows."""
+
+    @placed
+    def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx=None, max_norm=None, norm_type: float = 2.0,
+                 scale_grad_by_freq: bool = False, sparse: bool = False, _weight=None, _freeze: bool = False, device=None, dtype=None):
+        super().__init__()
+        self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse = max_norm, norm_type, scale_grad_by_freq, sparse
+        self._make(num_embeddings, embedding_dim, padding_idx, _weight)
+        if _freeze:
+            self.weight.requires_grad_(False)
+
+    @classmethod
+    def from_pretrained(cls, embeddings, freeze: bool = True, padding_idx=None, max_norm=None, norm_type: float = 2.0,
+                        scale_grad_by_freq: bool = False, sparse: bool = False) -> "Embedding":
+        """With `embeddings` [num_embeddings, embedding_dim], which is not copied."""
+        if embeddings.ndim != 2:
+            raise ValueError(f"Embedding.from_pretrained: embeddings is expected to be 2-dimensional, got {embeddings.ndim} dimensions")
+        return cls(*embeddings.shape, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, embeddings, freeze)
+
+    def forward(self, input):
+        return F.embedding(input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse)
+
+    def extra_repr(self) -> str:
+        return self._text(("padding_idx", None), ("max_norm", None), ("norm_type", 2), ("scale_grad_by_freq", False), ("sparse", False))
+
+
+class EmbeddingBag(_Table):
     """Sums, means or maxima of the embeddings in each bag: F.embedding_bag with a table of its own."""
 
+    @placed
     def __init__(self, num_embeddings: int, embedding_dim: int, max_norm=None, norm_type: float = 2.0, scale_grad_by_freq: bool = False,
-                 mode: str = "mean", sparse: bool = False, _weight=None, include_last_offset: bool = False, padding_idx=None):
+                 mode: str = "mean", sparse: bool = False, _weight=None, include_last_offset: bool = False, padding_idx=None, device=None, dtype=None):
         super().__init__()
-        if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
-            raise ValueError(f"EmbeddingBag: padding_idx must be within num_embeddings, got {padding_idx} of {num_embeddings}")
         if mode not in ("sum", "mean", "max"):
             raise ValueError(f"EmbeddingBag: mode has to be one of sum, mean or max, got {mode!r}")
-        self.num_embeddings, self.embedding_dim, self.max_norm, self.norm_type = num_embeddings, embedding_dim, max_norm, norm_type
-        self.scale_grad_by_freq, self.mode, self.sparse, self.include_last_offset = scale_grad_by_freq, mode, sparse, include_last_offset
-        self.padding_idx = padding_idx + num_embeddings if padding_idx is not None and padding_idx < 0 else padding_idx
-        if _weight is None:
-            self.weight = Parameter(_engine._operator("aten::empty")((num_embeddings, embedding_dim)))
-            self.reset_parameters()
-        elif tuple(_weight.shape) != (num_embeddings, embedding_dim):
-            raise ValueError(f"EmbeddingBag: the shape of _weight, {tuple(_weight.shape)}, does not match num_embeddings and embedding_dim")
-        else:
-            self.weight = Parameter(_weight)
+        self.max_norm, self.norm_type, self.scale_grad_by_freq, self.mode = max_norm, norm_type, scale_grad_by_freq, mode
+        self.sparse, self.include_last_offset = sparse, include_last_offset
+        self._make(num_embeddings, embedding_dim, padding_idx, _weight)
 
     @classmethod
     def from_pretrained(cls, embeddings, freeze: bool = True, max_norm=None, norm_type: float = 2.0, scale_grad_by_freq: bool = False,
@@ -41,18 +87,9 @@ class EmbeddingBag(Module):
         made.weight.requires_grad_(not freeze)
         return made
 
-    def reset_parameters(self) -> None:
-        init.normal_(self.weight)
-        if self.padding_idx is not None:
-            self.weight.detach()[self.padding_idx] = 0
-
     def forward(self, input, offsets=None, per_sample_weights=None):
         return F.embedding_bag(input, self.weight, offsets, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.mode, self.sparse,
                                per_sample_weights, self.include_last_offset, self.padding_idx)
 
     def extra_repr(self) -> str:
-        parts = [f"{self.num_embeddings}, {self.embedding_dim}"]
-        for option, default in (("max_norm", None), ("norm_type", 2), ("scale_grad_by_freq", False), ("mode", ""), ("padding_idx", None)):
-            if getattr(self, option) != default:
-                parts.append(f"{option}={getattr(self, option)}")
-        return ", ".join(parts)
+        return self._text(("max_norm", None), ("norm_type", 2), ("scale_grad_by_freq", False), ("mode", ""), ("padding_idx", None))

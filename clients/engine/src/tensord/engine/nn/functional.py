@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+
 from tensord.engine import _engine
+from tensord.engine.nested import NestedTensor
 from tensord.engine.nn._loss_functional import gaussian_nll_loss, multilabel_soft_margin_loss, triplet_margin_with_distance_loss  # noqa: F401
 from tensord.engine.nn._pooling_functional import (  # noqa: F401
     fractional_max_pool2d, fractional_max_pool2d_with_indices, fractional_max_pool3d, fractional_max_pool3d_with_indices, local_response_norm, lp_pool1d,
-    lp_pool2d, max_unpool1d, max_unpool2d, max_unpool3d,
+    lp_pool2d, lp_pool3d, max_unpool1d, max_unpool2d, max_unpool3d,
 )
 from tensord.engine.nn._random_functional import (  # noqa: F401
     alpha_dropout, dropout1d, dropout2d, dropout3d, feature_alpha_dropout, gumbel_softmax,
@@ -39,6 +42,18 @@ def _reduction(name: str) -> int:
     return _REDUCTIONS[name]
 
 
+def _samples_too(function):
+    """Of nested tensors sample by sample."""
+
+    @functools.wraps(function)
+    def call(input, *args, **kwargs):
+        if isinstance(input, NestedTensor):
+            return input._each(lambda sample: function(sample, *args, **kwargs))
+        return function(input, *args, **kwargs)
+
+    return call
+
+
 # Activations: those with inplace.
 
 
@@ -55,7 +70,7 @@ def _activation(name: str, *parameters: str, **defaults):
         return input.copy_(found) if inplace else found
 
     call.__name__ = call.__qualname__ = name
-    return call
+    return _samples_too(call)
 
 
 relu = _activation("relu")
@@ -81,11 +96,14 @@ def logsigmoid(input):
     return _op("log_sigmoid")(input)
 
 
+@_samples_too
 def gelu(input, approximate: str = "none"):
     return _op("gelu")(input, approximate=approximate)
 
 
 def softmax(input, dim: int, dtype=None):
+    if isinstance(input, NestedTensor):
+        return input.softmax(dim, dtype)
     return _op("softmax")(input, dim, dtype)
 
 
@@ -109,11 +127,13 @@ def normalize(input, p: float = 2.0, dim: int = 1, eps: float = 1e-12):
     return input / input.norm(p, dim, True).clamp_min(eps)
 
 
+@_samples_too
 def dropout(input, p: float = 0.5, training: bool = True, inplace: bool = False):
     found = _op("dropout")(input, p, training)
     return input.copy_(found) if inplace else found
 
 
+@_samples_too
 def linear(input, weight, bias=None):
     return _op("linear")(input, weight, bias)
 
@@ -146,6 +166,7 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
     return _op("instance_norm")(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, False)
 
 
+@_samples_too
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps: float = 1e-5):
     return _op("layer_norm")(input, list(normalized_shape), weight, bias, eps)
 

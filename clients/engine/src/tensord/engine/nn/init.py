@@ -51,7 +51,9 @@ def _fans(tensor):
 
 @no_grad()
 def uniform_(tensor, a: float = 0.0, b: float = 1.0):
-    return tensor if _is_skipped() else tensor.uniform_(a, b)
+    if not _is_skipped():
+        (_engine._operator("aten::view_as_real")(tensor) if tensor.dtype.is_complex else tensor).uniform_(a, b)
+    return tensor
 
 
 @no_grad()

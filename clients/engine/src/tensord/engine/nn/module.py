@@ -6,54 +6,9 @@ import collections
 import itertools
 from typing import Any
 
-from tensord.engine import _engine, _shared
+from tensord.engine import _engine
 from tensord.engine._engine import Tensor
-
-
-class Parameter(Tensor):
-    """A tensor that a module it is assigned to lists among its parameters."""
-
-    def __init__(self, data, requires_grad: bool = True):
-        super().__init__(data.detach() if isinstance(data, Tensor) else data)
-        if requires_grad:
-            self.requires_grad = True
-
-    def __repr__(self):
-        return "Parameter containing:\n" + super().__repr__()
-
-    def __deepcopy__(self, memo):
-        if id(self) not in memo:
-            memo[id(self)] = type(self)(self.detach().clone(), self.requires_grad)
-        return memo[id(self)]
-
-    def __reduce_ex__(self, protocol):
-        return _rebuild_parameter, (_PlainTensor(self), self.requires_grad)
-
-
-class _PlainTensor:
-    """Pickles a parameter as a plain tensor."""
-
-    def __init__(self, tensor):
-        self._tensor = tensor
-
-    def __reduce_ex__(self, protocol):
-        return Tensor(self._tensor.detach()).__reduce_ex__(protocol)
-
-
-def _rebuild_parameter(data, requires_grad):
-    return Parameter(data, requires_grad)
-
-
-class Buffer(Tensor):
-    """A tensor that a module it is assigned to lists among its buffers."""
-
-    def __init__(self, data, persistent: bool = True):
-        super().__init__(data)
-        self.persistent = persistent
-
-
-_shared.register(_PlainTensor, lambda value: value._tensor.detach())
-_shared.register(Buffer)
+from tensord.engine.nn.parameter import Buffer, Parameter, is_lazy
 
 
 class _Hooks:
@@ -288,7 +243,7 @@ class Module:
         out = {}
         for name, tensor in [*self._parameters.items(), *self._buffers.items()]:
             if tensor is not None and name not in self._non_persistent:
-                out[prefix + name] = tensor if keep_vars else tensor.detach()
+                out[prefix + name] = tensor if keep_vars or is_lazy(tensor) else tensor.detach()
         if type(self).get_extra_state is not Module.get_extra_state:
             out[prefix + "_extra_state"] = self.get_extra_state()
         for name, module in self.named_children():
@@ -302,15 +257,21 @@ class Module:
         problems = [f"missing {found.missing_keys}"] * bool(found.missing_keys) + [
             f"unexpected {found.unexpected_keys}"] * bool(found.unexpected_keys) if strict else []
         extra = {name for name in own if name.rpartition(".")[2] == "_extra_state"}
-        problems += [f"{name}: expected shape {list(tensor.shape)}, got {list(state[name].shape)}" for name, tensor in own.items()
-                     if name in state and name not in extra and tuple(state[name].shape) != tuple(tensor.shape)]
+        for name, tensor in own.items():
+            if name in state and name not in extra and not is_lazy(tensor):
+                if is_lazy(state[name]):
+                    problems.append(f"{name}: an uninitialized one cannot be loaded into an initialized one; call forward() on its module first")
+                elif tuple(state[name].shape) != tuple(tensor.shape):
+                    problems.append(f"{name}: expected shape {list(tensor.shape)}, got {list(state[name].shape)}")
         if problems:
             raise RuntimeError(f"load_state_dict of {type(self).__name__}: " + "; ".join(problems))
         for name, tensor in own.items():
             if name in extra and name in state:
                 self.get_submodule(name.rpartition(".")[0]).set_extra_state(state[name])
-            elif name in state:
-                tensor.copy_(state[name])
+            elif name in state and not is_lazy(state[name]):
+                if is_lazy(tensor):
+                    tensor.materialize(state[name].shape)
+                tensor.detach().copy_(state[name])
         return found
 
     # Modes and conversions.
@@ -355,11 +316,13 @@ class Module:
 
         for module in self.modules():
             for name, parameter in module._parameters.items():
-                if parameter is not None:
+                if is_lazy(parameter):
+                    once(parameter, lambda x: x._convert(convert))
+                elif parameter is not None:
                     module._parameters[name] = once(parameter, lambda x: Parameter(convert(x.detach()), x.requires_grad))
             for name, buffer in module._buffers.items():
                 if buffer is not None:
-                    module._buffers[name] = once(buffer, convert)
+                    module._buffers[name] = once(buffer, lambda x: x._convert(convert) if is_lazy(x) else convert(x))
         return self
 
     def to(self, *args, **kwargs) -> "Module":

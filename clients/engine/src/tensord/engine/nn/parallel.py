@@ -9,9 +9,12 @@ from tensord.engine._engine import Tensor
 from tensord.engine.distributed import groups
 from tensord.engine.nn.data_parallel import (  # noqa: F401
     DataParallel, data_parallel, gather, parallel_apply, replicate, scatter, scatter_kwargs)
-from tensord.engine.nn.embeddings import EmbeddingBag
-from tensord.engine.nn.layers import Embedding
+from tensord.engine.nn import functional as F
+from tensord.engine.nn._placement import placed
+from tensord.engine.nn.embeddings import Embedding, EmbeddingBag
 from tensord.engine.nn.module import Module
+from tensord.engine.nn.parameter import refuse_lazy
+from tensord.engine.nn.norms import RunningNorm, _BatchNorm
 
 _native = _engine._distributed
 
@@ -46,6 +49,7 @@ class DistributedDataParallel(Module):
                  process_group=None, bucket_cap_mb=None, find_unused_parameters: bool = False, check_reduction: bool = False,
                  gradient_as_bucket_view: bool = False, static_graph: bool = False):
         super().__init__()
+        refuse_lazy(module, "DistributedDataParallel")
         if device_ids or output_device is not None:
             raise NotImplementedError("DistributedDataParallel: device_ids and output_device; modules are on the CPU")
         self.module = module
@@ -99,25 +103,17 @@ class DistributedDataParallel(Module):
         self._reducer.register_hook(*arguments(state))
 
 
-class SyncBatchNorm(Module):
+class SyncBatchNorm(RunningNorm):
     """Batch norm of which training counts the rows of all ranks, for inputs of two dimensions or more."""
 
+    @placed
     def __init__(self, num_features: int, eps: float = 1e-5, momentum=0.1, affine: bool = True, track_running_stats: bool = True,
-                 process_group=None):
+                 process_group=None, device=None, dtype=None, bias: bool = True):
         super().__init__()
-        from tensord.engine.nn.layers import BatchNorm1d
-
-        self.num_features, self.eps, self.momentum = num_features, eps, momentum
-        self.affine, self.track_running_stats, self.process_group = affine, track_running_stats, process_group
-        own = BatchNorm1d(num_features, eps, momentum, affine, track_running_stats)
-        for name, parameter in own._parameters.items():
-            self.register_parameter(name, parameter)
-        for name, buffer in own._buffers.items():
-            self.register_buffer(name, buffer)
+        self.process_group = process_group
+        self._make(num_features, eps, momentum, affine, track_running_stats, bias)
 
     def forward(self, input):
-        from tensord.engine.nn import functional as F
-
         if input.ndim < 2:
             raise ValueError(f"expected at least 2D input (got {input.ndim}D input)")
         factor = self.momentum or 0.0
@@ -134,8 +130,6 @@ class SyncBatchNorm(Module):
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group=None) -> Module:
         """The module with all its batch norms of this kind; their parameters and buffers stay the same tensors."""
-        from tensord.engine.nn.layers import _BatchNorm
-
         made = module
         if isinstance(module, _BatchNorm):
             made = cls(module.num_features, module.eps, module.momentum, module.affine, module.track_running_stats, process_group)
@@ -145,6 +139,3 @@ class SyncBatchNorm(Module):
         for name, child in list(module.named_children()):
             made._modules[name] = cls.convert_sync_batchnorm(child, process_group)
         return made
-
-    def extra_repr(self):
-        return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}"

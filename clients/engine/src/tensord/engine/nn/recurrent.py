@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import warnings
 
-from tensord.engine import _engine
 from tensord.engine.nn import functional as F
 from tensord.engine.nn import init
-from tensord.engine.nn.module import Module, Parameter
+from tensord.engine.nn._placement import parameter, placed
+from tensord.engine.nn.module import Module
 from tensord.engine.nn.utils.rnn import PackedSequence
 
 __all__ = ["GRU", "LSTM", "RNN", "RNNBase"]
@@ -20,8 +20,9 @@ _MODES = {"RNN_TANH": (1, "rnn_tanh"), "RNN_RELU": (1, "rnn_relu"), "LSTM": (4, 
 class RNNBase(Module):
     """Weights, checks and calls of RNN, LSTM and GRU. `mode` is one of RNN_TANH, RNN_RELU, LSTM and GRU."""
 
+    @placed
     def __init__(self, mode: str, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
-                 dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0):
+                 dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0, device=None, dtype=None):
         super().__init__()
         name = type(self).__name__
         if mode not in _MODES:
@@ -58,7 +59,7 @@ class RNNBase(Module):
             shapes["weight_hr"] = (self.proj_size, self.hidden_size)
         names = {f"{part}_l{layer}{suffix}": shape for part, shape in shapes.items()}
         for name, shape in names.items():
-            self.register_parameter(name, Parameter(_engine._operator("aten::empty")(shape)))
+            self.register_parameter(name, parameter(*shape))
         return list(names)
 
     @property

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import math
 
-from tensord.engine import _engine
 from tensord.engine.nn import functional as F
 from tensord.engine.nn import init
-from tensord.engine.nn.module import Module, Parameter
+from tensord.engine.nn._placement import optional_parameter, parameter, placed
+from tensord.engine.nn.module import Module
 
 __all__ = ["GRUCell", "LSTMCell", "RNNCell", "RNNCellBase"]
 
 
 class RNNCellBase(Module):
-    def __init__(self, input_size: int, hidden_size: int, bias: bool, num_chunks: int):
+    @placed
+    def __init__(self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device=None, dtype=None):
         super().__init__()
         self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
         rows = num_chunks * hidden_size
-        self.weight_ih = Parameter(_engine._operator("aten::empty")((rows, input_size)))
-        self.weight_hh = Parameter(_engine._operator("aten::empty")((rows, hidden_size)))
+        self.weight_ih = parameter(rows, input_size)
+        self.weight_hh = parameter(rows, hidden_size)
         for name in ("bias_ih", "bias_hh"):
-            self.register_parameter(name, Parameter(_engine._operator("aten::empty")((rows,))) if bias else None)
+            self.register_parameter(name, optional_parameter(bias, rows))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -53,8 +54,8 @@ class RNNCellBase(Module):
 
 
 class RNNCell(RNNCellBase):
-    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh"):
-        super().__init__(input_size, hidden_size, bias, 1)
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh", device=None, dtype=None):
+        super().__init__(input_size, hidden_size, bias, 1, device, dtype)
         self.nonlinearity = nonlinearity
 
     def forward(self, input, hx=None):
@@ -66,8 +67,8 @@ class RNNCell(RNNCellBase):
 class LSTMCell(RNNCellBase):
     """States are (hidden, cell)."""
 
-    def __init__(self, input_size: int, hidden_size: int, bias: bool = True):
-        super().__init__(input_size, hidden_size, bias, 4)
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device=None, dtype=None):
+        super().__init__(input_size, hidden_size, bias, 4, device, dtype)
 
     def forward(self, input, hx=None):
         if hx is not None and (not isinstance(hx, (tuple, list)) or len(hx) != 2):
@@ -76,8 +77,8 @@ class LSTMCell(RNNCellBase):
 
 
 class GRUCell(RNNCellBase):
-    def __init__(self, input_size: int, hidden_size: int, bias: bool = True):
-        super().__init__(input_size, hidden_size, bias, 3)
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device=None, dtype=None):
+        super().__init__(input_size, hidden_size, bias, 3, device, dtype)
 
     def forward(self, input, hx=None):
         return self._step("gru_cell", input, None if hx is None else [hx], 1)[0]

@@ -6,8 +6,8 @@ from tensord.engine.nn import functional as F
 from tensord.engine.nn.module import Module
 
 __all__ = [
-    "ChannelShuffle", "Fold", "FractionalMaxPool2d", "FractionalMaxPool3d", "LPPool1d", "LPPool2d", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d",
-    "PixelShuffle", "PixelUnshuffle", "Unfold", "Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d",
+    "ChannelShuffle", "Fold", "FractionalMaxPool2d", "FractionalMaxPool3d", "LPPool1d", "LPPool2d", "LPPool3d", "MaxUnpool1d", "MaxUnpool2d",
+    "MaxUnpool3d", "PixelShuffle", "PixelUnshuffle", "Unfold", "Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d",
 ]
 
 
@@ -106,8 +106,7 @@ class _LPPool(Module):
         self.norm_type, self.kernel_size, self.stride, self.ceil_mode = norm_type, kernel_size, stride, ceil_mode
 
     def forward(self, input):
-        pool = F.lp_pool1d if self.dims == 1 else F.lp_pool2d
-        return pool(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+        return getattr(F, f"lp_pool{self.dims}d")(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
     def extra_repr(self):
         return f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, ceil_mode={self.ceil_mode}"
@@ -153,6 +152,6 @@ def _layers(name: str, base: type, *dims: int):
     return (type(f"{name}{n}d", (base,), {"dims": n, "__module__": __name__}) for n in dims)
 
 
-LPPool1d, LPPool2d = _layers("LPPool", _LPPool, 1, 2)
+LPPool1d, LPPool2d, LPPool3d = _layers("LPPool", _LPPool, 1, 2, 3)
 MaxUnpool1d, MaxUnpool2d, MaxUnpool3d = _layers("MaxUnpool", _MaxUnpool, 1, 2, 3)
 FractionalMaxPool2d, FractionalMaxPool3d = _layers("FractionalMaxPool", _FractionalMaxPool, 2, 3)

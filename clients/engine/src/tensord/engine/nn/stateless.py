@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from tensord.engine.nn import init
@@ -19,7 +20,7 @@ def skip_init(module_cls, *args, **kwargs):
     """The module with parameters of any values: for those that are loaded afterwards."""
     if not (isinstance(module_cls, type) and issubclass(module_cls, Module)):
         raise RuntimeError(f"Expected a Module; got {module_cls}")
-    device = kwargs.pop("device", None)
+    if "device" not in inspect.signature(module_cls).parameters:
+        raise RuntimeError("Module must support a 'device' arg to skip initialization")
     with init.skipped():
-        made = module_cls(*args, **kwargs)
-    return made if device is None else made.to(device)
+        return module_cls(*args, **kwargs)

@@ -8,10 +8,12 @@ import math
 from tensord.engine import _engine
 from tensord.engine.nn import functional as F
 from tensord.engine.nn import init
+from tensord.engine.nn._placement import placed
 from tensord.engine.nn.attention import MultiheadAttention
 from tensord.engine.nn.containers import ModuleList
-from tensord.engine.nn.layers import Dropout, LayerNorm, Linear
+from tensord.engine.nn.layers import Dropout, Linear
 from tensord.engine.nn.module import Module
+from tensord.engine.nn.norms import LayerNorm
 
 __all__ = ["Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer"]
 
@@ -34,18 +36,19 @@ class _Layer(Module):
 
     attentions = ()
 
+    @placed
     def __init__(self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1, activation=F.relu,
-                 layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False):
+                 layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False, bias: bool = True, device=None, dtype=None):
         super().__init__()
         for name in self.attentions:
-            setattr(self, name, MultiheadAttention(d_model, nhead, dropout, batch_first=batch_first))
-        self.linear1 = Linear(d_model, dim_feedforward)
+            setattr(self, name, MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first))
+        self.linear1 = Linear(d_model, dim_feedforward, bias)
         self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model)
+        self.linear2 = Linear(dim_feedforward, d_model, bias)
         self.norm_first = norm_first
         blocks = range(1, len(self.attentions) + 2)
         for i in blocks:
-            setattr(self, f"norm{i}", LayerNorm(d_model, layer_norm_eps))
+            setattr(self, f"norm{i}", LayerNorm(d_model, layer_norm_eps, bias=bias))
         for i in blocks:
             setattr(self, f"dropout{i}", Dropout(dropout))
         self.activation = _activation(activation)
@@ -90,8 +93,11 @@ class TransformerDecoderLayer(_Layer):
 
 
 class TransformerEncoder(Module):
-    """Copies of a layer, one after the other, and a norm. enable_nested_tensor and mask_check are about speed in PyTorch; here sequences
-    stay padded, and the results at padded steps are what the layers give (PyTorch's inference may have zeros there)."""
+    """Copies of a layer, one after the other, and a norm.
+
+    With enable_nested_tensor the results at padded steps are zeros before the norm, where PyTorch's inference works with nested tensors: without
+    gradients, of layers that it has a fast path for, and with steps hidden at the ends only. Otherwise they are what the layers give.
+    """
 
     def __init__(self, encoder_layer: Module, num_layers: int, norm=None, enable_nested_tensor: bool = True, mask_check: bool = True):
         super().__init__()
@@ -99,9 +105,25 @@ class TransformerEncoder(Module):
         self.num_layers, self.norm, self.enable_nested_tensor, self.mask_check = num_layers, norm, enable_nested_tensor, mask_check
 
     def forward(self, src, mask=None, src_key_padding_mask=None, is_causal=None):
+        hides = mask is None and src_key_padding_mask is not None and self._hides_steps(src)
         for layer in self.layers:
             src = layer(src, src_mask=mask, src_key_padding_mask=src_key_padding_mask, **_causal(is_causal=is_causal))
+        if hides:
+            hidden = src_key_padding_mask if src_key_padding_mask.dtype is _engine.bool else src_key_padding_mask != 0
+            has_gaps = (hidden[:, :-1] & ~hidden[:, 1:]).any()  # a tensor, so that traces and plans do not hang on it
+            src = src.masked_fill((hidden & ~has_gaps).unsqueeze(2), 0.0)
         return src if self.norm is None else self.norm(src)
+
+    def _hides_steps(self, src) -> bool:
+        """Whether PyTorch takes its path of nested tensors where hidden steps are at the ends."""
+        layer = self.layers[0]
+        if not self.enable_nested_tensor or self.training or not isinstance(layer, TransformerEncoderLayer) or src.ndim != 3:
+            return False
+        attention = layer.self_attn
+        is_fast = (attention.batch_first and attention._qkv_same_embed_dim and attention.in_proj_bias is not None and attention.num_heads % 2 == 0
+                   and not layer.norm_first and not layer.training and layer.activation in (F.relu, F.gelu) and layer.norm1.eps == layer.norm2.eps)
+        needs_gradients = _engine.is_grad_enabled() and (src.requires_grad or any(p.requires_grad for p in self.layers.parameters()))
+        return is_fast and not needs_gradients
 
 
 class TransformerDecoder(Module):
@@ -123,15 +145,16 @@ class TransformerDecoder(Module):
 class Transformer(Module):
     """An encoder and a decoder."""
 
+    @placed
     def __init__(self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6, num_decoder_layers: int = 6, dim_feedforward: int = 2048,
                  dropout: float = 0.1, activation=F.relu, custom_encoder=None, custom_decoder=None, layer_norm_eps: float = 1e-5,
-                 batch_first: bool = False, norm_first: bool = False):
+                 batch_first: bool = False, norm_first: bool = False, bias: bool = True, device=None, dtype=None):
         super().__init__()
-        arguments = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first)
+        arguments = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias)
         self.encoder = custom_encoder if custom_encoder is not None else TransformerEncoder(
-            TransformerEncoderLayer(*arguments), num_encoder_layers, LayerNorm(d_model, layer_norm_eps))
+            TransformerEncoderLayer(*arguments), num_encoder_layers, LayerNorm(d_model, layer_norm_eps, bias=bias))
         self.decoder = custom_decoder if custom_decoder is not None else TransformerDecoder(
-            TransformerDecoderLayer(*arguments), num_decoder_layers, LayerNorm(d_model, layer_norm_eps))
+            TransformerDecoderLayer(*arguments), num_decoder_layers, LayerNorm(d_model, layer_norm_eps, bias=bias))
         self._reset_parameters()
         self.d_model, self.nhead, self.batch_first = d_model, nhead, batch_first
 

@@ -6,12 +6,16 @@ from tensord.engine import _engine
 from tensord.engine.nn import parametrizations, parametrize, stateless  # noqa: F401
 from tensord.engine.nn._fusion import fuse_conv_bn_eval, fuse_conv_bn_weights, fuse_linear_bn_eval, fuse_linear_bn_weights  # noqa: F401
 from tensord.engine.nn._weight_norms import remove_spectral_norm, remove_weight_norm, spectral_norm, weight_norm  # noqa: F401
+from tensord.engine.nn.parameter import is_lazy
 from tensord.engine.nn.stateless import skip_init  # noqa: F401
 from tensord.engine.nn.utils import rnn  # noqa: F401
 
 
 def _list(parameters):
-    return [parameters] if isinstance(parameters, _engine.Tensor) else list(parameters)
+    found = [parameters] if isinstance(parameters, _engine.Tensor) else list(parameters)
+    if any(is_lazy(tensor) for tensor in found):
+        raise ValueError("nn.utils: a parameter is uninitialized; call its lazy module once first")
+    return found
 
 
 def clip_grad_norm_(parameters, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False):
