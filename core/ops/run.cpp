@@ -9,6 +9,7 @@
 #include "core/ops/call_observer.h"
 #include "core/ops/complex.h"
 #include "core/ops/named_error.h"
+#include "core/ops/written.h"
 
 namespace tensord::ops {
 namespace {
@@ -118,32 +119,11 @@ void run_compute(const Op& op, std::span<const Value> arguments, std::vector<Val
   for (size_t i = 0; i < metas.size(); ++i) returns.emplace_back(outputs[i]);
 }
 
-void check_writable(const Tensor& tensor) {
-  if (tensor.storage() && !tensor.storage()->is_writable()) {
-    fail(ErrorCode::kFailedPrecondition, "writes into a tensor whose memory is read-only");
-  }
-}
-
-void check_no_internal_overlap(const Tensor& tensor) {
-  for (int64_t i = 0; i < tensor.ndim(); ++i) {
-    check(tensor.sizes()[i] < 2 || tensor.strides()[i] != 0,
-          "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
-          "Please clone() the tensor before performing the operation.");
-  }
-}
-
 // Whether the functional kernel may write straight into `target` while it reads the inputs.
 bool can_write_directly(const Op& base, const Tensor& target, std::span<const Value> inputs) {
-  if (!base.is_pointwise) return false;
-  for (const Value& input : inputs) {
-    if (!input.is_tensor()) continue;
-    const Overlap shared = overlap(input.to_tensor(), target);
-    check(shared != Overlap::kPartial,
-          "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
-          "location. Please clone() the tensor before performing the operation.");
-    if (shared == Overlap::kUnknown) return false;
-  }
-  return true;
+  return base.is_pointwise && std::none_of(inputs.begin(), inputs.end(), [&](const Value& input) {
+           return input.is_tensor() && overlap(input.to_tensor(), target) == Overlap::kUnknown;
+         });
 }
 
 void compute_into(const Op& base, std::span<const Value> inputs, const Tensor& target, DType result_dtype) {
@@ -170,10 +150,10 @@ void run_inplace(const Op& op, std::span<const Value> arguments, std::vector<Val
   const TensorMeta meta = meta_of(*op.base, arguments);
   check(meta.sizes == self.sizes(), "output with shape ", self.sizes(), " doesn't match the broadcast shape ",
         to_string(meta.sizes));
-  check(can_cast(meta.dtype, self.dtype()), "result type ", name_of(meta.dtype),
-        " can't be cast to the desired output type ", name_of(self.dtype()));
+  check_takes(*op.base, meta.dtype, self, arguments);
   check_no_internal_overlap(self);
   if (!self.is_meta()) {
+    check_apart(*op.base, self, arguments.subspan(1));
     check_writable(self);
     compute_into(*op.base, arguments, self, meta.dtype);
     self.storage()->bump_version();
@@ -181,10 +161,7 @@ void run_inplace(const Op& op, std::span<const Value> arguments, std::vector<Val
   returns.push_back(arguments[0]);
 }
 
-// out= takes the result's shape, as PyTorch resizes it.
-void resize_output(const Tensor& out, const TensorMeta& meta) {
-  if (out.sizes() == meta.sizes) return;
-  const Tensor fresh = allocate({meta.sizes, out.dtype(), {}, {}}, out.device());
+void take_memory(const Tensor& out, const Tensor& fresh) {
   TensorImpl& impl = *out.impl();
   impl.storage = fresh.storage();
   impl.sizes = fresh.sizes();
@@ -193,23 +170,45 @@ void resize_output(const Tensor& out, const TensorMeta& meta) {
   impl.numel = fresh.numel();
 }
 
+// out= takes the result's shape, as PyTorch resizes it.
+void resize_output(const Tensor& out, const TensorMeta& meta) {
+  if (out.sizes() != meta.sizes) take_memory(out, allocate({meta.sizes, out.dtype(), {}, {}}, out.device()));
+}
+
+bool reads(const Value& input, const Tensor& tensor) {
+  if (input.is_tensor()) return input.to_tensor().is_same(tensor);
+  if (!input.is_list() || input.to_list()->element->kind() != TypeKind::kTensor) return false;
+  const auto& items = input.to_list()->items;
+  return std::any_of(items.begin(), items.end(), [&](const Value& item) { return reads(item, tensor); });
+}
+
 void run_out(const Op& op, std::span<const Value> arguments, std::vector<Value>& returns) {
   const auto inputs = arguments.first(arguments.size() - 1);
   const Tensor& out = arguments.back().to_tensor();
   const TensorMeta meta = meta_of(*op.base, inputs);
-  check(can_cast(meta.dtype, out.dtype()), "result type ", name_of(meta.dtype),
-        " can't be cast to the desired output type ", name_of(out.dtype()));
+  check_takes(*op.base, meta.dtype, out, inputs);
   if (!out.is_meta()) {
     check_writable(out);
-    // What is read and written keeps its shape.
-    const bool is_read = op.base->is_pointwise && std::any_of(inputs.begin(), inputs.end(), [&](const Value& input) {
-                           return input.is_tensor() && input.to_tensor().is_same(out);
-                         });
-    check(!is_read || out.sizes() == meta.sizes, "output with shape ", out.sizes(),
+    const bool is_read =
+        std::any_of(inputs.begin(), inputs.end(), [&](const Value& input) { return reads(input, out); });
+    const bool fits = out.sizes() == meta.sizes;
+    if (fits || is_read || looks_before_resizing(*op.base)) check_apart(*op.base, out, inputs);
+    if (looks_before_resizing(*op.base)) {
+      check_no_internal_overlap(out);
+      // PyTorch's takes more of the memory that it has.
+      if (!fits) check_apart(*op.base, out.as_view(meta.sizes, contiguous_strides(meta.sizes), out.offset()), inputs);
+    }
+    check(!is_read || fits || !op.base->is_pointwise, "output with shape ", out.sizes(),
           " doesn't match the broadcast shape ", to_string(meta.sizes));
-    resize_output(out, meta);
-    check_no_internal_overlap(out);
-    compute_into(*op.base, inputs, out, meta.dtype);
+    Tensor target = out;
+    if (is_read && !fits) {  // read before it changes
+      target = allocate({meta.sizes, out.dtype(), {}, {}}, out.device());
+    } else {
+      resize_output(out, meta);
+    }
+    check_no_internal_overlap(target);
+    compute_into(*op.base, inputs, target, meta.dtype);
+    if (!target.is_same(out)) take_memory(out, target);
     out.storage()->bump_version();
   }
   returns.push_back(arguments.back());
@@ -261,14 +260,14 @@ void write_complex(const Op& op, std::span<const Value> arguments, std::vector<V
   std::vector<Value> results;
   run(*op.base, inputs, results);
   const Tensor& result = results.front().to_tensor();
-  check(can_cast(result.dtype(), target.dtype()), "result type ", name_of(result.dtype()),
-        " can't be cast to the desired output type ", name_of(target.dtype()));
+  check_takes(*op.base, result.dtype(), target, inputs);
   if (is_inplace) {
     check(result.sizes() == target.sizes(), "output with shape ", target.sizes(), " doesn't match the broadcast shape ",
           result.sizes());
   }
   if (!target.is_meta()) {
     check_writable(target);
+    if (target.sizes() == result.sizes()) check_apart(*op.base, target, is_inplace ? inputs.subspan(1) : inputs);
     if (!is_inplace) resize_output(target, {result.sizes(), result.dtype(), {}, {}});
     check_no_internal_overlap(target);
     target.copy_from(result);
@@ -292,8 +291,7 @@ bool run_complex_composite(const Op& op, std::span<const Value> arguments, std::
   if (is_grad_enabled()) given.front() = call("aten::clone", given.front());
   run(functional, given, results);
   const Tensor &target = arguments.front().to_tensor(), &result = results.front().to_tensor();
-  check(can_cast(result.dtype(), target.dtype()), "result type ", name_of(result.dtype()),
-        " can't be cast to the desired output type ", name_of(target.dtype()));
+  check_takes(functional, result.dtype(), target, arguments);
   check(result.sizes() == target.sizes(), "output with shape ", target.sizes(), " doesn't match the broadcast shape ",
         result.sizes());
   static const Op& copy = get_op("aten::copy_");
@@ -384,6 +382,7 @@ void compute_composite_write(const Op& op, std::span<const Value> arguments, std
   std::vector<Value> results;
   run(*op.base, arguments, results);
   const Tensor& target = arguments.front().to_tensor();
+  check_apart(*op.base, target, arguments.subspan(1));
   check(results.front().to_tensor().sizes() == target.sizes(), op.name(), ": output with shape ", target.sizes(),
         " doesn't match the broadcast shape ", results.front().to_tensor().sizes());
   const Value copied[] = {target, results.front(), false};

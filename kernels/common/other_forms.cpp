@@ -1,6 +1,8 @@
 // Forms that few programs write: in place, with the number first, of older names. Each is made of the usual one.
+#include <array>
 #include <cmath>
 
+#include "core/ops/written.h"
 #include "kernels/common/compose.h"
 
 namespace tensord::kernels {
@@ -45,6 +47,7 @@ OP("aten::float_power_.Scalar(Tensor(a!) self, Scalar exponent) -> Tensor(a!)")
     .composite();
 OP("aten::float_power_.Tensor(Tensor(a!) self, Tensor exponent) -> Tensor(a!)")
     .direct([](const Tensor& x, const Tensor& exponent) {
+      ops::check_apart(ops::get_op("aten::float_power.Tensor_Tensor"), x, std::array<Value, 1>{exponent});
       return raised_in_place(x, call("aten::float_power.Tensor_Tensor", call("aten::clone", x), exponent));
     })
     .composite();

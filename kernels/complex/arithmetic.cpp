@@ -81,6 +81,7 @@ COMPLEX("aten::addcdiv").composite([](const Tensor& self, const Tensor& a, const
 });
 
 Tensor lerp(const Tensor& a, const Tensor& b, const ops::Value& weight) {
+  check(a.dtype() == b.dtype(), "expected dtype ", name_of(a.dtype()), " for `end` but got dtype ", name_of(b.dtype()));
   const Tensor step = call("aten::sub.Tensor", b, a);
   return call("aten::add.Tensor", a,
               weight.is_tensor() ? call("aten::mul.Tensor", step, weight) : call("aten::mul.Scalar", step, weight));

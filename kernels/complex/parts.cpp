@@ -121,6 +121,14 @@ Returns by_parts(const Op& op, std::span<const Value> arguments) {
            name_of(arguments[i].to_tensor().dtype()));
     }
   }
+  for (const char* name : {"src", "source"}) {
+    const int source = argument_of(op, name);
+    if (source < 0) continue;
+    const DType self = arguments[0].to_tensor().dtype(),
+                given = arguments[static_cast<size_t>(source)].to_tensor().dtype();
+    check(self == given, "self and source expected to have the same dtype, but got (self) ", name_of(self),
+          " and (source) ", name_of(given));
+  }
   const std::vector<Value> real = ops::run(op, parts_of(op, arguments, false));
   const std::vector<Value> imag = ops::run(op, parts_of(op, arguments, true));
   for (size_t i = 0; i < arguments.size(); ++i) {

@@ -8,6 +8,7 @@
 #include "core/ops/run.h"
 #include "core/ops/samples.h"
 #include "core/ops/sparse.h"
+#include "core/ops/written.h"
 #include "core/tensor/strided_copy.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/index/gather_rows.h"
@@ -201,6 +202,7 @@ Tensor embedding_renorm(const Tensor& table, const Tensor& indices, double max_n
   check(indices.dtype() == DType::kInt64 || indices.dtype() == DType::kInt32,
         "embedding_renorm_ expects indices of dtype int32 or int64");
   if (table.is_meta() || indices.is_meta()) return table;
+  ops::check_no_internal_overlap(table);
   const Tensor wide = indices.to(DType::kInt64).contiguous();
   std::vector<int64_t> rows(wide.data<int64_t>(), wide.data<int64_t>() + wide.numel());
   std::sort(rows.begin(), rows.end());

@@ -6,6 +6,7 @@
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "core/tensor/device_copy.h"
+#include "core/tensor/memory_order.h"
 #include "core/tensor/strided_copy.h"
 #include "kernels/factory/number_range.h"
 
@@ -95,7 +96,7 @@ TensorMeta like_meta(const Tensor& x, OptDType dtype, const Value& layout, OptDe
   TensorMeta meta{x.sizes(), dtype.value_or(x.dtype()), {}, device.value_or(x.device())};
   const int64_t order = format.value_or(1);
   if (order >= 2) meta.strides = channels_last_strides(x.sizes());
-  if (order == 1 && is_non_overlapping_and_dense(x.sizes(), x.strides())) meta.strides = x.strides();
+  if (order == 1) meta.strides = preserved_strides(x.sizes(), x.strides());
   return meta;
 }
 void zeros_like_kernel(const KernelContext&, const Tensor&, OptDType, const Value&, OptDevice, OptBool, OptInt,

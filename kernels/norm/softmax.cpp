@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "core/ops/complex.h"
 #include "core/ops/run.h"
 #include "core/ops/samples.h"
 #include "kernels/common/lanes.h"
@@ -82,6 +83,19 @@ bool register_all() {
   return true;
 }
 [[maybe_unused]] const bool registered = register_all();
+
+// Of complex numbers there is none, but a dtype may ask for real ones.
+Tensor of_real_parts(const char* name, const Tensor& in, int64_t dim, std::optional<DType> dtype) {
+  if (!dtype || is_complex(*dtype))
+    fail(ErrorCode::kUnimplemented, "not implemented for ", name_of(dtype.value_or(in.dtype())));
+  return ops::call(name, ops::call("aten::to.dtype", in, *dtype), dim, ops::Value());
+}
+COMPLEX("aten::softmax.int").composite([](const Tensor& in, int64_t dim, std::optional<DType> dtype) {
+  return of_real_parts("aten::softmax.int", in, dim, dtype);
+});
+COMPLEX("aten::log_softmax.int").composite([](const Tensor& in, int64_t dim, std::optional<DType> dtype) {
+  return of_real_parts("aten::log_softmax.int", in, dim, dtype);
+});
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -1,4 +1,5 @@
 // Norms that scale: weight normalisation, renorm, rms_norm. And sum_to_size.
+#include "core/ops/complex.h"
 #include "kernels/common/compose.h"
 
 namespace tensord::kernels {
@@ -30,20 +31,25 @@ OP("aten::_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor")
     .composite();
 
 // Slices along `dim` whose norm is above the bound are scaled down to it.
+Tensor renorm(const Tensor& self, const Scalar& p, int64_t given_dim, const Scalar& bound) {
+  const Tensor x = call("aten::clone", self);  // the gradient reads it, also when renorm_ has written self
+  check(p.to_double() > 0, "renorm: non-positive-norm not supported");
+  check(bound.to_double() >= 0, "renorm: expected maxnorm to be >= 0 but got ", bound.to_double());
+  check(x.ndim() > 1, "renorm: input needs at least 2 dimensions, got ", x.ndim(), " dimensions");
+  check(is_floating(x.dtype()) || is_complex(x.dtype()), "renorm: expected a floating point tensor, but got ",
+        name_of(x.dtype()));
+  const Tensor sizes = is_complex(x.dtype()) ? call("aten::abs", x) : x;
+  const Expr norm = norm_except(sizes, p, wrap_dim(given_dim, x.ndim()));
+  const Expr limit = bound.to_double();
+  const Expr scale = gradient::where(norm > limit, limit / (norm + 1e-7), 1.0);
+  return call("aten::mul.Tensor", x, scale.tensor());
+}
 OP("aten::renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor")
-    .direct([](const Tensor& self, const Scalar& p, int64_t given_dim, const Scalar& bound) {
-      const Tensor x = call("aten::clone", self);  // the gradient reads it, also when renorm_ has written self
-      check(p.to_double() > 0, "renorm: non-positive-norm not supported");
-      check(bound.to_double() >= 0, "renorm: expected maxnorm to be >= 0 but got ", bound.to_double());
-      check(x.ndim() > 1, "renorm: input needs at least 2 dimensions, got ", x.ndim(), " dimensions");
-      check(is_floating(x.dtype()), "renorm: expected a floating point tensor, but got ", name_of(x.dtype()));
-      const Expr norm = norm_except(x, p, wrap_dim(given_dim, x.ndim()));
-      const Expr limit = bound.to_double();
-      return (Expr(x) * gradient::where(norm > limit, limit / (norm + 1e-7), 1.0)).tensor();
-    })
+    .direct(renorm)
     .composite()
     .with_inplace()
     .with_out();
+COMPLEX("aten::renorm").composite(renorm);
 
 double smallest_step(DType dtype) { return dtype == DType::kFloat64 ? 0x1p-52 : 0x1p-23; }
 

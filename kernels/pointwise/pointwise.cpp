@@ -167,15 +167,30 @@ void add_unary(const Line& line) {
   add_pointwise_kernel(s.op, [line](const Tensor& a) { return line.call(std::array{Operand(a)}, {}); });
 }
 
+void check_numbers(const Line& line, DType dtype, const Scalar& p0) {
+  const double number = p0.to_double();
+  if (line.formula == Formula::softshrink)
+    check(number >= 0, "lambda must be greater or equal to 0, but found to be ", number, ".");
+  if (line.formula == Formula::celu) check(number != 0, "ZeroDivisionError: alpha cannot be 0 for CELU");
+  if (line.formula == Formula::hardtanh)
+    check(dtype != DType::kUInt8 || number >= 0, "cannot do hardtanh on an unsigned type with negative limits");
+}
+
 void add_unary_numbers(const Line& line, std::string_view arguments) {
   const Signature s(line, "", arguments);
   ops::OpBuilder builder(s.schema, __FILE__, __LINE__);
   const auto count = std::count(arguments.begin(), arguments.end(), ',') + 1;
   if (count == 1) {
-    builder.infer([line](const Tensor& a, Scalar) { return line.infer(std::array{Operand(a)}); });
+    builder.infer([line](const Tensor& a, Scalar p0) {
+      check_numbers(line, a.dtype(), p0);
+      return line.infer(std::array{Operand(a)});
+    });
     add_pointwise_kernel(s.op, [line](const Tensor& a, Scalar p0) { return line.call(std::array{Operand(a)}, {p0}); });
   } else if (count == 2) {
-    builder.infer([line](const Tensor& a, Scalar, Scalar) { return line.infer(std::array{Operand(a)}); });
+    builder.infer([line](const Tensor& a, Scalar p0, Scalar) {
+      check_numbers(line, a.dtype(), p0);
+      return line.infer(std::array{Operand(a)});
+    });
     add_pointwise_kernel(s.op, [line](const Tensor& a, Scalar p0, Scalar p1) {
       return line.call(std::array{Operand(a)}, {p0, p1});
     });
@@ -192,7 +207,11 @@ void add_binary(const Line& line, std::string_view overload = "") {
   // PyTorch calls it so in this one.
   const Signature s(line, overload, line.formula == Formula::heaviside ? "Tensor values" : "Tensor other");
   ops::OpBuilder builder(s.schema, __FILE__, __LINE__);
-  builder.infer([line](const Tensor& a, const Tensor& b) { return line.infer(std::array{Operand(a), Operand(b)}); });
+  builder.infer([line](const Tensor& a, const Tensor& b) {
+    check(line.formula != Formula::heaviside || a.dtype() == b.dtype(),
+          "heaviside is not yet implemented for tensors with different dtypes.");
+    return line.infer(std::array{Operand(a), Operand(b)});
+  });
   finish(builder, line, true);
   add_pointwise_kernel(s.op, [line](const Tensor& a, const Tensor& b) {
     return line.call(std::array{Operand(a), Operand(b)}, {});

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/ops/complex.h"
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "kernels/fused/gradient_expr.h"
@@ -114,6 +115,7 @@ OP("aten::normal.Tensor_float(Tensor mean, float std=1., *, Generator? generator
     .gradient(zeros_of_parameters)
     .saves("")
     .random();
+COMPLEX("aten::normal.Tensor_float");
 OP("aten::normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor")
     .direct([](double mean, const Tensor& deviations, const Value&) {
       check_deviations(deviations);
@@ -181,7 +183,8 @@ Tensor multinomial(const Tensor& x, int64_t samples, bool replacement, const Val
   check_weights(x);
   if (!replacement || samples == 1) {
     // The largest of weight / exponential number are a draw without replacement.
-    const Tensor noise = fill_exponential(Tensor::empty(x.sizes(), x.dtype()), 1, Value());
+    const Tensor like = Tensor::empty_strided(x.sizes(), preserved_strides(x.sizes(), x.strides()), x.dtype());
+    const Tensor noise = fill_exponential(like, 1, Value());
     const Tensor keys = ops::call("aten::div.Tensor", x, noise);
     if (samples == 1) return ops::call("aten::argmax", keys, int64_t{-1}, true);
     const ops::Op& topk = ops::get_op("aten::topk");

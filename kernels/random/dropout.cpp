@@ -6,6 +6,7 @@
 
 #include "core/ops/op.h"
 #include "core/ops/run.h"
+#include "core/tensor/memory_order.h"
 
 namespace tensord::kernels {
 namespace {
@@ -32,7 +33,8 @@ Tensor keep_mask(const Tensor& in, double p, bool by_feature) {
 // Scaled by 1 / (1 - p), so the expected value stays.
 Tensor dropped(const Tensor& in, double p, bool by_feature) {
   if (p == 1) return call("aten::mul.Scalar", in, 0.0);
-  if (!by_feature && is_floating(in.dtype())) return call("aten::native_dropout", in, p, true);
+  // PyTorch draws for dropout row by row, for native_dropout in the order of memory.
+  if (!by_feature && is_floating(in.dtype()) && in.is_contiguous()) return call("aten::native_dropout", in, p, true);
   const Tensor mask = keep_mask(in, p, by_feature);
   return call("aten::mul.Tensor", in, call("aten::div.Scalar", mask, 1 - p));
 }
@@ -51,7 +53,9 @@ Tensor alpha_dropped(const Tensor& in, double p, bool by_feature) {
 
 // --- dropout with its mask
 
-TensorMeta like(const Tensor& x, DType dtype) { return {x.sizes(), dtype, {}, x.device()}; }
+TensorMeta like(const Tensor& x, DType dtype) {
+  return {x.sizes(), dtype, preserved_strides(x.sizes(), x.strides()), x.device()};
+}
 
 OP("aten::native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)")
     .infer([](const Tensor& x, double p, std::optional<bool>) {

@@ -4,6 +4,7 @@
 #include "core/base/parallel.h"
 #include "core/ops/generator.h"
 #include "core/ops/op.h"
+#include "core/tensor/memory_order.h"
 #include "kernels/random/dropout.h"
 
 namespace tensord::kernels {
@@ -17,7 +18,7 @@ namespace {
 
 using ops::KernelContext;
 
-// In row-major order from the generator, as PyTorch draws.
+// In the order of memory from the generator, as PyTorch draws. REQUIRES: the mask is dense.
 void draw_mask(double keep, const Tensor& mask) {
   constexpr int64_t kAtOnce = 2048;
   uint32_t bits[2 * kAtOnce];
@@ -31,9 +32,14 @@ void draw_mask(double keep, const Tensor& mask) {
   }
 }
 
-// REQUIRES: the tensors have the same sizes; mask and out are row-major.
+// REQUIRES: the tensors have the same sizes; out is dense.
 void scale_kept(const Tensor& x, const Tensor& mask, double scale, const Tensor& out) {
-  const auto* kept = static_cast<const uint8_t*>(mask.raw_data());
+  if (!out.is_contiguous()) {
+    const Dims order = memory_order(out.sizes(), out.strides());
+    return scale_kept(permuted(x, order), permuted(mask, order), scale, permuted(out, order));
+  }
+  const Tensor row_major = mask.contiguous();
+  const auto* kept = static_cast<const uint8_t*>(row_major.raw_data());
   const auto run = [&]<class T>() {
     const Tensor from = x.to(dtype_of<T>).contiguous();
     const Tensor to = out.dtype() == dtype_of<T> ? out : Tensor::empty(out.sizes(), dtype_of<T>);
@@ -61,7 +67,7 @@ KERNEL("aten::native_dropout", kCPU,
        });
 KERNEL("aten::native_dropout_backward", kCPU,
        [](const KernelContext&, const Tensor& g, const Tensor& mask, double scale, Tensor& out) {
-         scale_kept(g, mask.contiguous(), scale, out);
+         scale_kept(g, mask, scale, out);
        });
 
 }  // namespace

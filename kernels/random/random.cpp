@@ -2,8 +2,10 @@
 #include <numeric>
 #include <random>
 
+#include "core/ops/complex.h"
 #include "core/ops/op.h"
 #include "core/ops/run.h"
+#include "core/tensor/complex.h"
 #include "kernels/random/random.h"
 
 // Random fillings of tensors.
@@ -22,6 +24,10 @@ Tensor fill_uniform(const Tensor& x, double from, double to, const Value&) {
   check_random_target(x, "uniform_");
   check(from <= to, "uniform_ expects to return a [from, to) range, but found from=", from, " > to=", to);
   if (x.is_meta()) return x;
+  if (is_complex(x.dtype())) {
+    fill_uniform(as_real_pairs(x), from, to, Value());
+    return x;
+  }
   Generator& generator = ops::current_generator();
   const auto lock = generator.lock();
   dispatch_floating(x.dtype(), "uniform_", [&]<class T>() {
@@ -68,6 +74,10 @@ Tensor fill_normal(const Tensor& x, double mean, double deviation, const Value&)
   check_random_target(x, "normal_");
   check(deviation >= 0, "normal expects std >= 0.0, but found std ", deviation);
   if (x.is_meta()) return x;
+  if (is_complex(x.dtype())) {  // the variance is that of both parts together
+    fill_normal(as_real_pairs(x), mean, deviation / std::sqrt(2.0), Value());
+    return x;
+  }
   Generator& generator = ops::current_generator();
   const auto lock = generator.lock();
   dispatch_floating(x.dtype(), "normal_", [&]<class T>() {
@@ -139,19 +149,25 @@ Tensor rand(const IntList& sizes, OptDType dtype, const Value&, OptDevice device
 Tensor randn(const IntList& sizes, OptDType dtype, const Value&, OptDevice device, OptBool) {
   return moved(fill_normal(Tensor::empty(sizes, dtype.value_or(DType::kFloat32)), 0, 1, Value()), device);
 }
-Tensor rand_like(const Tensor& x, OptDType dtype, const Value& layout, OptDevice device, OptBool pin, OptInt) {
-  return rand(x.sizes(), dtype.value_or(x.dtype()), layout, device.value_or(x.device()), pin);
+// Memory for a tensor like another, which is filled in its order.
+Tensor like(const Tensor& x, OptDType dtype, OptInt format) {
+  Dims strides = contiguous_strides(x.sizes());
+  if (format.value_or(1) >= 2) strides = channels_last_strides(x.sizes());
+  if (format.value_or(1) == 1) strides = preserved_strides(x.sizes(), x.strides());
+  return Tensor::empty_strided(x.sizes(), std::move(strides), dtype.value_or(x.dtype()));
 }
-Tensor randn_like(const Tensor& x, OptDType dtype, const Value& layout, OptDevice device, OptBool pin, OptInt) {
-  return randn(x.sizes(), dtype.value_or(x.dtype()), layout, device.value_or(x.device()), pin);
+Tensor rand_like(const Tensor& x, OptDType dtype, const Value&, OptDevice device, OptBool, OptInt format) {
+  return moved(fill_uniform(like(x, dtype, format), 0, 1, Value()), device.value_or(x.device()));
+}
+Tensor randn_like(const Tensor& x, OptDType dtype, const Value&, OptDevice device, OptBool, OptInt format) {
+  return moved(fill_normal(like(x, dtype, format), 0, 1, Value()), device.value_or(x.device()));
 }
 Tensor randint(int64_t low, int64_t high, const IntList& sizes, OptDType dtype, const Value&, OptDevice device,
                OptBool) {
   return moved(fill_random(Tensor::empty(sizes, dtype.value_or(DType::kInt64)), low, high), device);
 }
-Tensor randint_like(const Tensor& x, int64_t low, int64_t high, OptDType dtype, OptDevice device) {
-  return moved(fill_random(Tensor::empty(x.sizes(), dtype.value_or(x.dtype())), low, high),
-               device.value_or(x.device()));
+Tensor randint_like(const Tensor& x, int64_t low, int64_t high, OptDType dtype, OptDevice device, OptInt format) {
+  return moved(fill_random(like(x, dtype, format), low, high), device.value_or(x.device()));
 }
 
 Tensor randperm(int64_t n, OptDType dtype, const Value&, OptDevice device, OptBool) {
@@ -254,20 +270,23 @@ OP("aten::randint.low(int low, int high, int[] size, *, ScalarType? dtype=4, Lay
     .direct(randint)
     .random();
 OP("aten::randint_like(Tensor self, int high, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor")
-    .direct([](const Tensor& x, int64_t high, OptDType dtype, const Value&, OptDevice device, OptBool, OptInt) {
-      return randint_like(x, 0, high, dtype, device);
+    .direct([](const Tensor& x, int64_t high, OptDType dtype, const Value&, OptDevice device, OptBool, OptInt format) {
+      return randint_like(x, 0, high, dtype, device, format);
     })
     .constant_result()
     .random();
 OP("aten::randint_like.low_dtype(Tensor self, int low, int high, *, " OPTIONS
    ", MemoryFormat? memory_format=None) -> Tensor")
     .direct([](const Tensor& x, int64_t low, int64_t high, OptDType dtype, const Value&, OptDevice device, OptBool,
-               OptInt) { return randint_like(x, low, high, dtype, device); })
+               OptInt format) { return randint_like(x, low, high, dtype, device, format); })
     .constant_result()
     .random();
 OP("aten::randperm(int n, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
    "Tensor")
     .direct(randperm)
     .random();
+// Their two parts are drawn.
+COMPLEX("aten::uniform_ aten::normal_").linear();
+COMPLEX("aten::rand_like aten::randn_like");
 }  // namespace
 }  // namespace tensord::kernels

@@ -1,13 +1,15 @@
 #pragma once
 
 #include "core/ops/generator.h"
+#include "core/ops/written.h"
+#include "core/tensor/memory_order.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/index/index.h"
 
 // What operators that fill a tensor with random numbers share.
 namespace tensord::kernels {
 
-// Calls draw() once per element, in row-major order, and stores what it gives.
+// Calls draw() once per element, in the order of memory, and stores what it gives.
 template <class T, class Draw>
 void fill_elements(const Tensor& x, Draw&& draw) {
   T* to = x.data<T>();
@@ -15,11 +17,13 @@ void fill_elements(const Tensor& x, Draw&& draw) {
     for (int64_t i = 0; i < x.numel(); ++i) to[i] = draw();
     return;
   }
-  for (int64_t offset : element_offsets(x.sizes(), x.strides())) to[offset] = draw();
+  const Tensor ordered = permuted(x, memory_order(x.sizes(), x.strides()));
+  for (int64_t offset : element_offsets(ordered.sizes(), ordered.strides())) to[offset] = draw();
 }
 
 inline void check_random_target(const Tensor& x, const char* op) {
   check(x.is_meta() || x.storage()->is_writable(), op, ": the tensor is read-only");
+  ops::check_no_internal_overlap(x);
 }
 
 inline const Tensor& wrote(const Tensor& x) {

@@ -2,6 +2,7 @@
 #include "core/ops/complex.h"
 #include "core/ops/samples.h"
 #include "core/tensor/device_copy.h"
+#include "core/tensor/memory_order.h"
 #include "kernels/factory/number_range.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/view/view.h"
@@ -35,12 +36,15 @@ Dims strides_for(const Tensor& x, int64_t format) {
 }
 
 // New memory of this dtype, device and order; on a meta tensor its description.
-Tensor copy_as(const Tensor& x, DType dtype, Device device, int64_t format) {
-  const Dims strides = strides_for(x, format);
+Tensor copy_with(const Tensor& x, DType dtype, Device device, const Dims& strides) {
   if (x.is_meta()) return Tensor::meta_strided(x.sizes(), strides, dtype, device);
   Tensor out = Tensor::empty_strided(x.sizes(), strides, dtype, device);
   copy_elements(out, x);
   return out;
+}
+
+Tensor copy_as(const Tensor& x, DType dtype, Device device, int64_t format) {
+  return copy_with(x, dtype, device, strides_for(x, format));
 }
 
 Tensor contiguous(const Tensor& x, int64_t format) {
@@ -49,7 +53,9 @@ Tensor contiguous(const Tensor& x, int64_t format) {
 }
 
 Tensor clone(const Tensor& x, std::optional<int64_t> format) {
-  return copy_as(x, x.dtype(), x.device(), format.value_or(kPreserve));
+  if (format.value_or(kPreserve) == kPreserve)  // the order of dimensions of what is not dense too
+    return copy_with(x, x.dtype(), x.device(), preserved_strides(x.sizes(), x.strides()));
+  return copy_as(x, x.dtype(), x.device(), *format);
 }
 
 Tensor convert(const Tensor& x, DType dtype, Device device, bool copy, std::optional<int64_t> format) {
@@ -99,6 +105,9 @@ Tensor copy_into(const Tensor& x, const Tensor& source, bool) {
   check(joint == x.sizes(), "copy_: a tensor of shape ", source.sizes(), " does not fit into shape ", x.sizes());
   const Tensor from = expand(source, x.sizes());
   if (x.is_meta() || source.is_meta()) return x;
+  check(overlap(x, source) != Overlap::kPartial,
+        "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+        "location. Please clone() the tensor before performing the operation.");
   const Overlap shared = overlap(x, from);
   if (x.device() != source.device()) {
     x.copy_from(source);  // which broadcasts where the bytes have arrived
@@ -109,16 +118,24 @@ Tensor copy_into(const Tensor& x, const Tensor& source, bool) {
   return x;
 }
 
+// Each element once: elements that share memory may all take the same number.
+Tensor without_repeats(const Tensor& x) {
+  Dims sizes = x.sizes();
+  for (int64_t d = 0; d < x.ndim(); ++d) {
+    if (x.strides()[d] == 0 && sizes[d] > 1) sizes[d] = 1;
+  }
+  return sizes == x.sizes() ? x : x.as_view(sizes, x.strides(), x.offset());
+}
+
 Tensor fill_with(const Tensor& x, const Scalar& value) {
-  check_writable(x, "fill_");
   check_holds("fill_", x.dtype(), value);
   if (x.is_meta() || x.numel() == 0) return x;
-  const Tensor one = ops::tensor_of(value);
-  return copy_into(x, one, false);
+  copy_into(without_repeats(x), ops::tensor_of(value), false);
+  return x;
 }
 
 Tensor zero(const Tensor& x) {
-  check_writable(x, "zero_");
+  check(x.is_meta() || x.storage()->is_writable(), "zero_: the tensor is read-only");
   if (!x.is_meta() && x.numel() > 0 && is_non_overlapping_and_dense(x.sizes(), x.strides())) {
     zero_elements(x);
     wrote(x);

@@ -218,6 +218,20 @@ TEST(Optimizer, ZeroGrad) {
   EXPECT_FALSE(autograd::grad(a).defined());
 }
 
+TEST(Optimizer, OptionsOfTheConstructorAreThoseOfLaterGroups) {
+  const Tensor a = Tensor::scalar(1.0), b = Tensor::scalar(1.0), c = Tensor::scalar(1.0);
+  for (const bool by_name : {false, true}) {
+    std::unique_ptr<Optimizer> sgd = std::make_unique<SGD>(std::vector{a}, SGDOptions{.lr = 0.5, .momentum = 0.25});
+    if (by_name) sgd = make_optimizer("sgd", {{{a}, {}}}, {{"lr", 0.5}, {"momentum", 0.25}});
+    sgd->add_param_group({{b}, {{"momentum", 0.75}}});
+    EXPECT_EQ(sgd->param_groups()[1].options.number("lr"), 0.5);
+    EXPECT_EQ(sgd->param_groups()[1].options.number("momentum"), 0.75);
+    sgd->add_param_group({{c}, {}});
+    EXPECT_EQ(sgd->param_groups()[2].options.number("momentum"), 0.25);
+    EXPECT_EQ(sgd->defaults().number("lr"), 0.5);
+  }
+}
+
 std::string error_of(const std::function<void()>& call) {
   try {
     call();

@@ -82,6 +82,12 @@ Options Optimizer::merged(const Options& options) const {
   return all;
 }
 
+void Optimizer::set_defaults(const Options& options) {
+  Options all = merged(options);
+  check_options(all);
+  defaults_ = std::move(all);
+}
+
 void Optimizer::add_param_group(ParamGroup group) {
   std::unordered_set<const TensorImpl*> known;
   for (const ParamGroup& other : groups_) {

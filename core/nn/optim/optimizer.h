@@ -80,6 +80,8 @@ class Optimizer {
   void set_options(const Options& options);
   // The options of groups that do not say otherwise.
   const Options& defaults() const { return defaults_; }
+  // Sets these options for groups that are added from now on. Throws Error{kInvalidArgument} as add_param_group does.
+  void set_defaults(const Options& options);
 
   // All that later steps hang on, in PyTorch's own form: {"state": {0: {"step": …, "exp_avg": …}, …},
   // "param_groups": [{"lr": …, "params": [0, 1]}]}. The tensors are the optimiser's own; save them before
@@ -140,7 +142,7 @@ class Optimizer {
   State load_state(const ops::DictObject& saved, const Tensor& param) const;
   Options load_options(const ops::DictObject& saved) const;
 
-  const Options defaults_;
+  Options defaults_;
   const std::vector<const char*> tensor_names_;
   const StepKind step_kind_;
   bool has_masters_ = false;

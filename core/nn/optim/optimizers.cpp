@@ -21,7 +21,7 @@ std::vector<ParamGroup> one_group(std::vector<Tensor> params) {
 
 Value betas_value(std::pair<double, double> betas) { return ops::make_tuple({betas.first, betas.second}); }
 
-// An optimiser whose defaults are overridden by `options`, which every group then has.
+// An optimiser whose defaults are overridden by `options`, which every group then has, and those that come later.
 template <class O>
 std::unique_ptr<Optimizer> make(std::vector<ParamGroup> groups, const Options& options) {
   for (ParamGroup& group : groups) {
@@ -29,7 +29,9 @@ std::unique_ptr<Optimizer> make(std::vector<ParamGroup> groups, const Options& o
     for (const auto& [name, value] : group.options.items()) all.set(name, value);
     group.options = std::move(all);
   }
-  return std::make_unique<O>(std::move(groups));
+  auto made = std::make_unique<O>(std::move(groups));
+  made->set_defaults(options);
+  return made;
 }
 
 // Options that several have. All are of the same range.

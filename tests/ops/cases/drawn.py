@@ -1,5 +1,5 @@
 """Random numbers: one seed gives PyTorch's, element by element, at sizes around every block that is drawn at once.
-Tensors lie row by row: what has another order in memory PyTorch fills in that order."""
+What has another order in memory is filled in that order."""
 
 import torch
 
@@ -11,12 +11,15 @@ INTEGERS = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64]
 CASES = []
 
 
-def add(op, *arguments, **named):
-    CASES.append(case(f"aten::{op}", *arguments, check="drawn", gradient=False, strided=False, **named))
+COMPLEX = [torch.complex64, torch.complex128]
+
+
+def add(op, *arguments, strided=True, **named):
+    CASES.append(case(f"aten::{op}", *arguments, check="drawn", gradient=False, strided=strided, **named))
 
 
 for sizes in SIZES:
-    add("uniform_", t(*sizes), -1.0, 2.5, dtypes=FULL)
+    add("uniform_", t(*sizes), -1.0, 2.5, dtypes=FULL + COMPLEX)
     add("bernoulli_.float", t(*sizes), 0.3, dtypes=FULL)
     add("bernoulli", t(*sizes, low=0, high=1), dtypes=FULL)
     add("random_.from", t(*sizes), -3, 11, dtypes=FULL + INTEGERS[1:])
@@ -26,8 +29,11 @@ for sizes in SIZES:
     add("rand", list(sizes))
     add("randint.low", -5, 12, list(sizes))
     # Below 16 elements numbers come in pairs, from there on in blocks.
-    add("normal_", t(*sizes), 1.0, 2.0, dtypes=FULL, atol=1e-5)
+    add("normal_", t(*sizes), 1.0, 2.0, dtypes=FULL + COMPLEX, atol=1e-5)
     add("randn", list(sizes), atol=1e-5)
+    for dtype in COMPLEX:
+        add("rand", list(sizes), dtype=dtype)
+        add("randn", list(sizes), dtype=dtype, atol=1e-5)
 
 for sizes in [(0,), (3, 5), (40,)]:
     add("uniform_", t(*sizes), -1.0, 2.5, dtypes=HALVES)
@@ -48,8 +54,8 @@ for sizes in [(0,), (3, 5), (40,)]:
     add("normal.Tensor_Tensor", t(*sizes), t(*sizes, low=0), dtypes=FULL, atol=1e-5)
     add("rrelu", t(*sizes), 0.1, 0.3, True, dtypes=FULL)
     add("rrelu_with_noise", t(*sizes), t(*sizes), 0.1, 0.3, True, dtypes=FULL)
-    add("rand_like", t(*sizes), dtypes=FULL)
-    add("randn_like", t(*sizes), dtypes=FULL, atol=1e-5)
+    add("rand_like", t(*sizes), dtypes=FULL + COMPLEX)
+    add("randn_like", t(*sizes), dtypes=FULL + COMPLEX, atol=1e-5)
     add("randint_like.low_dtype", t(*sizes), 2, 9, dtypes=FULL)
 
 for n in [0, 1, 2, 30, 1000]:

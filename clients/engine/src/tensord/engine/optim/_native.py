@@ -23,7 +23,7 @@ class NativeOptimizer(Optimizer):
 
     def add_param_group(self, group) -> None:
         params, options = read_group(group)
-        self._optimizer.add_param_group((params, {**self.defaults, **options}))
+        self._optimizer.add_param_group((params, options))
         self._params.append(params)
 
     def step(self, closure=None):
