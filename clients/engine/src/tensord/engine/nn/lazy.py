@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import warnings
 
 from tensord.engine.nn._placement import place
 from tensord.engine.nn.convolutions import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
@@ -26,8 +25,6 @@ class LazyModuleMixin:
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
         self._is_first_call = True
-        warnings.warn("Lazy modules are a new feature under heavy development so changes to the API or functionality can happen at any moment.",
-                      stacklevel=3)
 
     def initialize_parameters(self, *args, **kwargs):
         raise NotImplementedError(f"initialize_parameters is not implemented for {type(self).__name__}")
@@ -126,6 +123,7 @@ class _LazyNorm(_Lazy):
         is_single = isinstance(self, _InstanceNorm) and input.ndim == self.ranks[0]
         self.num_features = input.shape[0 if is_single else 1]
         return dict.fromkeys(("weight", "bias", "running_mean", "running_var"), (self.num_features,))
+
 
 class LazyConv1d(_LazyConv, Conv1d):
     cls_to_become = Conv1d
