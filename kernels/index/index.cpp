@@ -1,280 +1,11 @@
-#include "kernels/index/index.h"
-
-#include <cstring>
-
-#include "core/base/parallel.h"
+#include "core/ops/op.h"
+#include "core/ops/run.h"
 #include "kernels/fused/gradient_expr.h"
-#include "kernels/view/view.h"
 
-// Advanced indexing: x[i, :, mask] and its assignment.
+// Advanced indexing: x[i, :, mask] and its assignment. Schemas and gradients.
 namespace tensord::kernels {
 
-std::vector<int64_t> element_offsets(std::span<const int64_t> sizes, std::span<const int64_t> strides) {
-  std::vector<int64_t> out{0};
-  for (size_t d = 0; d < sizes.size(); ++d) {
-    std::vector<int64_t> next;
-    next.reserve(out.size() * static_cast<size_t>(sizes[d]));
-    for (int64_t offset : out) {
-      for (int64_t i = 0; i < sizes[d]; ++i) next.push_back(offset + i * strides[d]);
-    }
-    out = std::move(next);
-  }
-  return out;
-}
-
-Tensor nonzero(const Tensor& x) {
-  if (x.is_meta()) fail(ErrorCode::kUnimplemented, "nonzero: the result's shape depends on the tensor's data");
-  const Tensor dense = x.contiguous();
-  return dispatch_all(x.dtype(), "nonzero", [&]<class T>() {
-    const T* from = dense.data<T>();
-    int64_t count = 0;
-    for (int64_t i = 0; i < dense.numel(); ++i) count += from[i] != T(0);
-    const Tensor out = Tensor::empty(Dims{count, x.ndim()}, DType::kInt64);
-    int64_t* to = out.data<int64_t>();
-    const auto ndim = static_cast<size_t>(x.ndim());
-    for (int64_t i = 0; i < dense.numel(); ++i) {
-      if (!(from[i] != T(0))) continue;
-      int64_t rest = i;
-      for (size_t d = ndim; d-- > 0;) {
-        to[d] = rest % x.sizes()[d];
-        rest /= x.sizes()[d];
-      }
-      to += ndim;
-    }
-    return out;
-  });
-}
-
 namespace {
-
-using ops::OptionalTensorList;
-
-// One entry per dimension of the indexed tensor; masks became int64 indices.
-std::vector<Tensor> expand_masks(const Tensor& x, const OptionalTensorList& indices) {
-  std::vector<Tensor> out;
-  for (const auto& index : indices) {
-    if (!index) {
-      out.emplace_back();
-      continue;
-    }
-    const DType dtype = index->dtype();
-    if (dtype == DType::kInt64) {
-      out.push_back(*index);
-      continue;
-    }
-    check(dtype == DType::kBool || dtype == DType::kUInt8,
-          "tensors used as indices must be long, byte or bool tensors");
-    for (int64_t d = 0; d < index->ndim(); ++d) {
-      const auto at = static_cast<int64_t>(out.size()) + d;
-      const bool fits = at < x.ndim() && index->sizes()[d] == x.sizes()[at];
-      if (!fits) {
-        fail(ErrorCode::kOutOfRange, "The shape of the mask ", index->sizes(), " at index ", d,
-             " does not match the shape of the indexed tensor ", x.sizes(), " at index ", at);
-      }
-    }
-    const Tensor positions = nonzero(*index);
-    // A 0-d mask selects nothing or everything along a new dimension.
-    check(index->ndim() > 0, "index: a 0-d mask is not supported");
-    for (int64_t d = 0; d < index->ndim(); ++d) out.push_back(select(positions, 1, d));
-  }
-  if (static_cast<int64_t>(out.size()) > x.ndim()) {
-    fail(ErrorCode::kOutOfRange, "too many indices for tensor of dimension ", x.ndim(), " (got ", out.size(), ")");
-  }
-  out.resize(static_cast<size_t>(x.ndim()));
-  return out;
-}
-
-// What an access touches: for every outer position, every index tuple and every inner
-// position one element at outer + indexed + inner.
-struct Access {
-  Dims outer_sizes, outer_strides, index_sizes, inner_sizes, inner_strides;
-  std::vector<Tensor> indices;  // broadcast to index_sizes
-  std::vector<int64_t> dims;    // of x that the indices stand for
-  Dims sizes() const {
-    Dims out = outer_sizes;
-    for (int64_t size : index_sizes) out.push_back(size);
-    for (int64_t size : inner_sizes) out.push_back(size);
-    return out;
-  }
-};
-
-Access plan(const Tensor& x, const OptionalTensorList& given) {
-  Access access;
-  const std::vector<Tensor> indices = expand_masks(x, given);
-  for (size_t d = 0; d < indices.size(); ++d) {
-    if (!indices[d]) continue;
-    access.dims.push_back(static_cast<int64_t>(d));
-    access.indices.push_back(indices[d]);
-  }
-  try {
-    for (const Tensor& index : access.indices) access.index_sizes = broadcast_sizes(access.index_sizes, index.sizes());
-  } catch (const Error&) {
-    std::string shapes;
-    for (const Tensor& index : access.indices) shapes += (shapes.empty() ? "" : ", ") + to_string(index.sizes());
-    fail(ErrorCode::kOutOfRange, "shape mismatch: indexing tensors could not be broadcast together with shapes ",
-         shapes);
-  }
-  for (Tensor& index : access.indices) index = expand(index, access.index_sizes);
-  // Indices with slices between them put their dimensions first.
-  const bool adjacent =
-      access.dims.empty() || access.dims.back() - access.dims.front() + 1 == static_cast<int64_t>(access.dims.size());
-  for (int64_t d = 0; d < x.ndim(); ++d) {
-    if (indices[d]) continue;
-    const bool is_outer = adjacent && (access.dims.empty() || d < access.dims.front());
-    (is_outer ? access.outer_sizes : access.inner_sizes).push_back(x.sizes()[d]);
-    (is_outer ? access.outer_strides : access.inner_strides).push_back(x.strides()[d]);
-  }
-  return access;
-}
-
-std::vector<int64_t> indexed_offsets(const Tensor& x, const Access& access) {
-  std::vector<int64_t> out(static_cast<size_t>(checked_numel(access.index_sizes)), 0);
-  for (size_t k = 0; k < access.indices.size(); ++k) {
-    const Tensor index = access.indices[k].contiguous();
-    const int64_t* at = index.data<int64_t>();
-    const int64_t dim = access.dims[k], size = x.sizes()[dim], stride = x.strides()[dim];
-    for (size_t i = 0; i < out.size(); ++i) out[i] += wrap_position(at[i], size, dim) * stride;
-  }
-  return out;
-}
-
-// Calls fn(element of x, element of a row-major tensor of access.sizes()).
-template <class T, class Fn>
-void for_each_pair(const Tensor& x, const Access& access, T* dense, Fn&& fn) {
-  const std::vector<int64_t> outer = element_offsets(access.outer_sizes, access.outer_strides);
-  const std::vector<int64_t> inner = element_offsets(access.inner_sizes, access.inner_strides);
-  const std::vector<int64_t> indexed = indexed_offsets(x, access);
-  T* base = static_cast<T*>(x.raw_data());
-  for (int64_t o : outer) {
-    for (int64_t i : indexed) {
-      T* row = base + o + i;
-      for (int64_t offset : inner) fn(row[offset], *dense++);
-    }
-  }
-}
-
-// Rows whose inner part is dense are copied as blocks.
-bool copy_rows(const Tensor& x, const Access& access, const Tensor& out) {
-  const int64_t row = checked_numel(access.inner_sizes);
-  if (row < 2 || !is_contiguous(access.inner_sizes, access.inner_strides)) return false;
-  const std::vector<int64_t> outer = element_offsets(access.outer_sizes, access.outer_strides);
-  const std::vector<int64_t> indexed = indexed_offsets(x, access);
-  const auto width = static_cast<int64_t>(size_of(x.dtype()));
-  const auto* from = static_cast<const char*>(x.raw_data());
-  auto* to = static_cast<char*>(out.raw_data());
-  const auto inner = static_cast<int64_t>(indexed.size()), bytes = row * width;
-  parallel_for(static_cast<int64_t>(outer.size()) * inner, std::max<int64_t>(1, 65536 / bytes),
-               [&](int64_t begin, int64_t end) {
-                 for (int64_t i = begin; i < end; ++i) {
-                   std::memcpy(to + i * bytes, from + (outer[i / inner] + indexed[i % inner]) * width,
-                               static_cast<size_t>(bytes));
-                 }
-               });
-  return true;
-}
-
-bool has_meta(const Tensor& x, const OptionalTensorList& indices) {
-  bool meta = x.is_meta();
-  for (const auto& index : indices) meta = meta || (index && index->is_meta());
-  return meta;
-}
-
-}  // namespace
-
-Tensor index(const Tensor& x, const OptionalTensorList& indices) {
-  const Access access = plan(x, indices);
-  const Dims sizes = access.sizes();
-  if (has_meta(x, indices)) return Tensor::meta(sizes, x.dtype(), x.device());
-  const Tensor out = Tensor::empty(sizes, x.dtype());
-  const int64_t positions = checked_numel(access.index_sizes);
-  for (int64_t dim : access.dims) {
-    if (x.sizes()[dim] == 0 && positions != 0)
-      fail(ErrorCode::kOutOfRange, "index is out of bounds for dimension with size 0");
-  }
-  if (out.numel() == 0 || copy_rows(x, access, out)) return out;
-  dispatch_width(x.dtype(), [&]<class T>() {
-    for_each_pair(x, access, static_cast<T*>(out.raw_data()), [](T& from, T& to) { to = from; });
-  });
-  return out;
-}
-
-void index_put(const Tensor& x, const OptionalTensorList& indices, const Tensor& values, bool accumulate) {
-  check(x.dtype() == values.dtype(), "Index put requires the source and destination dtypes match, got ",
-        name_of(x.dtype()), " for the destination and ", name_of(values.dtype()), " for the source.");
-  const Access access = plan(x, indices);
-  const Dims sizes = access.sizes();
-  const Tensor broadcast = [&] {
-    try {
-      return expand(values, sizes);
-    } catch (const Error&) {
-      fail(ErrorCode::kInvalidArgument, "shape mismatch: value tensor of shape ", values.sizes(),
-           " cannot be broadcast to indexing result of shape ", to_string(sizes));
-    }
-  }();
-  if (has_meta(x, indices) || values.is_meta() || broadcast.numel() == 0) return;
-  const Tensor dense = overlap(x, broadcast) == Overlap::kNo ? broadcast.contiguous() : broadcast.clone();
-  if (accumulate) {
-    dispatch_all(x.dtype(), "index_put_", [&]<class T>() {
-      for_each_pair(x, access, dense.data<T>(), [](T& to, T& from) { to = static_cast<T>(to + from); });
-    });
-    return;
-  }
-  dispatch_width(x.dtype(), [&]<class T>() {
-    for_each_pair(x, access, static_cast<T*>(dense.raw_data()), [](T& to, T& from) { to = from; });
-  });
-}
-
-namespace {
-
-Tensor index_put_in_place(const Tensor& x, const OptionalTensorList& indices, const Tensor& values, bool accumulate) {
-  check(x.is_meta() || x.storage()->is_writable(), "index_put_: the tensor is read-only");
-  index_put(x, indices, values, accumulate);
-  if (!x.is_meta()) x.storage()->bump_version();
-  return x;
-}
-
-Tensor index_put_copy(const Tensor& x, const OptionalTensorList& indices, const Tensor& values, bool accumulate) {
-  const Tensor out = x.clone(true);
-  index_put(out, indices, values, accumulate);
-  return out;
-}
-
-std::vector<Tensor> where_nonzero(const Tensor& condition) {
-  const Tensor positions = nonzero(condition.ndim() == 0 ? unsqueeze(condition, 0) : condition);
-  std::vector<Tensor> out;
-  for (int64_t d = 0; d < positions.size(1); ++d) out.push_back(select(positions, 1, d));
-  return out;
-}
-
-Tensor masked_select(const Tensor& x, const Tensor& mask) {
-  check(mask.dtype() == DType::kBool || mask.dtype() == DType::kUInt8,
-        "masked_select: expected BoolTensor or ByteTensor for mask");
-  const Dims sizes = broadcast_sizes(x.sizes(), mask.sizes());
-  if (sizes.empty()) return index(unsqueeze(x, 0), {unsqueeze(mask, 0)});
-  return index(expand(x, sizes), {expand(mask, sizes)});
-}
-
-Tensor masked_scatter(const Tensor& x, const Tensor& mask, const Tensor& source) {
-  check(mask.dtype() == DType::kBool, "masked_scatter_ only supports boolean masks, but got mask with dtype ",
-        name_of(mask.dtype()));
-  check(x.dtype() == source.dtype(), "masked_scatter: expected self and source to have same dtypes but got ",
-        name_of(x.dtype()), " and ", name_of(source.dtype()));
-  const Dims sizes = broadcast_sizes(x.sizes(), mask.sizes());
-  const Tensor out = expand(x, sizes).clone();
-  const Tensor dense_mask = expand(mask, sizes).contiguous(), from = source.contiguous();
-  const bool* use = dense_mask.data<bool>();
-  dispatch_width(x.dtype(), [&]<class T>() {
-    T* to = static_cast<T*>(out.raw_data());
-    const T* next = static_cast<const T*>(from.raw_data());
-    int64_t used = 0;
-    for (int64_t i = 0; i < out.numel(); ++i) {
-      if (!use[i]) continue;
-      check(used < from.numel(), "masked_scatter_: expected more elements in source");
-      to[i] = next[used++];
-    }
-  });
-  return out;
-}
 
 using gradient::fit_gradient;
 using gradient::of_first;
@@ -323,29 +54,22 @@ std::vector<Tensor> masked_scatter_gradient(const GradArgs& args) {
   return gradients;
 }
 
-OP("aten::index.Tensor(Tensor self, Tensor?[] indices) -> Tensor")
-    .direct(index)
-    .gradient(of_first(index_gradient))
-    .saves("indices");
+OP("aten::index.Tensor(Tensor self, Tensor?[] indices) -> Tensor").gradient(of_first(index_gradient)).saves("indices");
 OP("aten::index_put_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor(a!)")
-    .direct(index_put_in_place)
     .gradient(index_put_gradient)
     .saves("indices");
 OP("aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor")
-    .direct(index_put_copy)
     .gradient(index_put_gradient)
     .saves("indices");
-OP("aten::nonzero(Tensor self) -> Tensor").direct(nonzero).dynamic_shape();
-OP("aten::nonzero_numpy(Tensor self) -> Tensor[]").direct(where_nonzero).dynamic_shape();
-OP("aten::argwhere(Tensor self) -> Tensor").direct(nonzero).dynamic_shape();
-OP("aten::where(Tensor condition) -> Tensor[]").direct(where_nonzero).dynamic_shape();
+OP("aten::nonzero(Tensor self) -> Tensor").dynamic_shape();
+OP("aten::nonzero_numpy(Tensor self) -> Tensor[]").dynamic_shape();
+OP("aten::argwhere(Tensor self) -> Tensor").dynamic_shape();
+OP("aten::where(Tensor condition) -> Tensor[]").dynamic_shape();
 OP("aten::masked_select(Tensor self, Tensor mask) -> Tensor")
-    .direct(masked_select)
     .gradient(of_first(masked_select_gradient))
     .saves("mask")
     .dynamic_shape();
 OP("aten::masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor")
-    .direct(masked_scatter)
     .gradient(masked_scatter_gradient)
     .saves("mask")
     .dynamic_shape();

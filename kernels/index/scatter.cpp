@@ -1,16 +1,13 @@
 #include <algorithm>
-#include <cmath>
 
-#include "core/tensor/loops.h"
-#include "core/tensor/strided_copy.h"
+#include "core/ops/op.h"
+#include "core/ops/run.h"
 #include "kernels/fused/gradient_expr.h"
-#include "kernels/index/index.h"
 
-// gather and scatter: one index per element along one dimension.
+// gather and scatter: one index per element along one dimension. Schemas, shapes and gradients.
 namespace tensord::kernels {
 namespace {
 
-using ops::KernelContext;
 using ops::Scalar;
 using ops::TensorMeta;
 
@@ -25,45 +22,6 @@ TensorMeta gather_meta(const Tensor& x, int64_t dim, const Tensor& index, bool) 
           index.sizes(), " to be smaller than self ", x.sizes(), " apart from dimension ", dim);
   }
   return {index.sizes(), x.dtype(), {}, x.device()};
-}
-
-// A walk over the positions of `index`: the index itself, where it lies in `x` with the indexed dimension left out (the
-// index supplies it), and in `other`.
-LoopNest<3> walk_of(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& other) {
-  Dims in_x(index.sizes().size(), 0);
-  for (int64_t d = 0; d < index.ndim() && d < x.ndim(); ++d) in_x[d] = d == dim ? 0 : x.strides()[d];
-  const Dims in_other = other.ndim() == index.ndim() ? other.strides() : Dims(index.sizes().size(), 0);
-  return LoopNest<3>(index.sizes(), {index.strides(), in_x, in_other});
-}
-
-// Calls fn(offset in x that the index names, offset of the same position in `other`). `is_parallel`: no two calls write
-// one place.
-template <class Fn>
-void for_each_indexed(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& other, bool is_parallel,
-                      Fn&& fn) {
-  if (index.numel() == 0) return;
-  const auto* indices = index.data<int64_t>();
-  const int64_t size = x.ndim() == 0 ? 1 : x.sizes()[dim], stride = x.ndim() == 0 ? 0 : x.strides()[dim];
-  const auto row = [&](const std::array<int64_t, 3>& offset, int64_t count, const std::array<int64_t, 3>& step) {
-    for (int64_t i = 0; i < count; ++i) {
-      const int64_t position = indices[offset[0] + i * step[0]];
-      if (position < 0 || position >= size) [[unlikely]] {
-        fail(ErrorCode::kOutOfRange, "index ", position, " is out of bounds for dimension ", dim, " with size ", size);
-      }
-      fn(offset[1] + i * step[1] + position * stride, offset[2] + i * step[2]);
-    }
-  };
-  const LoopNest<3> walk = walk_of(x, dim, index, other);
-  is_parallel ? walk.parallel_rows(16384, row) : walk.rows(0, walk.numel(), row);
-}
-
-void gather_kernel(const KernelContext&, const Tensor& x, int64_t dim, const Tensor& index, bool, Tensor& out) {
-  dim = wrap_dim(dim, x.ndim());
-  dispatch_width(x.dtype(), [&]<class T>() {
-    const T* from = static_cast<const T*>(x.raw_data());
-    T* to = static_cast<T*>(out.raw_data());
-    for_each_indexed(x, dim, index, out, true, [&](int64_t source, int64_t target) { to[target] = from[source]; });
-  });
 }
 
 void check_scatter(const Tensor& x, int64_t dim, const Tensor& index) {
@@ -103,42 +61,6 @@ TensorMeta scatter_value_meta(const Tensor& x, int64_t dim, const Tensor& index,
   return like_self(x);
 }
 
-void start_from(const Tensor& self, const Tensor& out) {
-  if (overlap(self, out) != Overlap::kFull) strided_copy(out, self);
-}
-
-void scatter_kernel(const KernelContext&, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source,
-                    Tensor& out) {
-  start_from(x, out);
-  dispatch_width(x.dtype(), [&]<class T>() {
-    T* to = static_cast<T*>(out.raw_data());
-    const T* from = static_cast<const T*>(source.raw_data());
-    for_each_indexed(out, wrap_dim(dim, x.ndim()), index, source, false,
-                     [&](int64_t t, int64_t s) { to[t] = from[s]; });
-  });
-}
-
-void scatter_value_kernel(const KernelContext&, const Tensor& x, int64_t dim, const Tensor& index, const Scalar& value,
-                          Tensor& out) {
-  start_from(x, out);
-  dispatch_all(x.dtype(), "scatter", [&]<class T>() {
-    T* to = out.data<T>();
-    const T fill = value.to<T>();
-    for_each_indexed(out, wrap_dim(dim, x.ndim()), index, index, false, [&](int64_t t, int64_t) { to[t] = fill; });
-  });
-}
-
-void scatter_add_kernel(const KernelContext&, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source,
-                        Tensor& out) {
-  start_from(x, out);
-  dispatch_all(x.dtype(), "scatter_add", [&]<class T>() {
-    T* to = out.data<T>();
-    const T* from = static_cast<const T*>(source.raw_data());
-    for_each_indexed(out, wrap_dim(dim, x.ndim()), index, source, false,
-                     [&](int64_t t, int64_t s) { to[t] = static_cast<T>(to[t] + from[s]); });
-  });
-}
-
 TensorMeta scatter_reduce_meta(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source,
                                const std::string& reduce, bool) {
   check(reduce == "sum" || reduce == "prod" || reduce == "mean" || reduce == "amax" || reduce == "amin",
@@ -146,52 +68,10 @@ TensorMeta scatter_reduce_meta(const Tensor& x, int64_t dim, const Tensor& index
   return scatter_meta(x, dim, index, source);
 }
 
-template <class T>
-void reduce_into(const std::string& reduce, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source,
-                 bool include_self, Tensor& out) {
-  T* to = out.data<T>();
-  const T* from = static_cast<const T*>(source.raw_data());
-  // How often each element was written; a first write replaces when self is left out.
-  std::vector<int64_t> writes(out.storage()->size_bytes() / sizeof(T), include_self ? 1 : 0);
-  const int64_t shift = out.offset();
-  for_each_indexed(out, wrap_dim(dim, x.ndim()), index, source, false, [&](int64_t t, int64_t s) {
-    if (writes[t + shift]++ == 0)
-      to[t] = from[s];
-    else if (reduce == "sum" || reduce == "mean")
-      to[t] = static_cast<T>(to[t] + from[s]);
-    else if (reduce == "prod")
-      to[t] = static_cast<T>(to[t] * from[s]);
-    else if (reduce == "amax")
-      to[t] = from[s] > to[t] || from[s] != from[s] ? from[s] : to[t];
-    else
-      to[t] = from[s] < to[t] || from[s] != from[s] ? from[s] : to[t];
-  });
-  if (reduce != "mean") return;
-  for (int64_t offset : element_offsets(out.sizes(), out.strides())) {
-    const int64_t count = writes[offset + shift];
-    if (count < 2) continue;
-    if constexpr (std::is_integral_v<T>)
-      to[offset] = static_cast<T>(std::floor(static_cast<double>(to[offset]) / static_cast<double>(count)));
-    else
-      to[offset] = static_cast<T>(static_cast<double>(to[offset]) / static_cast<double>(count));
-  }
-}
-
-void scatter_reduce_kernel(const KernelContext&, const Tensor& x, int64_t dim, const Tensor& index,
-                           const Tensor& source, const std::string& reduce, bool include_self, Tensor& out) {
-  start_from(x, out);
-  dispatch_all(x.dtype(), "scatter_reduce",
-               [&]<class T>() { reduce_into<T>(reduce, x, dim, index, source, include_self, out); });
-}
-
 TensorMeta scatter_old_reduce_meta(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source,
                                    const std::string& reduce) {
   check(reduce == "add" || reduce == "multiply", "reduce argument must be either add or multiply.");
   return scatter_meta(x, dim, index, source);
-}
-void scatter_old_reduce_kernel(const KernelContext& context, const Tensor& x, int64_t dim, const Tensor& index,
-                               const Tensor& source, const std::string& reduce, Tensor& out) {
-  scatter_reduce_kernel(context, x, dim, index, source, reduce == "add" ? "sum" : "prod", true, out);
 }
 
 using gradient::Expr;
@@ -204,7 +84,7 @@ Tensor gather_gradient(const GradArgs& args, const Tensor& g) {
 }
 // What the index names of x; where the source is larger than the index, zeros for the rest.
 Tensor gather_for_source(const GradArgs& args, const Tensor& x) {
-  const Tensor part = call("aten::gather", x, args.inputs[1], args.inputs[2]);
+  Tensor part = call("aten::gather", x, args.inputs[1], args.inputs[2]);
   const Dims& sizes = gradient::sizes_of(args, 3);
   if (part.sizes() == sizes) return part;
   if (part.ndim() != static_cast<int64_t>(sizes.size())) return call("aten::reshape", part, sizes);
@@ -301,36 +181,30 @@ OP("aten::gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) 
     .gradient(of_first(gather_gradient))
     .saves("index")
     .with_out();
-KERNEL("aten::gather", kCPU, gather_kernel);
 OP("aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor")
     .infer(scatter_meta)
     .gradient(scatter_gradient)
     .saves("index")
     .with_inplace();
-KERNEL("aten::scatter.src", kCPU, scatter_kernel);
 OP("aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor")
     .infer(scatter_value_meta)
     .gradient(scatter_gradient)
     .saves("index")
     .with_inplace();
-KERNEL("aten::scatter.value", kCPU, scatter_value_kernel);
 OP("aten::scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor")
     .infer(scatter_old_reduce_meta)
     .with_inplace();
-KERNEL("aten::scatter.reduce", kCPU, scatter_old_reduce_kernel);
 OP("aten::scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor")
     .infer(scatter_meta)
     .gradient(scatter_add_gradient)
     .saves("index")
     .with_inplace();
-KERNEL("aten::scatter_add", kCPU, scatter_add_kernel);
 OP("aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> "
    "Tensor")
     .infer(scatter_reduce_meta)
     .gradient(scatter_reduce_gradient)
     .saves("self, index, src, result")
     .with_inplace();
-KERNEL("aten::scatter_reduce.two", kCPU, scatter_reduce_kernel);
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <vector>
 
 #include "core/tensor/tensor.h"
@@ -36,5 +37,16 @@ struct Resampling {
   // The other way round, for gradients: x = the sum of what each output gives back, floating.
   void run_transposed(void* x, const void* out) const;
 };
+
+enum class ResampleMode { kNearest, kNearestExact, kLinear, kCubic, kLinearAntialias, kCubicAntialias };
+
+// Where an element of the result lies in the input.
+struct ResampleRule {
+  ResampleMode mode;
+  bool align_corners;
+  std::vector<std::optional<double>> scales;  // as given, one per spatial dimension
+};
+// By the shapes of input and result [N, C, spatial…].
+Resampling make_resampling(const ResampleRule& rule, const Tensor& input, const Tensor& out);
 
 }  // namespace tensord::kernels

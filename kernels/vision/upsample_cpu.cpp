@@ -1,6 +1,9 @@
+// Upsampling on the processor: Resampling does all modes.
 #include <cstring>
+#include <optional>
 
 #include "core/base/parallel.h"
+#include "core/ops/op.h"
 #include "kernels/vision/upsample.h"
 
 namespace tensord::kernels {
@@ -163,4 +166,136 @@ void Resampling::run_transposed(void* x, const void* out) const {
   });
 }
 
+namespace {
+
+using ops::IntList;
+using Mode = ResampleMode;
+using Context = const ops::KernelContext&;
+using MaybeInts = std::optional<IntList>;
+using MaybeFloats = std::optional<std::vector<double>>;
+using MaybeFloat = std::optional<double>;
+
+void resample(const ResampleRule& rule, const Tensor& input, Tensor& out) {
+  if (out.numel() == 0) return;
+  const bool has_order = input.ndim() >= 4 && input.is_channels_last() && out.is_channels_last();
+  const Tensor x = has_order ? input : input.contiguous();
+  make_resampling(rule, x, out).run(x.raw_data(), out.raw_data());
+}
+
+bool lies_last(const Tensor& x) { return x.ndim() >= 4 && x.is_channels_last() && !x.is_contiguous(); }
+
+void resample_backward(const ResampleRule& rule, const Tensor& g, Tensor& out) {
+  if (out.numel() == 0) return;
+  const Tensor dense = lies_last(g) && out.is_channels_last() ? g : g.contiguous();
+  make_resampling(rule, out, dense).run_transposed(out.raw_data(), dense.raw_data());
+}
+
+class ResampleCall final : public ops::PreparedCall {
+ public:
+  ResampleCall(Resampling resampling, double bytes) : resampling_(std::move(resampling)) {
+    double taps = 1;
+    for (const ResampleAxis& axis : resampling_.axes) taps *= static_cast<double>(axis.taps);
+    const ResampleExtents& e = resampling_.extents;
+    cost = {2 * taps * static_cast<double>(e.batch * e.channels * e.out_plane()), bytes};
+  }
+  void run(Context, const ops::PreparedRun& memory) const override {
+    resampling_.run(memory.inputs[0], memory.outputs[0]);
+  }
+
+ private:
+  Resampling resampling_;
+};
+
+// From `rule(the arguments after the input…)`.
+template <class... Rest, size_t... I>
+std::unique_ptr<ops::PreparedCall> prepare_resampling(ResampleRule (*rule)(Rest...), const ops::PrepareArgs& args,
+                                                      std::index_sequence<I...>) {
+  const Tensor &x = args.arguments[0].to_tensor(), &out = args.outputs[0];
+  const bool has_order =
+      (x.is_contiguous() && out.is_contiguous()) || (x.ndim() >= 4 && x.is_channels_last() && out.is_channels_last());
+  if (!x.is_meta() || !has_order || out.numel() == 0) return nullptr;
+  return std::make_unique<ResampleCall>(
+      make_resampling(rule(ops::UnboxOf<std::decay_t<Rest>>::get(args.arguments[I + 1])...), x, out),
+      static_cast<double>(x.size_bytes() + out.size_bytes()));
+}
+template <class... Rest>
+ops::PrepareFn preparer(ResampleRule (*rule)(Rest...)) {
+  return [rule](const ops::PrepareArgs& args) {
+    return prepare_resampling(rule, args, std::make_index_sequence<sizeof...(Rest)>());
+  };
+}
+
+// The four signatures: with and without align_corners, by size and by factors; the size is the result's. Scale is
+// MaybeFloat, once per spatial dimension.
+template <Mode kMode, class... Scale>
+struct Sized {
+  static ResampleRule plain(const IntList&, const Scale&... scales) { return {kMode, false, {scales...}}; }
+  static void run(Context, const Tensor& x, const IntList& sizes, const Scale&... scales, Tensor& out) {
+    resample(plain(sizes, scales...), x, out);
+  }
+  static void run_backward(Context, const Tensor& g, const IntList& sizes, const IntList&, const Scale&... scales,
+                           Tensor& out) {
+    resample_backward(plain(sizes, scales...), g, out);
+  }
+  static ResampleRule aligned(const IntList&, bool align, const Scale&... scales) {
+    return {kMode, align, {scales...}};
+  }
+  static void run_aligned(Context, const Tensor& x, const IntList& sizes, bool align, const Scale&... scales,
+                          Tensor& out) {
+    resample(aligned(sizes, align, scales...), x, out);
+  }
+  static void run_aligned_backward(Context, const Tensor& g, const IntList& sizes, const IntList&, bool align,
+                                   const Scale&... scales, Tensor& out) {
+    resample_backward(aligned(sizes, align, scales...), g, out);
+  }
+};
+
+template <Mode kMode, size_t kSpatial>
+struct Factored {
+  static ResampleRule plain(const MaybeInts& sizes, const MaybeFloats& factors) {
+    return aligned(sizes, false, factors);
+  }
+  static void run(Context, const Tensor& x, const MaybeInts& sizes, const MaybeFloats& factors, Tensor& out) {
+    resample(plain(sizes, factors), x, out);
+  }
+  static ResampleRule aligned(const MaybeInts&, bool align, const MaybeFloats& factors) {
+    ResampleRule rule{kMode, align, std::vector<MaybeFloat>(kSpatial)};
+    if (factors) rule.scales.assign(factors->begin(), factors->end());
+    return rule;
+  }
+  static void run_aligned(Context, const Tensor& x, const MaybeInts& sizes, bool align, const MaybeFloats& factors,
+                          Tensor& out) {
+    resample(aligned(sizes, align, factors), x, out);
+  }
+};
+
+using F = MaybeFloat;
+
+#define NEAREST(NAME, MODE, SPATIAL, ...)                                                   \
+  KERNEL("aten::" NAME, kCPU, (&Sized<Mode::MODE, __VA_ARGS__>::run));                      \
+  KERNEL("aten::" NAME "_backward", kCPU, (&Sized<Mode::MODE, __VA_ARGS__>::run_backward)); \
+  KERNEL("aten::" NAME ".vec", kCPU, (&Factored<Mode::MODE, SPATIAL>::run));                \
+  PREPARE("aten::" NAME, kCPU, preparer(&Sized<Mode::MODE, __VA_ARGS__>::plain));           \
+  PREPARE("aten::" NAME ".vec", kCPU, preparer(&Factored<Mode::MODE, SPATIAL>::plain))
+#define ALIGNED(NAME, MODE, SPATIAL, ...)                                                           \
+  KERNEL("aten::" NAME, kCPU, (&Sized<Mode::MODE, __VA_ARGS__>::run_aligned));                      \
+  KERNEL("aten::" NAME "_backward", kCPU, (&Sized<Mode::MODE, __VA_ARGS__>::run_aligned_backward)); \
+  KERNEL("aten::" NAME ".vec", kCPU, (&Factored<Mode::MODE, SPATIAL>::run_aligned));                \
+  PREPARE("aten::" NAME, kCPU, preparer(&Sized<Mode::MODE, __VA_ARGS__>::aligned));                 \
+  PREPARE("aten::" NAME ".vec", kCPU, preparer(&Factored<Mode::MODE, SPATIAL>::aligned))
+
+NEAREST("upsample_nearest1d", kNearest, 1, F);
+NEAREST("upsample_nearest2d", kNearest, 2, F, F);
+NEAREST("upsample_nearest3d", kNearest, 3, F, F, F);
+NEAREST("_upsample_nearest_exact1d", kNearestExact, 1, F);
+NEAREST("_upsample_nearest_exact2d", kNearestExact, 2, F, F);
+NEAREST("_upsample_nearest_exact3d", kNearestExact, 3, F, F, F);
+ALIGNED("upsample_linear1d", kLinear, 1, F);
+ALIGNED("upsample_bilinear2d", kLinear, 2, F, F);
+ALIGNED("upsample_trilinear3d", kLinear, 3, F, F, F);
+ALIGNED("upsample_bicubic2d", kCubic, 2, F, F);
+ALIGNED("_upsample_bilinear2d_aa", kLinearAntialias, 2, F, F);
+ALIGNED("_upsample_bicubic2d_aa", kCubicAntialias, 2, F, F);
+
+}  // namespace
 }  // namespace tensord::kernels

@@ -1,0 +1,197 @@
+// Positions of extremes, and running sums, products and extremes, on the processor, lane by lane.
+#include <cmath>
+#include <cstring>
+#include <optional>
+#include <vector>
+
+#include "core/ops/op.h"
+#include "kernels/common/lanes.h"
+#include "kernels/pointwise/pointwise.h"
+#include "kernels/reduce/reduce.h"
+
+namespace tensord::kernels {
+namespace {
+
+using ops::KernelContext;
+
+template <class T>
+bool is_nan(T x) {
+  return x != x;  // NOLINT(misc-redundant-expression)
+}
+
+// First position of the extreme of a dense lane; the first NaN wins.
+template <class T>
+int64_t position_of(const T* lane, int64_t count, Reducer reducer) {
+  const ReduceLoops& loops = reduce_loops(reducer, dtype_of<T>);
+  Accumulator best = loops.start;
+  loops.row(lane, count, 0, 0, &best);
+  T value;
+  if constexpr (std::is_integral_v<T>) {
+    value = best.integer;
+  } else {
+    value = static_cast<T>(best.value);
+    if (is_nan(value)) {
+      for (int64_t i = 0; i < count; ++i) {
+        if (is_nan(lane[i])) return i;
+      }
+    }
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    if (lane[i] == value) return i;
+  }
+  return 0;
+}
+
+// A dense lane of T at `data`: where it lies, or converted into `scratch`.
+template <class T>
+const T* dense_lane(const Tensor& in, int64_t offset, int64_t step, int64_t length, std::vector<T>& scratch) {
+  const char* source = static_cast<const char*>(in.raw_data()) + offset * static_cast<int64_t>(size_of(in.dtype()));
+  if (in.dtype() == dtype_of<T> && step == 1) return reinterpret_cast<const T*>(source);
+  scratch.resize(static_cast<size_t>(length));
+  load_tile(in.dtype(), source, step, dtype_of<T>, scratch.data(), length);
+  return scratch.data();
+}
+
+// Calls fn.operator()<T>() with the loop type of `dtype`.
+template <class Fn>
+void with_loop_type(DType dtype, Fn&& fn) {
+  switch (loop_dtype(dtype)) {
+    case DType::kFloat32: return fn.template operator()<float>();
+    case DType::kFloat64: return fn.template operator()<double>();
+    default: return fn.template operator()<int64_t>();
+  }
+}
+
+// `values` may be null; both outputs have size 1 (or nothing) in `dim`.
+void find_extremes(const Tensor& in, int64_t dim, Reducer reducer, const Tensor* values, const Tensor& indices,
+                   bool keepdim) {
+  if (indices.numel() == 0) return;
+  const int64_t length = lane_length(in, dim), step = lane_stride(in, dim);
+  const auto outer = [&](const Tensor& out) { return keepdim ? without(out.strides(), dim) : out.strides(); };
+  const auto size = static_cast<int64_t>(size_of(in.dtype()));
+  with_loop_type(in.dtype(), [&]<class T>() {
+    for_each_lane<3>(without(in.sizes(), dim),
+                     {without(in.strides(), dim), outer(indices), values ? outer(*values) : outer(indices)}, length,
+                     [&](const std::array<int64_t, 3>& offset) {
+                       thread_local std::vector<T> scratch;
+                       const int64_t position =
+                           position_of(dense_lane<T>(in, offset[0], step, length, scratch), length, reducer);
+                       indices.data<int64_t>()[offset[1]] = position;
+                       if (values == nullptr) return;
+                       std::memcpy(static_cast<char*>(values->raw_data()) + offset[2] * size,
+                                   static_cast<const char*>(in.raw_data()) + (offset[0] + position * step) * size,
+                                   static_cast<size_t>(size));
+                     });
+  });
+}
+
+// Running sums and products in double (or int64).
+template <class Step>
+void scan(const Tensor& in, int64_t dim, const Tensor& out, Step step) {
+  if (out.numel() == 0) return;
+  dim = wrap_dim(dim, in.ndim());
+  const int64_t length = lane_length(in, dim), in_step = lane_stride(in, dim), out_step = lane_stride(out, dim);
+  const auto run = [&]<class T>() {
+    const auto out_size = static_cast<int64_t>(size_of(out.dtype()));
+    for_each_lane<2>(without(in.sizes(), dim), {without(in.strides(), dim), without(out.strides(), dim)}, length,
+                     [&](const std::array<int64_t, 2>& offset) {
+                       thread_local std::vector<T> scratch;
+                       scratch.resize(static_cast<size_t>(length));
+                       const char* source = static_cast<const char*>(in.raw_data()) +
+                                            offset[0] * static_cast<int64_t>(size_of(in.dtype()));
+                       load_tile(in.dtype(), source, in_step, dtype_of<T>, scratch.data(), length);
+                       step(scratch.data(), length);
+                       store_tile(dtype_of<T>, scratch.data(), out.dtype(),
+                                  static_cast<char*>(out.raw_data()) + offset[1] * out_size, out_step, length);
+                     });
+  };
+  if (is_floating(out.dtype()))
+    run.template operator()<double>();
+  else
+    run.template operator()<int64_t>();
+}
+const auto kSumStep = []<class T>(T* lane, int64_t count) {
+  for (int64_t i = 1; i < count; ++i) lane[i] += lane[i - 1];
+};
+const auto kProductStep = []<class T>(T* lane, int64_t count) {
+  for (int64_t i = 1; i < count; ++i) lane[i] *= lane[i - 1];
+};
+// log(exp(a) + exp(b)) without overflow.
+const auto kLogSumStep = []<class T>(T* lane, int64_t count) {
+  for (int64_t i = 1; i < count; ++i) {
+    const double high = std::max(lane[i], lane[i - 1]), low = std::min(lane[i], lane[i - 1]);
+    if (std::isnan(lane[i - 1]))  // stays
+      lane[i] = lane[i - 1];
+    else if (std::isinf(high))
+      lane[i] = static_cast<T>(high);
+    else
+      lane[i] = static_cast<T>(high + std::log1p(std::exp(low - high)));
+  }
+};
+
+// Running extremes with their positions; later equals win, and a NaN stays.
+void running_extreme(const Tensor& in, int64_t dim, bool is_max, const Tensor& values, const Tensor& indices) {
+  if (in.numel() == 0) return;
+  dim = wrap_dim(dim, in.ndim());
+  const int64_t length = lane_length(in, dim), in_step = lane_stride(in, dim), out_step = lane_stride(values, dim);
+  dispatch_all(in.dtype(), "cummax", [&]<class T>() {
+    for_each_lane<2>(without(in.sizes(), dim), {without(in.strides(), dim), without(values.strides(), dim)}, length,
+                     [&](const std::array<int64_t, 2>& offset) {
+                       const T* source = in.data<T>() + offset[0];
+                       int64_t best = 0;
+                       for (int64_t i = 0; i < length; ++i) {
+                         const auto x = static_cast<ComputeType<T>>(source[i * in_step]),
+                                    y = static_cast<ComputeType<T>>(source[best * in_step]);
+                         const bool better = is_max ? x >= y : x <= y;
+                         if (is_nan(x) || (!is_nan(y) && better)) best = i;
+                         values.data<T>()[offset[1] + i * out_step] = source[best * in_step];
+                         indices.data<int64_t>()[offset[1] + i * out_step] = best;
+                       }
+                     });
+  });
+}
+
+KERNEL("aten::cumsum", kCPU,
+       [](const KernelContext&, const Tensor& in, int64_t dim, std::optional<DType>, Tensor& out) {
+         scan(in, dim, out, kSumStep);
+       });
+KERNEL("aten::cumprod", kCPU,
+       [](const KernelContext&, const Tensor& in, int64_t dim, std::optional<DType>, Tensor& out) {
+         scan(in, dim, out, kProductStep);
+       });
+KERNEL("aten::logcumsumexp", kCPU,
+       [](const KernelContext&, const Tensor& in, int64_t dim, Tensor& out) { scan(in, dim, out, kLogSumStep); });
+
+void add_extreme(const char* name, Reducer reducer) {
+  const std::string by_dim = concat("aten::", name, ".dim"), position = concat("aten::arg", name);
+  ops::KernelBuilder(
+      by_dim.c_str(), kCPU,
+      [reducer](const KernelContext&, const Tensor& in, int64_t dim, bool keepdim, Tensor& values, Tensor& indices) {
+        find_extremes(in, wrap_dim(dim, in.ndim()), reducer, &values, indices, keepdim && in.ndim() > 0);
+      });
+  ops::KernelBuilder(
+      position.c_str(), kCPU,
+      [reducer](const KernelContext&, const Tensor& in, std::optional<int64_t> dim, bool keepdim, Tensor& indices) {
+        if (dim)
+          return find_extremes(in, wrap_dim(*dim, in.ndim()), reducer, nullptr, indices, keepdim && in.ndim() > 0);
+        const Tensor flat = in.contiguous().as_view({in.numel()}, {1}, in.is_contiguous() ? in.offset() : 0);
+        find_extremes(flat, 0, reducer, nullptr, indices.as_view({}, {}, indices.offset()), false);
+      });
+}
+void add_running(const char* op, bool is_max) {
+  ops::KernelBuilder(op, kCPU,
+                     [is_max](const KernelContext&, const Tensor& in, int64_t dim, Tensor& values, Tensor& indices) {
+                       running_extreme(in, dim, is_max, values, indices);
+                     });
+}
+
+[[maybe_unused]] const bool registered = [] {
+  add_extreme("max", Reducer::kMax);
+  add_extreme("min", Reducer::kMin);
+  add_running("aten::cummax", true);
+  add_running("aten::cummin", false);
+  return true;
+}();
+
+}  // namespace
+}  // namespace tensord::kernels

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <algorithm>
+#include <utility>
+
+#include "core/ops/unbox.h"
+
+namespace tensord::kernels {
+
+enum class PadMode { kReflect, kReplicate, kCircular };
+
+// How far a dimension grows at its ends; negative: it is cropped.
+struct PadEdges {
+  int64_t before = 0, after = 0;
+
+  // Of dimension `d`: pairs come for the last dimension first.
+  static PadEdges of(const ops::IntList& pad, int64_t d, int64_t ndim) {
+    const auto pair = static_cast<size_t>(ndim - 1 - d);
+    if (2 * pair >= pad.size()) return {};
+    return {pad[2 * pair], pad[2 * pair + 1]};
+  }
+  // The first element of `size` that negative edges leave, and what is behind the last one.
+  std::pair<int64_t, int64_t> kept_of(int64_t size) const {
+    return {std::max<int64_t>(-before, 0), size - std::max<int64_t>(-after, 0)};
+  }
+};
+
+}  // namespace tensord::kernels
