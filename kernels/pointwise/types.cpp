@@ -30,7 +30,8 @@ int category(DType dtype) {
   return dtype == DType::kBool ? 0 : is_floating(dtype) ? 2 : 1;
 }
 
-// `high` decides unless `low` is of a higher category; complex numbers beside floating point ones have parts of their width.
+// `high` decides unless `low` is of a higher category; complex numbers beside floating point ones have parts of their
+// width.
 std::optional<DType> combine_ranks(std::optional<DType> high, std::optional<DType> low) {
   if (!high) return low;
   if (!low || category(*high) >= category(*low)) return high;
