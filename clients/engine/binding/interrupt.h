@@ -17,8 +17,9 @@ class InterruptScope {
   std::optional<CancellationScope> scope_;
 };
 
-// Gives the calling thread a stack for signals, unless it has one. oneDNN's products let the stack pointer point into memory of
-// theirs now and then; what the kernel puts below it for a signal's handler would write over what lies beside that memory.
+// Gives the calling thread a stack for signals, unless it has one. oneDNN's products let the stack pointer point into
+// memory of theirs now and then; what the kernel puts below it for a signal's handler would write over what lies beside
+// that memory.
 void use_signal_stack();
 
 // Asked by long work: looks at most every 20 ms, and only on the main thread.
