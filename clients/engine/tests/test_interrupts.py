@@ -11,16 +11,16 @@ PROGRAMS = {
     "one backward pass": """
 x = engine.randn(300, 300, requires_grad=True)
 y = x
-for _ in range(2000):
+for _ in range(400):
     y = (y @ x).tanh()
 print("go", flush=True)
-for _ in range(200):
+for _ in range(1000):
     y.sum().backward(retain_graph=True)
 """,
     "gradients": """
 x = engine.randn(200, 200, requires_grad=True)
 y = x
-for _ in range(20000):
+for _ in range(3000):
     y = (y * 1.0).tanh()
 print("go", flush=True)
 while True:

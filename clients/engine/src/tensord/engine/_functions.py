@@ -11,7 +11,8 @@ from tensord.engine._lowrank import pca_lowrank, svd_lowrank
 
 __all__ = [
     "as_strided_", "as_tensor", "asarray", "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes", "broadcast_tensors",
-    "can_cast", "cartesian_prod", "cdist", "conj_physical_", "e", "einsum", "from_dlpack", "inf", "is_storage", "is_tensor", "meshgrid", "nan", "newaxis", "nonzero", "norm",
+    "can_cast", "cartesian_prod", "cdist", "conj_physical_", "e", "einsum", "from_dlpack", "inf", "is_storage", "is_tensor", "meshgrid", "nan",
+    "newaxis", "nonzero", "norm",
     "numel", "pca_lowrank", "pi", "promote_types", "resize_as_", "seed", "split", "svd_lowrank", "tensor", "tensordot", "unique",
     "unique_consecutive",
 ]

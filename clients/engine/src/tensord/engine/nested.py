@@ -260,7 +260,8 @@ for _name in ("abs", "bfloat16", "bool", "clone", "contiguous", "cos", "cpu", "c
               "logical_not", "long", "neg", "relu", "relu_", "round", "sgn", "sigmoid", "sin", "sqrt", "tanh", "tanh_", "zero_", "__neg__", "__abs__",
               "isnan", "isinf"):
     setattr(NestedTensor, _name, _unary(_name))
-for _name in ("add", "add_", "div", "div_", "mul", "mul_", "sub", "sub_", "pow", "ge", "gt", "le", "lt", "eq", "ne", "__add__", "__radd__", "__sub__", "__mul__",
+for _name in ("add", "add_", "div", "div_", "mul", "mul_", "sub", "sub_", "pow", "ge", "gt", "le", "lt", "eq", "ne", "__add__", "__radd__",
+              "__sub__", "__mul__",
               "__rmul__", "__truediv__", "__pow__", "__ge__", "__gt__", "__le__", "__lt__", "__eq__", "__ne__"):
     setattr(NestedTensor, _name, _binary(_name))
 
