@@ -158,7 +158,7 @@ class Drawing(unittest.TestCase):
         self.assertNotEqual(drawn, [slip.id for _, slip in draw(slips, 2)])
 
     def test_the_nearest_first(self):
-        places = {"a": "jit/matrix_test.cpp", "b": "jit/prepack_test.cpp", "c": "nn/layers_test.cpp", "d": "e2e/run_command_test.py"}
+        places = {"a": "jit/matrix_test.cpp", "b": "jit/prepack_test.cpp", "c": "nn/layers_test.cpp", "d": "e2e/models/run_command_test.py"}
         self.assertEqual(nearest_first("core/jit/runtime/prepack.cpp", places, {}, {}), ["b", "a", "d"])
         self.assertEqual(nearest_first("core/jit/runtime/prepack.cpp", places, {"a": 1}, {}), ["a", "b", "d"])
 
