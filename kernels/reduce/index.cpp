@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/ops/run.h"
+#include "core/tensor/memory_order.h"
 #include "kernels/common/lanes.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/pointwise/pointwise.h"
@@ -147,10 +148,25 @@ void add_extreme(const char* name, Reducer reducer) {
 DType scan_dtype(const Tensor& in, const std::optional<DType>& dtype) {
   return dtype.value_or(is_floating(in.dtype()) ? in.dtype() : DType::kInt64);
 }
+Tensor with_last(const Tensor& x, int64_t dim) {
+  Dims order;
+  for (int64_t i = 0; i < x.ndim(); ++i) {
+    if (i != dim) order.push_back(i);
+  }
+  order.push_back(dim);
+  return permuted(x, order);
+}
 template <class Step>
 void scan(const Tensor& in, int64_t dim, const Tensor& out, Step step) {
   if (out.numel() == 0) return;
   dim = wrap_dim(dim, in.ndim());
+  constexpr int64_t kLeast = 8192;
+  if (in.numel() >= kLeast && in.ndim() > 1 && lane_stride(in, dim) != 1) {
+    // Lanes with gaps would read a line of the cache for each element.
+    const Tensor turned = with_last(in, dim).contiguous(), result = Tensor::empty(turned.sizes(), out.dtype());
+    scan(turned, -1, result, step);
+    return with_last(out, dim).copy_from(result);
+  }
   const int64_t length = lane_length(in, dim), in_step = lane_stride(in, dim), out_step = lane_stride(out, dim);
   const auto run = [&]<class T>() {
     const auto out_size = static_cast<int64_t>(size_of(out.dtype()));
