@@ -250,8 +250,21 @@ Tensor masked_select(const Tensor& x, const Tensor& mask) {
   check(mask.dtype() == DType::kBool || mask.dtype() == DType::kUInt8,
         "masked_select: expected BoolTensor or ByteTensor for mask");
   const Dims sizes = broadcast_sizes(x.sizes(), mask.sizes());
-  if (sizes.empty()) return index(unsqueeze(x, 0), {unsqueeze(mask, 0)});
-  return index(expand(x, sizes), {expand(mask, sizes)});
+  const Tensor from = expand(x, sizes).contiguous(), use = expand(mask, sizes).contiguous();
+  const auto* const is_used = static_cast<const uint8_t*>(use.raw_data());
+  int64_t count = 0;
+  for (int64_t i = 0; i < use.numel(); ++i) count += is_used[i] != 0 ? 1 : 0;
+  const Tensor out = Tensor::empty(Dims{count}, x.dtype());
+  dispatch_width(x.dtype(), [&]<class T>() {
+    const T* const source = static_cast<const T*>(from.raw_data());
+    T* const to = static_cast<T*>(out.raw_data());
+    // Without a branch on the mask: what is not used is written over.
+    for (int64_t i = 0, taken = 0; taken < count; ++i) {
+      to[taken] = source[i];
+      taken += is_used[i] != 0 ? 1 : 0;
+    }
+  });
+  return out;
 }
 
 Tensor masked_scatter(const Tensor& x, const Tensor& mask, const Tensor& source) {

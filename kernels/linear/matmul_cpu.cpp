@@ -121,20 +121,13 @@ void run_matmul(Context, const Tensor& a, const Tensor& b, Tensor& out) {
   run_batches(count, work, one);
 }
 
-void run_outer(Context, const Tensor& a, const Tensor& b, Tensor& out) {
-  const Tensor x = a.to(out.dtype()).contiguous(), y = b.to(out.dtype()).contiguous();
-  const int64_t columns = y.numel(), row = out.strides()[0], step = out.strides()[1];
-  dispatch_all(out.dtype(), "outer", [&]<class T>() {
-    const T *left = x.data<T>(), *right = y.data<T>();
-    T* const to = out.data<T>();
-    parallel_for_cost(x.numel(), 0.3 * static_cast<double>(columns), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        T* const line = to + i * row;
-        for (int64_t j = 0; j < columns; ++j) line[j * step] = static_cast<T>(left[i] * right[j]);
-      }
-    });
-  });
+void run_outer(Context context, const Tensor& a, const Tensor& b, Tensor& out) {
+  if (out.numel() == 0) return;
+  static const ops::Op& multiply = ops::get_op("aten::mul.Tensor");  // whose loops are vectorised for every dtype
+  const ops::Value operands[] = {a.as_view({a.numel(), 1}, {a.strides()[0], 1}, a.offset()), b};
+  multiply.kernels[static_cast<size_t>(DeviceKind::kCPU)](context, operands, std::span(&out, 1));
 }
+
 KERNEL("aten::mm", DeviceKind::kCPU, &run_mm);
 KERNEL("aten::bmm", DeviceKind::kCPU, &run_bmm);
 KERNEL("aten::mv", DeviceKind::kCPU, &run_mv);

@@ -12,7 +12,6 @@ namespace tensord::kernels {
 
 using ops::KernelContext;
 using ops::Scalar;
-using ops::Value;
 
 namespace {
 

@@ -14,30 +14,42 @@ HWY_BEFORE_NAMESPACE();
 namespace tensord::kernels::HWY_NAMESPACE {
 namespace {
 
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Four sums at once: one waits for its last addition longer than for memory.
 template <class T>
 T sum_of(const T* x, int64_t count) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   T sum = 0;
-  if (count < 8) {
-    for (int64_t i = 0; i < count; ++i) sum += x[i];
-    return sum;
+  int64_t i = 0;
+  if (count >= 4 * lanes) {
+    auto a = hn::Zero(d), b = a, c = a, e = a;
+    for (; i + 4 * lanes <= count; i += 4 * lanes) {
+      a = hn::Add(a, hn::LoadU(d, x + i));
+      b = hn::Add(b, hn::LoadU(d, x + i + lanes));
+      c = hn::Add(c, hn::LoadU(d, x + i + 2 * lanes));
+      e = hn::Add(e, hn::LoadU(d, x + i + 3 * lanes));
+    }
+    sum = hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(a, b), hn::Add(c, e))));
   }
-#pragma omp simd reduction(+ : sum)
-  for (int64_t i = 0; i < count; ++i) sum += x[i];
+  for (; i < count; ++i) sum += x[i];
   return sum;
 }
 
-// Each line of pixels by itself, so that long sums stay exact; lines that touch are one, up to a limit.
+// Each line of pixels by itself, so that long sums stay exact; lines that touch are one, in pieces.
 template <class T>
 T sum_window(const PoolProblem& pool, const PoolExtents& e, const T* x, int64_t d, int64_t h, int64_t w) {
   const auto& [ad, ah, aw] = pool.windows.axes;
   const int64_t columns = aw.end[w] - aw.begin[w], rows = ah.end[h] - ah.begin[h];
   if (columns <= 0 || rows <= 0) return 0;
-  const bool is_whole = columns == e.in[2] && columns * rows <= 1024;
+  constexpr int64_t kPiece = 1024;
   T sum = 0;
   for (int64_t i = ad.begin[d]; i < ad.end[d]; ++i) {
     const T* first = x + (i * e.in[1] + ah.begin[h]) * e.in[2] + aw.begin[w];
-    if (is_whole) {
-      sum += sum_of(first, columns * rows);
+    if (columns == e.in[2]) {
+      for (int64_t j = 0; j < columns * rows; j += kPiece)
+        sum += sum_of(first + j, std::min(kPiece, columns * rows - j));
       continue;
     }
     for (int64_t j = 0; j < rows; ++j) sum += sum_of(first + j * e.in[2], columns);

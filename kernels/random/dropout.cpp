@@ -13,7 +13,6 @@ namespace {
 
 using ops::call;
 using ops::TensorMeta;
-using ops::Value;
 
 void check_probability(double p) {
   check(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got ", p);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/ops/op.h"
+#include "core/tensor/memory_order.h"
 #include "kernels/common/lanes.h"
 #include "kernels/pointwise/pointwise.h"
 #include "kernels/reduce/reduce.h"
@@ -85,11 +86,27 @@ void find_extremes(const Tensor& in, int64_t dim, Reducer reducer, const Tensor*
   });
 }
 
+Tensor with_last(const Tensor& x, int64_t dim) {
+  Dims order;
+  for (int64_t i = 0; i < x.ndim(); ++i) {
+    if (i != dim) order.push_back(i);
+  }
+  order.push_back(dim);
+  return permuted(x, order);
+}
+
 // Running sums and products in double (or int64).
 template <class Step>
 void scan(const Tensor& in, int64_t dim, const Tensor& out, Step step) {
   if (out.numel() == 0) return;
   dim = wrap_dim(dim, in.ndim());
+  constexpr int64_t kMin = 8192;
+  if (in.numel() >= kMin && in.ndim() > 1 && lane_stride(in, dim) != 1) {
+    // Lanes with gaps would read a line of the cache for each element.
+    const Tensor rotated = with_last(in, dim).contiguous(), result = Tensor::empty(rotated.sizes(), out.dtype());
+    scan(rotated, -1, result, step);
+    return with_last(out, dim).copy_from(result);
+  }
   const int64_t length = lane_length(in, dim), in_step = lane_stride(in, dim), out_step = lane_stride(out, dim);
   const auto run = [&]<class T>() {
     const auto out_size = static_cast<int64_t>(size_of(out.dtype()));
