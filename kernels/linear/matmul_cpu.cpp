@@ -1,8 +1,8 @@
 // Matrix products on the processor: gemm on the operands as they lie, matmul over any ranks as one product or a batch.
 #include <optional>
 
-#include "core/base/parallel.h"
 #include "core/ops/op.h"
+#include "core/ops/run.h"
 #include "kernels/gemm/gemm.h"
 
 namespace tensord::kernels {
