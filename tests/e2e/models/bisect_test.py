@@ -5,7 +5,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", ".."))
-from tests.e2e import bisect_passes  # noqa: E402
+from tests.e2e.models import bisect_passes  # noqa: E402
 
 ARCHIVE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "jit", "data", "mlp.pt")
 
