@@ -114,6 +114,8 @@ def check(name: str, tensord: str, folder: pathlib.Path) -> str:
           f"least gap {distinct.min() if len(distinct) else 0:.1e}", flush=True)
     if len(scores) < 10 or scores.max() - scores.min() < 0.02:
         return f"{name}: scores that say nothing"
+    if [key for key, _ in flat(got)] != [key for key, _ in flat(want)]:
+        return f"{name}: other results than {[key for key, _ in flat(want)]}"
     for (key, ours), (_, theirs) in zip(flat(got), flat(want)):
         if ours.shape != theirs.shape:
             return f"{name}: {key} is of shape {tuple(ours.shape)}, not {tuple(theirs.shape)}"

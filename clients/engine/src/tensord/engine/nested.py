@@ -179,7 +179,7 @@ class NestedTensor:
 
     def sum(self, dim: int, keepdim: bool = False) -> "NestedTensor":
         if not keepdim:
-            raise RuntimeError("sum: NestedTensor always requires keepdim=True for now.")
+            raise RuntimeError("sum: a nested tensor keeps its dimensions, so keepdim=True is needed")
         at = self._inner("sum", dim)
         return self._each(lambda sample: sample.sum(at, True))
 
