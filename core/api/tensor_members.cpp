@@ -4,8 +4,8 @@
 #include "tensord/ops.h"
 //
 #include "core/autograd/storage_changes.h"
-#include "core/tensor/pinned_memory.h"
-#include "core/tensor/shared_tensor.h"
+#include "core/tensor/memory/pinned_memory.h"
+#include "core/tensor/memory/shared_tensor.h"
 
 namespace tensord {
 

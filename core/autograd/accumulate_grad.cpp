@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "core/autograd/gradients.h"
-#include "core/autograd/hooks.h"
+#include "core/autograd/hooks/hooks.h"
 #include "core/autograd/variable.h"
 #include "core/base/mutex.h"
 #include "core/ops/run.h"

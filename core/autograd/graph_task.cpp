@@ -5,9 +5,9 @@
 
 #include "core/autograd/accumulate_grad.h"
 #include "core/autograd/anomaly.h"
-#include "core/autograd/callbacks.h"
 #include "core/autograd/gradients.h"
-#include "core/autograd/hooks.h"
+#include "core/autograd/hooks/callbacks.h"
+#include "core/autograd/hooks/hooks.h"
 #include "core/base/cancellation.h"
 #include "core/base/error.h"
 #include "core/base/mutex.h"

@@ -4,7 +4,7 @@
 
 #include "core/autograd/anomaly.h"
 #include "core/autograd/differentiable.h"
-#include "core/autograd/hooks.h"
+#include "core/autograd/hooks/hooks.h"
 #include "core/base/mutex.h"
 
 namespace tensord::autograd {

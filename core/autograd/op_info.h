@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "core/ops/attributes/saved_for.h"
 #include "core/ops/op.h"
-#include "core/ops/saved_for.h"
 
 namespace tensord::autograd {
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "core/autograd/hooks/saved_hooks.h"
 #include "core/autograd/node.h"
 #include "core/autograd/op_info.h"
-#include "core/autograd/saved_hooks.h"
 #include "core/ops/value.h"
 
 namespace tensord::autograd {

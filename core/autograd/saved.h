@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "core/autograd/hooks/saved_hooks.h"
 #include "core/autograd/node.h"
-#include "core/autograd/saved_hooks.h"
 #include "core/tensor/tensor.h"
 
 namespace tensord::autograd {

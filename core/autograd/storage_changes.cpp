@@ -6,7 +6,7 @@
 #include "core/autograd/variable.h"
 #include "core/base/error.h"
 #include "core/tensor/device_runtime.h"
-#include "core/tensor/shared_tensor.h"
+#include "core/tensor/memory/shared_tensor.h"
 
 namespace tensord::autograd {
 namespace {

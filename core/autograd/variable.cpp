@@ -2,7 +2,7 @@
 
 #include "core/autograd/accumulate_grad.h"
 #include "core/autograd/differentiable.h"
-#include "core/autograd/hooks.h"
+#include "core/autograd/hooks/hooks.h"
 #include "core/autograd/meta.h"
 #include "core/autograd/recorder.h"
 #include "core/autograd/view.h"

@@ -4,7 +4,7 @@
 #include <mutex>
 #include <utility>
 
-#include "core/autograd/callbacks.h"
+#include "core/autograd/hooks/callbacks.h"
 #include "core/autograd/variable.h"
 #include "core/base/error.h"
 #include "core/ops/run.h"

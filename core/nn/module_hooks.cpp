@@ -1,7 +1,7 @@
 // Running a module with its hooks.
 #include <utility>
 
-#include "core/autograd/call_hooks.h"
+#include "core/autograd/hooks/call_hooks.h"
 #include "core/nn/module.h"
 
 namespace tensord::nn {

@@ -7,7 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/ops/alias.h"
-#include "core/ops/saved_for.h"
+#include "core/ops/attributes/saved_for.h"
 
 namespace tensord::ops {
 namespace {

@@ -5,11 +5,11 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/ops/attributes/written.h"
 #include "core/ops/boxed.h"
 #include "core/ops/call_observer.h"
 #include "core/ops/complex.h"
 #include "core/ops/named_error.h"
-#include "core/ops/written.h"
 
 namespace tensord::ops {
 namespace {

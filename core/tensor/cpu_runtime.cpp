@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "core/tensor/caching_allocator.h"
+#include "core/tensor/memory/caching_allocator.h"
 #include "core/tensor/strided_copy.h"
 
 namespace tensord {

@@ -6,8 +6,8 @@
 
 #include "core/base/error.h"
 #include "core/base/mutex.h"
-#include "core/tensor/caching_allocator.h"
 #include "core/tensor/cpu_runtime.h"
+#include "core/tensor/memory/caching_allocator.h"
 
 namespace tensord {
 namespace {

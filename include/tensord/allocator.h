@@ -3,7 +3,7 @@
 #include "tensord/methods.h"
 //
 #include "core/tensor/allocator.h"
-#include "core/tensor/storage_allocator.h"
+#include "core/tensor/memory/storage_allocator.h"
 
 // Memory that a program brings itself. A StorageAllocator that is set for a kind of device is where all tensors made
 // from then on, and what plans and operators need meanwhile, have their memory from:

@@ -8,11 +8,11 @@
 //
 #include "core/base/error.h"
 #include "core/tensor/grad_mode.h"
-#include "core/tensor/shared_tensor.h"
+#include "core/tensor/memory/shared_tensor.h"
 #include "core/tensor/tensor.h"
 
-// Tensors, dtypes, devices, storages, tensors between processes (core/tensor/shared_tensor.h), and Error. A Tensor is a
-// handle; copies of it are the same tensor.
+// Tensors, dtypes, devices, storages, tensors between processes (core/tensor/memory/shared_tensor.h), and Error. A
+// Tensor is a handle; copies of it are the same tensor.
 namespace tensord {
 
 // A new tensor with these values, row-major: tensor({1.0, 2.0, 3.0, 4.0}, {2, 2}). Without sizes it has one dimension.

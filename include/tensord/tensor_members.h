@@ -28,14 +28,14 @@ T* data_ptr() const& {
   return data<T>();
 }
 
-// Memory, as in core/tensor/shared_tensor.h and core/autograd/storage_changes.h.
+// Memory, as in core/tensor/memory/shared_tensor.h and core/autograd/storage_changes.h.
 bool is_shared() const&;
 const Tensor& share_memory_() const&;
 const Tensor& resize_(const Dims& sizes) const&;
 const Tensor& set_(const Tensor& source) const&;
 const Tensor& set_(const Storage& storage, int64_t offset, const Dims& sizes, const Dims& strides) const&;
-// In memory of the host that a device of this build reads by itself (core/tensor/pinned_memory.h): a copy without
-// history, or the tensor itself. Throws Error{kUnimplemented} where there is no such device.
+// In memory of the host that a device of this build reads by itself (core/tensor/memory/pinned_memory.h): a copy
+// without history, or the tensor itself. Throws Error{kUnimplemented} where there is no such device.
 bool is_pinned() const&;
 Tensor pin_memory() const&;
 

@@ -2,8 +2,8 @@
 // and by composites. Schema and shapes.
 #include <optional>
 
+#include "core/ops/attributes/samples.h"
 #include "core/ops/op.h"
-#include "core/ops/samples.h"
 #include "kernels/attention/attention_gradient.h"
 
 namespace tensord::kernels {

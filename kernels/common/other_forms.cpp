@@ -2,7 +2,7 @@
 #include <array>
 #include <cmath>
 
-#include "core/ops/written.h"
+#include "core/ops/attributes/written.h"
 #include "kernels/common/compose.h"
 
 namespace tensord::kernels {

@@ -1,5 +1,5 @@
 // What operators ask of the tensors that their out= and in-place forms write, where it is not what most ask.
-#include "core/ops/written.h"
+#include "core/ops/attributes/written.h"
 
 #include <initializer_list>
 

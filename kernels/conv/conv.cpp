@@ -1,9 +1,9 @@
 // Convolutions: schemas and shapes. The kernels are in conv_cpu.cpp.
 #include "kernels/conv/conv.h"
 
+#include "core/ops/attributes/rank.h"
+#include "core/ops/attributes/samples.h"
 #include "core/ops/op.h"
-#include "core/ops/rank.h"
-#include "core/ops/samples.h"
 #include "kernels/conv/conv_gradient.h"
 #include "kernels/conv/packed_conv.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/ops/packed.h"
+#include "core/ops/attributes/packed.h"
 #include "kernels/conv/conv.h"
 
 namespace tensord::kernels {

@@ -1,8 +1,8 @@
 // embedding and index_select: rows of a table, by index. Schemas, shapes and gradients.
 #include "core/base/error.h"
+#include "core/ops/attributes/samples.h"
 #include "core/ops/op.h"
 #include "core/ops/run.h"
-#include "core/ops/samples.h"
 #include "core/ops/sparse.h"
 #include "kernels/fused/gradient_expr.h"
 

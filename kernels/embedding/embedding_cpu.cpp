@@ -4,8 +4,8 @@
 
 #include "core/base/error.h"
 #include "core/base/parallel.h"
+#include "core/ops/attributes/written.h"
 #include "core/ops/op.h"
-#include "core/ops/written.h"
 #include "core/tensor/strided_copy.h"
 #include "kernels/index/gather_rows.h"
 #include "kernels/view/view.h"

@@ -1,8 +1,8 @@
-// The operator that runs a fused group; see core/ops/fused.h. Known shapes make a tile program
+// The operator that runs a fused group; see core/ops/attributes/fused.h. Known shapes make a tile program
 // of it; otherwise its calls run one by one.
-#include "core/ops/fused.h"
+#include "core/ops/attributes/fused.h"
 
-#include "core/ops/samples.h"
+#include "core/ops/attributes/samples.h"
 #include "kernels/fused/tile_program.h"
 
 namespace tensord::kernels {

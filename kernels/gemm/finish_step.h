@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "core/ops/packed.h"
+#include "core/ops/attributes/packed.h"
 
 // What the processor's products and convolutions do with their sums on the way out.
 namespace tensord::kernels {

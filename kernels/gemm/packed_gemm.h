@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/ops/packed.h"
+#include "core/ops/attributes/packed.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/packed_gemm_tile.h"
 

@@ -1,9 +1,9 @@
 // linear: input @ weight^T + bias over the last dimension of an input of any rank.
 #include <optional>
 
+#include "core/ops/attributes/rank.h"
+#include "core/ops/attributes/samples.h"
 #include "core/ops/op.h"
-#include "core/ops/rank.h"
-#include "core/ops/samples.h"
 #include "kernels/linear/matmul_gradient.h"
 
 namespace tensord::kernels {

@@ -1,8 +1,8 @@
 // Matrix products: schemas and shapes.
 #include <ostream>
 
+#include "core/ops/attributes/samples.h"
 #include "core/ops/op.h"
-#include "core/ops/samples.h"
 #include "kernels/linear/matmul_gradient.h"
 
 namespace tensord::kernels {

@@ -1,10 +1,10 @@
-// The operators that run a packed operator; see core/ops/packed.h.
-#include "core/ops/packed.h"
+// The operators that run a packed operator; see core/ops/attributes/packed.h.
+#include "core/ops/attributes/packed.h"
 
 #include <algorithm>
 #include <array>
 
-#include "core/ops/samples.h"
+#include "core/ops/attributes/samples.h"
 #include "kernels/common/prepared_operand.h"
 
 namespace tensord::kernels {

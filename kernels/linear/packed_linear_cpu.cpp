@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "core/base/parallel.h"
-#include "core/ops/packed.h"
+#include "core/ops/attributes/packed.h"
 #include "kernels/gemm/packed_gemm.h"
 
 namespace tensord::kernels {

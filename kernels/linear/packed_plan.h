@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/base/shared_cache.h"
-#include "core/ops/packed.h"
+#include "core/ops/attributes/packed.h"
 #include "kernels/common/onednn.h"
 #include "kernels/gemm/finish_step.h"
 

@@ -4,10 +4,10 @@
 #include <vector>
 
 #include "core/base/parallel.h"
+#include "core/ops/attributes/rank.h"
+#include "core/ops/attributes/samples.h"
 #include "core/ops/op.h"
-#include "core/ops/rank.h"
 #include "core/ops/run.h"
-#include "core/ops/samples.h"
 #include "kernels/norm/channels.h"
 #include "kernels/norm/norm.h"
 #include "kernels/norm/norm_gradient.h"

@@ -2,9 +2,9 @@
 #include <optional>
 #include <vector>
 
+#include "core/ops/attributes/samples.h"
 #include "core/ops/op.h"
 #include "core/ops/run.h"
-#include "core/ops/samples.h"
 #include "kernels/norm/norm_gradient.h"
 
 namespace tensord::kernels {

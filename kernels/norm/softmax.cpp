@@ -3,9 +3,9 @@
 
 #include <vector>
 
+#include "core/ops/attributes/samples.h"
 #include "core/ops/complex.h"
 #include "core/ops/run.h"
-#include "core/ops/samples.h"
 #include "kernels/common/lanes.h"
 #include "kernels/norm/softmax_run.h"
 

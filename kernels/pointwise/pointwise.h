@@ -8,7 +8,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include "core/ops/packed.h"
+#include "core/ops/attributes/packed.h"
 #include "core/tensor/tensor.h"
 #include "kernels/pointwise/formula.h"
 

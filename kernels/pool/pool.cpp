@@ -2,10 +2,10 @@
 // dimension (pool.h), so max, average and adaptive pooling share two kernels (pool_cpu.cpp).
 #include "kernels/pool/pool.h"
 
+#include "core/ops/attributes/rank.h"
+#include "core/ops/attributes/samples.h"
 #include "core/ops/op.h"
-#include "core/ops/rank.h"
 #include "core/ops/run.h"
-#include "core/ops/samples.h"
 #include "kernels/pool/windows.h"
 
 namespace tensord::kernels {

@@ -3,9 +3,9 @@
 #include <optional>
 
 #include "core/base/parallel.h"
+#include "core/ops/attributes/samples.h"
 #include "core/ops/custom_class.h"
 #include "core/ops/quantized.h"
-#include "core/ops/samples.h"
 #include "core/tensor/half.h"
 
 namespace tensord::kernels {

@@ -2,8 +2,8 @@
 // scale for all of it, so a row's result hangs on the other rows. Schemas, shapes and packing.
 #include <optional>
 
+#include "core/ops/attributes/samples.h"
 #include "core/ops/run.h"
-#include "core/ops/samples.h"
 #include "kernels/quantized/linear_params.h"
 
 namespace tensord::kernels {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/ops/packed.h"
+#include "core/ops/attributes/packed.h"
 #include "core/ops/quantized.h"
 #include "kernels/quantized/product.h"
 

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "core/ops/attributes/written.h"
 #include "core/ops/generator.h"
-#include "core/ops/written.h"
 #include "core/tensor/memory_order.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/index/index.h"

@@ -4,9 +4,9 @@
 #include <cstring>
 #include <vector>
 
+#include "core/ops/attributes/samples.h"
 #include "core/ops/op.h"
 #include "core/ops/run.h"
-#include "core/ops/samples.h"
 #include "kernels/common/lanes.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/reduce/dims.h"

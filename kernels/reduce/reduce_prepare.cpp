@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "core/ops/samples.h"
+#include "core/ops/attributes/samples.h"
 #include "kernels/common/lane_call.h"
 #include "kernels/common/lanes.h"
 #include "kernels/pointwise/pointwise.h"

@@ -1,5 +1,5 @@
 // Products of matrices where one or both are sparse, and triangular systems. All on rows (rows.h).
-#include "core/ops/packed.h"
+#include "core/ops/attributes/packed.h"
 #include "kernels/common/compose.h"
 #include "kernels/sparse/sparse.h"
 

@@ -1,5 +1,5 @@
 #include "kernels/view/cat.h"
-#include "core/ops/samples.h"
+#include "core/ops/attributes/samples.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/view/view.h"
 

@@ -1,6 +1,6 @@
 #include "core/base/parallel.h"
+#include "core/ops/attributes/samples.h"
 #include "core/ops/complex.h"
-#include "core/ops/samples.h"
 #include "core/tensor/device_copy.h"
 #include "core/tensor/memory_order.h"
 #include "kernels/factory/number_range.h"

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "core/ops/rank.h"
-#include "core/ops/samples.h"
+#include "core/ops/attributes/rank.h"
+#include "core/ops/attributes/samples.h"
 #include "kernels/fused/gradient_expr.h"
 
 namespace tensord::kernels {

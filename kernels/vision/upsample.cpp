@@ -4,7 +4,7 @@
 #include <cmath>
 #include <optional>
 
-#include "core/ops/samples.h"
+#include "core/ops/attributes/samples.h"
 #include "kernels/fused/gradient_expr.h"
 
 namespace tensord::kernels {

@@ -10,7 +10,7 @@
 #include "core/base/error.h"
 #include "core/base/parallel.h"
 #include "core/jit/runtime/load_flags.h"
-#include "core/tensor/caching_allocator.h"
+#include "core/tensor/memory/caching_allocator.h"
 #include "server/commands/arguments_file.h"
 #include "server/commands/bench_inputs.h"
 

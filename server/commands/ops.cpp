@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/ops/packed.h"
+#include "core/ops/attributes/packed.h"
 #include "core/ops/registry.h"
 #include "server/commands/commands.h"
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "core/tensor/caching_allocator.h"
+#include "core/tensor/memory/caching_allocator.h"
 
 namespace tensord::server {
 

@@ -1,6 +1,6 @@
 #include "server/metrics/allocator_collector.h"
 
-#include "core/tensor/caching_allocator.h"
+#include "core/tensor/memory/caching_allocator.h"
 
 namespace tensord::server {
 namespace {

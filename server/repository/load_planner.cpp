@@ -5,7 +5,7 @@
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "server/config/pbtxt/model_config_text.h"
-#include "server/repository/whole_config.h"
+#include "server/repository/folder/whole_config.h"
 
 namespace tensord::server {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/utf8.h"
-#include "core/tensor/caching_allocator.h"
+#include "core/tensor/memory/caching_allocator.h"
 #include "server/repository/version_labels.h"
 
 namespace tensord::server {

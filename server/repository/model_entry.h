@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "server/executor/model/model_version.h"
-#include "server/repository/layout.h"
-#include "server/repository/model_overrides.h"
-#include "server/repository/model_stamp.h"
+#include "server/repository/folder/layout.h"
+#include "server/repository/folder/model_overrides.h"
+#include "server/repository/folder/model_stamp.h"
 #include "server/repository/version_state.h"
 
 namespace tensord::server {

@@ -13,7 +13,7 @@
 #include "core/base/log.h"
 #include "core/base/thread.h"
 #include "core/base/utf8.h"
-#include "core/tensor/caching_allocator.h"
+#include "core/tensor/memory/caching_allocator.h"
 
 namespace tensord::server {
 namespace {

@@ -13,7 +13,7 @@
 #include "server/executor/model/model_version.h"
 #include "server/repository/demand_loads.h"
 #include "server/repository/ensemble_steps.h"
-#include "server/repository/folder_changes.h"
+#include "server/repository/folder/folder_changes.h"
 #include "server/repository/load_planner.h"
 #include "server/repository/load_tickets.h"
 #include "server/repository/memory_budget.h"

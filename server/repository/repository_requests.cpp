@@ -5,7 +5,7 @@
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
-#include "server/repository/layout_hints.h"
+#include "server/repository/folder/layout_hints.h"
 #include "server/repository/repository.h"
 #include "server/repository/version_labels.h"
 

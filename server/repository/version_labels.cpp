@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "core/base/error.h"
-#include "server/repository/layout.h"
+#include "server/repository/folder/layout.h"
 
 namespace tensord::server {
 namespace {

@@ -11,7 +11,7 @@
 #include "core/base/thread_priority.h"
 #include "core/base/utf8.h"
 #include "server/executor/paths/ensemble_plan.h"
-#include "server/repository/archive_copy.h"
+#include "server/repository/folder/archive_copy.h"
 
 namespace tensord::server {
 namespace {

@@ -1,5 +1,5 @@
 // Hooks on the gradients of a whole call: which gradients they see, what they may give, and when they run.
-#include "core/autograd/call_hooks.h"
+#include "core/autograd/hooks/call_hooks.h"
 
 #include "tests/autograd/support.h"
 

@@ -2,7 +2,7 @@
 #include <mutex>
 #include <thread>
 
-#include "core/autograd/callbacks.h"
+#include "core/autograd/hooks/callbacks.h"
 #include "tests/autograd/support.h"
 
 namespace tensord::autograd {

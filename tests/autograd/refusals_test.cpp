@@ -3,8 +3,8 @@
 
 #include "core/autograd/function.h"
 #include "core/autograd/gradcheck.h"
-#include "core/autograd/post_accumulate.h"
-#include "core/autograd/saved_hooks.h"
+#include "core/autograd/hooks/post_accumulate.h"
+#include "core/autograd/hooks/saved_hooks.h"
 #include "core/tensor/grad_mode.h"
 #include "tests/autograd/support.h"
 

@@ -2,8 +2,8 @@
 #include <any>
 
 #include "core/autograd/function.h"
-#include "core/autograd/post_accumulate.h"
-#include "core/autograd/saved_hooks.h"
+#include "core/autograd/hooks/post_accumulate.h"
+#include "core/autograd/hooks/saved_hooks.h"
 #include "tests/autograd/support.h"
 
 namespace tensord::autograd {

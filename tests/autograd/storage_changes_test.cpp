@@ -3,7 +3,7 @@
 
 #include "core/ops/sparse.h"
 #include "core/tensor/grad_mode.h"
-#include "core/tensor/shared_tensor.h"
+#include "core/tensor/memory/shared_tensor.h"
 #include "tests/autograd/support.h"
 
 namespace tensord::autograd {

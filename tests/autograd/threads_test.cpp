@@ -6,7 +6,7 @@
 #include <functional>
 #include <thread>
 
-#include "core/autograd/callbacks.h"
+#include "core/autograd/hooks/callbacks.h"
 #include "core/autograd/node.h"
 #include "core/ops/sparse.h"
 #include "tests/autograd/support.h"

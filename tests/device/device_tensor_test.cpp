@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/tensor/caching_allocator.h"
 #include "core/tensor/complex.h"
 #include "core/tensor/device_copy.h"
 #include "core/tensor/device_runtime.h"
-#include "core/tensor/pinned_memory.h"
+#include "core/tensor/memory/caching_allocator.h"
+#include "core/tensor/memory/pinned_memory.h"
 #include "core/tensor/tensor.h"
 #include "tests/device/late_device.h"
 

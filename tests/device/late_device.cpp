@@ -18,8 +18,8 @@
 
 #include "core/base/error.h"
 #include "core/base/execution_context.h"
-#include "core/tensor/caching_allocator.h"
-#include "core/tensor/pinned_memory.h"
+#include "core/tensor/memory/caching_allocator.h"
+#include "core/tensor/memory/pinned_memory.h"
 #include "core/tensor/strided_copy.h"
 #include "tests/device/seen_tensor.h"
 

@@ -8,7 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/execution_context.h"
-#include "core/tensor/caching_allocator.h"
+#include "core/tensor/memory/caching_allocator.h"
 #include "core/tensor/tensor.h"
 
 namespace tensord {

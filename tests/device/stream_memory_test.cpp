@@ -2,9 +2,9 @@
 // others is done.
 #include <gtest/gtest.h>
 
-#include "core/tensor/caching_allocator.h"
 #include "core/tensor/device_runtime.h"
-#include "core/tensor/storage_allocator.h"
+#include "core/tensor/memory/caching_allocator.h"
+#include "core/tensor/memory/storage_allocator.h"
 #include "core/tensor/tensor.h"
 #include "tests/device/late_device.h"
 

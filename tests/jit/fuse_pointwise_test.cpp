@@ -7,7 +7,7 @@
 #include "core/jit/passes/packing.h"
 #include "core/jit/passes/passes.h"
 #include "core/jit/runtime/interpreter.h"
-#include "core/ops/fused.h"
+#include "core/ops/attributes/fused.h"
 #include "tests/kernels/prepared_fixture.h"
 
 namespace tensord::jit {

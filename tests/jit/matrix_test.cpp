@@ -16,7 +16,7 @@
 #include "core/jit/archive/torch_file.h"
 #include "core/jit/passes/pipeline.h"
 #include "core/jit/runtime/module.h"
-#include "core/tensor/caching_allocator.h"
+#include "core/tensor/memory/caching_allocator.h"
 
 // Counts what the calling thread takes from the heap. The sanitizers have a malloc of their own.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)

@@ -1,5 +1,5 @@
 // Fused groups and single calls in their prepared form give the bits that the calls give one by one.
-#include "core/ops/fused.h"
+#include "core/ops/attributes/fused.h"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "core/base/parallel.h"
-#include "core/ops/packed.h"
+#include "core/ops/attributes/packed.h"
 #include "core/ops/registry.h"
 #include "core/ops/run.h"
 

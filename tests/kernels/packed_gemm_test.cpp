@@ -7,7 +7,7 @@
 #include <random>
 
 #include "core/base/parallel.h"
-#include "core/ops/packed.h"
+#include "core/ops/attributes/packed.h"
 #include "core/ops/registry.h"
 #include "core/ops/run.h"
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "core/ops/rank.h"
-#include "core/ops/samples.h"
+#include "core/ops/attributes/rank.h"
+#include "core/ops/attributes/samples.h"
 #include "tests/ops/op_cases.h"
 #include "tests/ops/prepared_cases.h"
 

@@ -1,6 +1,6 @@
 // Calls of operators drawn at random (make_calls.py), with PyTorch's results: eagerly, and as graphs of one call, which
 // are interpreted and planned, with all tensors coming in and with all but the first as constants. TENSORD_RANDOM_CALLS
-// has the file. With TENSORD_GUARD=1 the memory of each tensor is guarded (core/tensor/memory_checks.h).
+// has the file. With TENSORD_GUARD=1 the memory of each tensor is guarded (core/tensor/memory/memory_checks.h).
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -16,7 +16,7 @@
 #include "core/base/error.h"
 #include "core/ops/value.h"
 #include "server/executor/model/result.h"
-#include "server/repository/layout.h"
+#include "server/repository/folder/layout.h"
 #include "server/scheduler/rate_limiter.h"
 #include "server/transport/grpc/inherited_sockets.h"
 #include "tests/server/error_of.h"

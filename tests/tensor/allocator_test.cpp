@@ -6,8 +6,8 @@
 #include <thread>
 
 #include "core/base/error.h"
-#include "core/tensor/caching_allocator.h"
-#include "core/tensor/owner_limit.h"
+#include "core/tensor/memory/caching_allocator.h"
+#include "core/tensor/memory/owner_limit.h"
 #include "core/tensor/tensor.h"
 
 namespace tensord {

@@ -1,5 +1,6 @@
-// That TENSORD_GUARD and TENSORD_POISON do what core/tensor/memory_checks.h says. Each runs in a process of its own.
-#include "core/tensor/memory_checks.h"
+// That TENSORD_GUARD and TENSORD_POISON do what core/tensor/memory/memory_checks.h says. Each runs in a process of its
+// own.
+#include "core/tensor/memory/memory_checks.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Tensors between processes. The peer is this program again, in a process of its own.
-#include "core/tensor/shared_tensor.h"
+#include "core/tensor/memory/shared_tensor.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -13,8 +13,8 @@
 #include <limits>
 
 #include "core/base/error.h"
-#include "core/tensor/caching_allocator.h"
-#include "core/tensor/shared_memory.h"
+#include "core/tensor/memory/caching_allocator.h"
+#include "core/tensor/memory/shared_memory.h"
 
 namespace tensord {
 namespace {

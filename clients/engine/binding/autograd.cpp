@@ -12,8 +12,8 @@
 #include "clients/engine/binding/interrupt.h"
 #include "core/autograd/gradcheck.h"
 #include "core/autograd/node.h"
-#include "core/autograd/post_accumulate.h"
-#include "core/autograd/saved_hooks.h"
+#include "core/autograd/hooks/post_accumulate.h"
+#include "core/autograd/hooks/saved_hooks.h"
 #include "core/autograd/variable.h"
 
 namespace tensord::python {

@@ -9,7 +9,7 @@
 #include "clients/engine/binding/interrupt.h"
 #include "clients/engine/binding/memory.h"
 #include "core/base/parallel.h"
-#include "core/tensor/caching_allocator.h"
+#include "core/tensor/memory/caching_allocator.h"
 
 namespace tensord::python {
 namespace {

@@ -7,9 +7,9 @@
 #include "clients/engine/binding/size.h"
 #include "clients/engine/binding/trace.h"
 #include "core/autograd/storage_changes.h"
-#include "core/tensor/pinned_memory.h"
-#include "core/tensor/shared_memory.h"
-#include "core/tensor/shared_tensor.h"
+#include "core/tensor/memory/pinned_memory.h"
+#include "core/tensor/memory/shared_memory.h"
+#include "core/tensor/memory/shared_tensor.h"
 
 // Storages of tensors, changes of them, and memory shared with other processes.
 namespace tensord::python {

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <unordered_set>
 
-#include "core/autograd/callbacks.h"
+#include "core/autograd/hooks/callbacks.h"
 #include "core/autograd/variable.h"
 #include "core/base/error.h"
 #include "core/base/mutex.h"

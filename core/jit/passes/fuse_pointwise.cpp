@@ -10,7 +10,7 @@
 #include "core/base/error.h"
 #include "core/jit/ir/alias.h"
 #include "core/jit/passes/passes.h"
-#include "core/ops/fused.h"
+#include "core/ops/attributes/fused.h"
 #include "core/ops/registry.h"
 
 namespace tensord::jit {

@@ -4,7 +4,7 @@
 
 #include "core/jit/ir/walk.h"
 #include "core/jit/passes/pass.h"
-#include "core/ops/packed.h"
+#include "core/ops/attributes/packed.h"
 
 namespace tensord::jit {
 

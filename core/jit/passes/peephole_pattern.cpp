@@ -3,7 +3,7 @@
 #include <cctype>
 
 #include "core/base/error.h"
-#include "core/ops/rank.h"
+#include "core/ops/attributes/rank.h"
 #include "core/ops/registry.h"
 
 namespace tensord::jit {

@@ -1,4 +1,4 @@
-// prepack: operators whose weights are constants become packed operators (core/ops/packed.h),
+// prepack: operators whose weights are constants become packed operators (core/ops/attributes/packed.h),
 // which reorder the weights for the machine once. An operator says how in its record (`pack`), by device;
 // all its arguments but one must be known: the first, or the second (addmm).
 #include "core/jit/ir/graph_builder.h"

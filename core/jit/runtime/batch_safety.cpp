@@ -4,7 +4,7 @@
 #include <set>
 
 #include "core/jit/ir/operator_search.h"
-#include "core/ops/samples.h"
+#include "core/ops/attributes/samples.h"
 
 namespace tensord::jit {
 namespace {

@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "core/autograd/call_hooks.h"
+#include "core/autograd/hooks/call_hooks.h"
 #include "core/autograd/node.h"
 #include "core/jit/runtime/program_library.h"
 #include "core/ops/schema.h"

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "core/jit/runtime/profile.h"
-#include "core/tensor/memory_checks.h"
+#include "core/tensor/memory/memory_checks.h"
 #include "core/tensor/storage.h"
 
 namespace tensord::jit {

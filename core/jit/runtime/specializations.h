@@ -15,7 +15,7 @@
 #include "core/jit/runtime/frame.h"
 #include "core/jit/runtime/program.h"
 #include "core/jit/runtime/signature.h"
-#include "core/tensor/memory_checks.h"
+#include "core/tensor/memory/memory_checks.h"
 
 namespace tensord::jit {
 

@@ -8,7 +8,7 @@
 #include "core/tensor/cuda/cuda_allocator.h"
 #include "core/tensor/cuda/runtime.h"
 #include "core/tensor/device_runtime.h"
-#include "core/tensor/pinned_memory.h"
+#include "core/tensor/memory/pinned_memory.h"
 #include "core/tensor/tensor.h"
 
 namespace tensord::cuda {

@@ -15,7 +15,7 @@
 #include "core/jit/runtime/batch_safety.h"
 #include "core/jit/runtime/load_flags.h"
 #include "core/jit/runtime/module.h"
-#include "core/tensor/caching_allocator.h"
+#include "core/tensor/memory/caching_allocator.h"
 #include "server/executor/model/argument.h"
 #include "server/executor/model/configured_outputs.h"
 #include "server/executor/model/reshape.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "core/tensor/caching_allocator.h"
+#include "core/tensor/memory/caching_allocator.h"
 #include "server/transport/grpc/unary_call.h"
 
 namespace tensord::server {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "core/tensor/caching_allocator.h"
+#include "core/tensor/memory/caching_allocator.h"
 
 namespace tensord::server {
 namespace {

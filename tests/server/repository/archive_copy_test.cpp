@@ -1,5 +1,5 @@
 // Copies of files that change, on disks that are full, between file systems: the system's calls stand between.
-#include "server/repository/archive_copy.h"
+#include "server/repository/folder/archive_copy.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // What is told of the files of a model, and how far is looked.
-#include "server/repository/model_stamp.h"
+#include "server/repository/folder/model_stamp.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

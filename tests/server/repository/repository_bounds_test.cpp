@@ -11,11 +11,11 @@
 
 #include "core/base/error.h"
 #include "server/repository/demand_loads.h"
-#include "server/repository/layout.h"
-#include "server/repository/layout_hints.h"
+#include "server/repository/folder/layout.h"
+#include "server/repository/folder/layout_hints.h"
+#include "server/repository/folder/model_overrides.h"
+#include "server/repository/folder/model_stamp.h"
 #include "server/repository/load_planner.h"
-#include "server/repository/model_overrides.h"
-#include "server/repository/model_stamp.h"
 #include "server/repository/version_labels.h"
 #include "tests/server/repository/repository_fixture.h"
 

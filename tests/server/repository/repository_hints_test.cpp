@@ -1,7 +1,7 @@
 // What lies in a repository and is not served: each is said, with the way out.
 #include <gmock/gmock.h>
 
-#include "server/repository/layout_hints.h"
+#include "server/repository/folder/layout_hints.h"
 #include "tests/server/repository/repository_fixture.h"
 
 namespace tensord::server {

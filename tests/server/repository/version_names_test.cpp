@@ -3,7 +3,7 @@
 
 #include <fstream>
 
-#include "server/repository/layout.h"
+#include "server/repository/folder/layout.h"
 #include "tests/server/error_of.h"
 #include "tests/server/temporary_folder.h"
 #include "tests/support/synced_files.h"

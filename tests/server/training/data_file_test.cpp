@@ -13,7 +13,7 @@
 
 #include "core/base/error.h"
 #include "core/tensor/allocator.h"
-#include "core/tensor/caching_allocator.h"
+#include "core/tensor/memory/caching_allocator.h"
 #include "tests/support/places.h"
 
 namespace tensord::server {

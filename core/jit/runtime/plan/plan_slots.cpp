@@ -1,7 +1,7 @@
 #include "core/jit/runtime/plan/plan_slots.h"
 
 #include "core/tensor/device_runtime.h"
-#include "core/tensor/memory_checks.h"
+#include "core/tensor/memory/memory_checks.h"
 
 namespace tensord::jit {
 

@@ -8,7 +8,7 @@
 #include "core/jit/runtime/plan/plan_slots.h"
 #include "core/jit/runtime/plan/sample_loop.h"
 #include "core/tensor/device_copy.h"
-#include "core/tensor/memory_checks.h"
+#include "core/tensor/memory/memory_checks.h"
 
 namespace tensord::jit {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/jit/runtime/plan/plan_walk.h"
-#include "core/ops/samples.h"
+#include "core/ops/attributes/samples.h"
 
 namespace tensord::jit {
 
@@ -91,7 +91,7 @@ void PlanWalk::body_call(size_t part, const Node& node, const Operands& inputs, 
   Memory& memory = loop_->parts[part];
   const int64_t samples = loop_->call->loop->samples, tile = loop_->call->loop->parts[part].tile;
   const PlanCall& call = memory.plan.calls.at(loop_->next);
-  // Operands of fewer dimensions, or of one sample, belong to all samples (core/ops/samples.h).
+  // Operands of fewer dimensions, or of one sample, belong to all samples (core/ops/attributes/samples.h).
   int64_t max_dims = 0;
   for (const Held& held : inputs) max_dims = std::max(max_dims, held.value < 0 ? 0 : held.tensor.ndim());
   Operands tiles = inputs;

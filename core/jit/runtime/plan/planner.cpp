@@ -8,7 +8,7 @@
 #include "core/jit/runtime/plan/plan_placement.h"
 #include "core/jit/runtime/plan/plan_verifier.h"
 #include "core/jit/runtime/plan/sample_split.h"
-#include "core/ops/packed.h"
+#include "core/ops/attributes/packed.h"
 
 namespace tensord::jit {
 

@@ -8,8 +8,8 @@
 #include "core/base/error.h"
 #include "core/jit/runtime/plan/plan_placement.h"
 #include "core/jit/runtime/plan/sample_loop.h"
+#include "core/ops/attributes/samples.h"
 #include "core/ops/run.h"
-#include "core/ops/samples.h"
 
 namespace tensord::jit {
 

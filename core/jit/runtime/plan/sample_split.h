@@ -8,7 +8,7 @@
 namespace tensord::jit {
 
 // A step of the planner, before memory is placed: runs of calls that keep the samples of a batch apart
-// (core/ops/samples.h) become loops over the samples, where that pays: what passes between the calls for the
+// (core/ops/attributes/samples.h) become loops over the samples, where that pays: what passes between the calls for the
 // whole batch does not fit the cache, or threads can take samples of their own instead of meeting after each
 // call. `escapes` says by root what leaves with the results.
 //

@@ -1,4 +1,4 @@
-"""Tensors between processes: memory by descriptor (core/tensor/shared_memory.h), for multiprocessing and DataLoader.
+"""Tensors between processes: memory by descriptor (core/tensor/memory/shared_memory.h), for multiprocessing and DataLoader.
 
 What multiprocessing pickles (queues, pipes, arguments of processes) goes through its ForkingPickler, which is told here of tensors: one whose
 memory is shared goes as its descriptor, and both processes have the same memory; any other goes as a copy. Such a copy is not made by moving

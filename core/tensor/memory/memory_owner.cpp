@@ -1,0 +1,72 @@
+#include <atomic>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/base/mutex.h"
+#include "core/tensor/allocator.h"
+#include "core/tensor/memory/owner_limit.h"
+
+namespace tensord {
+namespace {
+
+struct OwnerTable {
+  Mutex mutex;
+  std::map<std::string, OwnerId> ids TENSORD_GUARDED_BY(mutex){{"server", kServerOwner}};
+  std::vector<std::string> names TENSORD_GUARDED_BY(mutex){"server"};
+};
+
+OwnerTable& owner_table() {
+  static OwnerTable* table = new OwnerTable;  // storages may be freed while statics die
+  return *table;
+}
+
+// Few owners have a limit, and without any nobody takes the lock.
+struct LimitTable {
+  std::atomic<bool> has_any{false};
+  Mutex mutex;
+  std::unordered_map<OwnerId, uint64_t> bytes TENSORD_GUARDED_BY(mutex);
+};
+
+LimitTable& limit_table() {
+  static LimitTable* table = new LimitTable;
+  return *table;
+}
+
+}  // namespace
+
+OwnerId memory_owner(const std::string& name) {
+  OwnerTable& table = owner_table();
+  MutexLock lock(table.mutex);
+  const auto [it, is_new] = table.ids.emplace(name, static_cast<OwnerId>(table.names.size()));
+  if (is_new) table.names.push_back(name);
+  return it->second;
+}
+
+std::string memory_owner_name(OwnerId owner) {
+  OwnerTable& table = owner_table();
+  MutexLock lock(table.mutex);
+  return owner < table.names.size() ? table.names[owner] : std::string();
+}
+
+void set_owner_limit(OwnerId owner, uint64_t limit_bytes) {
+  LimitTable& table = limit_table();
+  const MutexLock lock(table.mutex);
+  if (limit_bytes == 0) {
+    table.bytes.erase(owner);
+  } else {
+    table.bytes[owner] = limit_bytes;
+  }
+  table.has_any.store(!table.bytes.empty(), std::memory_order_relaxed);
+}
+
+uint64_t owner_limit(OwnerId owner) {
+  LimitTable& table = limit_table();
+  if (!table.has_any.load(std::memory_order_relaxed)) return 0;
+  const MutexLock lock(table.mutex);
+  const auto found = table.bytes.find(owner);
+  return found == table.bytes.end() ? 0 : found->second;
+}
+
+}  // namespace tensord

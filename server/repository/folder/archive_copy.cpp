@@ -1,0 +1,100 @@
+#include "server/repository/folder/archive_copy.h"
+
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/base/file_descriptor.h"
+#include "core/base/thread_priority.h"
+
+namespace tensord::server {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kPieceBytes = 128 << 10;  // inside a call the kernel lets no other thread have the core
+
+[[noreturn]] void fail_copy(const fs::path& file, int error) {
+  const bool is_full = error == ENOSPC || error == EDQUOT || error == EFBIG;
+  fail(is_full ? ErrorCode::kResourceExhausted : ErrorCode::kUnavailable, file.string(),
+       ": cannot be copied: ", std::strerror(error));
+}
+
+// A file without a name in the folder; negative where that cannot be.
+int open_nameless(const fs::path& folder) { return open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600); }
+
+int open_temporary(const fs::path& file) {
+  const fs::path folder = fs::temp_directory_path();
+  const int nameless = open_nameless(folder);
+  if (nameless >= 0) return nameless;
+  std::string pattern = (folder / ".tensord-XXXXXX").string();
+  const int fd = mkostemp(pattern.data(), O_CLOEXEC);
+  if (fd < 0) fail_copy(file, errno);
+  unlink(pattern.c_str());
+  return fd;
+}
+
+void write_all(int to, const char* data, size_t size, const fs::path& file) {
+  while (size > 0) {
+    const ssize_t written = write(to, data, size);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) fail_copy(file, errno);
+    data += written;
+    size -= static_cast<size_t>(written);
+  }
+}
+
+// From where both files are to the end.
+void copy_bytes(int from, int to, const fs::path& file) {
+  for (;;) {
+    const ssize_t copied = copy_file_range(from, nullptr, to, nullptr, kPieceBytes, 0);
+    if (copied == 0) return;
+    if (copied < 0 && errno != EINTR) break;  // not between these file systems
+    let_others_run();
+  }
+  std::vector<char> piece(kPieceBytes);
+  for (;;) {
+    const ssize_t got = read(from, piece.data(), piece.size());
+    if (got == 0) return;
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail_copy(file, errno);
+    write_all(to, piece.data(), static_cast<size_t>(got), file);
+    let_others_run();
+  }
+}
+
+bool is_same(const struct stat& a, const struct stat& b) {
+  return a.st_size == b.st_size && a.st_mtim.tv_sec == b.st_mtim.tv_sec && a.st_mtim.tv_nsec == b.st_mtim.tv_nsec;
+}
+
+}  // namespace
+
+ArchiveCopy::ArchiveCopy(const fs::path& file) {
+  const FileDescriptor from(open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  if (from.get() < 0) fail(ErrorCode::kNotFound, file.string(), ": cannot be opened: ", std::strerror(errno));
+  struct stat before {
+  }, after{};
+  if (fstat(from.get(), &before) != 0) fail_copy(file, errno);
+  check(S_ISREG(before.st_mode), file.string(), ": not a file");
+  auto to = std::make_unique<FileDescriptor>(open_nameless(file.parent_path()));
+  if (to->get() < 0 || ioctl(to->get(), FICLONE, from.get()) != 0) {
+    to = std::make_unique<FileDescriptor>(open_temporary(file));
+    copy_bytes(from.get(), to->get(), file);
+  }
+  if (fstat(from.get(), &after) != 0) fail_copy(file, errno);
+  if (!is_same(before, after)) fail(ErrorCode::kUnavailable, file.string(), ": changed while it was read");
+  fd_ = to->release();
+  path_ = concat("/proc/self/fd/", fd_);
+}
+
+ArchiveCopy::~ArchiveCopy() { close(fd_); }
+
+}  // namespace tensord::server
