@@ -22,17 +22,17 @@ struct Jacobian {
 };
 
 std::string to_text(const Jacobian& jacobian) {
-  constexpr int64_t kMost = 8;
+  constexpr int64_t kMax = 8;
   std::ostringstream out;
   out << std::setprecision(6);
-  for (int64_t row = 0; row < std::min(jacobian.rows, kMost); ++row) {
+  for (int64_t row = 0; row < std::min(jacobian.rows, kMax); ++row) {
     out << "\n  ";
-    for (int64_t column = 0; column < std::min(jacobian.columns, kMost); ++column) {
+    for (int64_t column = 0; column < std::min(jacobian.columns, kMax); ++column) {
       out << jacobian.at(row, column) << ' ';
     }
-    if (jacobian.columns > kMost) out << "…";
+    if (jacobian.columns > kMax) out << "…";
   }
-  if (jacobian.rows > kMost) out << "\n  …";
+  if (jacobian.rows > kMax) out << "\n  …";
   return out.str();
 }
 

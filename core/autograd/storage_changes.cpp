@@ -41,7 +41,7 @@ Storage storage_of(const StorageImpl& from, size_t size_bytes) {
   DeviceStream& stream = current_stream(device);
   const size_t kept = std::min(size_bytes, from.size_bytes());
   if (kept > 0) device_runtime(device).copy(to->data(), device, from.data(), device, kept, stream);
-  from.note_use(stream);
+  from.record_stream(stream);
   while (to->version() != from.version()) to->bump_version();
   return to;
 }

@@ -41,9 +41,9 @@ inline constexpr double kMinPartNs = 10'000;
 // who cut once and run often.
 inline int parallel_parts(int64_t count, double cost_per_item_ns, int threads) {
   const double worth = static_cast<double>(count) * cost_per_item_ns / kMinPartNs;
-  const int64_t most = count < threads ? count : threads;
-  if (!(worth >= 2) || most < 2) return 1;
-  return worth < static_cast<double>(most) ? static_cast<int>(worth) : static_cast<int>(most);
+  const int64_t max_parts = count < threads ? count : threads;
+  if (!(worth >= 2) || max_parts < 2) return 1;
+  return worth < static_cast<double>(max_parts) ? static_cast<int>(worth) : static_cast<int>(max_parts);
 }
 
 // The same as parallel_for, cut by what an item costs on one thread: less than 20 microseconds in all

@@ -69,7 +69,7 @@ void run_direct(const Op& op, std::span<const Value> arguments, std::vector<Valu
 // The stream's work on them outlasts the call.
 void record_streams(DeviceStream& stream, const Value& value) {
   if (value.is_tensor() && value.to_tensor().defined() && value.to_tensor().storage()) {
-    value.to_tensor().storage()->note_use(stream);
+    value.to_tensor().storage()->record_stream(stream);
   } else if (value.is_list() && value.to_list()->element->kind() == TypeKind::kTensor) {
     for (const Value& item : value.to_list()->items) record_streams(stream, item);
   }
@@ -111,9 +111,9 @@ void run_compute(const Op& op, std::span<const Value> arguments, std::vector<Val
     return;
   }
   const KernelFn& kernel = kernel_of(op, device);
-  constexpr size_t kMost = 8;
-  check_internal(metas.size() <= kMost, "too many outputs");
-  Tensor outputs[kMost];
+  constexpr size_t kMax = 8;
+  check_internal(metas.size() <= kMax, "too many outputs");
+  Tensor outputs[kMax];
   for (size_t i = 0; i < metas.size(); ++i) outputs[i] = allocate(metas[i], device);
   run_kernel(kernel, KernelContext{device}, arguments, std::span(outputs, metas.size()));
   for (size_t i = 0; i < metas.size(); ++i) returns.emplace_back(outputs[i]);

@@ -17,8 +17,8 @@ void order(DeviceRuntime& runtime, DeviceStream& earlier, DeviceStream& later) {
 
 // The stream's work on them outlasts the call.
 void record_streams(const Tensor& target, const Tensor& source, DeviceStream& stream) {
-  target.storage()->note_use(stream);
-  source.storage()->note_use(stream);
+  target.storage()->record_stream(stream);
+  source.storage()->record_stream(stream);
 }
 
 void copy_between_host_and_device(const Tensor& target, const Tensor& source) {

@@ -37,9 +37,9 @@ class DeviceAllocators {
   }
 
  private:
-  static constexpr size_t kMostDevices = 128;  // Device::index
-  Mutex mutex_;                                // of making one
-  std::array<std::array<std::atomic<CachingAllocator*>, kMostDevices>, kDeviceKinds> allocators_{};
+  static constexpr size_t kMaxDevices = 128;  // Device::index
+  Mutex mutex_;                               // of making one
+  std::array<std::array<std::atomic<CachingAllocator*>, kMaxDevices>, kDeviceKinds> allocators_{};
 };
 
 // Those that were not closed.

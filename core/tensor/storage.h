@@ -40,7 +40,7 @@ class StorageImpl final : public RefCounted {
 
   // Called before the last handle goes by whoever gives a stream work on this memory. Nothing where the memory's owner
   // does not ask (the host's; memory of others, who keep it for as long as they must).
-  void note_use(DeviceStream& stream) const;
+  void record_stream(DeviceStream& stream) const;
   // For storages that are parts of this one.
   StreamUses* uses() const { return uses_; }
 

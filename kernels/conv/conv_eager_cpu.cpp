@@ -7,7 +7,7 @@
 namespace tensord::kernels {
 namespace {
 
-constexpr int64_t kLeastWinograd = 16, kKernelTaps = 9;
+constexpr int64_t kMinWinograd = 16, kKernelTaps = 9;
 constexpr double kNsPerFlop = 0.01, kNsPerFloat = 0.1;
 
 bool is_last(const Tensor& t) { return t.is_channels_last() && !t.is_contiguous(); }
@@ -16,8 +16,8 @@ int64_t pixels_of(const Dims& sizes) { return sizes[2] * sizes[3]; }
 // Winograd's weights are made anew in each call, and few pixels do not pay for it. oneDNN is as fast as plain sums, but
 // for images of one plane.
 std::unique_ptr<ConvKernel> choose(const ConvProblem& p) {
-  constexpr int64_t kLeastPixels = 128;
-  if (p.output[0] * pixels_of(p.output) >= kLeastPixels) {
+  constexpr int64_t kMinPixels = 128;
+  if (p.output[0] * pixels_of(p.output) >= kMinPixels) {
     if (auto kernel = make_winograd_conv(p)) return kernel;
   }
   return p.input[1] == 1 && !p.turns_weight ? make_direct_conv(p) : nullptr;
@@ -45,7 +45,7 @@ bool run(const ConvGeometry& g, const Tensor& input, const Tensor& weight, const
                             thread_budget(),
                             ops::Precision::kF32,
                             turns_weight,
-                            kLeastWinograd};
+                            kMinWinograd};
   const std::unique_ptr<ConvKernel> kernel = choose(problem);
   if (!kernel) return false;
   Tensor holder, to = out;
@@ -61,12 +61,12 @@ bool run(const ConvGeometry& g, const Tensor& input, const Tensor& weight, const
 }
 
 bool covers_sums(const ConvGeometry& g, const Tensor& out) {
-  constexpr int64_t kVector = 16, kMostSums = 512 * 512;
+  constexpr int64_t kVector = 16, kMaxSums = 512 * 512;
   if (g.spatial() != 2 || g.groups != 1 || out.sizes()[2] != 3 || out.sizes()[3] != 3) return false;
   for (size_t i = 0; i < 2; ++i) {
     if (g.stride[i] != 1 || g.dilation[i] != 1 || out.sizes()[i] % kVector != 0) return false;
   }
-  return out.sizes()[0] * out.sizes()[1] <= kMostSums;
+  return out.sizes()[0] * out.sizes()[1] <= kMaxSums;
 }
 
 int64_t tiles_of(const WinogradConv& conv, int64_t batch) { return batch * conv.tiles_h() * conv.tiles_w(); }
@@ -80,13 +80,13 @@ WinogradSums sums_of(const ConvGeometry& g, const Tensor& input, const Tensor& g
   conv.pad_h = g.padding_low[0], conv.pad_w = g.padding_low[1];
   sums.grad_step = conv.out_channels;
   // Of many channels some of the outputs at a time, for the memory.
-  constexpr int64_t kMostSums = 256 * 256, kVector = 16;
-  const int64_t fit = kMostSums / conv.in_channels / kVector * kVector;
+  constexpr int64_t kMaxSums = 256 * 256, kVector = 16;
+  const int64_t fit = kMaxSums / conv.in_channels / kVector * kVector;
   conv.out_channels = std::clamp(fit, kVector, conv.out_channels);
   // Transformed inputs and gradients stay in the cache with the sums, which each block reads and writes once.
-  constexpr int64_t kLeastFloats = 256 * 1024;
+  constexpr int64_t kMinFloats = 256 * 1024;
   const int64_t per_tile = WinogradSums::kPositions * (conv.in_channels + conv.out_channels);
-  sums.tiles = std::min(tiles_of(conv, input.sizes()[0]), std::max(kLeastFloats, sums.sum_floats()) / per_tile + 1);
+  sums.tiles = std::min(tiles_of(conv, input.sizes()[0]), std::max(kMinFloats, sums.sum_floats()) / per_tile + 1);
   return sums;
 }
 
@@ -133,8 +133,8 @@ bool try_eager_weight_gradient(const ConvGeometry& g, const Tensor& grad, const 
   if (!covers_sums(g, out)) return false;
   WinogradSums sums = sums_of(g, input, grad);
   // The sums are written and read once, which takes some tiles to pay for.
-  constexpr int64_t kLeastTiles = 16;
-  if (tiles_of(sums.conv, input.sizes()[0]) < kLeastTiles) return false;
+  constexpr int64_t kMinTiles = 16;
+  if (tiles_of(sums.conv, input.sizes()[0]) < kMinTiles) return false;
   const auto floats = [](int64_t count) { return Tensor::empty(Dims{count}, DType::kFloat32); };
   const int64_t in = sums.conv.in_channels, channels = grad.sizes()[1];
   const Tensor zeros = floats(std::max(in, channels));

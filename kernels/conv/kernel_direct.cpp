@@ -177,15 +177,15 @@ class DirectKernel final : public ConvKernel {
 std::unique_ptr<ConvKernel> make_direct_conv(const ConvProblem& p) {
   if (p.geometry.spatial() > 2 || p.output.size() != p.geometry.spatial() + 2) return nullptr;
   // Half-empty vectors are not worth it.
-  constexpr int64_t kLeastGroup = 8, kMostPlanes = 4;
-  if (p.geometry.groups > 1 && p.weight.sizes()[0] / p.geometry.groups < kLeastGroup) return nullptr;
+  constexpr int64_t kMinGroup = 8, kMaxPlanes = 4;
+  if (p.geometry.groups > 1 && p.weight.sizes()[0] / p.geometry.groups < kMinGroup) return nullptr;
   for (const int64_t size : p.output) {
     if (size == 0) return nullptr;
   }
   const std::optional<ConvFinish> finish = conv_finish_of(p.epilogues);
   if (!finish) return nullptr;
   ConvProblem direct = p;
-  direct.has_planes = p.has_planes && p.input[1] <= kMostPlanes;
+  direct.has_planes = p.has_planes && p.input[1] <= kMaxPlanes;
   return std::make_unique<DirectKernel>(direct, *finish);
 }
 

@@ -110,9 +110,9 @@ class GemmKernel final : public ConvKernel {
 std::unique_ptr<ConvKernel> make_gemm_conv(const ConvProblem& p) {
   if (p.precision == ops::Precision::kF32 || p.geometry.spatial() > 2 || p.geometry.groups != 1) return nullptr;
   // With fewer channels the f32 kernels are as fast.
-  constexpr int64_t kLeastIn = 16, kLeastOut = 16;
+  constexpr int64_t kMinIn = 16, kMinOut = 16;
   const ConvPlane plane = conv_plane_of(p);
-  if (plane.in_channels < kLeastIn || plane.out_channels < kLeastOut) return nullptr;
+  if (plane.in_channels < kMinIn || plane.out_channels < kMinOut) return nullptr;
   if (plane.batch * plane.out_h * plane.out_w == 0) return nullptr;
   return std::make_unique<GemmKernel>(p, plane);
 }

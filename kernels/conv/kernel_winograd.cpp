@@ -13,10 +13,10 @@ constexpr int64_t kKernelTaps = 9;
 // weights and the fewest pixels to use them on. Few channels, below `least`, leave the transforms no products to pay
 // for them.
 int64_t winograd_tile(int64_t in, int64_t out, int64_t min) {
-  constexpr int64_t kMostFour = 128 * 128, kMostTwo = 256 * 256;
+  constexpr int64_t kMaxFour = 128 * 128, kMaxTwo = 256 * 256;
   if (in < min || out < min) return 0;
-  if (in * out <= kMostFour) return 4;
-  return in * out <= kMostTwo ? 2 : 0;
+  if (in * out <= kMaxFour) return 4;
+  return in * out <= kMaxTwo ? 2 : 0;
 }
 
 class WinogradKernel final : public ConvKernel {

@@ -237,7 +237,7 @@ class PackedConv final : public PackedOp {
   Epilogues epilogues_;
   ops::Precision precision_;
   bool is_channels_last_ = false;
-  mutable SharedCache<PlanKey, ConvCall> calls_{kMostPlans};
+  mutable SharedCache<PlanKey, ConvCall> calls_{kMaxPlans};
 };
 
 }  // namespace

@@ -23,7 +23,7 @@ Key key_of(ConvPass pass, const ConvGeometry& g, const ConvTensors& t) {
   return key;
 }
 
-constexpr int64_t kLeastLast = 3;  // channels
+constexpr int64_t kMinLast = 3;  // channels
 
 // One of the three big operands: how the tensor lies, and how the primitive wants it.
 struct Operand {
@@ -39,7 +39,7 @@ class ConvPrimitive {
   ConvPrimitive(ConvPass pass, const ConvGeometry& g, const ConvTensors& t) : pass_(pass) {
     const MemoryDesc user_weight = conv_weight_desc(t.weight, g);
     // Where oneDNN has no vector code for tensors with their channels together it is to choose.
-    const bool keeps_last = (is_last(t.image) || is_last(t.grid)) && t.image.sizes()[1] >= kLeastLast;
+    const bool keeps_last = (is_last(t.image) || is_last(t.grid)) && t.image.sizes()[1] >= kMinLast;
     const auto describe = [keeps_last](const Tensor& tensor) {
       const bool has_order = keeps_last && tensor.ndim() >= 4;
       return has_order ? onednn_desc(tensor.sizes(), channels_last_strides(tensor.sizes()))
@@ -187,7 +187,7 @@ class ConvPrimitive {
 using Cache = SharedCache<Key, ConvPrimitive>;
 
 Cache& cache() {
-  static Cache* const instance = new Cache(kMostConvPrimitives);
+  static Cache* const instance = new Cache(kMaxConvPrimitives);
   return *instance;
 }
 

@@ -38,8 +38,8 @@ HWY_INLINE int64_t panel_width(int64_t count) {
 template <class VD>
 HWY_INLINE void store_result(VD d, const TileRun& run, hn::Vec<VD> x, const float* other, float* c, int64_t count) {
   const auto low = hn::Set(d, run.low), high = hn::Set(d, run.high);
-  constexpr auto kMost = static_cast<int64_t>(hn::MaxLanes(VD()));
-  if (count >= kMost) {
+  constexpr auto kMax = static_cast<int64_t>(hn::MaxLanes(VD()));
+  if (count >= kMax) {
     if (other) x = hn::Add(x, hn::LoadU(d, other));
     hn::StoreU(clamp_of(x, low, high), d, c);
     return;

@@ -14,7 +14,7 @@ using ops::Value;
 DeformGeometry geometry_of(const Tensor& input, const Tensor& offset, const Tensor& mask, bool use_mask,
                            const ops::IntList& kernel, const ops::IntList& stride, const ops::IntList& padding,
                            const ops::IntList& dilation, int64_t offset_groups) {
-  constexpr int64_t kMost = 1 << 30;  // so that products of three stay in range
+  constexpr int64_t kMax = 1 << 30;  // so that products of three stay in range
   check(input.ndim() == 4 && offset.ndim() == 4, "deform_conv2d(): expected input and offset of 4 dimensions, but got ",
         input.ndim(), " and ", offset.ndim());
   check(input.dtype() == DType::kFloat32 || input.dtype() == DType::kFloat64, "deform_conv2d(): not implemented for ",
@@ -25,10 +25,10 @@ DeformGeometry geometry_of(const Tensor& input, const Tensor& offset, const Tens
         " channels are not a multiple of ", offset_groups, " offset groups");
   DeformGeometry g{{}, {}, {}, {}, {}, offset_groups};
   for (size_t d = 0; d < 2; ++d) {
-    check(kernel[d] > 0 && kernel[d] < kMost, "deform_conv2d(): weight sizes must be positive, but got ", kernel[d]);
-    check(stride[d] > 0 && stride[d] < kMost, "deform_conv2d(): strides must be positive, but got ", stride[d]);
-    check(padding[d] >= 0 && padding[d] < kMost, "deform_conv2d(): padding must not be negative, but got ", padding[d]);
-    check(dilation[d] > 0 && dilation[d] < kMost, "deform_conv2d(): dilations must be positive, but got ", dilation[d]);
+    check(kernel[d] > 0 && kernel[d] < kMax, "deform_conv2d(): weight sizes must be positive, but got ", kernel[d]);
+    check(stride[d] > 0 && stride[d] < kMax, "deform_conv2d(): strides must be positive, but got ", stride[d]);
+    check(padding[d] >= 0 && padding[d] < kMax, "deform_conv2d(): padding must not be negative, but got ", padding[d]);
+    check(dilation[d] > 0 && dilation[d] < kMax, "deform_conv2d(): dilations must be positive, but got ", dilation[d]);
     g.kernel[d] = kernel[d], g.stride[d] = stride[d], g.padding[d] = padding[d], g.dilation[d] = dilation[d];
     const int64_t reach = input.sizes()[d + 2] + 2 * padding[d] - (dilation[d] * (kernel[d] - 1) + 1);
     g.out[d] = reach < 0 ? 0 : reach / stride[d] + 1;

@@ -15,7 +15,7 @@ namespace {
 
 // Samples along one side of a box beyond which it is no box of an image: its corners alone would say how long this
 // runs.
-constexpr double kMostSamples = 1 << 18;
+constexpr double kMaxSamples = 1 << 18;
 
 template <class T>
 struct Box {
@@ -68,8 +68,8 @@ struct Side {
   Side(T start, T length, int64_t bins, const RegionGrid& grid, int64_t size) {
     const T bin = length / static_cast<T>(bins);
     const double each = grid.samples > 0 ? static_cast<double>(grid.samples) : std::ceil(static_cast<double>(bin));
-    check(std::abs(each) * static_cast<double>(bins) <= kMostSamples, "rois: a side of ", length, " pixels in ", bins,
-          " bins needs more than ", static_cast<int64_t>(kMostSamples), " samples");
+    check(std::abs(each) * static_cast<double>(bins) <= kMaxSamples, "rois: a side of ", length, " pixels in ", bins,
+          " bins needs more than ", static_cast<int64_t>(kMaxSamples), " samples");
     wanted = static_cast<int64_t>(each);
     first.push_back(0);
     for (int64_t b = 0; b < bins; ++b) {

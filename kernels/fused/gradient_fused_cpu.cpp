@@ -172,8 +172,8 @@ bool can_fuse(std::span<const Expr> operands) {
 }
 
 Tensor run(const Compiled& compiled, std::span<const Expr> operands) {
-  constexpr size_t kMost = 16;
-  const void* inputs[kMost];
+  constexpr size_t kMax = 16;
+  const void* inputs[kMax];
   size_t count = 0;
   for (const Expr& operand : operands) {
     if (operand.is_tensor() && !operand.tensor().is_meta()) inputs[count++] = operand.tensor().raw_data();

@@ -12,9 +12,9 @@
 namespace tensord::kernels {
 namespace {
 
-constexpr int64_t kMostRows = 128;  // from there on, as fast the usual way around
-constexpr int64_t kLeastDepth = 128;
-constexpr int64_t kMostColumns = 32;
+constexpr int64_t kMaxRows = 128;  // from there on, as fast the usual way around
+constexpr int64_t kMinDepth = 128;
+constexpr int64_t kMaxColumns = 32;
 
 // out = alpha * left @ right^T, all row-major and dense but for the strides of rows.
 void multiply_rows(float alpha, const Matrix& left, const Matrix& right, float* out) {
@@ -36,8 +36,8 @@ bool try_narrow_gemm(float alpha, const Matrix& a, const Matrix& b, float beta, 
   if (!fits) return false;
   const int64_t m = c.rows, n = c.cols, k = a.cols;
   const int64_t min_rows = uses_sgemm() ? 32 : 5;  // tiles take up to 4 without packing
-  const bool has_few_rows = m >= min_rows && m <= kMostRows && n >= 2 * m && k >= kLeastDepth;
-  const bool has_few_columns = uses_sgemm() && n > 1 && n <= kMostColumns && m >= n;
+  const bool has_few_rows = m >= min_rows && m <= kMaxRows && n >= 2 * m && k >= kMinDepth;
+  const bool has_few_columns = uses_sgemm() && n > 1 && n <= kMaxColumns && m >= n;
   if (!has_few_rows && !has_few_columns) return false;
   const Tensor turned = Tensor::empty(Dims{n, m}, DType::kFloat32);
   if (has_few_rows) {

@@ -10,7 +10,7 @@ namespace tensord::kernels {
 
 // Operands are rows of 32-bit words along k, whatever the precision: one f32, two bf16 or four
 // 8-bit numbers (the left ones unsigned, the right ones signed). A step is one word of every row.
-inline constexpr int kMostTileRows = 9;
+inline constexpr int kMaxTileRows = 9;
 inline constexpr int kTileVectors = 3;
 
 // One tile: c = a @ b, or c + a @ b, over `steps`. The words of `b` lie [step][column].
@@ -32,7 +32,7 @@ struct TileKernels {
   int lanes = 0;     // columns of a vector
   int max_rows = 0;  // of a tile
   const char* name = "";
-  TileFn run[kMostTileRows][kTileVectors] = {};
+  TileFn run[kMaxTileRows][kTileVectors] = {};
 
   int panel_columns() const { return lanes * kTileVectors; }
 };

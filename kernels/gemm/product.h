@@ -19,7 +19,7 @@ struct ProductShape {
 };
 
 // Elements that multiply needs at most, aligned to 64 bytes.
-constexpr int64_t kMostProductScratch = 256 * 512 + 96 * 64 + 96 * 256;
+constexpr int64_t kMaxProductScratch = 256 * 512 + 96 * 64 + 96 * 256;
 
 // Rows [begin, end). A row's result does not depend on which rows are done with it.
 void multiply(const ProductShape& shape, const float* left, const float* right, float* out, int64_t begin, int64_t end,
@@ -27,7 +27,7 @@ void multiply(const ProductShape& shape, const float* left, const float* right, 
 void multiply(const ProductShape& shape, const double* left, const double* right, double* out, int64_t begin,
               int64_t end, double* scratch);
 
-// kMostProductScratch elements of the calling thread's own, for one multiply at a time; kept until the thread ends.
+// kMaxProductScratch elements of the calling thread's own, for one multiply at a time; kept until the thread ends.
 // Pages are taken as they are used.
 template <class T>
 T* thread_product_scratch() {
@@ -35,7 +35,7 @@ T* thread_product_scratch() {
     void operator()(T* memory) const { std::free(memory); }
   };
   thread_local const std::unique_ptr<T, Free> scratch = [] {
-    void* memory = std::aligned_alloc(64, kMostProductScratch * sizeof(T));
+    void* memory = std::aligned_alloc(64, kMaxProductScratch * sizeof(T));
     if (!memory) throw std::bad_alloc();
     return std::unique_ptr<T, Free>(static_cast<T*>(memory));
   }();

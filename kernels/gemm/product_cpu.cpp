@@ -21,7 +21,7 @@ using TileT = float;
 
 void multiply_matrices(const ProductShape& shape, const float* left, const float* right, float* out, int64_t begin,
                        int64_t end, float* scratch) {
-  static_assert(kProductScratch <= kMostProductScratch);
+  static_assert(kProductScratch <= kMaxProductScratch);
   Product(shape, left, right, out, scratch).run(begin, end);
 }
 

@@ -21,7 +21,7 @@ using TileT = double;
 
 void multiply_matrices(const ProductShape& shape, const double* left, const double* right, double* out, int64_t begin,
                        int64_t end, double* scratch) {
-  static_assert(kProductScratch <= kMostProductScratch);
+  static_assert(kProductScratch <= kMaxProductScratch);
   Product(shape, left, right, out, scratch).run(begin, end);
 }
 

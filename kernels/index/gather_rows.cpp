@@ -9,7 +9,7 @@ namespace tensord::kernels {
 namespace {
 
 // Rows lie anywhere in a table larger than the caches: their loads are started ahead.
-constexpr int64_t kAhead = 8, kMostPrefetched = 512;
+constexpr int64_t kAhead = 8, kMaxPrefetched = 512;
 
 template <class I>
 void check_range(const I* indices, int64_t count, int64_t rows) {
@@ -23,7 +23,7 @@ void copy_rows(const RowGather& g, const char* table, const I* indices, int64_t 
   for (int64_t i = begin; i < end; ++i) {
     if (i + kAhead < end) {
       const char* next = table + static_cast<int64_t>(indices[i + kAhead]) * g.row_stride;
-      for (int64_t at = 0; at < std::min(g.row_bytes, kMostPrefetched); at += 64) __builtin_prefetch(next + at);
+      for (int64_t at = 0; at < std::min(g.row_bytes, kMaxPrefetched); at += 64) __builtin_prefetch(next + at);
     }
     std::memcpy(out + i * g.row_bytes, table + static_cast<int64_t>(indices[i]) * g.row_stride,
                 static_cast<size_t>(g.row_bytes));

@@ -22,9 +22,9 @@ extern "C" void _gfortran_concat_string(size_t size, char* to, size_t first_size
 namespace tensord::kernels::linalg {
 
 void check_lapack_sizes(std::string_view op, int64_t rows, int64_t columns) {
-  constexpr int64_t kMostLarge = int64_t{1} << 24, kMostSmall = 16000;
-  check(rows <= kMostLarge && columns <= kMostLarge && std::min(rows, columns) <= kMostSmall, op, ": matrices of ",
-        rows, " by ", columns, " are too large");
+  constexpr int64_t kMaxLarge = int64_t{1} << 24, kMaxSmall = 16000;
+  check(rows <= kMaxLarge && columns <= kMaxLarge && std::min(rows, columns) <= kMaxSmall, op, ": matrices of ", rows,
+        " by ", columns, " are too large");
 }
 
 bool is_finite(const Tensor& x, const Dims& batch, int64_t index) {

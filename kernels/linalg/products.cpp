@@ -42,12 +42,12 @@ class ChainOrder {
   std::vector<size_t> split_;
 };
 
-constexpr size_t kMostMatrices = 1000;  // the order takes their cube
+constexpr size_t kMaxMatrices = 1000;  // the order takes their cube
 
 void check_multi_dot(const std::vector<Tensor>& tensors) {
   const size_t count = tensors.size();
   check(count >= 2, "multi_dot(): expected at least 2 tensors but got ", count);
-  check(count <= kMostMatrices, "multi_dot(): ", count, " tensors are too many");
+  check(count <= kMaxMatrices, "multi_dot(): ", count, " tensors are too many");
   const auto check_end = [](const Tensor& x, const char* which) {
     check(x.ndim() == 1 || x.ndim() == 2, "multi_dot(): the ", which, " tensor must be 1D or 2D but got ", x.ndim(),
           "D");

@@ -112,7 +112,7 @@ class PreparedProduct final : public PreparedCall {
         (cost.flops / 80 + cost.bytes / 16) / (batch * std::max(1.0, static_cast<double>(shape_.rows / 12))), threads);
     splits_ = std::max<int64_t>(1, count >= 2 * parts_ ? 1 : parts_);
     rows_ = (shape_.rows + splits_ - 1) / splits_;
-    scratch_ = kMostProductScratch;
+    scratch_ = kMaxProductScratch;
     scratch_bytes = static_cast<size_t>(parts_ * scratch_) * sizeof(float);
   }
 

@@ -119,9 +119,9 @@ class PackedLinear final : public PackedOp {
     if (next.kind == ops::Epilogue::Kind::kChannelAffine) {
       if (!join_affine(next, finish)) return false;
     } else {
-      constexpr size_t kMostSteps = 6;
+      constexpr size_t kMaxSteps = 6;
       const std::optional<FinishStep> step = finish_step_of(next);
-      if (!step || finish.steps.size() >= kMostSteps) return false;
+      if (!step || finish.steps.size() >= kMaxSteps) return false;
       if (step->kind == FinishStep::Kind::kAdd && finish.adds_other()) return false;
       finish.steps.push_back(*step);
     }

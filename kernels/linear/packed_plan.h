@@ -54,7 +54,7 @@ struct PlanKey {
     return std::ranges::lexicographical_compare(sizes, other.sizes);
   }
 };
-inline constexpr size_t kMostPlans = 16;  // kept of one packed operator
+inline constexpr size_t kMaxPlans = 16;  // kept of one packed operator
 
 // The weight in the order that a primitive asked for, kept in `store` when that is not null. `describe` gives the
 // descriptor of a tensor of the weight's sizes; dimension 0 is multiplied by `scale` when that is defined.

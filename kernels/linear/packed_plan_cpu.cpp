@@ -144,8 +144,8 @@ bool Epilogues::join(const ops::Epilogue& next, int64_t channels) {
       }
     }
   }
-  constexpr size_t kMostSteps = 3;
-  if (steps.size() >= kMostSteps) return false;
+  constexpr size_t kMaxSteps = 3;
+  if (steps.size() >= kMaxSteps) return false;
   steps.push_back(*step);
   return true;
 }

@@ -92,8 +92,8 @@ ChannelSums channel(const T* x, const T* g, int64_t planes, int64_t step, int64_
 // Sums of v = x - center over a block of rows.
 template <class T>
 struct ColumnSums {
-  static constexpr int64_t kMost = 4 * HWY_MAX_BYTES / sizeof(T);  // channels
-  T center[kMost], rest[kMost], squares[kMost], sum_g[kMost], sum_gx[kMost];
+  static constexpr int64_t kMax = 4 * HWY_MAX_BYTES / sizeof(T);  // channels
+  T center[kMax], rest[kMax], squares[kMax], sum_g[kMax], sum_gx[kMax];
 };
 
 // kVectors vectors of channels, over rows few enough to be summed in T; added to `sums`.

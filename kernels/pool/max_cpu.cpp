@@ -200,14 +200,14 @@ void compare_last(const PoolProblem& pool, const PoolExtents& e, const T* from, 
 template <bool kIndex, class T>
 void last(const PoolProblem& pool, const PoolExtents& e, const T* x, const MaxPoolTarget<T>& target, int64_t channel,
           int64_t count, int64_t begin, int64_t end) {
-  constexpr int64_t kMost = 64;
-  T best[kMost];
-  PoolIndex<T> index[kMost];
+  constexpr int64_t kMax = 64;
+  T best[kMax];
+  PoolIndex<T> index[kMax];
   const int64_t out_plane = e.out_plane();
   for (int64_t i = begin; i < end; ++i) {
     const int64_t image = i / out_plane * e.in_plane() * e.channels;
-    for (int64_t c = channel; c < channel + count; c += kMost) {
-      const int64_t n = std::min(kMost, channel + count - c), out = i * e.channels + c;
+    for (int64_t c = channel; c < channel + count; c += kMax) {
+      const int64_t n = std::min(kMax, channel + count - c), out = i * e.channels + c;
       compare_last<kIndex>(pool, e, x + image + c, i % out_plane, n, best, index);
       if (target.out != nullptr) std::copy(best, best + n, target.out + out);
       if (target.indices != nullptr) std::copy(index, index + n, target.indices + out);

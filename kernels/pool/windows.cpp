@@ -35,12 +35,12 @@ PoolWindow make_pool_window(const char* op, size_t spatial, const Dims& kernel, 
                repeated(op, dilation, spatial, "dilation")};
   w.stride = stride.empty() ? w.kernel : repeated(op, stride, spatial, "stride");
   for (size_t i = 0; i < spatial; ++i) {
-    constexpr int64_t kMost = int64_t{1} << 31;
-    check(w.kernel[i] > 0 && w.kernel[i] < kMost, op, ": kernel size should be greater than zero, but got ",
+    constexpr int64_t kMax = int64_t{1} << 31;
+    check(w.kernel[i] > 0 && w.kernel[i] < kMax, op, ": kernel size should be greater than zero, but got ",
           to_string(w.kernel));
-    check(w.stride[i] > 0 && w.stride[i] < kMost, op, ": stride should be greater than zero, but got ",
+    check(w.stride[i] > 0 && w.stride[i] < kMax, op, ": stride should be greater than zero, but got ",
           to_string(w.stride));
-    check(w.dilation[i] > 0 && w.dilation[i] < kMost, op, ": dilation should be greater than zero, but got ",
+    check(w.dilation[i] > 0 && w.dilation[i] < kMax, op, ": dilation should be greater than zero, but got ",
           to_string(w.dilation));
     check(w.padding[i] >= 0 && w.padding[i] <= w.kernel[i] / 2, op,
           ": pad should be smaller than or equal to half of kernel size, but got padding = ", to_string(w.padding),

@@ -14,7 +14,7 @@ using ops::Value;
 using Arguments = std::span<const Value>;
 using Returns = std::vector<Value>;
 
-constexpr int64_t kMostElements = int64_t{1} << 40;
+constexpr int64_t kMaxElements = int64_t{1} << 40;
 
 // The same tensor with two dimensions in front of the kernel's three: [n, c, d, h, w].
 Tensor as_three(const Tensor& x) {
@@ -50,7 +50,7 @@ Shape shape_of(const Tensor& x, const ConvParams& params) {
           ")");
     shape.out[d] = room / shape.stride[d] + 1;
   }
-  check(shape.out[0] * shape.out[1] <= kMostElements / std::max<int64_t>(shape.out[2], 1), "the result is too large");
+  check(shape.out[0] * shape.out[1] <= kMaxElements / std::max<int64_t>(shape.out[2], 1), "the result is too large");
   return shape;
 }
 

@@ -9,13 +9,13 @@ namespace {
 
 using ops::Value;
 
-constexpr int64_t kMostGeometry = 1 << 20;
+constexpr int64_t kMaxGeometry = 1 << 20;
 
 void check_list(const std::vector<int64_t>& list, size_t dims, int64_t least, const char* what) {
   check(list.size() == dims, "a quantised convolution of ", dims, " dimensions has ", list.size(), " numbers of ",
         what);
   for (const int64_t number : list)
-    check(number >= least && number <= kMostGeometry, "a quantised convolution has the ", what, " ", number);
+    check(number >= least && number <= kMaxGeometry, "a quantised convolution has the ", what, " ", number);
 }
 
 QuantizedPtr weight_of(const Value& value) { return QuantizedPtr(const_cast<QuantizedTensor*>(&quantized_of(value))); }
@@ -128,9 +128,9 @@ ConvParams::ConvParams(QuantizedPtr weight, const Value& bias, Geometry geometry
   check_list(geometry_.dilation, dims(), 1, "dilation");
   check(geometry_.groups >= 1 && outputs() % geometry_.groups == 0, "a quantised convolution of ", outputs(),
         " outputs has ", geometry_.groups, " groups");
-  if (group_inputs() * taps() > kMostQuantizedDepth)
+  if (group_inputs() * taps() > kMaxQuantizedDepth)
     fail(ErrorCode::kUnimplemented, "a quantised convolution with sums of ", group_inputs() * taps(),
-         " numbers: at most ", kMostQuantizedDepth, " are supported");
+         " numbers: at most ", kMaxQuantizedDepth, " are supported");
   bias_values_.assign(static_cast<size_t>(outputs()), 0.0f);
   check(bias.is_none() || bias.is_tensor(), "a quantised convolution's bias is a ", bias.tag_name());
   if (bias.is_tensor()) {

@@ -59,9 +59,9 @@ void run_part(const QuantizedMatrix& matrix, const uint32_t* rows, int64_t first
               int64_t first_panel, int64_t last_panel, const QuantizedFinish& finish) {
   const TileKernels& kernels = matrix.kernels();
   const int64_t words = matrix.words(), stride = matrix.row_words(), width = kernels.panel_columns();
-  constexpr int kMostLanes = 16;
-  alignas(64) uint32_t tile[kMostTileRows * kMostLanes * kTileVectors];
-  check_internal(kernels.lanes <= kMostLanes, "vectors of ", kernels.lanes);
+  constexpr int kMaxLanes = 16;
+  alignas(64) uint32_t tile[kMaxTileRows * kMaxLanes * kTileVectors];
+  check_internal(kernels.lanes <= kMaxLanes, "vectors of ", kernels.lanes);
   const int64_t chunk = std::max<int64_t>(kChunkBytes / (stride * 4) / kernels.max_rows, 1) * kernels.max_rows;
   for (int64_t begin = first_row; begin < last_row; begin += chunk) {
     const int64_t end = std::min(begin + chunk, last_row);

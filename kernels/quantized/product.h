@@ -10,7 +10,7 @@
 namespace tensord::kernels {
 
 // Sums of the largest 8-bit numbers, less their zero points, stay below 2^31.
-inline constexpr int64_t kMostQuantizedDepth = 32'768;
+inline constexpr int64_t kMaxQuantizedDepth = 32'768;
 
 // Weights n × k in panels, [panel][four along k][column]. Constant.
 class QuantizedMatrix {

@@ -179,9 +179,9 @@ void depthwise_sums(const std::vector<const uint8_t*>& taps, int32_t zero_point,
 }
 
 Extremes extremes_of(const float* x, int64_t count) {
-  constexpr int kMostParts = 64;
-  int32_t least[kMostParts] = {}, greatest[kMostParts] = {};
-  const int parts = parallel_parts(count, 0.1, std::min(thread_budget(), kMostParts));
+  constexpr int kMaxParts = 64;
+  int32_t least[kMaxParts] = {}, greatest[kMaxParts] = {};
+  const int parts = parallel_parts(count, 0.1, std::min(thread_budget(), kMaxParts));
   const auto find = &HWY_DYNAMIC_DISPATCH(extremes);
   parallel_run(parts, [&](int i) {
     const int64_t begin = count * i / parts, end = count * (i + 1) / parts;

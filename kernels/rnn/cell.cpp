@@ -61,13 +61,13 @@ Cell make_cell(RnnKind kind, const Tensor& input, const TensorList& states, cons
 TensorMeta meta_of(const Cell& cell) { return {cell.states[0].sizes(), cell.input.dtype(), {}, cell.input.device()}; }
 
 // Fewer rows than this read the weights once each; more go to a matrix product.
-constexpr int64_t kMostVectors = 4;
+constexpr int64_t kMaxVectors = 4;
 
 // out[batch, rows] = x @ weights^T.
 template <class T>
 void multiply(const T* x, int64_t batch, const T* weights, int64_t rows, int64_t inputs, T* out) {
   if constexpr (std::is_same_v<T, float>) {
-    if (batch <= kMostVectors) {
+    if (batch <= kMaxVectors) {
       for (int64_t i = 0; i < batch; ++i) gemv_rows(weights, inputs, x + i * inputs, out + i * rows, rows, inputs);
       return;
     }
@@ -179,7 +179,7 @@ class PreparedCell final : public ops::PreparedCall {
     scratch_bytes = static_cast<size_t>(scratch_elements<float>(kind_, batch_, units_)) * sizeof(float);
     const auto weights = static_cast<double>((inputs_ + units_) * rnn_gates(kind_) * units_);
     cost = {2 * weights * static_cast<double>(batch_), weights * sizeof(float)};
-    variant = batch_ <= kMostVectors ? "gemv" : "gemm";
+    variant = batch_ <= kMaxVectors ? "gemv" : "gemm";
   }
 
   void run(const ops::KernelContext&, const ops::PreparedRun& run) const override {

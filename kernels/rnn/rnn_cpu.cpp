@@ -132,26 +132,26 @@ HWY_INLINE void Accumulate(const T* const* rows, const T* panel, int64_t inputs,
 }
 
 // Calls function(std::integral_constant<int, count>).
-template <int kMost, class F>
+template <int kMax, class F>
 HWY_INLINE void WithCount(int count, F&& function) {
-  if constexpr (kMost > 1) {
-    if (count < kMost) return WithCount<kMost - 1>(count, function);
+  if constexpr (kMax > 1) {
+    if (count < kMax) return WithCount<kMax - 1>(count, function);
   }
-  function(std::integral_constant<int, kMost>());
+  function(std::integral_constant<int, kMax>());
 }
 
 template <class T, int kColumns>
 void InputPanel(const RnnInputArgs<T>& args, int64_t panel) {
   constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(hn::ScalableTag<T>()));
-  constexpr int kMost = MaxRows(kColumns);
+  constexpr int kMax = MaxRows(kColumns);
   const hn::ScalableTag<T> d;
   const T* weights = args.weights + panel * args.inputs * kColumns * kLanes;
   const T* bias = args.bias + panel * kColumns * kLanes;
   T* out = args.gates + panel * kColumns * kLanes;
-  const T* rows[kMost];
+  const T* rows[kMax];
   int count = 0;
   const auto flush = [&] {
-    WithCount<kMost>(count, [&](auto max) HWY_ATTR {
+    WithCount<kMax>(count, [&](auto max) HWY_ATTR {
       constexpr int kRows = decltype(max)::value;
       VecOf<T> sums[kRows][kColumns];
       for (int m = 0; m < kRows; ++m) {
@@ -169,7 +169,7 @@ void InputPanel(const RnnInputArgs<T>& args, int64_t panel) {
     const int64_t step = args.is_reverse ? args.steps.count - 1 - i : i;
     for (int64_t row = args.part.first_row; row < args.part.end(args.steps, step); ++row) {
       rows[count++] = args.x.at(args.steps, step, row);
-      if (count == kMost) flush();
+      if (count == kMax) flush();
     }
   }
   if (count > 0) flush();
@@ -241,22 +241,22 @@ HWY_INLINE void StepRows(const RnnStepArgs<T>& args, int64_t panel, int64_t row)
 }
 
 // Rows in blocks of nearly the same size; function(row, std::integral_constant<int, rows>).
-template <int kMost, class F>
+template <int kMax, class F>
 HWY_INLINE void ForRowBlocks(int64_t begin, int64_t end, F&& function) {
   for (int64_t row = begin; row < end;) {
-    const int64_t blocks = (end - row + kMost - 1) / kMost, rows = (end - row + blocks - 1) / blocks;
-    WithCount<kMost>(static_cast<int>(rows), [&](auto count) HWY_ATTR { function(row, count); });
+    const int64_t blocks = (end - row + kMax - 1) / kMax, rows = (end - row + blocks - 1) / blocks;
+    WithCount<kMax>(static_cast<int>(rows), [&](auto count) HWY_ATTR { function(row, count); });
     row += rows;
   }
 }
 
 template <class T, RnnKind kKind>
 void StepPanels(const RnnStepArgs<T>& args) {
-  constexpr int kMost = MaxRows(kKind == RnnKind::kLstm ? 4 : kKind == RnnKind::kGru ? 3 : kPlainColumns);
+  constexpr int kMax = MaxRows(kKind == RnnKind::kLstm ? 4 : kKind == RnnKind::kGru ? 3 : kPlainColumns);
   const RnnPart& part = args.part;
   for (int64_t i = part.first_panel; i < part.end_panel; ++i) {
     const int64_t panel = args.from_last ? part.first_panel + part.end_panel - 1 - i : i;
-    ForRowBlocks<kMost>(part.first_row, part.end_row, [&](int64_t row, auto count) HWY_ATTR {
+    ForRowBlocks<kMax>(part.first_row, part.end_row, [&](int64_t row, auto count) HWY_ATTR {
       StepRows<T, kKind, decltype(count)::value>(args, panel, row);
     });
   }

@@ -13,7 +13,7 @@ struct GammaLimits {
   static constexpr T kLogMax =
       sizeof(T) == 8 ? static_cast<T>(709.782712893383996843) : static_cast<T>(88.72283905206835);
 };
-inline constexpr int kMostTerms = 2000;
+inline constexpr int kMaxTerms = 2000;
 
 // Lanczos' sum for gamma(x), scaled by exp(g): a quotient of polynomials.
 template <class T>
@@ -58,7 +58,7 @@ TENSORD_SPECIAL T gamma_lower_series(T a, T x) {
   const T factor = gamma_factor(a, x);
   if (factor == T(0)) return T(0);
   T r = a, term = 1, sum = 1;
-  for (int i = 0; i < kMostTerms; ++i) {
+  for (int i = 0; i < kMaxTerms; ++i) {
     r += T(1);
     term *= x / r;
     sum += term;
@@ -70,7 +70,7 @@ TENSORD_SPECIAL T gamma_lower_series(T a, T x) {
 template <class T>
 TENSORD_SPECIAL T gamma_upper_series(T a, T x) {
   T power = 1, sum = 0;
-  for (int n = 1; n < kMostTerms; ++n) {
+  for (int n = 1; n < kMaxTerms; ++n) {
     power *= -x / static_cast<T>(n);
     const T term = power / (a + static_cast<T>(n));
     sum += term;
@@ -86,7 +86,7 @@ TENSORD_SPECIAL T gamma_upper_fraction(T a, T x) {
   if (factor == T(0)) return T(0);
   T y = T(1) - a, z = x + y + T(1), c = 0;
   T p2 = 1, q2 = x, p1 = x + T(1), q1 = z * x, value = p1 / q1;
-  for (int i = 0; i < kMostTerms; ++i) {
+  for (int i = 0; i < kMaxTerms; ++i) {
     c += T(1);
     y += T(1);
     z += T(2);

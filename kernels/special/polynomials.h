@@ -8,7 +8,7 @@
 namespace tensord::kernels::special {
 
 // More steps of a recurrence than this would keep a thread busy with one element; the result is NaN.
-inline constexpr int64_t kMostSteps = 65536;
+inline constexpr int64_t kMaxSteps = 65536;
 
 // The degree as PyTorch's conversion to int64 gives it.
 template <class T>
@@ -20,7 +20,7 @@ TENSORD_SPECIAL int64_t degree_of(T n) {
 template <class T>
 TENSORD_SPECIAL T chebyshev_steps(T factor, T first, int64_t n) {
   if (n == 0) return T(1);
-  if (n > kMostSteps) return kNan<T>;
+  if (n > kMaxSteps) return kNan<T>;
   T before = 1, y = first;
   for (int64_t k = 2; k <= n && y == y; ++k) {
     const T next = std::fma(factor, y, -before);
@@ -118,7 +118,7 @@ template <class T>
 TENSORD_SPECIAL T hermite_h(T x, T n) {
   const int64_t degree = degree_of(n);
   if (degree <= 0) return degree < 0 ? T(0) : T(1);
-  if (degree > kMostSteps) return kNan<T>;
+  if (degree > kMaxSteps) return kNan<T>;
   T before = 1, y = x + x;
   for (int64_t k = 1; k < degree; ++k) {
     const T next = std::fma(x + x, y, -(static_cast<T>(2 * k) * before));
@@ -131,7 +131,7 @@ template <class T>
 TENSORD_SPECIAL T hermite_he(T x, T n) {
   const int64_t degree = degree_of(n);
   if (degree <= 0) return degree < 0 ? T(0) : T(1);
-  if (degree > kMostSteps) return kNan<T>;
+  if (degree > kMaxSteps) return kNan<T>;
   T before = 1, y = x;
   for (int64_t k = 1; k < degree; ++k) {
     const T next = std::fma(x, y, -(static_cast<T>(k) * before));
@@ -145,7 +145,7 @@ TENSORD_SPECIAL T laguerre_l(T x, T n) {
   const int64_t degree = degree_of(n);
   if (degree < 0) return T(0);
   if (x == T(0) || degree == 0) return T(1);
-  if (degree > kMostSteps) return kNan<T>;
+  if (degree > kMaxSteps) return kNan<T>;
   T before = 1, y = T(1) - x;
   for (int64_t k = 1; k < degree; ++k) {
     const T sum = std::fma(static_cast<T>(k + k) + (T(1) - x), y, -(static_cast<T>(k) * before));
@@ -161,7 +161,7 @@ TENSORD_SPECIAL T legendre_p(T x, T n) {
   if (degree < 0) return T(0);
   if (std::abs(x) == T(1)) return x > T(0) || is_even(degree) ? T(1) : T(-1);
   if (degree == 0) return T(1);
-  if (degree > kMostSteps) return kNan<T>;
+  if (degree > kMaxSteps) return kNan<T>;
   T before = 1, y = x;
   for (int64_t k = 1; k < degree; ++k) {
     const T next = std::fma(static_cast<T>(k + k + 1) * x, y, -(static_cast<T>(k) * before)) / static_cast<T>(k + 1);

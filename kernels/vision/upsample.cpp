@@ -34,8 +34,8 @@ TensorMeta output_meta(const char* op, const Tensor& input, const Request& r) {
   }
   Dims sizes{input.sizes()[0], input.sizes()[1]};
   for (size_t i = 0; i < r.spatial; ++i) {
-    constexpr int64_t kMost = int64_t{1} << 24;
-    check(input.sizes()[i + 2] > 0 && r.sizes[i] > 0 && r.sizes[i] <= kMost, op,
+    constexpr int64_t kMax = int64_t{1} << 24;
+    check(input.sizes()[i + 2] > 0 && r.sizes[i] > 0 && r.sizes[i] <= kMax, op,
           ": Input and output sizes should be greater than 0, but got input ", input.sizes(), " output ",
           to_string(r.sizes));
     sizes.push_back(r.sizes[i]);

@@ -9,7 +9,7 @@ namespace tensord::kernels {
 namespace {
 
 // Of one axis; far more than any image needs.
-constexpr int64_t kMostTaps = int64_t{1} << 26;
+constexpr int64_t kMaxTaps = int64_t{1} << 26;
 
 // C is the type that positions are computed in: PyTorch's rounding depends on it.
 template <class C>
@@ -83,7 +83,7 @@ void antialias_axis(const ResampleRule& r, size_t dim, int64_t in, int64_t out, 
   const C step = step_of<C>(r, dim, in, out), stretch = std::max(step, C(1)), support = C(is_cubic ? 2 : 1) * stretch;
   const auto pixel = [in](C at) { return static_cast<int64_t>(std::clamp(at, C(0), static_cast<C>(in))); };
   axis.taps = static_cast<int64_t>(std::min(std::ceil(support) * 2 + 1, static_cast<C>(in)));
-  check(out <= kMostTaps / axis.taps, "upsample: a scale factor is out of range");
+  check(out <= kMaxTaps / axis.taps, "upsample: a scale factor is out of range");
   for (int64_t i = 0; i < out; ++i) {
     const C centre = step * (static_cast<C>(i) + C(0.5));
     const int64_t first = pixel(centre - support + C(0.5)), last = pixel(centre + support + C(0.5));

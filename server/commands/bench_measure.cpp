@@ -18,7 +18,7 @@ namespace tensord::server {
 
 namespace {
 
-constexpr int64_t kMostProfiledRuns = 50;
+constexpr int64_t kMaxProfiledRuns = 50;
 constexpr int64_t kTracedCycles = 3;
 
 double since_ms(int64_t start_ns) { return static_cast<double>(Clock::system().now_ns() - start_ns) / 1e6; }
@@ -83,7 +83,7 @@ void measure_profile(const BenchOptions& options, const jit::Method& method, jit
                      const ArgumentSets& sets, BenchResult& result) {
   const auto set_count = static_cast<int64_t>(sets.size());
   const auto measured = static_cast<int64_t>(result.cycles_ms.size());
-  int64_t cycles = std::clamp<int64_t>(kMostProfiledRuns / set_count, 1, std::max<int64_t>(measured / 2, 1));
+  int64_t cycles = std::clamp<int64_t>(kMaxProfiledRuns / set_count, 1, std::max<int64_t>(measured / 2, 1));
   const bool with_events = !options.trace_path.empty();
   if (with_events) cycles = std::min(cycles, kTracedCycles);
   std::map<std::string, std::vector<int64_t>> times_ns;

@@ -35,7 +35,7 @@ struct ConvertOptions {
 // Sets of examples that a program has to run with: it is written by two of them.
 constexpr int64_t kSets = 3;
 // Further sets are tried that are at most so many times as large as the examples, or have so many elements.
-constexpr int64_t kMostTimes = 2, kMostElements = 20'000;
+constexpr int64_t kMaxTimes = 2, kMaxElements = 20'000;
 
 using Input = ConvertInput;
 
@@ -196,7 +196,7 @@ int64_t try_file(const std::string& file, const ConvertOptions& options, const s
   const auto frame = jit::make_frame(), other = jit::make_frame();
   std::vector<std::vector<int64_t>> sets;
   for (int64_t set = 1; set <= kSets; ++set) sets.push_back(plan.example(set));
-  const int64_t max = std::max(kMostElements, kMostTimes * count_elements(inputs, plan, sets[1]));
+  const int64_t max = std::max(kMaxElements, kMaxTimes * count_elements(inputs, plan, sets[1]));
   for (const std::vector<int64_t>& probe : plan.probes()) {
     const bool is_small = !probe.empty() && std::ranges::all_of(probe, [](int64_t size) { return size < 10'000; });
     if (is_small && count_elements(inputs, plan, probe) <= max) sets.push_back(probe);

@@ -14,7 +14,7 @@ constexpr int64_t kMiddlePrimes[] = {101, 127, 151, 179, 211, 239, 269, 311};
 constexpr int64_t kLargePrimes[] = {50021, 50539, 51061, 51593, 52121, 52631, 53161, 53681};
 constexpr int64_t kBeyondLimits = 1'048'583;
 // So many sizes are 1, and beyond limits, one at a time.
-constexpr size_t kMostAlone = 4;
+constexpr size_t kMaxAlone = 4;
 constexpr int64_t kSmallest = 4;
 
 bool is_prime(int64_t number) {
@@ -106,7 +106,7 @@ std::vector<std::vector<int64_t>> SizePlan::probes() const {
     out[kSmallest + 2].push_back(unit(i) * pick(kMiddlePrimes, i));
     out[kSmallest + 3].push_back(unit(i) * pick(kLargePrimes, count - i));
   }
-  for (size_t alone = 0; alone < std::min(count, kMostAlone); ++alone) {
+  for (size_t alone = 0; alone < std::min(count, kMaxAlone); ++alone) {
     for (const int64_t size : {int64_t{1}, kBeyondLimits}) {
       out.push_back(out[kSmallest + 1]);
       out.back()[alone] = unit(alone) * size;

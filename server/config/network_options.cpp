@@ -8,7 +8,7 @@
 namespace tensord::server {
 namespace {
 
-constexpr uint64_t kLeastQuota = uint64_t{64} << 20;
+constexpr uint64_t kMinQuota = uint64_t{64} << 20;
 
 void add_security_options(CLI::App& app, NetworkOptions& options) {
   app.add_option("--grpc-use-ssl", options.use_tls, "Serve gRPC over TLS")->capture_default_str();
@@ -172,7 +172,7 @@ void add_network_options(CLI::App& app, NetworkOptions& options) {
   add_http_options(app, options);
 }
 
-uint64_t NetworkOptions::default_memory_quota() { return std::max(kLeastQuota, uint64_t{memory_limit()} / 2); }
+uint64_t NetworkOptions::default_memory_quota() { return std::max(kMinQuota, uint64_t{memory_limit()} / 2); }
 
 void validate(const NetworkOptions& options) {
   const bool has_tls = options.use_tls || options.use_mutual_tls;
@@ -194,7 +194,7 @@ void validate(const NetworkOptions& options) {
         "--grpc-unix-socket-mode must be octal like 660, got '", mode, "'");
   check(options.max_message_bytes >= 1 && options.max_message_bytes <= INT_MAX,
         "--grpc-max-message-size must be between 1 and ", INT_MAX, ", got ", options.max_message_bytes);
-  check(options.memory_quota_bytes == 0 || options.memory_quota_bytes >= kLeastQuota,
+  check(options.memory_quota_bytes == 0 || options.memory_quota_bytes >= kMinQuota,
         "--grpc-memory-quota must be 0 or at least 64MB, got ", options.memory_quota_bytes);
 }
 

@@ -15,7 +15,7 @@ constexpr int64_t kForgottenAfterNs = 60'000'000'000;
 void AddressWaits::record_cut(const PeerAddress& address, int64_t now_ns) {
   if (longest_ns_ == 0 || !address.is_known()) return;
   const auto found = waits_.find(address);
-  if (found == waits_.end() && waits_.size() >= kMostAddresses) make_room(now_ns);
+  if (found == waits_.end() && waits_.size() >= kMaxAddresses) make_room(now_ns);
   Wait& wait = waits_[address];
   if (now_ns < wait.until_ns) return;  // another connection that it had
   wait.length_ns = is_over(wait, now_ns) ? kFirstNs : wait.length_ns * 2;
@@ -35,7 +35,7 @@ bool AddressWaits::is_over(const Wait& wait, int64_t now_ns) const {
 // Without those that are over; where all count, without the one that waits least.
 void AddressWaits::make_room(int64_t now_ns) {
   std::erase_if(waits_, [&](const auto& entry) { return is_over(entry.second, now_ns); });
-  if (waits_.size() < kMostAddresses) return;
+  if (waits_.size() < kMaxAddresses) return;
   waits_.erase(std::min_element(waits_.begin(), waits_.end(),
                                 [](const auto& a, const auto& b) { return a.second.until_ns < b.second.until_ns; }));
 }

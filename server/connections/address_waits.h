@@ -18,7 +18,7 @@ class AddressWaits {
   bool waits(const PeerAddress& address, int64_t now_ns) const;
   size_t size() const { return waits_.size(); }
 
-  static constexpr size_t kMostAddresses = 4096;
+  static constexpr size_t kMaxAddresses = 4096;
 
  private:
   struct Wait {

@@ -12,7 +12,7 @@ namespace tensord::server {
 namespace {
 
 // Connections that were cut count until gRPC has closed them, but so many may have new ones in their place.
-constexpr int kMostEnding = 128;
+constexpr int kMaxEnding = 128;
 
 }  // namespace
 
@@ -25,14 +25,14 @@ ConnectionGuard::~ConnectionGuard() = default;
 
 bool ConnectionGuard::add(int file, const PeerAddress& address) {
   const MutexLock lock(mutex_);
-  bool is_taken = file < kMostFiles && !waits_.waits(address, options_.clock->now_ns());
+  bool is_taken = file < kMaxFiles && !waits_.waits(address, options_.clock->now_ns());
   if (is_taken && options_.max_per_address > 0 && address.is_known()) {
     const auto found = by_address_.find(address);
     is_taken = found == by_address_.end() || found->second < options_.max_per_address || make_room(&address);
   }
   if (is_taken && options_.max_connections > 0) {
     const bool has_room = usable() < options_.max_connections || make_room(nullptr);
-    is_taken = has_room && static_cast<int>(all_.size()) < options_.max_connections + kMostEnding;
+    is_taken = has_room && static_cast<int>(all_.size()) < options_.max_connections + kMaxEnding;
   }
   if (!is_taken) {
     refused_.fetch_add(1, std::memory_order_relaxed);

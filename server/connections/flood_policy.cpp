@@ -13,12 +13,12 @@ constexpr double kWindowUpdateCost = 1.0 / 20;
 
 // For a frame of data clients update two windows, and some (Go's, Java's) measure the way with a ping.
 constexpr uint32_t kControlsADataFrame = 3;
-constexpr uint32_t kMostCredit = 1000;
+constexpr uint32_t kMaxCredit = 1000;
 
 // Error codes of resets that are no fault of the client: calls that ended early, and cancelled ones.
 constexpr uint32_t kNoError = 0, kCancel = 8;
 
-void add_credit(uint32_t& credit, uint32_t amount) { credit = std::min(credit + amount, kMostCredit); }
+void add_credit(uint32_t& credit, uint32_t amount) { credit = std::min(credit + amount, kMaxCredit); }
 
 bool take_credit(uint32_t& credit) {
   if (credit == 0) return false;

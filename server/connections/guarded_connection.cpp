@@ -8,7 +8,7 @@
 namespace tensord::server {
 namespace {
 
-std::array<std::atomic<GuardedConnection*>, kMostFiles> connections;
+std::array<std::atomic<GuardedConnection*>, kMaxFiles> connections;
 thread_local GuardedConnection* handed_over = nullptr;
 
 // Calls visit(data, size) for the pieces that hold the first `size` bytes.
@@ -24,7 +24,7 @@ void each_piece(const iovec* pieces, size_t size, Visit visit) {
 }  // namespace
 
 GuardedConnection* guarded_connection(int file) {
-  return static_cast<unsigned>(file) < static_cast<unsigned>(kMostFiles)
+  return static_cast<unsigned>(file) < static_cast<unsigned>(kMaxFiles)
              ? connections[static_cast<size_t>(file)].load(std::memory_order_acquire)
              : nullptr;
 }

@@ -69,7 +69,7 @@ void set_guarded_connection(int file, GuardedConnection* connection);
 // Of the thread, while it hands one over; else null.
 GuardedConnection*& connection_handed_over();
 // Files from here on cannot be guarded.
-inline constexpr int kMostFiles = 1 << 20;
+inline constexpr int kMaxFiles = 1 << 20;
 
 // Makes sure that the interposed calls are linked.
 void link_interposed_calls();

@@ -11,9 +11,9 @@ namespace {
 constexpr uint64_t kAlignment = 64;
 // A block of a body in chunks: the next is twice as large.
 constexpr uint64_t kFirstBlockBytes = 16 << 10;
-constexpr uint64_t kMostBlockBytes = 8 << 20;
+constexpr uint64_t kMaxBlockBytes = 8 << 20;
 // Of the head of a chunk, which has to come whole.
-constexpr size_t kMostChunkHeadBytes = 4096;
+constexpr size_t kMaxChunkHeadBytes = 4096;
 
 constexpr int kTooLarge = 413, kNoRoom = 503, kBad = 400;
 
@@ -91,7 +91,7 @@ std::string BodyReceiver::reason(int status) const {
   if (status == kTooLarge) return "the request's body is too large";
   if (status == kNoRoom) return "there is no memory for the request";
   if (!has_too_many_chunks_) return "the chunks of the request's body are broken";
-  return concat("Chunked request body exceeds maximum of ", kMostChunks,
+  return concat("Chunked request body exceeds maximum of ", kMaxChunks,
                 " non-empty chunks. Send fewer or larger HTTP chunks.");
 }
 
@@ -107,7 +107,7 @@ size_t BodyReceiver::take_chunks(std::string_view bytes, const HttpMemoryQuota& 
       case ChunkReader::State::kTooMany: has_too_many_chunks_ = true; [[fallthrough]];
       case ChunkReader::State::kBroken: status = kBad; return used;
       case ChunkReader::State::kNeedsInput:
-        if (bytes.size() - used > kMostChunkHeadBytes) status = kBad;
+        if (bytes.size() - used > kMaxChunkHeadBytes) status = kBad;
         return used;
       case ChunkReader::State::kNeedsRoom: break;
     }
@@ -116,7 +116,7 @@ size_t BodyReceiver::take_chunks(std::string_view bytes, const HttpMemoryQuota& 
       return used;
     }
     const uint64_t wanted =
-        std::clamp(body_.blocks_.empty() ? 0 : 2 * body_.blocks_.back().size_bytes, kFirstBlockBytes, kMostBlockBytes);
+        std::clamp(body_.blocks_.empty() ? 0 : 2 * body_.blocks_.back().size_bytes, kFirstBlockBytes, kMaxBlockBytes);
     if (!add_block(std::min(wanted, max_bytes_ - body_.size_bytes_), quota)) {
       status = kNoRoom;
       return used;

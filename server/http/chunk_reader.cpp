@@ -21,7 +21,7 @@ constexpr std::string_view kHead = "POST / HTTP/1.1\r\nTransfer-Encoding: chunke
 struct ChunkReader::Impl {
   // Called by the parser for each chunk.
   void operator()(uint64_t size, boost::beast::string_view, boost::beast::error_code& error) {
-    if (size != 0 && ++chunks > kMostChunks) error = http::error::body_limit;
+    if (size != 0 && ++chunks > kMaxChunks) error = http::error::body_limit;
   }
   http::request_parser<http::buffer_body> parser;
   uint32_t chunks = 0;
@@ -52,7 +52,7 @@ ChunkReader::Step ChunkReader::read(std::string_view input, std::span<uint8_t> r
     step.state = State::kDone;
   } else if (error == http::error::need_buffer) {
     step.state = State::kNeedsRoom;
-  } else if (error && impl_->chunks > kMostChunks) {
+  } else if (error && impl_->chunks > kMaxChunks) {
     step.state = State::kTooMany;
   } else if (error && error != http::error::need_more) {
     step.state = State::kBroken;

@@ -8,7 +8,7 @@
 namespace tensord::server {
 
 // Chunks of one body, the empty last one not counted: each costs more than its bytes.
-inline constexpr uint32_t kMostChunks = 65536;
+inline constexpr uint32_t kMaxChunks = 65536;
 
 // Takes a body that comes in chunks apart. For one body.
 class ChunkReader {

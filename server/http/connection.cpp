@@ -16,9 +16,9 @@ namespace {
 // Steps of one connection before others have their turn, and bytes that one of them receives.
 constexpr int kStepsPerTurn = 16;
 constexpr size_t kBytesPerStep = 1 << 20;
-constexpr size_t kMostIovecs = 64;
+constexpr size_t kMaxIovecs = 64;
 // Of a refused body; who sends more does not get to read why.
-constexpr uint64_t kMostLingerBytes = uint64_t{4} << 30;
+constexpr uint64_t kMaxLingerBytes = uint64_t{4} << 30;
 
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 constexpr std::string_view kHeadEnd = "\r\n\r\n";
@@ -189,7 +189,7 @@ void Connection::begin_request(HttpHead head) {
   keeps_alive_ = head.keeps_alive;
   is_head_request_ = head.method == "HEAD";
   const bool has_body = head.has_body();
-  linger_bytes_ = std::min(head.content_length.value_or(0), kMostLingerBytes);
+  linger_bytes_ = std::min(head.content_length.value_or(0), kMaxLingerBytes);
   BodyPlan plan;
   if (std::optional<HttpAnswer> refused = loop_.context().handler.admit(head, plan)) {
     become(State::kHandling);
@@ -280,7 +280,7 @@ void Connection::finish_stream() {
 }
 
 bool Connection::flush() {
-  std::array<iovec, kMostIovecs> pieces;
+  std::array<iovec, kMaxIovecs> pieces;
   int count = 0;
   size_t skip = sent_of_first_;
   const auto add = [&](const void* data, size_t size_bytes) {
@@ -291,7 +291,7 @@ bool Connection::flush() {
     skip -= std::min(skip, size_bytes);
   };
   for (const Output& output : output_) {
-    if (static_cast<size_t>(count) + 2 > kMostIovecs) break;
+    if (static_cast<size_t>(count) + 2 > kMaxIovecs) break;
     add(output.piece.text.data(), output.piece.text.size());
     add(output.piece.memory.data(), output.piece.memory.size());
   }

@@ -10,7 +10,7 @@ namespace tensord::server {
 namespace {
 
 // A client that lets so much of a stream wait does not read it.
-constexpr size_t kMostUnsentBytes = size_t{64} << 20;
+constexpr size_t kMaxUnsentBytes = size_t{64} << 20;
 
 }  // namespace
 
@@ -48,7 +48,7 @@ bool HttpExchange::send(std::string text) {
   const size_t bytes = text.size();
   const size_t unsent = unsent_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
   std::shared_ptr<const void> hold;
-  const bool has_room = unsent <= kMostUnsentBytes && (!quota_ || (hold = quota_(bytes)));
+  const bool has_room = unsent <= kMaxUnsentBytes && (!quota_ || (hold = quota_(bytes)));
   if (!has_room) {
     log(LogLevel::kWarning, "a stream is cut: its client does not read, or there is no memory for more",
         {{"unsent_bytes", unsent}});

@@ -16,7 +16,7 @@ namespace tensord::server {
 namespace {
 
 // JSON of more bytes, and all that has to be unpacked, is not read on a loop's thread.
-constexpr size_t kMostLoopBytes = 64 << 10;
+constexpr size_t kMaxLoopBytes = 64 << 10;
 
 // What a request over HTTP came with.
 class HttpOrigin final : public RequestOrigin {
@@ -87,7 +87,7 @@ void RestInfer::start(RestContext& context, std::shared_ptr<HttpExchange> exchan
   if (const std::string_view text = head.header(kJsonLengthHeader); !text.empty()) {
     std::from_chars(text.data(), text.data() + text.size(), json_bytes);
   }
-  const bool is_long = json_bytes > kMostLoopBytes || head.is_chunked || !head.header("Content-Encoding").empty();
+  const bool is_long = json_bytes > kMaxLoopBytes || head.is_chunked || !head.header("Content-Encoding").empty();
   if (is_long) {
     context.work.post([call] { call->accept(); });
   } else {

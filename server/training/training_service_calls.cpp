@@ -14,7 +14,7 @@ namespace {
 
 // Uploads that no job was made of: so many, and the bytes of so many of the largest. Another one takes the place of the
 // one that was written to first.
-constexpr size_t kMostUploads = 32;
+constexpr size_t kMaxUploads = 32;
 constexpr uint64_t kFullUploads = 4;
 
 namespace fs = std::filesystem;
@@ -172,7 +172,7 @@ TrainingService::Upload::Upload(const TrainingService& service, uint64_t announc
     fail(ErrorCode::kResourceExhausted, "size_bytes: the server takes uploads of at most ", limit, " bytes, got ",
          announced_bytes);
   }
-  service_.store_.make_room_for_upload(kMostUploads, limit > UINT64_MAX / kFullUploads ? 0 : limit * kFullUploads,
+  service_.store_.make_room_for_upload(kMaxUploads, limit > UINT64_MAX / kFullUploads ? 0 : limit * kFullUploads,
                                        std::max(announced_bytes, limit));
   id_ = service_.store_.make_upload();
   file_.open(service_.store_.upload_file(id_), std::ios::binary | std::ios::trunc);

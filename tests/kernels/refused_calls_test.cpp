@@ -233,7 +233,7 @@ TEST(RefusedCalls, PlanesOfRegions) {
 
 // Up to these LAPACK counts in 32 bits.
 TEST(RefusedCalls, MatricesThatAreTooLarge) {
-  constexpr int64_t kMost = int64_t{1} << 24, kBoth = 16000;
+  constexpr int64_t kMax = int64_t{1} << 24, kBoth = 16000;
   const auto outcome = [](const char* name, std::vector<Value> arguments) -> std::string {
     try {
       const ops::Op& op = ops::get_op(name);
@@ -253,11 +253,11 @@ TEST(RefusedCalls, MatricesThatAreTooLarge) {
     int64_t rows, columns;
     bool is_taken;
   };
-  for (const auto [rows, columns, is_taken] : {Size{kBoth, kMost, true},
-                                               {kMost, kBoth, true},
+  for (const auto [rows, columns, is_taken] : {Size{kBoth, kMax, true},
+                                               {kMax, kBoth, true},
                                                {kBoth + 1, kBoth + 1, false},
-                                               {1, kMost + 1, false},
-                                               {kMost + 1, 1, false}}) {
+                                               {1, kMax + 1, false},
+                                               {kMax + 1, 1, false}}) {
     SCOPED_TRACE(to_string(Dims{rows, columns}));
     const auto says = is_taken ? testing::Matcher<std::string>("") : testing::HasSubstr("are too large");
     EXPECT_THAT(outcome("aten::geqrf", {meta({rows, columns})}), says);
@@ -277,8 +277,8 @@ TEST(RefusedCalls, MatricesThatAreTooLarge) {
     EXPECT_THAT(outcome("aten::linalg_eigvals", {a}), says);
   }
   const Tensor small = meta({2, 2}), pivots = meta({2}, DType::kInt32);
-  EXPECT_EQ(outcome("aten::linalg_ldl_solve", {small, pivots, meta({2, kMost})}), "");
-  EXPECT_THAT(outcome("aten::linalg_ldl_solve", {small, pivots, meta({2, kMost + 1})}),
+  EXPECT_EQ(outcome("aten::linalg_ldl_solve", {small, pivots, meta({2, kMax})}), "");
+  EXPECT_THAT(outcome("aten::linalg_ldl_solve", {small, pivots, meta({2, kMax + 1})}),
               testing::HasSubstr("are too large"));
   EXPECT_EQ(outcome("aten::_linalg_svd", {meta({kBoth, 2}), true}), "");
   EXPECT_THAT(outcome("aten::_linalg_svd", {meta({kBoth + 1, 2}), true}), testing::HasSubstr("are too large"));

@@ -15,15 +15,15 @@
 
 namespace tensord_slip {
 
-inline constexpr int kMost = 1 << 16;
+inline constexpr int kMax = 1 << 16;
 enum Mark : unsigned char { kReached = 1, kDiffers = 3 };
 
 inline unsigned char* open_marks() {
-  static unsigned char nowhere[kMost];
+  static unsigned char nowhere[kMax];
   const char* path = std::getenv("TENSORD_DIFFERENCES");
   const int file = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
   if (file < 0) return nowhere;
-  void* bytes = mmap(nullptr, kMost, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);  // stays when the program crashes
+  void* bytes = mmap(nullptr, kMax, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);  // stays when the program crashes
   close(file);
   return bytes == MAP_FAILED ? nowhere : static_cast<unsigned char*>(bytes);
 }

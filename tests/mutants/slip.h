@@ -14,7 +14,7 @@
 
 namespace tensord_slip {
 
-inline constexpr int kMost = 4096;
+inline constexpr int kMax = 4096;
 
 struct State {
   int made = 0;
@@ -22,12 +22,12 @@ struct State {
 
   State() {
     if (const char* number = std::getenv("TENSORD_SLIP")) made = std::atoi(number);
-    static unsigned char nowhere[kMost];
+    static unsigned char nowhere[kMax];
     reached = nowhere;
     const char* path = std::getenv("TENSORD_SLIP_REACHED");
     const int file = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
     if (file < 0) return;
-    void* bytes = mmap(nullptr, kMost, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);  // stays when the program crashes
+    void* bytes = mmap(nullptr, kMax, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);  // stays when the program crashes
     close(file);
     if (bytes != MAP_FAILED) reached = static_cast<unsigned char*>(bytes);
   }

@@ -19,7 +19,7 @@ from tests.mutants.tree import Tree
 SAYS_FAILURE = re.compile(rb": Failure\r?\n")  # googletest says so long before a program of many cases ends
 BUILD_LIMIT_S = 3600
 GUESSED_S = 60  # of a test that is not fast and was not run yet
-MOST_SLIPS = 4096  # kMost of slip.h
+MOST_SLIPS = 4096  # kMax of slip.h
 SIZES = (1, 2, 4)  # so many tests are linked at once, then always 8
 
 

@@ -22,7 +22,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 
 std::string error_of(const std::function<void()>& run) {
   try {
@@ -202,13 +202,13 @@ TEST(OpenShared, StrangeShapes) {
   EXPECT_THAT(with([](SharedTensor& s) { s.sizes = {-1, 4}; }), HasSubstr("-1"));
   EXPECT_THAT(with([](SharedTensor& s) { s.sizes = {4}; }), HasSubstr("1 sizes but 2 strides"));
   EXPECT_THAT(with([](SharedTensor& s) { s.strides = {-4, 1}; }), HasSubstr("lies outside"));
-  EXPECT_THAT(with([](SharedTensor& s) { s.strides = {kMost, 1}; }), HasSubstr("lies outside"));
-  EXPECT_THAT(with([](SharedTensor& s) { s.sizes = {kMost, kMost}; }), HasSubstr("overflow"));
-  EXPECT_THAT(with([](SharedTensor& s) { s.sizes = {kMost, 1}, s.strides = {0, 1}; }), HasSubstr("overflow"));
+  EXPECT_THAT(with([](SharedTensor& s) { s.strides = {kMax, 1}; }), HasSubstr("lies outside"));
+  EXPECT_THAT(with([](SharedTensor& s) { s.sizes = {kMax, kMax}; }), HasSubstr("overflow"));
+  EXPECT_THAT(with([](SharedTensor& s) { s.sizes = {kMax, 1}, s.strides = {0, 1}; }), HasSubstr("overflow"));
   EXPECT_THAT(with([](SharedTensor& s) { s.offset = 1; }), HasSubstr("lies outside"));
   EXPECT_THAT(with([](SharedTensor& s) { s.offset = -1; }), HasSubstr("negative"));
-  EXPECT_THAT(with([](SharedTensor& s) { s.offset = kMost; }), HasSubstr("lies outside"));
-  EXPECT_THAT(with([](SharedTensor& s) { s.offset = kMost, s.sizes = {0}, s.strides = {1}; }),
+  EXPECT_THAT(with([](SharedTensor& s) { s.offset = kMax; }), HasSubstr("lies outside"));
+  EXPECT_THAT(with([](SharedTensor& s) { s.offset = kMax, s.sizes = {0}, s.strides = {1}; }),
               HasSubstr("lies outside"));
   EXPECT_THAT(with([](SharedTensor& s) { s.dtype = DType::kFloat64; }), HasSubstr("lies outside"));
   for (const int dtype : {-1, 8, 12, 16, 127})

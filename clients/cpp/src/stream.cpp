@@ -11,7 +11,7 @@ namespace {
 constexpr const char* kStreamInfer = "/inference.GRPCInferenceService/ModelStreamInfer";
 
 // Read ahead of receive().
-constexpr size_t kMostResults = 16;
+constexpr size_t kMaxResults = 16;
 
 }  // namespace
 
@@ -101,7 +101,7 @@ std::optional<StreamResult> Stream::Impl::receive() {
   }
   StreamResult result = std::move(results_.front());
   results_.pop_front();
-  read_on(lock, kMostResults);
+  read_on(lock, kMaxResults);
   return result;
 }
 
@@ -109,7 +109,7 @@ void Stream::Impl::abandon() {
   context_.TryCancel();
   // A read that fails is how the end is noticed.
   std::unique_lock lock(mutex_);
-  read_on(lock, kMostResults + 1);
+  read_on(lock, kMaxResults + 1);
 }
 
 void Stream::Impl::OnReadDone(bool ok) {
@@ -134,7 +134,7 @@ void Stream::Impl::OnReadDone(bool ok) {
   }
   read_.Clear();
   changed_.notify_all();
-  read_on(lock, kMostResults);
+  read_on(lock, kMaxResults);
 }
 
 void Stream::Impl::OnWriteDone(bool) {

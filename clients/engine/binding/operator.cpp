@@ -21,7 +21,7 @@ using ops::Argument;
 using ops::Op;
 using ops::TypeKind;
 
-constexpr size_t kMostParams = 32;
+constexpr size_t kMaxParams = 32;
 // Work on less is shorter than giving the GIL away and taking it back, broadcasting included.
 constexpr int64_t kSmallElements = 128;
 
@@ -41,7 +41,7 @@ bool is_of_tensors(const Op& op) {
 }
 
 std::optional<Overload> make_overload(const Op& op) {
-  if (op.schema.is_vararg || op.schema.arguments.size() > kMostParams || !is_of_tensors(op)) return std::nullopt;
+  if (op.schema.is_vararg || op.schema.arguments.size() > kMaxParams || !is_of_tensors(op)) return std::nullopt;
   Overload out;
   out.op = &op;
   for (const Argument& argument : op.schema.arguments) {
@@ -83,7 +83,7 @@ struct Arguments {
 };
 
 struct Bound {
-  PyObject* slots[kMostParams];
+  PyObject* slots[kMaxParams];
   size_t packed = 0;  // how many positional arguments are one list
 };
 

@@ -56,7 +56,7 @@ Packed::Packed(std::vector<Tensor> tensors) : tensors_(std::move(tensors)) {
   element_bytes_ = size_of(dtype());
   for (const Tensor& tensor : tensors_) {
     count_ += static_cast<size_t>(tensor.numel());
-    if (!device().is_host()) tensor.storage()->note_use(current_stream(device()));
+    if (!device().is_host()) tensor.storage()->record_stream(current_stream(device()));
   }
   if (tensors_.size() == 1 && tensors_.front().is_contiguous()) {
     data_ = static_cast<std::byte*>(tensors_.front().raw_data());

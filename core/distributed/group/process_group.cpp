@@ -13,7 +13,7 @@ namespace tensord::distributed {
 namespace {
 
 // Transfers that wait at the same time.
-constexpr size_t kMostTransfers = 64;
+constexpr size_t kMaxTransfers = 64;
 
 // FNV-1a.
 uint64_t hash_of(const std::string& text) {
@@ -41,7 +41,7 @@ ProcessGroup::ProcessGroup(std::shared_ptr<Store> store, std::string name, int r
   check(size > 0 && rank >= 0 && rank < size, "group ", name_, ": rank ", rank, " of ", size);
   engine_ = engines_(store_, name_, rank, size, options_.timeout);
   if (!options_.secret.empty()) prove_connections();
-  transfers_ = std::make_unique<WorkThread>(kMostTransfers);
+  transfers_ = std::make_unique<WorkThread>(kMaxTransfers);
   runner_ = Thread("group", [this] { run_queue(); });
   watcher_ = Thread("group-watch", [this] { watch(); });
   if (DeviceEngine* const device = engine_->on_device()) {

@@ -64,8 +64,8 @@ bool is_of_slurm() { return name_of(kRank) == kRank.slurm; }
 
 // The same on all ranks; of several steps of a job each has its own.
 int slurm_port() {
-  constexpr int kMost = std::numeric_limits<int>::max() / 2;
-  const int job = number_of("SLURM_JOB_ID", 0, kMost), step = number_of("SLURM_STEP_ID", 0, kMost, 0);
+  constexpr int kMax = std::numeric_limits<int>::max() / 2;
+  const int job = number_of("SLURM_JOB_ID", 0, kMax), step = number_of("SLURM_STEP_ID", 0, kMax, 0);
   return kFirstSlurmPort + (job % kSlurmPorts + step % kSlurmPorts) % kSlurmPorts;
 }
 
@@ -110,10 +110,10 @@ bool WorkerEnvironment::is_there() {
 }
 
 WorkerEnvironment WorkerEnvironment::read() {
-  constexpr int kMost = std::numeric_limits<int>::max();
+  constexpr int kMax = std::numeric_limits<int>::max();
   WorkerEnvironment out;
-  out.rank = number_of(kRank, 0, kMost - 1);
-  out.world_size = number_of(kWorldSize, out.rank + 1, kMost);
+  out.rank = number_of(kRank, 0, kMax - 1);
+  out.world_size = number_of(kWorldSize, out.rank + 1, kMax);
   out.local_rank = number_of(kLocalRank, 0, out.world_size - 1, out.rank);
   out.local_world_size = number_of(kLocalSize, out.local_rank + 1, out.world_size, out.world_size);
   if (is_set("MASTER_ADDR")) {
@@ -124,7 +124,7 @@ WorkerEnvironment WorkerEnvironment::read() {
   check(!out.master_addr.empty(), "environment variable MASTER_ADDR expected, but not set");
   const bool has_slurm_port = !is_set("MASTER_PORT") && is_of_slurm() && is_set("SLURM_JOB_ID");
   out.master_port = static_cast<uint16_t>(has_slurm_port ? slurm_port() : number_of("MASTER_PORT", 1, 65535));
-  out.restart = number_of("TORCHELASTIC_RESTART_COUNT", 0, kMost, 0);
+  out.restart = number_of("TORCHELASTIC_RESTART_COUNT", 0, kMax, 0);
   return out;
 }
 

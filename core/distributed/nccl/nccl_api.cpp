@@ -33,7 +33,7 @@ void find(void* library, const std::string& place, const char* name, Fn& functio
   void* const found = dlsym(library, name);
   if (!found) {
     fail(ErrorCode::kUnimplemented, "nccl: ", place, " has no ", name, "; expected NCCL ",
-         nccl_version_text(kLeastNcclVersion), " or newer");
+         nccl_version_text(kMinNcclVersion), " or newer");
   }
   function = reinterpret_cast<Fn>(found);
 }
@@ -44,9 +44,9 @@ void check_version(const NcclApi& api, const std::string& place) {
     fail(ErrorCode::kUnimplemented, "nccl: ", place, " does not say its version");
   }
   // Before 2.9 a minor version had one digit, so that 2.8.4 was 2804.
-  if (version >= kLeastNcclVersion) return;
+  if (version >= kMinNcclVersion) return;
   fail(ErrorCode::kUnimplemented, "nccl: ", place, " is version ", nccl_version_text(version), ", expected ",
-       nccl_version_text(kLeastNcclVersion), " or newer");
+       nccl_version_text(kMinNcclVersion), " or newer");
 }
 
 NcclApi functions_of(void* library, const std::string& place) {

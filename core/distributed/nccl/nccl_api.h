@@ -48,7 +48,7 @@ using NcclComm = void*;
 using NcclStream = void*;
 
 constexpr int kNcclScalarOnHost = 1;
-constexpr int kLeastNcclVersion = 21400;
+constexpr int kMinNcclVersion = 21400;
 
 // "2.14.3" of 21403.
 std::string nccl_version_text(int version);

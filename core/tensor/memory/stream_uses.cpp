@@ -19,7 +19,7 @@ std::vector<DeviceStream*> StreamUses::take() {
   return std::exchange(others_, {});
 }
 
-void StorageImpl::note_use(DeviceStream& stream) const {
+void StorageImpl::record_stream(DeviceStream& stream) const {
   if (uses_) uses_->note(stream);
 }
 

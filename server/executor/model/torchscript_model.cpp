@@ -50,10 +50,10 @@ void apply_setting(const char* setting, Fn&& fn) {
 // Batches of all sizes keep their plans, each for two numbers of threads, unless the configuration says otherwise:
 // plans that push each other out are made again and again.
 EngineOptions with_room_for_batches(const EngineOptions& defaults, const ModelConfig& config) {
-  constexpr int64_t kMostPlans = 1024;
+  constexpr int64_t kMaxPlans = 1024;
   EngineOptions out = defaults.with(config.engine);
   if (config.engine.plan_cache_size || out.plan_cache_size == 0) return out;
-  const int64_t wanted = std::min<int64_t>(2 * config.max_batch_size, kMostPlans);
+  const int64_t wanted = std::min<int64_t>(2 * config.max_batch_size, kMaxPlans);
   out.plan_cache_size = std::max(out.plan_cache_size, static_cast<int>(wanted));
   return out;
 }

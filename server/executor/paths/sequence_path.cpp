@@ -107,8 +107,8 @@ void SequencePath::start_threads() {
 }
 
 int64_t nanoseconds(uint64_t microseconds) {
-  constexpr uint64_t kMost = static_cast<uint64_t>(kNoDeadline) / 1000;
-  return microseconds > kMost ? kNoDeadline : static_cast<int64_t>(microseconds) * 1000;
+  constexpr uint64_t kMax = static_cast<uint64_t>(kNoDeadline) / 1000;
+  return microseconds > kMax ? kNoDeadline : static_cast<int64_t>(microseconds) * 1000;
 }
 
 std::unique_ptr<SequencePolicy> SequencePath::make_policy() const {

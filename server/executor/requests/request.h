@@ -66,7 +66,7 @@ class InferSink {
   // Called on any thread, by one at a time, and must not throw. Only a decoupled model answers more than once; exactly
   // one answer `is_final`, also when the status is an error, and after that call the sink may be gone.
   virtual void respond(InferResult result, bool is_final) = 0;
-  // May turn true at any time. Who makes it true calls ModelVersion::note_cancelled() afterwards.
+  // May turn true at any time. Who makes it true calls ModelVersion::record_cancelled() afterwards.
   virtual bool is_cancelled() const = 0;
 };
 

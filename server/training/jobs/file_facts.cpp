@@ -16,7 +16,7 @@ namespace tensord::server {
 namespace {
 
 constexpr size_t kPieceBytes = 1 << 20;
-constexpr size_t kMostKnown = 4096;
+constexpr size_t kMaxKnown = 4096;
 
 }  // namespace
 
@@ -78,7 +78,7 @@ std::optional<FileFacts> KnownFacts::of(const std::filesystem::path& file,
   const std::optional<FileFacts> facts = facts_of(file, is_interrupted);
   if (!facts) return facts;
   const MutexLock lock(mutex_);
-  if (facts_.size() >= kMostKnown) facts_.clear();
+  if (facts_.size() >= kMaxKnown) facts_.clear();
   facts_[stamp] = *facts;
   return facts;
 }

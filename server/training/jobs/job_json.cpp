@@ -216,10 +216,10 @@ T read_integer(const Json& json, const std::string& path) {
 
 // A whole number; one that came through protobuf's map may be 5.0.
 int64_t read_count(const Json& json, const std::string& path) {
-  constexpr double kMost = 9007199254740992;  // all up to it are exact
+  constexpr double kMax = 9007199254740992;  // all up to it are exact
   if (!json.is_number_float()) return read_integer<int64_t>(json, path);
   const auto value = json.get<double>();
-  check(value == std::floor(value) && std::abs(value) <= kMost, path, ": must be a whole number");
+  check(value == std::floor(value) && std::abs(value) <= kMax, path, ": must be a whole number");
   return static_cast<int64_t>(value);
 }
 

@@ -5,7 +5,7 @@
 namespace tensord::server {
 namespace {
 
-constexpr std::chrono::seconds kFirst{5}, kMost{300};
+constexpr std::chrono::seconds kFirst{5}, kMax{300};
 
 }  // namespace
 
@@ -13,7 +13,7 @@ void RestingHosts::add(const std::string& host, const std::string& reason, Clock
                        std::chrono::seconds more) {
   Rest& rest = hosts_[host];
   rest.reason = reason;
-  rest.last = std::clamp(2 * rest.last, kFirst, kMost);
+  rest.last = std::clamp(2 * rest.last, kFirst, kMax);
   rest.until = now + rest.last + more;
 }
 

@@ -28,8 +28,8 @@ HealthWatch::~HealthWatch() {
 
 void HealthWatch::add(const std::string& service, HealthWatcher& watcher) {
   const MutexLock lock(mutex_);
-  if (watchers_.size() >= kMostWatchers) {
-    fail(ErrorCode::kResourceExhausted, "the server has ", kMostWatchers, " watches of health and takes no more");
+  if (watchers_.size() >= kMaxWatchers) {
+    fail(ErrorCode::kResourceExhausted, "the server has ", kMaxWatchers, " watches of health and takes no more");
   }
   auto found = services_.find(service);
   if (found == services_.end()) found = services_.emplace(service, Service{status_of_(service), {}}).first;

@@ -27,7 +27,7 @@ class HealthWatch {
  public:
   using Status = grpc::health::v1::HealthCheckResponse::ServingStatus;
   // A watch takes some 20 KB.
-  static constexpr size_t kMostWatchers = 4000;
+  static constexpr size_t kMaxWatchers = 4000;
 
   explicit HealthWatch(std::function<Status(const std::string& service)> status_of);
   ~HealthWatch();

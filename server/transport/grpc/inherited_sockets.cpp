@@ -17,7 +17,7 @@ namespace tensord::server {
 namespace {
 
 constexpr int kFirstFile = 3;
-constexpr int kMostFiles = 64;
+constexpr int kMaxFiles = 64;
 
 // 0 without the variable.
 int number_of(const char* variable) {
@@ -79,7 +79,7 @@ InheritedSockets take_inherited_sockets() {
   InheritedSockets sockets;
   if (number_of("LISTEN_PID") != getpid()) return sockets;
   const int count = number_of("LISTEN_FDS");
-  check(count <= kMostFiles, "$LISTEN_FDS: at most ", kMostFiles, " sockets, got ", count);
+  check(count <= kMaxFiles, "$LISTEN_FDS: at most ", kMaxFiles, " sockets, got ", count);
   const char* names = std::getenv("LISTEN_FDNAMES");
   for (int i = 0; i < count; ++i) {
     const std::string_view name = name_at(names == nullptr ? "" : names, i);

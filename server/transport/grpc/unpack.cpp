@@ -15,14 +15,14 @@ namespace tensord::server {
 namespace {
 
 // A piece of the result: the next one is twice as large, so that a small message takes little and a large one few.
-constexpr uint64_t kLeastPieceBytes = 1 << 10;
+constexpr uint64_t kMinPieceBytes = 1 << 10;
 constexpr uint64_t kFirstPieceBytes = 1 << 20;  // at most
-constexpr uint64_t kMostPieceBytes = 8 << 20;
+constexpr uint64_t kMaxPieceBytes = 8 << 20;
 
 // A message may unpack to so much, and more where it is large itself: what is a thousand times as large has taken its
 // client nothing, and the server seconds.
-constexpr uint64_t kMostOfAnyBytes = uint64_t{64} << 20;
-constexpr uint64_t kMostTimes = 100;
+constexpr uint64_t kMaxOfAnyBytes = uint64_t{64} << 20;
+constexpr uint64_t kMaxTimes = 100;
 
 // What gRPC knows of a message; its own reader is the only one that may ask.
 class MessageProbe final : public grpc::ProtoBufferReader {
@@ -34,10 +34,10 @@ class MessageProbe final : public grpc::ProtoBufferReader {
 class Inflater {
  public:
   Inflater(bool is_gzip, uint64_t packed_bytes, const RequestLimits& limits, RequestLimits::Admission& admission)
-      : max_bytes_(std::max(kMostOfAnyBytes, kMostTimes * packed_bytes)),
+      : max_bytes_(std::max(kMaxOfAnyBytes, kMaxTimes * packed_bytes)),
         limits_(limits),
         admission_(admission),
-        next_bytes_(std::clamp(4 * packed_bytes, kLeastPieceBytes, kFirstPieceBytes)) {
+        next_bytes_(std::clamp(4 * packed_bytes, kMinPieceBytes, kFirstPieceBytes)) {
     constexpr int kWindowBits = 15;
     constexpr int kGzip = 16;
     check(inflateInit2(&stream_, kWindowBits | (is_gzip ? kGzip : 0)) == Z_OK, "the request cannot be unpacked");
@@ -82,12 +82,12 @@ class Inflater {
     stream_.next_out = const_cast<Bytef*>(pieces_.back().begin());
     stream_.avail_out = static_cast<uInt>(bytes);
     allocated_bytes_ += bytes;
-    next_bytes_ = std::min(2 * next_bytes_, kMostPieceBytes);
+    next_bytes_ = std::min(2 * next_bytes_, kMaxPieceBytes);
   }
 
   void check_size(uint64_t bytes) const {
     if (bytes > max_bytes_) {
-      fail(ErrorCode::kResourceExhausted, "the request unpacks to more than ", kMostTimes, " times its size");
+      fail(ErrorCode::kResourceExhausted, "the request unpacks to more than ", kMaxTimes, " times its size");
     }
     const uint64_t max = limits_.max_message_bytes();
     if (max == 0 || bytes <= max) return;

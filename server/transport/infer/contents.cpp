@@ -13,7 +13,7 @@ using WireType = WireReader::WireType;
 using Tag = WireReader::Tag;
 
 // An empty text: a tag and a length.
-constexpr size_t kLeastTypedText = 2;
+constexpr size_t kMinTypedText = 2;
 
 // Field of InferTensorContents that holds the datatype, and how its elements look on the wire.
 struct Slot {
@@ -143,7 +143,7 @@ std::vector<std::string> decode_typed_strings(std::span<const WireReader> conten
   std::vector<std::string> out;
   size_t wire_bytes = 0;
   for (const WireReader& part : contents) wire_bytes += part.remaining();
-  out.reserve(std::min(static_cast<size_t>(count), wire_bytes / kLeastTypedText));
+  out.reserve(std::min(static_cast<size_t>(count), wire_bytes / kMinTypedText));
   for (WireReader part : contents) {
     while (!part.at_end()) {
       const Tag tag = part.read_tag();

@@ -28,7 +28,7 @@ struct StreamAnswer {
 // While so many bytes of responses wait to be sent, no more requests are read from a stream.
 constexpr size_t kWaitingBytes = size_t{64} << 20;
 // With so many bytes of a decoupled model's responses waiting the client does not read, and the stream is ended.
-constexpr size_t kMostWaitingBytes = size_t{256} << 20;
+constexpr size_t kMaxWaitingBytes = size_t{256} << 20;
 
 // A request waits for its model so often; others may take the memory again.
 constexpr int kMaxWaitsForModel = 3;
@@ -290,7 +290,7 @@ void StreamCall::pass_on(const absl::Status& status, StreamAnswer answer) {
   if (answer.size() == 0) return;
   waiting_bytes_ += answer.size();
   waiting_.push_back(std::move(answer));
-  if (waiting_bytes_ <= kMostWaitingBytes || waiting_.size() == 1 || decoupled_.empty()) return;
+  if (waiting_bytes_ <= kMaxWaitingBytes || waiting_.size() == 1 || decoupled_.empty()) return;
   give_up("too many responses wait for the client to read them");
 }
 

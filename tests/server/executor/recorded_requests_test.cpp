@@ -417,10 +417,10 @@ TEST_F(RecordedRequests, CaptureKeepsToItsRequestsWhereAllBeginAtOnce) {
 
 TEST_F(RecordedRequests, LargeRequestsAreNotCaptured) {
   RequestCapture capture({.folder = folder_.string()});
-  constexpr int64_t kMost = (int64_t{32} << 20) / 4;
+  constexpr int64_t kMax = (int64_t{32} << 20) / 4;
   for (const int64_t more : {0, 1}) {
     InferRequest request = request_of(1);
-    request.inputs[0].shape = {kMost + more};
+    request.inputs[0].shape = {kMax + more};
     request.inputs[0].tensor = Tensor::empty(request.inputs[0].shape, DType::kFloat32);
     EXPECT_EQ(capture.start("m", "1", kSignature, request) == nullptr, more == 1);
   }

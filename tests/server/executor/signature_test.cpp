@@ -174,11 +174,11 @@ TEST_F(SignatureTest, FilesOfLabelsAreBounded) {
   EXPECT_EQ(error_of(read).code(), ErrorCode::kNotFound);
   std::ofstream(path) << "cat\r\n\ndog";
   EXPECT_THAT(read().at("out"), ElementsAre("cat", "", "dog"));
-  constexpr uintmax_t kMost = uintmax_t{64} << 20;  // its end of line among them
+  constexpr uintmax_t kMax = uintmax_t{64} << 20;  // its end of line among them
   std::filesystem::resize_file(path, 0);
-  std::filesystem::resize_file(path, kMost - 1);
+  std::filesystem::resize_file(path, kMax - 1);
   EXPECT_EQ(read().at("out").size(), 1);
-  std::filesystem::resize_file(path, kMost);
+  std::filesystem::resize_file(path, kMax);
   EXPECT_THAT(error_of(read).what(), HasSubstr(" has more than 67108864 bytes"));
   config.outputs[0].label_filename = folder.path();
   EXPECT_EQ(error_of(read).code(), ErrorCode::kDataLoss);

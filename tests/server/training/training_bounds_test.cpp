@@ -69,19 +69,19 @@ TEST(TrainingBounds, ReportsAreReadUpTo64MiB) {
   HostRegistry registry("1");
   const auto joined = registry.join(host("a"), std::make_shared<SilentLink>());
   const auto line = [&](size_t bytes) { joined->receive(LineReport{"now", 0, false, std::string(bytes, 'x')}); };
-  constexpr size_t kMost = 64 << 20, kOverhead = 256;
+  constexpr size_t kMax = 64 << 20, kOverhead = 256;
   joined->begin("now");
-  line(kMost - kOverhead);
+  line(kMax - kOverhead);
   EXPECT_THAT(joined->take_reports(), SizeIs(1));
-  EXPECT_EQ(error_of([&] { line(kMost - kOverhead + 1); }).code(), ErrorCode::kResourceExhausted);
+  EXPECT_EQ(error_of([&] { line(kMax - kOverhead + 1); }).code(), ErrorCode::kResourceExhausted);
   // What is short costs something too, and a new start begins with nothing.
   joined->begin("now");
-  line(kMost - 2 * kOverhead);
+  line(kMax - 2 * kOverhead);
   line(0);
   EXPECT_EQ(error_of([&] { line(0); }).code(), ErrorCode::kResourceExhausted);
   joined->begin("now");
   EXPECT_THAT(joined->take_reports(), SizeIs(0));
-  line(kMost - kOverhead);
+  line(kMax - kOverhead);
 }
 
 using Arrays = std::vector<std::pair<std::string, Tensor>>;

@@ -29,7 +29,7 @@ constexpr const char* kGood =
 constexpr const char* kStreamed = R"({"data": {"file": null, "streamed": true}, "epochs": null})";
 constexpr double kWithoutEnd = std::numeric_limits<double>::infinity();
 constexpr double kSmallest = std::numeric_limits<double>::denorm_min();
-constexpr double kMostSteps = static_cast<double>(int64_t{1} << 48);
+constexpr double kMaxSteps = static_cast<double>(int64_t{1} << 48);
 
 Json with(const char* change) {
   Json json = Json::parse(kGood);
@@ -91,17 +91,17 @@ TEST(JobSpecLimitsTest, WholeNumbersEndWhereTheyShould) {
       {"data.stream_timeout_seconds", 0, 86400 * 365},
       {"optimizer.max_iter", 1, 10000, R"({"optimizer": {"name": "lbfgs"}})"},
       {"optimizer.history_size", 1, 10000, R"({"optimizer": {"name": "lbfgs"}})"},
-      {"schedule.warmup_steps", 0, kMostSteps},
-      {"schedule.step_size", 1, kMostSteps, R"({"schedule": {"name": "step"}})"},
-      {"schedule.t_max", 0, kMostSteps, R"({"schedule": {"name": "cosine"}})"},
-      {"schedule.patience", 0, kMostSteps},
-      {"evaluation.every_steps", 0, kMostSteps},
+      {"schedule.warmup_steps", 0, kMaxSteps},
+      {"schedule.step_size", 1, kMaxSteps, R"({"schedule": {"name": "step"}})"},
+      {"schedule.t_max", 0, kMaxSteps, R"({"schedule": {"name": "cosine"}})"},
+      {"schedule.patience", 0, kMaxSteps},
+      {"evaluation.every_steps", 0, kMaxSteps},
       {"evaluation.batch_size", 0, 1 << 24},
       {"epochs", 0, 4294967296.0, R"({"steps": 1})"},
-      {"steps", 0, kMostSteps},
+      {"steps", 0, kMaxSteps},
       {"batch_size", 0, 1 << 24},
-      {"checkpoints.every_steps", 0, kMostSteps},
-      {"checkpoints.every_seconds", 0, kMostSteps},
+      {"checkpoints.every_steps", 0, kMaxSteps},
+      {"checkpoints.every_seconds", 0, kMaxSteps},
       {"checkpoints.keep", 0, 1000},
       {"resources.threads", 0, 1024},
       {"distribution.world_size", 0, 1024, R"({"batch_size": 1024})"},

@@ -273,7 +273,7 @@ TEST(AddressWaits, TwiceAsLongEachTime) {
 TEST(AddressWaits, AddressesAreBounded) {
   AddressWaits waits(60 * kSecondNs);
   for (uint32_t i = 0; i < 10'000; ++i) waits.record_cut(address(i), i);
-  EXPECT_EQ(waits.size(), AddressWaits::kMostAddresses);
+  EXPECT_EQ(waits.size(), AddressWaits::kMaxAddresses);
   EXPECT_TRUE(waits.waits(address(9999), 10'000));
   EXPECT_FALSE(waits.waits(address(0), 10'000));
 }

@@ -189,7 +189,7 @@ TEST_F(HttpServerTest, BodiesInChunks) {
   EXPECT_THAT(ask(head + "fffffffffffffffff\r\nabcd\r\n0\r\n\r\n"), StartsWith("HTTP/1.1 400"));
   EXPECT_THAT(ask(head + "200000\r\n" + std::string(1 << 21, 'z') + "\r\n0\r\n\r\n"), StartsWith("HTTP/1.1 413"));
   std::string chunks;
-  for (uint32_t i = 0; i < kMostChunks; ++i) chunks += "1\r\na\r\n";
+  for (uint32_t i = 0; i < kMaxChunks; ++i) chunks += "1\r\na\r\n";
   EXPECT_THAT(ask(head + chunks + "0\r\n\r\n"), StartsWith("HTTP/1.1 200"));
   EXPECT_THAT(ask(head + chunks + "1\r\na\r\n0\r\n\r\n"),
               ::testing::AllOf(StartsWith("HTTP/1.1 400"),

@@ -192,7 +192,7 @@ TEST(HealthWatch, TellsChangesAndLooksOnceForAll) {
   using Response = grpc::health::v1::HealthCheckResponse;
   std::atomic<bool> serves{true};
   std::atomic<int> looks{0};
-  std::vector<Watcher> watchers(HealthWatch::kMostWatchers);
+  std::vector<Watcher> watchers(HealthWatch::kMaxWatchers);
   Watcher more;
   HealthWatch watch([&](const std::string&) {
     ++looks;

@@ -9,7 +9,7 @@ namespace tensord::jit::pt2 {
 namespace {
 
 // In so many probes, or in all that are known of where there are fewer, a formula has to be right.
-constexpr int64_t kLeastProbes = 3;
+constexpr int64_t kMinProbes = 3;
 // Beyond this a size is of no use, and sums and products of two stay within an int64.
 constexpr int64_t kLargest = int64_t{1} << 31;
 
@@ -79,7 +79,7 @@ class Search {
       if (*one.probes[i] != *wanted_.probes[i]) return false;
       ++right;
     }
-    return known > 0 && right >= std::min(known, kLeastProbes);
+    return known > 0 && right >= std::min(known, kMinProbes);
   }
 
   void try_it(const OpenSize& one) {

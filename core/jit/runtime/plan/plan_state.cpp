@@ -203,9 +203,9 @@ void PlanState::Binding::patch() {
 void PlanState::Binding::record_streams(Device device, const Storage& arena) const {
   if (device.is_host()) return;
   DeviceStream& stream = current_stream(device);
-  arena->note_use(stream);
-  for (const Tensor& input : inputs) input.storage()->note_use(stream);
-  for (const Tensor& output : outputs) output.storage()->note_use(stream);
+  arena->record_stream(stream);
+  for (const Tensor& input : inputs) input.storage()->record_stream(stream);
+  for (const Tensor& output : outputs) output.storage()->record_stream(stream);
 }
 
 void PlanState::Binding::patch(std::vector<TensorPatch>& patches, const std::vector<Tensor>& sources) {

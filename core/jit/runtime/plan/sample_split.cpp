@@ -22,9 +22,9 @@ constexpr double kNsPerByteFromMemory = 0.1;  // activations that left the cache
 constexpr double kNsPerWeightByte = 0.03;     // weights read again, while the processor computes
 constexpr double kNsPerFlop = 0.01;
 constexpr double kMeetingNs = 5000;  // threads that wait for one another after a call
-constexpr double kLeastNs = 50'000;  // less work than this is not worth sending threads apart
+constexpr double kMinNs = 50'000;    // less work than this is not worth sending threads apart
 // Of the time, what has to be saved where no threads are spread: memory is read ahead while products are computed.
-constexpr double kLeastShare = 0.03;
+constexpr double kMinShare = 0.03;
 
 size_t aligned(size_t bytes) {
   constexpr size_t kAlign = 64;
@@ -304,8 +304,7 @@ class Splitter {
       total += gain(i);
       work_ns += plan_.calls[i].cost.flops * kNsPerFlop + plan_.calls[i].cost.bytes * kNsPerByteFromMemory;
     }
-    const bool is_worth =
-        is_spread ? total > 0 && (is_over_cache || work_ns >= kLeastNs) : total > work_ns * kLeastShare;
+    const bool is_worth = is_spread ? total > 0 && (is_over_cache || work_ns >= kMinNs) : total > work_ns * kMinShare;
     if (is_worth) split(range, tile, is_spread);
   }
 

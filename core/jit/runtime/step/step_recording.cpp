@@ -24,7 +24,7 @@ using Values = std::span<const Value>;
 namespace {
 
 // Results of so few elements, which hang on no input, are kept as constants.
-constexpr int64_t kMostFolded = 4096;
+constexpr int64_t kMaxFolded = 4096;
 
 bool is_tensor_list(const Value& value) {
   return value.is_list() && value.to_list()->element->kind() == TypeKind::kTensor;
@@ -182,7 +182,7 @@ bool StepRecording::fold(const Op& op, Values arguments, Values returns) {
   if (!op.is_pure || op.is_view || has_data(arguments)) return false;
   int64_t count = 0;
   for_each_tensor(returns, [&](const Tensor& tensor) { count += tensor.numel(); });
-  if (count > kMostFolded) return false;
+  if (count > kMaxFolded) return false;
   for_each_tensor(returns, [&](const Tensor& tensor) {
     const Tensor copy = tensor.clone(true);
     folded_.emplace_back(copy);
