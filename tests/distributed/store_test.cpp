@@ -124,18 +124,22 @@ TEST_P(Stores, ChecksRemovesAndCounts) {
 
 TEST_P(Stores, WaitsUntilTheTimeIsOver) {
   for (const bool gets : {false, true}) {
-    const auto start = Clock::now();
-    const Error error = error_of([&] {
-      if (gets) store_->get("x", 300ms);
-      if (!gets) store_->wait(names({"x", "y"}), 300ms);
-    });
-    const auto took = Clock::now() - start;
-    EXPECT_EQ(error.code(), ErrorCode::kDeadlineExceeded);
-    EXPECT_NE(std::string(error.what()).find("wait timeout after 300ms, keys: "), std::string::npos) << error.what();
-    EXPECT_NE(std::string(error.what()).find("x"), std::string::npos) << error.what();
+    // The shortest of several, so that a busy machine does not count.
+    Clock::duration shortest = Clock::duration::max();
+    for (int i = 0; i < 20 && shortest >= 590ms; ++i) {
+      const auto start = Clock::now();
+      const Error error = error_of([&] {
+        if (gets) store_->get("x", 300ms);
+        if (!gets) store_->wait(names({"x", "y"}), 300ms);
+      });
+      shortest = std::min(shortest, Clock::duration(Clock::now() - start));
+      EXPECT_EQ(error.code(), ErrorCode::kDeadlineExceeded);
+      EXPECT_NE(std::string(error.what()).find("wait timeout after 300ms, keys: "), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find("x"), std::string::npos) << error.what();
+      EXPECT_GE(shortest, 290ms);
+    }
     // Not twice the time, which c10d's file store takes.
-    EXPECT_GE(took, 290ms);
-    EXPECT_LT(took, 590ms);
+    EXPECT_LT(shortest, 590ms);
   }
 }
 

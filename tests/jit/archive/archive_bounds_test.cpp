@@ -54,6 +54,46 @@ std::string pickle_error(const std::string& body) {
 
 const std::string kZero("\0", 1);
 
+// The shortest opcode that holds a number, as Python's own writer of protocol 2 chooses it.
+TEST(PickleBounds, NumbersAtTheEndsOfEachOpcode) {
+  const std::pair<int64_t, std::string> cases[] = {
+      {0, "K"},
+      {255, "K"},
+      {256, "M"},
+      {65535, "M"},
+      {65536, "J"},
+      {INT32_MAX, "J"},
+      {-1, "J"},
+      {INT32_MIN, "J"},
+      {1LL << 31, "\x8a"},
+      {-(1LL << 31) - 1, "\x8a"},
+      {INT64_MAX, "\x8a"},
+      {INT64_MIN, "\x8a"},
+  };
+  for (const auto& [number, opcode] : cases) {
+    std::vector<PickledStorage> storages;
+    const std::string text = pickle(Value(number), &storages);
+    EXPECT_EQ(text.substr(2, 1), opcode) << number;
+    EXPECT_EQ(unpickle(text, context()).value.to_int(), number);
+  }
+}
+
+TEST(PickleBounds, WhatIsMetAgainIsReferredToAlsoBeyondAByteOfMemo) {
+  std::vector<Value> items;
+  for (int64_t i = 0; i < 300; ++i) items.push_back(ops::make_tuple({Value(i)}));
+  for (int64_t i = 0; i < 300; ++i) items.push_back(items[static_cast<size_t>(i)]);
+  std::vector<PickledStorage> storages;
+  const std::string text = pickle(ops::make_tuple(items), &storages);
+  EXPECT_EQ(text.find("j" + int4(255)), std::string::npos);
+  const Value back = unpickle(text, context()).value;
+  ASSERT_EQ(back.to_tuple()->items.size(), 600u);
+  for (size_t i = 0; i < 300; ++i) {
+    const Value &first = back.to_tuple()->items[i], &again = back.to_tuple()->items[300 + i];
+    EXPECT_EQ(first.to_tuple()->items[0].to_int(), static_cast<int64_t>(i));
+    EXPECT_EQ(again.to_tuple().get(), first.to_tuple().get()) << i;
+  }
+}
+
 TEST(PickleBounds, EachRuleIsSaid) {
   const std::string storage = "ctorch\nFloatStorage\n", rebuild = "ctorch._utils\n_rebuild_tensor_v2\n";
   const std::string reference = "(" + text("storage") + storage + text("0") + text("cpu") + "K\x0c" + "tQ";
