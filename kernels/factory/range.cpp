@@ -31,7 +31,7 @@ int64_t range_count(const Scalar& start, const Scalar& end, const Scalar& step) 
     return static_cast<int64_t>(count);
   }
   const double count = std::ceil((end.to_double() - start.to_double()) / step.to_double());
-  check(count >= 0 && count < kMaxCount, "invalid size, possible overflow?");
+  check(count >= 0 && count <= kMaxCount, "invalid size, possible overflow?");
   return static_cast<int64_t>(count);
 }
 

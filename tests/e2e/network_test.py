@@ -152,6 +152,8 @@ class NetworkTest(unittest.TestCase):
             self.assertEqual(daemon.stop(), 0)
         self.assertFalse(os.path.exists(path))
         self.assertIn("is no socket", self.refused("--grpc-unix-socket", self.write("file", b"x")))
+        # The kernel's structure has 108 bytes, with the zero at the end.
+        self.assertIn("has more than 107 characters", self.refused("--grpc-unix-socket", "/tmp/".ljust(108, "x")))
 
     def test_tls_and_new_certificates(self):
         first, second = (Authority(self.folder.name, name) for name in ("first", "second"))

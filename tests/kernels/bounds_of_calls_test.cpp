@@ -1,6 +1,9 @@
 // Each half of what operators ask of their arguments, and each bound: what is at it is taken, what is beyond refused.
+#include <cmath>
 #include <limits>
+#include <tuple>
 
+#include "core/ops/registry.h"
 #include "tests/support/operator_rows.h"
 
 namespace tensord {
@@ -74,6 +77,38 @@ TEST(BoundsOfCalls, Indices) {
       {"aten::kthvalue", {ones({}), 1}, kTaken},
       {"aten::kthvalue", {ones({}), 2}, "selected number k out of range"},
   });
+}
+
+// Of ranges that no memory holds: the number of elements, or what is said.
+std::string count_of(const char* name, std::vector<Value> arguments) {
+  const ops::Op& op = *ops::find_op(name);
+  while (arguments.size() < op.schema.arguments.size()) arguments.emplace_back();
+  try {
+    return std::to_string(ops::infer(op, arguments).at(0).to_tensor().numel());
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+TEST(BoundsOfCalls, Ranges) {
+  const int64_t max = 1'000'000'000'000'000;
+  const char *const kTo = "aten::arange", *const kSteps = "aten::arange.start_step";
+  const std::string kTooLong = "invalid size, possible overflow?", kSign = "inconsistent with step sign";
+  const std::tuple<const char*, std::vector<Value>, std::string> rows[] = {
+      {kTo, {max}, "1000000000000000"},
+      {kTo, {max + 1}, kTooLong},
+      {kTo, {static_cast<double>(max)}, "1000000000000000"},
+      {kTo, {static_cast<double>(max + 1)}, kTooLong},
+      {kTo, {0}, "0"},
+      {kTo, {-1}, kSign},
+      {kSteps, {3, 3, -1}, "0"},
+      {kSteps, {3, 4, -1}, kSign},
+      {kSteps, {3, 4, 0}, "step must be nonzero"},
+      {kSteps, {0.0, 1.0, 1e-300}, kTooLong},
+      {kSteps, {0.0, INFINITY, 1.0}, "unsupported range"},
+      {kSteps, {NAN, 1.0, 1.0}, "unsupported range"},
+  };
+  for (const auto& [name, arguments, said] : rows) EXPECT_THAT(count_of(name, arguments), ::testing::HasSubstr(said));
 }
 
 TEST(BoundsOfCalls, Views) {

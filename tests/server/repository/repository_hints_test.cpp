@@ -118,7 +118,10 @@ TEST_F(RepositoryHintsTest, WhatLiesBesideAServedVersionIsAWarning) {
   write(root() / "plain" / "config.pbtxt", "");
   write(root() / "plain" / "labels.txt", "a");
   archive("loose.pt");
+  add("zero", "1");
+  archive("zero/0/model.pt");
   start({});
+  EXPECT_THAT(states("zero"), HasSubstr("'0' is no version"));
   EXPECT_EQ(states("m"),
             "1 READY: warning: 'v2' is no version: a version's folder is a whole number; 'resnet.pt' lies beside the "
             "versions' folders and is not served; 'config.pbtx' is not read: a configuration is called config.pbtxt");

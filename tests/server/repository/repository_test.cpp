@@ -69,7 +69,12 @@ TEST_F(RepositoryTest, ServesTheLatestVersionByDefault) {
   EXPECT_EQ(repository->ready_versions("m"), (std::vector<std::string>{"10"}));
   EXPECT_EQ(repository->find("m", "")->version(), "10");
   EXPECT_EQ(repository->find("m", "10")->version(), "10");
-  EXPECT_EQ(error_of([&] { repository->find("m", "2"); }).first, ErrorCode::kNotFound);
+  for (const char* version : {"2", "0", "007"}) {
+    EXPECT_EQ(error_of([&] { repository->find("m", version); }).first, ErrorCode::kNotFound) << version;
+  }
+  for (const char* model : {"m", "nowhere"}) {
+    EXPECT_EQ(error_of([&] { repository->find(model, "-1"); }).first, ErrorCode::kInvalidArgument) << model;
+  }
 }
 
 TEST_F(RepositoryTest, VersionPolicies) {

@@ -293,6 +293,9 @@ TEST(Decode, SizesThatCannotBeAreRefusedBeforeAllocation) {
   const int64_t big = int64_t{1} << 40;
   EXPECT_NE(decode_error(raw_request("FP32", {big, big}, "abcd")), "no error");
   EXPECT_NE(decode_error(raw_request("FP64", {INT64_MAX}, "abcd")).find("byte size mismatch"), std::string::npos);
+  // 8 times as many bytes are 0 of 64 bits, as many as there are.
+  EXPECT_NE(decode_error(raw_request("FP64", {int64_t{1} << 61}, "")).find("Expected more than fits memory, got 0"),
+            std::string::npos);
   EXPECT_NE(decode_error(raw_request("FP32", {int64_t{1} << 29}, "abcd")),
             "no error");  // 2 GB that are not there
   EXPECT_NE(decode_error(raw_request("FP32", {-1}, "abcd")).find("negative"), std::string::npos);
