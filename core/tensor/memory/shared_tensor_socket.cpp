@@ -14,7 +14,7 @@
 namespace tensord {
 namespace {
 
-constexpr size_t kMaxDims = 64;
+constexpr size_t kMaxMessageDims = 64;
 constexpr std::array<char, 8> kMagic = {'t', 'e', 'n', 's', 'o', 'r', 'd', '1'};
 
 struct Message {
@@ -23,9 +23,9 @@ struct Message {
   int64_t offset = 0;
   int32_t dtype = 0;
   uint32_t ndim = 0;
-  std::array<int64_t, kMaxDims> sizes{}, strides{};
+  std::array<int64_t, kMaxMessageDims> sizes{}, strides{};
 };
-static_assert(sizeof(Message) == 32 + 2 * 8 * kMaxDims);
+static_assert(sizeof(Message) == 32 + 2 * 8 * kMaxMessageDims);
 
 class Deadline {
  public:
@@ -71,7 +71,7 @@ bool may_try_again() { return errno == EAGAIN || errno == EWOULDBLOCK || errno =
 
 void send_shared(int socket, const SharedTensor& shared, int timeout_ms) {
   check(shared.file != nullptr, "send_shared: there is no descriptor");
-  check(shared.sizes.size() <= kMaxDims && shared.sizes.size() == shared.strides.size(),
+  check(shared.sizes.size() <= kMaxMessageDims && shared.sizes.size() == shared.strides.size(),
         "send_shared: ", shared.sizes.size(), " sizes and ", shared.strides.size(), " strides");
   Message message;
   message.file_bytes = shared.file_bytes;
@@ -128,7 +128,7 @@ SharedTensor receive_shared(int socket, int timeout_ms) {
       fail(ErrorCode::kDataLoss, "receive_shared: what came is no tensor");
     done += static_cast<size_t>(got);
   }
-  if (message.magic != kMagic || message.ndim > kMaxDims || files.size() != 1)
+  if (message.magic != kMagic || message.ndim > kMaxMessageDims || files.size() != 1)
     fail(ErrorCode::kDataLoss, "receive_shared: what came is no tensor");
   SharedTensor out{files[0], message.file_bytes, {}, {}, message.offset, DType::kUInt8};
   if (message.dtype < 0 || message.dtype > 127)
