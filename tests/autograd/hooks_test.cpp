@@ -102,6 +102,24 @@ TEST(Hooks, OfANodeRunBeforeAndAfterIt) {
   EXPECT_THAT(error_of([&] { backward(sum(y)); }), HasSubstr("a node's hook returned 1 gradients, expected 2"));
 }
 
+TEST(NodeHooks, WhatAHookReturnsIsHeldAgainstTheForwardCall) {
+  const auto with_gradient = [](const Tensor& gradient) {
+    const Tensor x = leaf({1, 2}), w = leaf({3, 4}), y = mul(x, w);
+    grad_fn(y)->register_hook([&](const auto& inputs, const auto&) {
+      return std::optional(std::vector{gradient, inputs[1]});
+    });
+    backward(sum(y));
+    return grad(x);
+  };
+  EXPECT_THAT(error_of([&] {
+                with_gradient(constant({1, 2, 3}));
+              }),
+              HasSubstr("returned an invalid gradient at index 0"));
+  // As any node's: of another dtype it is cast, of a shape that was broadcast it is summed.
+  EXPECT_EQ(with_gradient(constant({5, 6}, Dims{2}, DType::kFloat32)).dtype(), DType::kFloat64);
+  EXPECT_EQ(numbers(with_gradient(constant({1, 2, 3, 4}, Dims{2, 2}))), (Numbers{4, 6}));
+}
+
 TEST(RetainGrad, KeepsWhatHooksMadeOfIt) {
   const Tensor x = leaf({1, 2});
   const Tensor y = scale(x, 2);
