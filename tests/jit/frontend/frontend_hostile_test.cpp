@@ -10,6 +10,7 @@ namespace tensord::jit {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::string repeat(const std::string& text, int count) {
   std::string out;
@@ -128,6 +129,34 @@ TEST(FrontendHostile, ManyParametersAndKeywordsAreRefusedQuickly) {
   std::string call = "def f() -> int:\n  return g(a=1";
   for (int i = 0; i < kDeep; ++i) call += concat(", a", i, "=1");
   EXPECT_THAT(error_of(call + ")\n"), HasSubstr("too many keyword arguments"));
+}
+
+// What is at a limit is taken, or fails for another reason; one more is said to be too many.
+TEST(FrontendHostile, LimitsOfTheParser) {
+  const auto call_with = [](int count) {
+    std::string text = "def f() -> int:\n  return g(a0=1";
+    for (int i = 1; i < count; ++i) text += concat(", a", i, "=1");
+    return text + ")\n";
+  };
+  const auto with_parameters = [](int count) {
+    std::string text = "def f(a0: int";
+    for (int i = 1; i < count; ++i) text += concat(", a", i, ": int");
+    return text + ") -> int:\n  return 1\n";
+  };
+  const auto with_brackets = [](int count) { return function_of(repeat("[", count) + repeat("]", count)); };
+  const auto with_blocks = [](int count) {  // the function's own is one of them
+    std::string text = "def f(x: int) -> int:\n";
+    for (int i = 1; i < count; ++i) text += std::string(static_cast<size_t>(i), ' ') + "if x > 0:\n";
+    return text + std::string(static_cast<size_t>(count), ' ') + "x = 2\n return x\n";
+  };
+  EXPECT_THAT(error_of(call_with(500)), Not(HasSubstr("too many")));
+  EXPECT_THAT(error_of(call_with(501)), HasSubstr("too many keyword arguments"));
+  EXPECT_EQ(error_of(with_parameters(1000)), "");
+  EXPECT_THAT(error_of(with_parameters(1001)), HasSubstr("too many parameters"));
+  EXPECT_THAT(error_of(with_brackets(200)), Not(HasSubstr("brackets are nested too deeply")));
+  EXPECT_THAT(error_of(with_brackets(201)), HasSubstr("brackets are nested too deeply"));
+  EXPECT_EQ(error_of(with_blocks(99)), "");
+  EXPECT_THAT(error_of(with_blocks(100)), HasSubstr("blocks are nested too deeply"));
 }
 
 constexpr const char* kSource = R"(class M(Module):

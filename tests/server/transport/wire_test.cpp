@@ -412,6 +412,12 @@ TEST(Decode, WidensUnsignedElements) {
   typed.clear_raw_input_contents();
   for (uint32_t value : {7u, UINT32_MAX}) typed.mutable_inputs(0)->mutable_contents()->add_uint_contents(value);
   EXPECT_EQ(read(typed, 0), (std::vector<int64_t>{7, UINT32_MAX}));
+  auto typed_long = raw_request("UINT64", {1}, "");
+  typed_long.clear_raw_input_contents();
+  typed_long.mutable_inputs(0)->mutable_contents()->add_uint64_contents(INT64_MAX);
+  EXPECT_EQ(read(typed_long, 0), (std::vector<int64_t>{INT64_MAX}));
+  typed_long.mutable_inputs(0)->mutable_contents()->set_uint64_contents(0, uint64_t{INT64_MAX} + 1);
+  EXPECT_NE(decode_error(typed_long).find("no tensor can hold"), std::string::npos);
 }
 
 TEST(Encode, ProtobufReadsIt) {
