@@ -4,12 +4,14 @@
 #include "core/ops/op.h"
 #include "core/ops/rank.h"
 #include "core/ops/samples.h"
+#include "core/ops/written.h"
 #include "kernels/linear/matmul_gradient.h"
 
 namespace tensord::kernels {
 namespace {
 
 using ops::TensorMeta;
+using ops::WritesInto;
 using MaybeTensor = std::optional<Tensor>;
 
 TensorMeta infer_linear(const Tensor& input, const Tensor& weight, const MaybeTensor& bias) {
@@ -45,6 +47,7 @@ OP("aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor")
     .infer(&infer_linear)
     .gradient(&gradient::of_linear)
     .saves("input, weight")
+    .set<WritesInto>(WritesInto::kSameDType)
     .with_out();
 
 }  // namespace
