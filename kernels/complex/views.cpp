@@ -1,4 +1,5 @@
 // Complex tensors as pairs of real numbers, conjugates, and tensors made of parts.
+#include "core/ops/attributes/written.h"
 #include "core/ops/complex.h"
 #include "kernels/common/compose.h"
 #include "kernels/complex/elementwise.h"
@@ -12,6 +13,7 @@ using compose::call;
 using compose::Expr;
 using gradient::of_first;
 using ops::GradArgs;
+using ops::WritesInto;
 
 // --- views
 
@@ -82,6 +84,7 @@ OP("aten::complex(Tensor real, Tensor imag) -> Tensor")
       return out;
     })
     .saves("")
+    .set<WritesInto>(WritesInto::kSameDType, WritesInto::kSharesWhole)
     .with_out();
 COMPLEX("aten::complex").linear();
 OP("aten::polar(Tensor abs, Tensor angle) -> Tensor")
@@ -91,6 +94,7 @@ OP("aten::polar(Tensor abs, Tensor angle) -> Tensor")
                   (Expr(size) * gradient::sin(angle)).tensor());
     })
     .composite()
+    .set<WritesInto>(WritesInto::kSameDType, WritesInto::kSharesWhole)
     .with_out();
 
 }  // namespace

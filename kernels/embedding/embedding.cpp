@@ -1,6 +1,7 @@
 // embedding and index_select: rows of a table, by index. Schemas, shapes and gradients.
 #include "core/base/error.h"
 #include "core/ops/attributes/samples.h"
+#include "core/ops/attributes/written.h"
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "core/ops/sparse.h"
@@ -10,6 +11,7 @@ namespace tensord::kernels {
 namespace {
 
 using ops::TensorMeta;
+using ops::WritesInto;
 
 TensorMeta embedding_meta(const Tensor& table, const Tensor& indices, int64_t, bool, bool) {
   check(table.ndim() == 2, "'weight' must be 2-D");
@@ -105,6 +107,7 @@ OP("aten::index_select(Tensor self, int dim, Tensor index) -> Tensor")
     .infer(index_select_meta)
     .gradient(gradient_of_index_select)
     .saves("index")
+    .set<WritesInto>(WritesInto::kSameDType, WritesInto::kSharesNothing)
     .with_out();
 OP("aten::embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> Tensor(a!)");
 

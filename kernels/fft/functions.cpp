@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <string>
 
+#include "core/ops/attributes/written.h"
 #include "core/ops/complex.h"
 #include "core/tensor/complex.h"
 #include "kernels/common/compose.h"
@@ -10,6 +11,7 @@ namespace tensord::kernels {
 namespace {
 
 using compose::call;
+using ops::WritesInto;
 using MaybeInt = std::optional<int64_t>;
 using MaybeDims = std::optional<Dims>;
 using Norm = std::optional<std::string>;
@@ -89,18 +91,22 @@ Tensor any_1d(const char* op, const Tensor& x, MaybeInt n, int64_t dim, const No
 }
 
 // Of real and of complex tensors: composed of operators for each.
-#define FOURIER(NAME, ARGUMENTS, ...)                                                                    \
-  OP("aten::" NAME "(Tensor self, " ARGUMENTS ") -> Tensor").direct(__VA_ARGS__).composite().with_out(); \
+#define FOURIER(NAME, ARGUMENTS, TAKES, ...)                 \
+  OP("aten::" NAME "(Tensor self, " ARGUMENTS ") -> Tensor") \
+      .direct(__VA_ARGS__)                                   \
+      .composite()                                           \
+      .set<WritesInto>(WritesInto::TAKES)                    \
+      .with_out();                                           \
   COMPLEX("aten::" NAME)
-#define FOURIER_1D(NAME, EXPRESSION)                              \
-  FOURIER("fft_" NAME, "int? n=None, int dim=-1, str? norm=None", \
+#define FOURIER_1D(NAME, TAKES, EXPRESSION)                              \
+  FOURIER("fft_" NAME, "int? n=None, int dim=-1, str? norm=None", TAKES, \
           [](const Tensor& x, MaybeInt n, int64_t dim, Norm norm) { return EXPRESSION; })
-FOURIER_1D("fft", any_1d("fft", x, n, dim, norm, true));
-FOURIER_1D("ifft", any_1d("ifft", x, n, dim, norm, false));
-FOURIER_1D("rfft", from_real_1d("rfft", x, n, dim, norm, true, true));
-FOURIER_1D("irfft", to_real_1d("irfft", x, n, dim, norm, false));
-FOURIER_1D("hfft", to_real_1d("hfft", x, n, dim, norm, true));
-FOURIER_1D("ihfft", from_real_1d("ihfft", x, n, dim, norm, false, true));
+FOURIER_1D("fft", kAnyDType, any_1d("fft", x, n, dim, norm, true));
+FOURIER_1D("ifft", kAnyDType, any_1d("ifft", x, n, dim, norm, false));
+FOURIER_1D("rfft", kAnyDType, from_real_1d("rfft", x, n, dim, norm, true, true));
+FOURIER_1D("irfft", kSameKind, to_real_1d("irfft", x, n, dim, norm, false));
+FOURIER_1D("hfft", kSameKind, to_real_1d("hfft", x, n, dim, norm, true));
+FOURIER_1D("ihfft", kAnyDType, from_real_1d("ihfft", x, n, dim, norm, false, true));
 
 // --- several dimensions
 
@@ -184,21 +190,21 @@ Tensor ihfft_nd(const char* op, const Tensor& given, const MaybeDims& sizes, con
   return call("aten::_fft_c2c", turned, without_last(shape.dims), scale, false);
 }
 
-#define FOURIER_ND(NAME, FUNCTION, ...)                                                      \
-  FOURIER("fft_" NAME "n", "int[1]? s=None, int[1]? dim=None, str? norm=None",               \
+#define FOURIER_ND(NAME, TAKES, FUNCTION, ...)                                               \
+  FOURIER("fft_" NAME "n", "int[1]? s=None, int[1]? dim=None, str? norm=None", TAKES,        \
           [](const Tensor& x, const MaybeDims& s, const MaybeDims& dims, const Norm& norm) { \
             return FUNCTION(NAME "n", x, s, dims, norm __VA_OPT__(, ) __VA_ARGS__);          \
           });                                                                                \
-  FOURIER("fft_" NAME "2", "int[1]? s=None, int[1] dim=[-2, -1], str? norm=None",            \
+  FOURIER("fft_" NAME "2", "int[1]? s=None, int[1] dim=[-2, -1], str? norm=None", TAKES,     \
           [](const Tensor& x, const MaybeDims& s, const Dims& dims, const Norm& norm) {      \
             return FUNCTION(NAME "2", x, s, dims, norm __VA_OPT__(, ) __VA_ARGS__);          \
           })
-FOURIER_ND("fft", complex_nd, true);
-FOURIER_ND("ifft", complex_nd, false);
-FOURIER_ND("rfft", rfft_nd);
-FOURIER_ND("irfft", irfft_nd);
-FOURIER_ND("hfft", hfft_nd);
-FOURIER_ND("ihfft", ihfft_nd);
+FOURIER_ND("fft", kAnyDType, complex_nd, true);
+FOURIER_ND("ifft", kAnyDType, complex_nd, false);
+FOURIER_ND("rfft", kAnyDType, rfft_nd);
+FOURIER_ND("irfft", kSameKind, irfft_nd);
+FOURIER_ND("hfft", kSameKind, hfft_nd);
+FOURIER_ND("ihfft", kAnyDType, ihfft_nd);
 
 // --- frequencies
 

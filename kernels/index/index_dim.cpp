@@ -1,3 +1,4 @@
+#include "core/ops/attributes/written.h"
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "kernels/fused/gradient_expr.h"
@@ -8,6 +9,7 @@ namespace {
 
 using ops::Scalar;
 using ops::TensorMeta;
+using ops::WritesInto;
 
 TensorMeta like_self(const Tensor& x) {
   const bool dense = is_non_overlapping_and_dense(x.sizes(), x.strides());
@@ -101,11 +103,13 @@ OP("aten::index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar
     .infer(index_add_meta)
     .gradient(index_add_gradient)
     .saves("index")
+    .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesNothing)
     .with_inplace();
 OP("aten::index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor")
     .infer(index_copy_meta)
     .gradient(index_copy_gradient)
     .saves("index")
+    .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesNothing)
     .with_inplace();
 OP("aten::index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor")
     .infer(index_fill_meta)

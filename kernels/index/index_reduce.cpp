@@ -1,6 +1,7 @@
 // index_reduce: scatter_reduce with one index for each slice. fill_diagonal_, pad_sequence.
 #include <algorithm>
 
+#include "core/ops/attributes/written.h"
 #include "kernels/common/compose.h"
 
 namespace tensord::kernels {
@@ -8,6 +9,7 @@ namespace {
 
 using compose::call;
 using ops::Scalar;
+using ops::WritesInto;
 
 Tensor index_reduce(const Tensor& self, int64_t given_dim, const Tensor& index, const Tensor& source,
                     const std::string& reduce, bool include_self) {
@@ -38,6 +40,7 @@ OP("aten::index_reduce(Tensor self, int dim, Tensor index, Tensor source, str re
    "Tensor")
     .direct(index_reduce)
     .composite()
+    .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesNothing)
     .with_inplace();
 
 // Of tall matrices, `wrap` begins the diagonal anew below its end.

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "core/ops/attributes/written.h"
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "kernels/fused/gradient_expr.h"
@@ -10,6 +11,7 @@ namespace {
 
 using ops::Scalar;
 using ops::TensorMeta;
+using ops::WritesInto;
 
 TensorMeta gather_meta(const Tensor& x, int64_t dim, const Tensor& index, bool) {
   dim = wrap_dim(dim, x.ndim());
@@ -180,11 +182,13 @@ OP("aten::gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) 
     .infer(gather_meta)
     .gradient(of_first(gather_gradient))
     .saves("index")
+    .set<WritesInto>(WritesInto::kSameDType, WritesInto::kSharesNothing)
     .with_out();
 OP("aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor")
     .infer(scatter_meta)
     .gradient(scatter_gradient)
     .saves("index")
+    .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesNothing)
     .with_inplace();
 OP("aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor")
     .infer(scatter_value_meta)
@@ -193,17 +197,20 @@ OP("aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Ten
     .with_inplace();
 OP("aten::scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor")
     .infer(scatter_old_reduce_meta)
+    .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesNothing)
     .with_inplace();
 OP("aten::scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor")
     .infer(scatter_meta)
     .gradient(scatter_add_gradient)
     .saves("index")
+    .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesNothing)
     .with_inplace();
 OP("aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> "
    "Tensor")
     .infer(scatter_reduce_meta)
     .gradient(scatter_reduce_gradient)
     .saves("self, index, src, result")
+    .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesNothing)
     .with_inplace();
 
 }  // namespace

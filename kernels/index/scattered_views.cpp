@@ -1,11 +1,13 @@
 // A copy of a tensor with one of its views replaced: select_scatter and relatives. And elements by flat position: put,
 // take_along_dim.
+#include "core/ops/attributes/written.h"
 #include "kernels/common/compose.h"
 
 namespace tensord::kernels {
 namespace {
 
 using compose::call;
+using ops::WritesInto;
 
 // A copy of `self`, of which the part that `view` gives is `src`.
 template <class View>
@@ -73,6 +75,7 @@ Tensor take_along_dim(const Tensor& self, const Tensor& indices, std::optional<i
 OP("aten::take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor")
     .direct(take_along_dim)
     .composite()
+    .set<WritesInto>(WritesInto::kSameDType, WritesInto::kSharesNothing)
     .with_out();
 
 OP("aten::put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor")
@@ -95,6 +98,7 @@ OP("aten::put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -
       return compose::reshape(flat, self.sizes());
     })
     .composite()
+    .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesNothing)
     .with_inplace();
 
 }  // namespace

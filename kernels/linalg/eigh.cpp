@@ -1,4 +1,5 @@
 // Eigenvalues and vectors of symmetric matrices.
+#include "core/ops/attributes/written.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/linalg/algebra.h"
 #include "kernels/linalg/lapack_complex.h"
@@ -9,6 +10,7 @@ namespace {
 using ops::call;
 using ops::GradArgs;
 using ops::TensorMeta;
+using ops::WritesInto;
 
 bool is_upper_triangle(const std::string& uplo) {
   check(uplo.size() == 1 && std::string_view("LlUu").find(uplo[0]) != std::string_view::npos,
@@ -134,6 +136,7 @@ OP("aten::linalg_eigvalsh(Tensor self, str UPLO=\"L\") -> Tensor")
       return call_for<2>("aten::_linalg_eigh", a, uplo, false)[0];
     })
     .composite()
+    .set<WritesInto>(WritesInto::kSameDType)
     .with_out();
 OP("aten::symeig(Tensor self, bool eigenvectors=False, bool upper=True) -> (Tensor eigenvalues, Tensor eigenvectors)")
     .direct([](const Tensor& a, bool has_vectors, bool is_upper) -> std::tuple<Tensor, Tensor> {

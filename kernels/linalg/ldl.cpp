@@ -1,4 +1,5 @@
 // A = L D Lᵀ of symmetric matrices that need not be positive, by Bunch and Kaufman's pivots.
+#include "core/ops/attributes/written.h"
 #include "kernels/linalg/algebra.h"
 #include "kernels/linalg/lapack_complex.h"
 
@@ -8,6 +9,7 @@ namespace {
 using ops::call;
 using ops::KernelContext;
 using ops::TensorMeta;
+using ops::WritesInto;
 
 constexpr const char* kFactor = "torch.linalg.ldl_factor_ex";
 constexpr const char* kSolve = "torch.linalg.ldl_solve";
@@ -128,6 +130,7 @@ void ldl_solve_kernel(const KernelContext&, const Tensor& ld, const Tensor& pivo
 OP("aten::linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor")
     .infer(infer_ldl_solve)
     .constant_result()
+    .set<WritesInto>(WritesInto::kSameDType)
     .with_out();
 KERNEL("aten::linalg_ldl_solve", kCPU, ldl_solve_kernel);
 

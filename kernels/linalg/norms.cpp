@@ -1,6 +1,7 @@
 // Norms of matrices, and condition numbers.
 #include <cmath>
 
+#include "core/ops/attributes/written.h"
 #include "core/tensor/complex.h"
 #include "kernels/linalg/algebra.h"
 
@@ -11,6 +12,7 @@ using ops::call;
 using ops::IntList;
 using ops::Scalar;
 using ops::Value;
+using ops::WritesInto;
 
 constexpr const char* kName = "linalg.matrix_norm";
 
@@ -89,6 +91,7 @@ OP("aten::linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2, -1], bool k
       return matrix_norm(a, ord, dim, keeps, dtype);
     })
     .composite()
+    .set<WritesInto>(WritesInto::kSameDType)
     .with_out();
 OP("aten::linalg_matrix_norm.str_ord(Tensor self, str ord=\"fro\", int[] dim=[-2, -1], bool keepdim=False, *, "
    "ScalarType? "

@@ -1,4 +1,5 @@
 // Exponentials and powers of matrices.
+#include "core/ops/attributes/written.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/linalg/algebra.h"
 #include "kernels/linalg/matrix_exp.h"
@@ -8,6 +9,7 @@ namespace {
 
 using ops::call;
 using ops::GradArgs;
+using ops::WritesInto;
 
 ops::TensorMeta infer_matrix_exp(const Tensor& a) {
   check_square("linalg.matrix_exp", a);
@@ -63,8 +65,16 @@ Tensor matrix_power(const Tensor& a, int64_t n) {
   }
   return n == 1 ? call("aten::clone", result) : result;
 }
-OP("aten::linalg_matrix_power(Tensor self, int n) -> Tensor").direct(matrix_power).composite().with_out();
-OP("aten::matrix_power(Tensor self, int n) -> Tensor").direct(matrix_power).composite().with_out();
+OP("aten::linalg_matrix_power(Tensor self, int n) -> Tensor")
+    .direct(matrix_power)
+    .composite()
+    .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesWhole)
+    .with_out();
+OP("aten::matrix_power(Tensor self, int n) -> Tensor")
+    .direct(matrix_power)
+    .composite()
+    .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesWhole)
+    .with_out();
 
 }  // namespace
 }  // namespace tensord::kernels::linalg

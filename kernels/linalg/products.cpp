@@ -2,12 +2,14 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/ops/attributes/written.h"
 #include "kernels/linalg/algebra.h"
 
 namespace tensord::kernels::linalg {
 namespace {
 
 using ops::call;
+using ops::WritesInto;
 
 // The order of products that takes the fewest multiplications: split[i][j] is where the product of matrices i to j is
 // cut in two. Matrix i has sizes[i] rows and sizes[i + 1] columns.
@@ -82,7 +84,11 @@ Tensor multi_dot(const std::vector<Tensor>& tensors) {
   if (starts_with_vector) out = call("aten::squeeze.dim", out, 0);
   return out;
 }
-OP("aten::linalg_multi_dot(Tensor[] tensors) -> Tensor").direct(multi_dot).composite().with_out();
+OP("aten::linalg_multi_dot(Tensor[] tensors) -> Tensor")
+    .direct(multi_dot)
+    .composite()
+    .set<WritesInto>(WritesInto::kSameDType)
+    .with_out();
 OP("aten::chain_matmul(Tensor[] matrices) -> Tensor")
     .direct([](const std::vector<Tensor>& matrices) {
       for (const Tensor& matrix : matrices) {
@@ -92,6 +98,7 @@ OP("aten::chain_matmul(Tensor[] matrices) -> Tensor")
       return matrices.size() == 1 ? call("aten::clone", matrices[0]) : multi_dot(matrices);
     })
     .composite()
+    .set<WritesInto>(WritesInto::kSameDType)
     .with_out();
 
 Tensor vecdot(const Tensor& x, const Tensor& y, int64_t dim) {
@@ -100,7 +107,11 @@ Tensor vecdot(const Tensor& x, const Tensor& y, int64_t dim) {
   if (x.ndim() == 1 && y.ndim() == 1) return call("aten::vdot", x, y);
   return call("aten::sum.dim_IntList", product(x, y), Dims{dim}, false, x.dtype());
 }
-OP("aten::linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor").direct(vecdot).composite().with_out();
+OP("aten::linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor")
+    .direct(vecdot)
+    .composite()
+    .set<WritesInto>(WritesInto::kSameDType)
+    .with_out();
 
 int64_t product_of(const Dims& sizes, int64_t begin, int64_t end) {
   return checked_numel(sizes.span().subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin)));

@@ -1,6 +1,7 @@
 // A = Q R by Householder's reflections, and the reflections themselves.
 #include <limits>
 
+#include "core/ops/attributes/written.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/linalg/algebra.h"
 #include "kernels/linalg/lapack_complex.h"
@@ -12,6 +13,7 @@ using ops::call;
 using ops::GradArgs;
 using ops::KernelContext;
 using ops::TensorMeta;
+using ops::WritesInto;
 
 void check_result(const char* op, int info) { check_internal(info == 0, op, ": LAPACK answers ", info); }
 
@@ -198,6 +200,7 @@ void ormqr_kernel(const KernelContext&, const Tensor& a, const Tensor& tau, cons
 }
 OP("aten::ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor")
     .infer(infer_ormqr)
+    .set<WritesInto>(WritesInto::kSameDType)
     .with_out();
 KERNEL("aten::ormqr", kCPU, ormqr_kernel);
 

@@ -1,4 +1,5 @@
 // Singular values and vectors.
+#include "core/ops/attributes/written.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/linalg/algebra.h"
 #include "kernels/linalg/lapack_complex.h"
@@ -9,6 +10,7 @@ namespace {
 using ops::call;
 using ops::GradArgs;
 using ops::TensorMeta;
+using ops::WritesInto;
 using Driver = std::optional<std::string>;
 
 std::vector<TensorMeta> infer_svd(const Tensor& a, bool is_full, bool has_vectors, const Driver& driver) {
@@ -168,6 +170,7 @@ OP("aten::linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor")
       return call_for<3>("aten::_linalg_svd", a, false, false, driver)[1];
     })
     .composite()
+    .set<WritesInto>(WritesInto::kSameDType)
     .with_out();
 OP("aten::svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)")
     .direct([](const Tensor& a, bool is_reduced, bool has_vectors) -> std::tuple<Tensor, Tensor, Tensor> {

@@ -1,4 +1,5 @@
 // Systems with triangular matrices.
+#include "core/ops/attributes/written.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/linalg/complex.h"
 #include "kernels/linalg/linalg.h"
@@ -8,6 +9,7 @@ namespace {
 
 using ops::call;
 using ops::GradArgs;
+using ops::WritesInto;
 
 constexpr const char* kName = "linalg.solve_triangular";
 
@@ -61,6 +63,7 @@ OP("aten::linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool lef
     .infer(infer_solve_triangular)
     .gradient(gradient_of_solve_triangular)
     .saves("self, result")
+    .set<WritesInto>(WritesInto::kSameDType)
     .with_out();
 KERNEL("aten::linalg_solve_triangular", kCPU, solve_triangular_kernel);
 

@@ -3,6 +3,7 @@
 
 #include "core/ops/attributes/rank.h"
 #include "core/ops/attributes/samples.h"
+#include "core/ops/attributes/written.h"
 #include "core/ops/op.h"
 #include "kernels/linear/matmul_gradient.h"
 
@@ -10,6 +11,7 @@ namespace tensord::kernels {
 namespace {
 
 using ops::TensorMeta;
+using ops::WritesInto;
 using MaybeTensor = std::optional<Tensor>;
 
 TensorMeta infer_linear(const Tensor& input, const Tensor& weight, const MaybeTensor& bias) {
@@ -45,6 +47,7 @@ OP("aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor")
     .infer(&infer_linear)
     .gradient(&gradient::of_linear)
     .saves("input, weight")
+    .set<WritesInto>(WritesInto::kSameDType)
     .with_out();
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <ostream>
 
 #include "core/ops/attributes/samples.h"
+#include "core/ops/attributes/written.h"
 #include "core/ops/op.h"
 #include "kernels/linear/matmul_gradient.h"
 
@@ -10,6 +11,7 @@ namespace {
 
 using ops::Scalar;
 using ops::TensorMeta;
+using ops::WritesInto;
 
 // A text only where something is wrong: making it takes longer than a small product.
 struct Shapes {
@@ -95,50 +97,59 @@ OP("aten::mm(Tensor self, Tensor mat2) -> Tensor")
     .infer(&infer_mm)
     .gradient(&gradient::of_mm)
     .saves("self, mat2")
+    .set<WritesInto>(WritesInto::kSameDType)
     .with_out();
 OP("aten::bmm(Tensor self, Tensor mat2) -> Tensor")
     .set<ops::KeepsSamples>(ops::always_keeps_samples)
     .infer(&infer_bmm)
     .gradient(&gradient::of_bmm)
     .saves("self, mat2")
+    .set<WritesInto>(WritesInto::kSameDType)
     .with_out();
 OP("aten::mv(Tensor self, Tensor vec) -> Tensor")
     .infer(&infer_mv)
     .gradient(&gradient::of_mv)
     .saves("self, vec")
+    .set<WritesInto>(WritesInto::kSameDType)
     .with_out();
 OP("aten::dot(Tensor self, Tensor tensor) -> Tensor")
     .infer(&infer_dot)
     .gradient(&gradient::of_dot)
     .saves("self, tensor")
+    .set<WritesInto>(WritesInto::kSameDType)
     .with_out();
 OP("aten::vdot(Tensor self, Tensor other) -> Tensor")
     .infer(&infer_dot)
     .gradient(&gradient::of_dot)
     .saves("self, other")
+    .set<WritesInto>(WritesInto::kSameDType)
     .with_out();
 OP("aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor")
     .infer(&infer_addmm)
     .gradient(&gradient::of_addmm)
     .saves("mat1, mat2")
+    .set<WritesInto>(WritesInto::kSameDType, WritesInto::kSharesWhole)
     .with_inplace()
     .with_out();
 OP("aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor")
     .infer(&infer_baddbmm)
     .gradient(&gradient::of_baddbmm)
     .saves("batch1, batch2")
+    .set<WritesInto>(WritesInto::kSameDType, WritesInto::kSharesWhole)
     .with_inplace()
     .with_out();
 OP("aten::addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor")
     .infer(&infer_addbmm)
     .gradient(&gradient::of_addbmm)
     .saves("batch1, batch2")
+    .set<WritesInto>(WritesInto::kSameDType, WritesInto::kSharesWhole)
     .with_inplace()
     .with_out();
 OP("aten::addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor")
     .infer(&infer_addmv)
     .gradient(&gradient::of_addmv)
     .saves("mat, vec")
+    .set<WritesInto>(WritesInto::kSameDType, WritesInto::kSharesWhole)
     .with_inplace()
     .with_out();
 // matmul: vectors become matrices, batch dimensions broadcast.
@@ -173,6 +184,7 @@ OP("aten::matmul(Tensor self, Tensor other) -> Tensor")
     .infer(&infer_matmul)
     .gradient(&gradient::of_matmul)
     .saves("self, other")
+    .set<WritesInto>(WritesInto::kSameDType)
     .with_out();
 
 TensorMeta infer_outer(const Tensor& a, const Tensor& b) {
@@ -184,11 +196,13 @@ OP("aten::outer(Tensor self, Tensor vec2) -> Tensor")
     .infer(&infer_outer)
     .gradient(&gradient::of_outer)
     .saves("self, vec2")
+    .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesWhole)
     .with_out();
 OP("aten::ger(Tensor self, Tensor vec2) -> Tensor")
     .infer(&infer_outer)
     .gradient(&gradient::of_outer)
     .saves("self, vec2")
+    .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesWhole)
     .with_out();
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Products and distances made of others: addr, inner, kron, bilinear, cdist, pdist.
 #include <cmath>
 
+#include "core/ops/attributes/written.h"
 #include "kernels/common/compose.h"
 
 namespace tensord::kernels {
@@ -9,6 +10,7 @@ namespace {
 using compose::call;
 using compose::Expr;
 using ops::Scalar;
+using ops::WritesInto;
 
 bool is_zero(const Scalar& x) { return x.to_double() == 0; }
 // A factor of 1 leaves the type as it is, bool too.
@@ -31,6 +33,7 @@ Tensor addr(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& 
 OP("aten::addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor")
     .direct(addr)
     .composite()
+    .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesWhole)
     .with_inplace()
     .with_out();
 
@@ -43,6 +46,7 @@ OP("aten::inner(Tensor self, Tensor other) -> Tensor")
       return call("aten::tensordot", a, b, Dims{-1}, Dims{-1});
     })
     .composite()
+    .set<WritesInto>(WritesInto::kSameDType, WritesInto::kSharesWhole)
     .with_out();
 
 // Every element of a times all of b: [a0, 1, a1, 1 …] · [1, b0, 1, b1 …], pairs of dimensions joined.
@@ -69,6 +73,7 @@ OP("aten::kron(Tensor self, Tensor other) -> Tensor")
       return compose::reshape(product, joined);
     })
     .composite()
+    .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesWhole)
     .with_out();
 
 // out[…, k] = sum over i, j of x[…, i] w[k, i, j] y[…, j].

@@ -1,4 +1,5 @@
 // Norms that scale: weight normalisation, renorm, rms_norm. And sum_to_size.
+#include "core/ops/attributes/written.h"
 #include "core/ops/complex.h"
 #include "kernels/common/compose.h"
 
@@ -8,6 +9,7 @@ namespace {
 using compose::call;
 using compose::Expr;
 using ops::Scalar;
+using ops::WritesInto;
 
 // The p-norm over all dimensions but one, which keep size 1.
 Tensor norm_except(const Tensor& x, const Scalar& p, int64_t dim) {
@@ -47,6 +49,7 @@ Tensor renorm(const Tensor& self, const Scalar& p, int64_t given_dim, const Scal
 OP("aten::renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor")
     .direct(renorm)
     .composite()
+    .set<WritesInto>(WritesInto::kSameDType, WritesInto::kSharesWhole)
     .with_inplace()
     .with_out();
 COMPLEX("aten::renorm").composite(renorm);

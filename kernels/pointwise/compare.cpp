@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "core/base/parallel.h"
+#include "core/ops/attributes/written.h"
 #include "kernels/common/compose.h"
 #include "kernels/pointwise/pointwise.h"
 
@@ -15,6 +16,7 @@ using compose::Expr;
 using ops::KernelContext;
 using ops::Scalar;
 using ops::TensorMeta;
+using ops::WritesInto;
 
 Tensor either(const Tensor& a, const Tensor& b) { return call("aten::logical_or", a, b); }
 Tensor both(const Tensor& a, const Tensor& b) { return call("aten::logical_and", a, b); }
@@ -104,7 +106,8 @@ OP("aten::isin.Scalar_Tensor(Scalar element, Tensor test_elements, " ISIN_OPTION
 Tensor wide(const Tensor& x) { return compose::to(x, DType::kFloat64); }
 OP("aten::float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor")
     .direct([](const Tensor& a, const Tensor& b) { return call("aten::pow.Tensor_Tensor", wide(a), wide(b)); })
-    .composite();
+    .composite()
+    .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesWhole);
 OP("aten::float_power.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor")
     .direct([](const Tensor& a, const Scalar& b) {
       return call("aten::pow.Tensor_Scalar", wide(a), Scalar(b.to_double()));

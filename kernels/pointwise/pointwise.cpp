@@ -6,12 +6,14 @@
 #include <cctype>
 #include <string>
 
+#include "core/ops/attributes/written.h"
 #include "kernels/fused/gradient_expr.h"
 
 namespace tensord::kernels {
 
 using ops::KernelContext;
 using ops::Scalar;
+using ops::WritesInto;
 
 namespace {
 
@@ -63,6 +65,7 @@ struct Line {
   const char* text;
   GradExpr grad_a = nullptr, grad_b = nullptr;
   const char* grad_text = "";
+  WritesInto::DTypes targets = WritesInto::kAnyDType;
 
   DType compute(Operands operands) const { return compute_dtype(name, type_class, operands); }
   ops::TensorMeta infer(Operands operands) const {
@@ -142,6 +145,7 @@ void finish(ops::OpBuilder& builder, const Line& line, bool inplace) {
   if (gradient::GradientFn gradient = make_gradient(line)) {
     builder.gradient(std::move(gradient)).saves(saved_operands(builder, line).c_str());
   }
+  if (line.targets != WritesInto::kAnyDType) builder.set<WritesInto>(line.targets);
   if (!has_variants(line.name)) return;
   if (inplace) builder.with_inplace();
   builder.with_out();
@@ -272,17 +276,21 @@ void add_binary_alpha(const Line& line) {
 #define NONE (gradient::Expr())
 
 #define FORMULA(NAME, CLASS, EXPRESSION)
-#define LINE(NAME, CLASS, EXPRESSION, GRAD_A, GRAD_B, GRAD_TEXT)                           \
-  Line {                                                                                   \
-#NAME, Formula::NAME, TypeClass::k##CLASS, #EXPRESSION,                                \
-        TypeClass::k##CLASS == TypeClass::kCompare ? nullptr : GradExpr(GRAD_A),           \
-        TypeClass::k##CLASS == TypeClass::kCompare ? nullptr : GradExpr(GRAD_B), GRAD_TEXT \
+#define LINE(NAME, CLASS, EXPRESSION, GRAD_A, GRAD_B, GRAD_TEXT, ...)            \
+  Line {                                                                         \
+#NAME, Formula::NAME, TypeClass::k##CLASS, #EXPRESSION,                      \
+        TypeClass::k##CLASS == TypeClass::kCompare ? nullptr : GradExpr(GRAD_A), \
+        TypeClass::k##CLASS == TypeClass::kCompare ? nullptr : GradExpr(GRAD_B), \
+        GRAD_TEXT __VA_OPT__(, WritesInto::k##__VA_ARGS__)                       \
   }
-#define UNARY(NAME, CLASS, EXPRESSION, GRAD) add_unary(LINE(NAME, CLASS, EXPRESSION, GRADIENT(GRAD), nullptr, #GRAD));
-#define UNARY_NUMBERS(NAME, CLASS, ARGUMENTS, EXPRESSION, GRAD) \
-  add_unary_numbers(LINE(NAME, CLASS, EXPRESSION, GRADIENT(GRAD), nullptr, #GRAD), ARGUMENTS);
-#define BINARY(NAME, CLASS, EXPRESSION, GRAD_A, GRAD_B) \
-  add_binary(LINE(NAME, CLASS, EXPRESSION, GRADIENT(GRAD_A), GRADIENT(GRAD_B), #GRAD_A "\n" #GRAD_B));
+#define UNARY(NAME, CLASS, EXPRESSION, GRAD, ...) \
+  add_unary(LINE(NAME, CLASS, EXPRESSION, GRADIENT(GRAD), nullptr, #GRAD __VA_OPT__(, ) __VA_ARGS__));
+#define UNARY_NUMBERS(NAME, CLASS, ARGUMENTS, EXPRESSION, GRAD, ...)                                          \
+  add_unary_numbers(LINE(NAME, CLASS, EXPRESSION, GRADIENT(GRAD), nullptr, #GRAD __VA_OPT__(, ) __VA_ARGS__), \
+                    ARGUMENTS);
+#define BINARY(NAME, CLASS, EXPRESSION, GRAD_A, GRAD_B, ...)                   \
+  add_binary(LINE(NAME, CLASS, EXPRESSION, GRADIENT(GRAD_A), GRADIENT(GRAD_B), \
+                  #GRAD_A "\n" #GRAD_B __VA_OPT__(, ) __VA_ARGS__));
 #define BINARY_TENSOR_SCALAR(NAME, CLASS, EXPRESSION, GRAD_A, GRAD_B) \
   add_binary_tensor_scalar(LINE(NAME, CLASS, EXPRESSION, GRADIENT(GRAD_A), GRADIENT(GRAD_B), #GRAD_A "\n" #GRAD_B));
 #define BINARY_SHIFT(NAME, CLASS, EXPRESSION, GRAD_A, GRAD_B)                                                       \

@@ -4,6 +4,7 @@
 #include <limits>
 #include <tuple>
 
+#include "core/ops/attributes/written.h"
 #include "kernels/factory/number_range.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/pointwise/pointwise.h"
@@ -17,6 +18,7 @@ using gradient::put;
 using ops::GradArgs;
 using ops::Scalar;
 using ops::TensorMeta;
+using ops::WritesInto;
 
 // What a gradient formula is given, in the order of the call of `put`.
 using Given = std::span<const Expr>;
@@ -104,6 +106,7 @@ OP("aten::nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? ne
     .saves("self")
     .pointwise()
     .keeps_layout()
+    .set<WritesInto>(WritesInto::kSameDType)
     .with_inplace()
     .with_out();
 PointwiseCall nan_to_num(const Tensor& a, MaybeDouble nan, MaybeDouble high, MaybeDouble low) {
@@ -133,6 +136,7 @@ OP("aten::gelu(Tensor self, *, str approximate='none') -> Tensor")
     .saves("self")
     .pointwise()
     .keeps_layout()
+    .set<WritesInto>(WritesInto::kSameDType)
     .with_inplace()
     .with_out();
 
@@ -300,6 +304,7 @@ OP("aten::bitwise_not(Tensor self) -> Tensor")
     })
     .pointwise()
     .keeps_layout()
+    .set<WritesInto>(WritesInto::kSameDType)
     .with_inplace()
     .with_out();
 

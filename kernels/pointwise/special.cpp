@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/ops/attributes/written.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/pointwise/pointwise.h"
 
@@ -14,6 +15,7 @@ using gradient::put;
 using ops::GradArgs;
 using ops::Scalar;
 using ops::TensorMeta;
+using ops::WritesInto;
 
 // What a gradient formula is given, in the order of the call of `put`.
 using Given = std::span<const Expr>;
@@ -124,6 +126,7 @@ void add_pow(const char* schema, const char* op) {
       .keeps_layout()
       .with_out();
   if constexpr (std::is_same_v<A, const Tensor&>) builder.with_inplace();
+  if constexpr (std::is_same_v<B, Scalar>) builder.set<WritesInto>(WritesInto::DTypes::kSameDType);
   add_pointwise_kernel(op, [](A a, B b) {
     const std::array operands{Operand(a), Operand(b)};
     const DType compute = promote_operands(operands);
@@ -208,6 +211,7 @@ OP("aten::clamp_min(Tensor self, Scalar min) -> Tensor")
     .saves("self")
     .pointwise()
     .keeps_layout()
+    .set<WritesInto>(WritesInto::kSameDType)
     .with_inplace()
     .with_out();
 OP("aten::clamp_max(Tensor self, Scalar max) -> Tensor")
@@ -218,6 +222,7 @@ OP("aten::clamp_max(Tensor self, Scalar max) -> Tensor")
     .saves("self")
     .pointwise()
     .keeps_layout()
+    .set<WritesInto>(WritesInto::kSameDType)
     .with_inplace()
     .with_out();
 
@@ -288,6 +293,7 @@ OP("aten::round.decimals(Tensor self, *, int decimals) -> Tensor")
     .saves("")
     .pointwise()
     .keeps_layout()
+    .set<WritesInto>(WritesInto::kSameDType)
     .with_inplace()
     .with_out();
 

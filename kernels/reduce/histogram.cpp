@@ -3,6 +3,7 @@
 #include <cmath>
 #include <span>
 
+#include "core/ops/attributes/written.h"
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 
@@ -12,6 +13,7 @@ namespace {
 using ops::KernelContext;
 using ops::Scalar;
 using ops::TensorMeta;
+using ops::WritesInto;
 
 constexpr int64_t kMaxBins = int64_t{1} << 31;
 
@@ -65,6 +67,7 @@ OP("aten::histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor
       return TensorMeta{Dims{bins}, x.dtype(), {}, x.device()};
     })
     .constant_result()
+    .set<WritesInto>(WritesInto::kSameDType)
     .with_out();
 KERNEL("aten::histc", kCPU, histc_kernel);
 

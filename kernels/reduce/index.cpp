@@ -2,6 +2,7 @@
 // (cumsum, cumprod, cummax, cummin, logcumsumexp): schemas, shapes and gradients.
 #include <vector>
 
+#include "core/ops/attributes/written.h"
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "kernels/fused/gradient_expr.h"
@@ -22,6 +23,7 @@ namespace {
 
 using gradient::Expr;
 using ops::TensorMeta;
+using ops::WritesInto;
 
 void check_lane(const char* op, const Tensor& in, int64_t dim) {
   check(in.ndim() == 0 || in.sizes()[wrap_dim(dim, in.ndim())] > 0, op, "(): Expected reduction dim ", dim,
@@ -132,6 +134,7 @@ OP("aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor")
     .infer([](const Tensor& in, int64_t dim, std::optional<DType> dtype) { return infer_scan(in, dim, dtype); })
     .gradient(gradient::of_first(cumsum_gradient))
     .saves("")
+    .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesWhole)
     .with_out()
     .with_inplace();
 OP("aten::cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor")

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/ops/attributes/written.h"
 #include "core/ops/run.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/reduce/dims.h"
@@ -15,6 +16,7 @@ using ops::IntList;
 using ops::KernelContext;
 using ops::Scalar;
 using ops::TensorMeta;
+using ops::WritesInto;
 using MaybeDims = std::optional<IntList>;
 using MaybeDType = std::optional<DType>;
 using MaybeInt = std::optional<int64_t>;
@@ -313,6 +315,7 @@ OP("aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool k
     .gradient(norm_gradient_of(1, 2))
     .saves("self, result")
     .reduction()
+    .set<WritesInto>(WritesInto::kSameDType)
     .with_out();
 KERNEL("aten::linalg_vector_norm", kCPU,
        [](const KernelContext&, const Tensor& in, Scalar order, const MaybeDims& dims, bool keepdim, MaybeDType dtype,

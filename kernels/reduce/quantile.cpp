@@ -1,4 +1,5 @@
 // Quantiles: sorted lanes, read at fractional positions.
+#include "core/ops/attributes/written.h"
 #include "kernels/common/compose.h"
 #include "kernels/fused/gradient_expr.h"
 
@@ -7,6 +8,7 @@ namespace {
 
 using compose::call;
 using compose::Expr;
+using ops::WritesInto;
 
 void check_quantile(const Tensor& x, const Tensor& q, const std::string& interpolation, const char* name) {
   check(x.numel() > 0, name, "() input tensor must be non-empty");
@@ -88,6 +90,7 @@ void add_quantile(const std::string& name, bool ignores_nan) {
           [=](const Tensor& x, const Tensor& q, std::optional<int64_t> dim, bool keepdim,
               const std::string& interpolation) { return quantile_of(x, q, dim, keepdim, interpolation, ignores_nan); })
       .composite()
+      .set<WritesInto>(WritesInto::kSameDType)
       .with_out();
   ops::OpBuilder(concat("aten::", name, ".scalar(Tensor self, float q, ", rest).c_str(), __FILE__, __LINE__)
       .direct(
@@ -97,6 +100,7 @@ void add_quantile(const std::string& name, bool ignores_nan) {
             return quantile_of(x, at, dim, keepdim, interpolation, ignores_nan);
           })
       .composite()
+      .set<WritesInto>(WritesInto::kSameDType)
       .with_out();
 }
 [[maybe_unused]] const bool registered = (add_quantile("quantile", false), add_quantile("nanquantile", true), true);

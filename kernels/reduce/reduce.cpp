@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "core/ops/attributes/written.h"
 #include "core/ops/run.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/reduce/dims.h"
@@ -15,6 +16,7 @@ using gradient::Expr;
 using ops::IntList;
 using ops::KernelContext;
 using ops::TensorMeta;
+using ops::WritesInto;
 using MaybeDims = std::optional<IntList>;
 using MaybeDType = std::optional<DType>;
 
@@ -200,6 +202,7 @@ void add_extreme(const char* name, Reducer reducer) {
       .gradient([](const ops::GradArgs& args) { return extreme_gradient(args, dims_of(args.inputs[1])); })
       .saves("self, result")
       .reduction()
+      .set<WritesInto>(WritesInto::kSameDType)
       .with_out();
   ops::KernelBuilder(full.c_str(), kCPU, [reducer](const KernelContext&, const Tensor& in, Tensor& out) {
     run_simple(reducer, in.dtype(), in, {}, false, out);
@@ -224,6 +227,7 @@ void add_truth(const char* name, Reducer reducer) {
         return ReducedDims(in, Dims{d}).meta(in, keepdim, truth_dtype(in));
       })
       .reduction()
+      .set<WritesInto>(WritesInto::kSameDType)
       .with_out();
   ops::KernelBuilder(full.c_str(), kCPU, [reducer](const KernelContext&, const Tensor& in, Tensor& out) {
     run_simple(reducer, in.dtype(), in, {}, false, out);

@@ -1,5 +1,6 @@
 #include "kernels/view/cat.h"
 #include "core/ops/attributes/samples.h"
+#include "core/ops/attributes/written.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/view/view.h"
 
@@ -10,6 +11,7 @@ namespace {
 using ops::KernelContext;
 using ops::TensorList;
 using ops::TensorMeta;
+using ops::WritesInto;
 
 DType joint_dtype(const TensorList& tensors) {
   DType dtype = tensors[0].dtype();
@@ -155,6 +157,7 @@ OP("aten::cat(Tensor[] tensors, int dim=0) -> Tensor")
     .infer(cat_meta)
     .gradient(cat_gradient)
     .saves("")
+    .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesNothing)
     .with_out()
     .keeps_layout();
 KERNEL("aten::cat", kCPU, cat_kernel);
@@ -171,6 +174,7 @@ OP("aten::stack(Tensor[] tensors, int dim=0) -> Tensor")
     .infer(stack_meta)
     .gradient(stack_gradient)
     .saves("")
+    .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesNothing)
     .with_out();
 KERNEL("aten::stack", kCPU, stack_kernel);
 #define STACK(NAME, KIND)                                                                                  \

@@ -1,4 +1,5 @@
 // Splits by name, stacks of columns, and the products of positions: column_stack, cartesian_prod, combinations.
+#include "core/ops/attributes/written.h"
 #include "kernels/common/compose.h"
 #include "kernels/view/view.h"
 
@@ -6,6 +7,7 @@ namespace tensord::kernels {
 namespace {
 
 using compose::call;
+using ops::WritesInto;
 using TensorList = std::vector<Tensor>;
 
 TensorList tensor_split(const Tensor& x, const ops::Value& where, int64_t dim) {
@@ -44,7 +46,11 @@ Tensor column_stack(const TensorList& tensors) {
   }
   return call("aten::hstack", columns);
 }
-OP("aten::column_stack(Tensor[] tensors) -> Tensor").direct(column_stack).composite().with_out();
+OP("aten::column_stack(Tensor[] tensors) -> Tensor")
+    .direct(column_stack)
+    .composite()
+    .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesNothing)
+    .with_out();
 
 Tensor narrow_copy(const Tensor& x, int64_t dim, int64_t start, int64_t length) {
   return call("aten::clone", compose::narrow(x, dim, start, length), int64_t{0});

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "core/ops/attributes/written.h"
 #include "core/tensor/device_copy.h"
 #include "core/tensor/strided_copy.h"
 #include "kernels/fused/gradient_expr.h"
@@ -12,6 +13,7 @@ namespace {
 
 using ops::KernelContext;
 using ops::TensorMeta;
+using ops::WritesInto;
 
 TensorMeta triangle_meta(const Tensor& x, int64_t) {
   const bool has_nothing = x.ndim() == 1 && x.numel() == 0;
@@ -155,6 +157,7 @@ OP("aten::tril(Tensor self, int diagonal=0) -> Tensor")
     .infer(triangle_meta)
     .gradient(same_triangle("aten::tril"))
     .saves("")
+    .set<WritesInto>(WritesInto::kSameDType)
     .with_inplace()
     .with_out();
 KERNEL("aten::tril", kCPU, triangle_kernel<true>);
@@ -162,6 +165,7 @@ OP("aten::triu(Tensor self, int diagonal=0) -> Tensor")
     .infer(triangle_meta)
     .gradient(same_triangle("aten::triu"))
     .saves("")
+    .set<WritesInto>(WritesInto::kSameDType)
     .with_inplace()
     .with_out();
 KERNEL("aten::triu", kCPU, triangle_kernel<false>);

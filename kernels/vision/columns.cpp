@@ -1,5 +1,6 @@
 // im2col and col2im: the windows of a convolution as columns, and the sum of columns back into an image.
 #include "kernels/vision/columns.h"
+#include "core/ops/attributes/written.h"
 #include "kernels/fused/gradient_expr.h"
 
 namespace tensord::kernels {
@@ -7,6 +8,7 @@ namespace {
 
 using ops::IntList;
 using ops::TensorMeta;
+using ops::WritesInto;
 
 TensorMeta im2col_meta(const Tensor& x, const IntList& kernel, const IntList& dilation, const IntList& padding,
                        const IntList& stride) {
@@ -58,6 +60,7 @@ OP("aten::im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] paddin
                        args.inputs[4]);
     }))
     .saves("")
+    .set<WritesInto>(WritesInto::kSameDType)
     .with_out();
 OP("aten::col2im(Tensor self, int[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) "
    "-> Tensor")
@@ -66,6 +69,7 @@ OP("aten::col2im(Tensor self, int[2] output_size, int[2] kernel_size, int[2] dil
       return ops::call("aten::im2col", g, args.inputs[2], args.inputs[3], args.inputs[4], args.inputs[5]);
     }))
     .saves("")
+    .set<WritesInto>(WritesInto::kSameDType)
     .with_out();
 
 }  // namespace

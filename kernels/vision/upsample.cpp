@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/ops/attributes/samples.h"
+#include "core/ops/attributes/written.h"
 #include "kernels/fused/gradient_expr.h"
 
 namespace tensord::kernels {
@@ -12,6 +13,7 @@ namespace {
 
 using ops::IntList;
 using ops::TensorMeta;
+using ops::WritesInto;
 using Mode = ResampleMode;
 using MaybeInts = std::optional<IntList>;
 using MaybeFloats = std::optional<std::vector<double>>;
@@ -160,6 +162,7 @@ using F = MaybeFloat;
       .gradient(forward_gradient("aten::" NAME))                                                                     \
       .saves("")                                                                                                     \
       .keeps_layout()                                                                                                \
+      .set<WritesInto>(WritesInto::kSameDType)                                                                       \
       .with_out();                                                                                                   \
   OP("aten::" NAME "_backward(Tensor grad_output, int[" #SPATIAL "] output_size, int[" #RANK "] input_size, " SCALES \
      ") -> Tensor")                                                                                                  \
@@ -181,6 +184,7 @@ using F = MaybeFloat;
       .gradient(forward_gradient("aten::" NAME))                                                                   \
       .saves("")                                                                                                   \
       .keeps_layout()                                                                                              \
+      .set<WritesInto>(WritesInto::kSameDType)                                                                     \
       .with_out();                                                                                                 \
   OP("aten::" NAME "_backward(Tensor grad_output, int[" #SPATIAL "] output_size, int[" #RANK                       \
      "] input_size, bool align_corners, " SCALES ") -> Tensor")                                                    \

@@ -113,6 +113,7 @@ std::vector<std::shared_ptr<ModelVersion>> ModelEntry::commit(const LoadPlan& wa
   for (auto& [number, made] : loaded) {
     if (!made.handle) {
       move(number, was_served ? VersionEvent::kFailBeside : VersionEvent::kFail);
+      if (made.may_load_later) seen = {};  // to the next look it has changed
       VersionEntry& entry = versions[number];
       if (!serves(entry.state)) entry.served = std::move(made);
       continue;

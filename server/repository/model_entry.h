@@ -27,7 +27,8 @@ struct LoadedVersion {
   std::string reason;                    // why; of one that was loaded what is to be said of it, or empty
   std::filesystem::path file;
   uint64_t file_bytes = 0;
-  std::string stamp;  // of the files that it was loaded from
+  std::string stamp;            // of the files that it was loaded from
+  bool may_load_later = false;  // what it could not be loaded for may pass by itself
 
   // Its archive, and what its tensors hold.
   uint64_t bytes() const;

@@ -14,6 +14,7 @@
 #include "core/base/thread.h"
 #include "core/base/utf8.h"
 #include "core/tensor/memory/caching_allocator.h"
+#include "server/repository/folder/passing_failure.h"
 
 namespace tensord::server {
 namespace {
@@ -184,7 +185,7 @@ void Repository::serve_found(const LoadPlan& found) {
     plan.layout = planner_.scan(root, name);
     serve(plan);
   } catch (const std::exception& error) {
-    set_error(name, root, stamp, error.what());
+    set_error(name, root, may_pass(error) ? ModelStamp() : stamp, error.what());
   }
 }
 

@@ -12,6 +12,7 @@
 #include "core/base/utf8.h"
 #include "server/executor/paths/ensemble_plan.h"
 #include "server/repository/folder/archive_copy.h"
+#include "server/repository/folder/passing_failure.h"
 
 namespace tensord::server {
 namespace {
@@ -146,6 +147,7 @@ LoadedVersion VersionLoader::load(const ModelLayout& model, const ModelLayout::V
   } catch (const std::exception& error) {
     loaded.handle = nullptr;
     loaded.reason = to_valid_utf8(why_not_loaded(error));
+    loaded.may_load_later = !model.config.is_ensemble() && may_pass(error);
   }
   metrics_.count_load(model.name, loaded.handle != nullptr);
   const double seconds = static_cast<double>(clock.now_ns() - start_ns) * 1e-9;

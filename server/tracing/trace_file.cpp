@@ -95,7 +95,7 @@ class FileSink final : public TraceSink {
   void write_whole(const std::string& text) {
     const bool is_written =
         std::fwrite(text.data(), 1, text.size(), file_.get()) == text.size() && std::fflush(file_.get()) == 0;
-    if (!is_written) log(LogLevel::kError, "traces cannot be written", {{"file", name_}, {"reason", errno}});
+    if (!is_written) report(name_);
   }
 
   void write_group(std::vector<std::string>& group) {
@@ -108,8 +108,13 @@ class FileSink final : public TraceSink {
     group.clear();
     const std::string name = concat(name_, ".", next_index_++);
     const File file(std::fopen(name.c_str(), "we"));
-    const bool is_written = file && std::fwrite(text.data(), 1, text.size(), file.get()) == text.size();
-    if (!is_written) log(LogLevel::kError, "traces cannot be written", {{"file", name}, {"reason", errno}});
+    const bool is_written =
+        file && std::fwrite(text.data(), 1, text.size(), file.get()) == text.size() && std::fflush(file.get()) == 0;
+    if (!is_written) report(name);
+  }
+
+  static void report(const std::string& name) {
+    log(LogLevel::kError, "traces cannot be written", {{"file", name}, {"reason", std::strerror(errno)}});
   }
 
   const std::string name_;

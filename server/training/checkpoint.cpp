@@ -1,19 +1,16 @@
 #include "server/training/checkpoint.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <charconv>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <vector>
 
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
+#include "core/base/file_text.h"
 #include "core/base/log.h"
 #include "core/jit/archive/crc32.h"
+#include "core/jit/archive/mapped_file.h"
 #include "core/jit/archive/torch_file.h"
 
 namespace tensord::server {
@@ -27,14 +24,10 @@ constexpr const char* kFiles[] = {"model.pt", "state.pt", "curve.json"};
 constexpr int kFormat = 1;
 
 uint32_t crc_of(const fs::path& file) {
-  const uintmax_t size = fs::file_size(file);
-  if (size == 0) return 0;
-  const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC);
-  void* data = descriptor < 0 ? MAP_FAILED : mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
-  if (descriptor >= 0) close(descriptor);
-  if (data == MAP_FAILED) fail(ErrorCode::kUnavailable, file.string(), ": cannot be read");
-  const uint32_t crc = jit::crc32_of(static_cast<const char*>(data), size);
-  munmap(data, size);
+  if (fs::file_size(file) == 0) return 0;
+  const auto mapped = jit::MappedFile::open(file.string());
+  const uint32_t crc = jit::crc32_of(mapped->data(), mapped->size());
+  mapped->check_unchanged();
   return crc;
 }
 
@@ -54,8 +47,10 @@ void write_manifest(const fs::path& folder, int64_t step) {
 
 // Throws when a file is not as it was written.
 void check_manifest(const fs::path& folder, int64_t step) {
-  std::ifstream in(folder / "manifest.json", std::ios::binary);
-  const nlohmann::json manifest = nlohmann::json::parse(in, nullptr, /*allow_exceptions=*/false);
+  const fs::path file = folder / "manifest.json";
+  const std::optional<std::string> text = file_text(file.string());
+  if (!text && fs::exists(file)) fail(ErrorCode::kUnavailable, file.string(), ": cannot be read");
+  const nlohmann::json manifest = nlohmann::json::parse(text.value_or(""), nullptr, /*allow_exceptions=*/false);
   const auto damaged = [&](const char* name) { fail(ErrorCode::kDataLoss, (folder / name).string(), ": damaged"); };
   if (!manifest.is_object() || manifest.value("step", int64_t{-1}) != step) damaged("manifest.json");
   if (manifest.value("format", 0) != kFormat) {
@@ -71,12 +66,15 @@ void check_manifest(const fs::path& folder, int64_t step) {
   }
 }
 
+// Throws where that cannot be found out, for want of files or memory: a job must not begin anew for that.
 bool is_intact(const fs::path& folder, int64_t step) {
   if (!fs::exists(folder)) return false;
   try {
     check_manifest(folder, step);
     return true;
   } catch (const std::exception& error) {
+    const auto* known = dynamic_cast<const Error*>(&error);
+    if (known && known->code() != ErrorCode::kDataLoss && known->code() != ErrorCode::kUnimplemented) throw;
     log(LogLevel::kError, "checkpoint passed over", {{"step", step}, {"reason", error.what()}});
     return false;
   }
@@ -128,8 +126,12 @@ void Checkpoints::write(int64_t step, const Files& files) const {
     fs::remove_all(unfinished, ignored);
     throw;
   }
-  std::vector<int64_t> kept = steps();
-  for (size_t i = 0; i + static_cast<size_t>(keep_) < kept.size(); ++i) fs::remove_all(folder_of(kept[i]), ignored);
+  // This one stays whatever its step: those after it, which were passed over, may be damaged.
+  std::vector<int64_t> others = steps();
+  std::erase(others, step);
+  for (size_t i = 0; i + static_cast<size_t>(keep_) <= others.size(); ++i) {
+    fs::remove_all(folder_of(others[i]), ignored);
+  }
 }
 
 std::optional<Checkpoints::Found> Checkpoints::newest_unchecked() const {

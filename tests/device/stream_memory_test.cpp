@@ -56,7 +56,7 @@ TEST_F(StreamMemory, WaitsForOtherStreamsThatUseIt) {
   bool has_run = false;
   late::queue(*other, [] {});
   late::queue(*other, [&] { has_run = true; });
-  x.storage()->note_use(*other);
+  x.storage()->record_stream(*other);
   x = Tensor();
   EXPECT_NE(block().raw_data(), data);
   EXPECT_FALSE(has_run);  // its question ran what came before
@@ -85,7 +85,7 @@ TEST_F(StreamMemory, UsersThatAreGoneAreNotWaitedFor) {
   std::unique_ptr<DeviceStream> other = device_runtime(kFirst).make_stream(0);
   Tensor x = block();
   void* const data = x.raw_data();
-  x.storage()->note_use(*other);
+  x.storage()->record_stream(*other);
   other.reset();
   x = Tensor();
   EXPECT_EQ(block().raw_data(), data);
@@ -99,7 +99,7 @@ TEST_F(StreamMemory, IsWaitedForWhenThereIsNoOther) {
   bool has_run = false;
   for (int i = 0; i < 5; ++i) late::queue(*other, [] {});
   late::queue(*other, [&] { has_run = true; });
-  x.storage()->note_use(*other);
+  x.storage()->record_stream(*other);
   x = Tensor();
   EXPECT_TRUE(block(kSecond).defined());
   EXPECT_TRUE(has_run);
@@ -114,7 +114,7 @@ TEST_F(StreamMemory, PartsOfAStorageNoteUsesOfTheWhole) {
     const Storage part = wrap_storage(
         data, 100, [whole] {}, kFirst, true, whole->uses());
     for (int i = 0; i < 5; ++i) late::queue(*other, [] {});
-    part->note_use(*other);
+    part->record_stream(*other);
   }
   x = Tensor();
   EXPECT_NE(block().raw_data(), data);
@@ -153,7 +153,7 @@ TEST_F(StreamMemory, OfAProgramsAllocatorComesBackWhenAllWorkIsDone) {
   OwnMemory::has_run = OwnMemory::had_run = false;
   for (int i = 0; i < 5; ++i) late::queue(*other, [] {});
   late::queue(*other, [] { OwnMemory::has_run = true; });
-  noted.storage()->note_use(*other);
+  noted.storage()->record_stream(*other);
   noted = Tensor();
   EXPECT_TRUE(OwnMemory::had_run);
   EXPECT_EQ(allocator_for(kSecond).stats().live_bytes, 0u);

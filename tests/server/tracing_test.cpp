@@ -11,6 +11,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
+#include "core/base/log.h"
 #include "server/executor/requests/trace_tensors.h"
 
 namespace tensord::server {
@@ -122,6 +123,27 @@ TEST_F(TraceFiles, FormOfTheFile) {
                           "COMPUTE_INPUT_END", "COMPUTE_OUTPUT_START", "COMPUTE_END", "INFER_RESPONSE_COMPLETE",
                           "REQUEST_END", "GRPC_SEND_START", "GRPC_SEND_END"));
   EXPECT_EQ(stamps[heads["m"]["id"]][4]["ns"], 3000);
+}
+
+// The last bytes of a file are written when it is closed: that it failed there is said too.
+TEST_F(TraceFiles, AFullDiskIsSaid) {
+  static std::vector<std::string> said;
+  said.clear();
+  set_log_sink(
+      [](LogLevel, std::string_view message, std::initializer_list<LogField> fields, const std::source_location&) {
+        said.push_back(std::string(message));
+        for (const LogField& field : fields) said.back() += " " + std::string(field.value);
+      });
+  std::filesystem::create_symlink("/dev/full", folder_ / "trace.json.0");
+  {
+    Tracer tracer(options(1, -1, 1));
+    for (int i = 0; i < 2; ++i) {
+      tracer.start({.model = "m", .version = "1", .arrived_ns = 1})->record_answer(some_times(), 0, "");
+    }
+  }
+  EXPECT_THAT(said, ElementsAre("traces cannot be written " + (folder_ / "trace.json.0").string() +
+                                " No space left on device"));
+  EXPECT_EQ(read("trace.json.1").size(), 2u) << "the next one is written";
 }
 
 TEST_F(TraceFiles, TensorsWhenWanted) {

@@ -236,11 +236,11 @@ void assign(const Tensor& x, PyObject* index, PyObject* value) {
     static const ops::Op& to = get_op("aten::to.dtype");
     Tensor fitting = takes_dtype ? run_op(to, {values, x.dtype(), false, false, Value()}) : values;
     if (values.ndim() > 0 && values.sizes()[0] == 1) {
-      const int64_t most_dims = [&] {
+      const int64_t max_dims = [&] {
         const NoGradGuard guard;
         return run_op(select_all, {found.view, list}).ndim();
       }();
-      fitting = without_leading_ones(fitting, most_dims);
+      fitting = without_leading_ones(fitting, max_dims);
     }
     run_op(put, {found.view, list, fitting, false});
   });

@@ -1,19 +1,22 @@
 #pragma once
 
+#include <optional>
 #include <span>
 
 #include "core/ops/op.h"
 
 namespace tensord::ops {
 
-// An operator's attribute: what its out= and in-place forms ask of the tensor that they write. Without it: a dtype that
-// the result's can be cast to, and of pointwise operators memory that is an operand's wholly or not at all.
+// An operator's attribute: what its out= and in-place forms ask of the tensor that they write.
 struct WritesInto {
-  enum class DTypes : uint8_t { kCast, kCastOfKind, kSame };  // kCastOfKind: complex for complex results alone
-  // Which memory it may share with an operand: kPart is for those whose result is done before it is written.
-  enum class Sharing : uint8_t { kPart, kWhole, kNone };
-  DTypes dtypes = DTypes::kCast;
-  Sharing sharing = Sharing::kPart;
+  // kAnyDType: each that the result's can be cast to. kSameKind: of those, complex ones for complex results alone.
+  enum class DTypes : uint8_t { kAnyDType, kSameKind, kSameDType };
+  // Which memory it may have in common with an operand: part of it where the result is done before it is written.
+  enum class Sharing : uint8_t { kSharesPart, kSharesWhole, kSharesNothing };
+  using enum DTypes;
+  using enum Sharing;
+  DTypes dtypes = kAnyDType;
+  std::optional<Sharing> sharing = std::nullopt;  // not said: the whole where the operator is pointwise, else part
 };
 
 void check_writable(const Tensor& tensor);

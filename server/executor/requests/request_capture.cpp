@@ -41,6 +41,10 @@ std::string file_name(std::string model) {
   return concat(model, "-", text, ".requests");
 }
 
+void report_failure(const std::string& model, const std::string& folder) {
+  log(LogLevel::kError, "captured requests cannot be written", {{"model", model}, {"folder", folder}});
+}
+
 }  // namespace
 
 void CapturedRequest::add_outputs(const std::vector<InferTensor>& outputs) {
@@ -116,7 +120,9 @@ void RequestCapture::work() {
     lock.unlock();
     run_logged("capture", [&] {
       write(waiting, model);
-      if (is_last) model.file.flush();
+      if (!is_last || model.is_failed || model.file.flush()) return;
+      model.is_failed = true;
+      report_failure(waiting.model, options_.folder);
     });
     lock.lock();
   }
@@ -132,7 +138,7 @@ void RequestCapture::write(const Waiting& waiting, Model& model) {
   model.file.write(waiting.record.data(), static_cast<std::streamsize>(waiting.record.size()));
   if (model.file) return;
   model.is_failed = true;
-  log(LogLevel::kError, "captured requests cannot be written", {{"model", waiting.model}, {"folder", options_.folder}});
+  report_failure(waiting.model, options_.folder);
 }
 
 void RequestCapture::stop() {

@@ -11,6 +11,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/base/atomic_file.h"
 #include "core/base/error.h"
 #include "core/base/file_descriptor.h"
 #include "core/base/thread_priority.h"
@@ -23,9 +24,10 @@ namespace fs = std::filesystem;
 constexpr size_t kPieceBytes = 128 << 10;  // inside a call the kernel lets no other thread have the core
 
 [[noreturn]] void fail_copy(const fs::path& file, int error) {
-  const bool is_full = error == ENOSPC || error == EDQUOT || error == EFBIG;
-  fail(is_full ? ErrorCode::kResourceExhausted : ErrorCode::kUnavailable, file.string(),
-       ": cannot be copied: ", std::strerror(error));
+  const std::string text = concat(file.string(), ": cannot be copied: ", std::strerror(error));
+  if (error == EFBIG) throw Error(ErrorCode::kResourceExhausted, text);
+  const bool is_full = error == ENOSPC || error == EDQUOT;
+  throw DiskError(is_full ? ErrorCode::kResourceExhausted : ErrorCode::kUnavailable, text);
 }
 
 // A file without a name in the folder; negative where that cannot be.
@@ -79,7 +81,11 @@ bool is_same(const struct stat& a, const struct stat& b) {
 
 ArchiveCopy::ArchiveCopy(const fs::path& file) {
   const FileDescriptor from(open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
-  if (from.get() < 0) fail(ErrorCode::kNotFound, file.string(), ": cannot be opened: ", std::strerror(errno));
+  if (from.get() < 0) {
+    const int error = errno;
+    if (error == EMFILE || error == ENFILE || error == ENOMEM || error == EIO) fail_copy(file, error);
+    fail(ErrorCode::kNotFound, file.string(), ": cannot be opened: ", std::strerror(error));
+  }
   struct stat before {
   }, after{};
   if (fstat(from.get(), &before) != 0) fail_copy(file, errno);

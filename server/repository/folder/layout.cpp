@@ -8,12 +8,11 @@
 #include <charconv>
 #include <climits>
 #include <cstring>
-#include <fstream>
 #include <map>
-#include <sstream>
 
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
+#include "core/base/file_text.h"
 #include "core/jit/formats/format.h"
 #include "server/config/pbtxt/model_config_text.h"
 #include "server/repository/folder/layout_hints.h"
@@ -109,11 +108,9 @@ ModelConfig read_config(const fs::path& folder, const fs::path& root, const std:
   const fs::path real = resolve(file, root);
   check(fs::is_regular_file(real), file.string(), ": not a file");
   check(fs::file_size(real) <= kMaxConfigBytes, file.string(), ": larger than ", kMaxConfigBytes, " bytes");
-  std::ifstream in(real, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  check(in.good() || in.eof(), file.string(), ": cannot be read");
-  return parse_model_config(text.str(), file.string(), &warnings);
+  const std::optional<std::string> text = file_text(real.string());
+  if (!text) fail(ErrorCode::kUnavailable, file.string(), ": cannot be read");
+  return parse_model_config(*text, file.string(), &warnings);
 }
 
 std::vector<int64_t> choose_versions(std::vector<int64_t> found, const ModelConfig& config,

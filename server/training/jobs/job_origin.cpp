@@ -1,13 +1,13 @@
 #include "server/training/jobs/job_origin.h"
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
+#include "core/base/file_text.h"
 #include "server/training/data/batch_source.h"
 #include "server/training/jobs/file_facts.h"
 #include "server/training/jobs/job_json.h"
@@ -25,8 +25,10 @@ Json json_facts_of(const fs::path& file, const std::function<bool()>& is_interru
 }
 
 Json read_inputs(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  Json inputs = in ? Json::parse(in, nullptr, /*allow_exceptions=*/false) : Json();
+  const std::optional<std::string> text = file_text(file.string());
+  // What a job was trained with must not be lost by the next note.
+  if (!text && fs::exists(file)) fail(ErrorCode::kUnavailable, file.string(), ": cannot be read");
+  Json inputs = Json::parse(text.value_or(""), nullptr, /*allow_exceptions=*/false);
   const bool is_usable = inputs.is_object() && inputs.value("data", Json()).is_array();
   return is_usable ? inputs : Json{{"data", Json::array()}};
 }

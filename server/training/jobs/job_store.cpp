@@ -6,12 +6,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
 
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
+#include "core/base/file_text.h"
 #include "core/base/log.h"
 #include "server/training/jobs/job_json.h"
 
@@ -42,8 +42,9 @@ std::string plain(const std::string& name) {
 
 JobStatus read_job(const fs::path& file) {
   check(fs::file_size(file) <= kMaxJobBytes, file.string(), ": larger than ", kMaxJobBytes, " bytes");
-  std::ifstream in(file, std::ios::binary);
-  const nlohmann::json json = nlohmann::json::parse(in, nullptr, /*allow_exceptions=*/false);
+  const std::optional<std::string> text = file_text(file.string());
+  if (!text) fail(ErrorCode::kUnavailable, file.string(), ": cannot be read");
+  const nlohmann::json json = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
   if (json.is_discarded()) fail(ErrorCode::kDataLoss, file.string(), ": no JSON");
   return job_status_from_json(json);
 }
@@ -71,7 +72,8 @@ std::vector<JobStatus> JobStore::load() const {
   for (const fs::directory_entry& entry : fs::directory_iterator(jobs_)) {
     const fs::path file = entry.path() / "job.json";
     try {
-      if (!fs::exists(file)) {
+      // Not a link that leads nowhere: what it led to may come back.
+      if (fs::symlink_status(file).type() == fs::file_type::not_found) {
         fs::remove_all(entry.path());  // its creation was not finished
         continue;
       }

@@ -5,12 +5,11 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <fstream>
 #include <optional>
 #include <set>
-#include <sstream>
 #include <thread>
 
+#include "core/base/file_text.h"
 #include "core/base/log.h"
 #include "core/base/mutex.h"
 #include "core/base/thread.h"
@@ -36,12 +35,10 @@ constexpr uint64_t kMaxPemBytes = 1 << 20;
 
 std::string read_text(const std::string& flag, const std::string& path) {
   if (path.empty()) return {};
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  if (in) text << in.rdbuf();
-  if (!in) fail(ErrorCode::kNotFound, flag, ": ", path, " cannot be read");
-  check(text.str().size() <= kMaxPemBytes, flag, ": ", path, " is larger than ", kMaxPemBytes, " bytes");
-  return text.str();
+  const std::optional<std::string> text = file_text(path);
+  if (!text) fail(ErrorCode::kNotFound, flag, ": ", path, " cannot be read");
+  check(text->size() <= kMaxPemBytes, flag, ": ", path, " is larger than ", kMaxPemBytes, " bytes");
+  return *text;
 }
 
 std::string trimmed(std::string text) {

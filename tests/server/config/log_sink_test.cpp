@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -47,6 +48,19 @@ TEST(LogSink, LinesOfTritonsForms) {
           "W[0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{6} [0-9]+ log_sink_test\\.cpp:[0-9]+\\] text model=m\n"));
   EXPECT_THAT(logged("ISO8601", "m"), MatchesRegex("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z W [0-9]+ "
                                                    "log_sink_test\\.cpp:[0-9]+\\] text model=m\n"));
+}
+
+// Lines that cannot be written cost nothing but themselves, and are said where somebody may look.
+TEST(LogSink, AFullDiskEndsNothing) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto log_to_full_disk = [] {
+    LogSettings settings;
+    settings.file = "/dev/full";
+    install_log_sink(settings);
+    for (int i = 0; i < 3; ++i) log(LogLevel::kError, "text", {{"number", i}});
+    exit(0);
+  };
+  EXPECT_EXIT(log_to_full_disk(), testing::ExitedWithCode(0), "No space left on device");
 }
 
 TEST(LogSink, JsonIsJson) {

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -365,6 +367,27 @@ TEST_F(RecordedRequests, AFileThatCannotBeWrittenIsGivenUp) {
   const auto written = std::filesystem::directory_iterator(folder);
   ASSERT_EQ(std::distance(begin(written), end(written)), 1);
   EXPECT_THAT(std::filesystem::directory_iterator(folder)->path().filename().string(), ::testing::StartsWith("other-"));
+}
+
+// A record that waits in the stream's buffer is lost as well, and said so.
+TEST_F(RecordedRequests, ADiskThatIsFullIsSaid) {
+  static std::atomic<int> said;
+  said = 0;
+  set_log_sink(
+      [](LogLevel level, std::string_view message, std::initializer_list<LogField>, const std::source_location&) {
+        if (level == LogLevel::kError && message == "captured requests cannot be written") ++said;
+      });
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{.rlim_cur = 16, .rlim_max = before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+  {
+    RequestCapture capture({.folder = folder_.string()});
+    capture.start("m", "1", kSignature, request_of(1))->keep();
+  }
+  setrlimit(RLIMIT_FSIZE, &before);
+  EXPECT_EQ(said, 1);
 }
 
 // What is kept is written while the daemon goes on.

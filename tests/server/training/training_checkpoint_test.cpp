@@ -1,10 +1,12 @@
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <utility>
 
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
@@ -12,8 +14,22 @@
 #include "server/training/checkpoint.h"
 #include "server/training/jobs/job_store.h"
 #include "server/training/value_dict.h"
+#include "tests/server/error_of.h"
+#include "tests/server/few_files.h"
 #include "tests/server/temporary_folder.h"
 #include "tests/support/synced_files.h"
+
+// Somebody cuts this file off right after it was mapped.
+static std::string cut_when_mapped;
+
+extern "C" void* mmap(void* at, size_t size, int protection, int flags, int descriptor, off_t offset) noexcept {
+  void* const data =
+      reinterpret_cast<void*>(syscall(SYS_mmap, at, size, protection, flags, descriptor, offset));  // NOLINT
+  if (cut_when_mapped.empty() || descriptor < 0) return data;
+  if (tensord::testing::path_of(descriptor) != cut_when_mapped) return data;
+  EXPECT_EQ(truncate(std::exchange(cut_when_mapped, "").c_str(), 0), 0);
+  return data;
+}
 
 namespace tensord::server {
 namespace {
@@ -199,6 +215,114 @@ TEST_F(CheckpointTest, AFullDiskIsAnErrorOfItsOwn) {
   EXPECT_EQ(entries(), 1u);
 }
 
+// A damaged one has a later step than the job has again.
+TEST_F(CheckpointTest, WhatIsWrittenAfterADamagedOneStays) {
+  for (const int64_t keep : {1, 2}) {
+    const fs::path folder = folder_ / std::to_string(keep);
+    fs::create_directory(folder);
+    const Checkpoints checkpoints(folder, keep);
+    for (const int64_t step : {50, 90, 100}) checkpoints.write(step, files(step));
+    for (const int64_t step : checkpoints.steps()) change_a_byte(folder / concat("checkpoint-", step) / "model.pt");
+    EXPECT_FALSE(checkpoints.newest());
+    for (const int64_t step : {10, 20, 30}) {
+      checkpoints.write(step, files(step));
+      ASSERT_TRUE(checkpoints.newest()) << keep << " " << step;
+      EXPECT_EQ(checkpoints.newest()->step, step);
+      EXPECT_LE(checkpoints.steps().size(), static_cast<size_t>(keep));
+    }
+  }
+}
+
+// It is no reason to begin anew.
+TEST_F(CheckpointTest, OneThatCannotBeMappedIsNotDamaged) {
+  constexpr size_t kModelBytes = size_t{64} << 20;
+  const Checkpoints checkpoints(folder_, 2);
+  Checkpoints::Files large = files(2);
+  large.save_model = [](const std::string& path) {
+    std::ofstream(path).put('m');
+    fs::resize_file(path, kModelBytes);
+  };
+  checkpoints.write(1, files(1));
+  checkpoints.write(2, large);
+  rlimit before{};
+  getrlimit(RLIMIT_AS, &before);
+  size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  rlimit small = before;
+  small.rlim_cur = pages * static_cast<size_t>(sysconf(_SC_PAGESIZE)) + kModelBytes / 2;
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &small), 0);
+  const Error error = error_of([&] { checkpoints.newest(); });
+  setrlimit(RLIMIT_AS, &before);
+  EXPECT_EQ(error.code(), ErrorCode::kResourceExhausted) << error.what();
+  EXPECT_EQ(checkpoints.newest()->step, 2);
+}
+
+TEST_F(CheckpointTest, WithoutFilesNoneIsPassedOver) {
+  const Checkpoints checkpoints(folder_, 2);
+  checkpoints.write(1, files(1));
+  checkpoints.write(2, files(2));
+  {
+    const tensord::testing::FewFiles none(0);
+    EXPECT_ANY_THROW(checkpoints.newest());
+    EXPECT_ANY_THROW(checkpoints.write(3, files(3)));
+  }
+  EXPECT_EQ(checkpoints.newest()->step, 2);
+  EXPECT_EQ(checkpoints.steps(), (std::vector<int64_t>{1, 2}));
+  EXPECT_EQ(entries(), 2u);
+}
+
+// The daemon would end where it touches what is gone.
+TEST_F(CheckpointTest, OneThatIsCutOffWhileItIsReadIsPassedOver) {
+  const Checkpoints checkpoints(folder_, 2);
+  checkpoints.write(1, files(1));
+  checkpoints.write(2, files(2, 100'000));
+  cut_when_mapped = fs::canonical(folder_ / "checkpoint-2" / "model.pt");
+  EXPECT_EQ(checkpoints.newest()->step, 1);
+  EXPECT_EQ(cut_when_mapped, "");
+  EXPECT_EQ(fs::file_size(folder_ / "checkpoint-2" / "model.pt"), 0);
+}
+
+TEST_F(CheckpointTest, WhatIsNoFileIsPassedOver) {
+  const Checkpoints checkpoints(folder_, 2);
+  checkpoints.write(1, files(1));
+  for (const char* name : {"model.pt", "state.pt", "curve.json", "manifest.json"}) {
+    checkpoints.write(2, files(2));
+    const fs::path file = folder_ / "checkpoint-2" / name;
+    fs::remove(file);
+    fs::create_symlink(folder_ / "nothing", file);
+    EXPECT_EQ(checkpoints.newest()->step, 1) << name << ": a link that leads nowhere";
+    fs::remove(file);
+    fs::create_symlink(file, file);
+    EXPECT_EQ(checkpoints.newest()->step, 1) << name << ": a link to itself";
+    checkpoints.write(2, files(2));
+    EXPECT_EQ(checkpoints.newest()->step, 2) << name;
+    fs::remove(file);
+    fs::create_directory(file);
+    if (file.filename() == "manifest.json") {
+      EXPECT_EQ(error_of([&] { checkpoints.newest(); }).code(), ErrorCode::kUnavailable);
+      fs::remove(file);
+    }
+    EXPECT_EQ(checkpoints.newest()->step, 1) << name << ": a folder";
+  }
+}
+
+TEST_F(CheckpointTest, AJobsFolderThatIsGoneIsNamed) {
+  const Checkpoints checkpoints(folder_ / "gone", 2);
+  EXPECT_ANY_THROW(checkpoints.write(1, files(1)));
+  EXPECT_ANY_THROW(checkpoints.newest());
+  const JobStore store(folder_.string());
+  JobStatus status;
+  status.id = store.make_job("name");
+  fs::remove_all(store.job_folder(status.id));
+  const Error error = error_of([&] { store.save(status); });
+  EXPECT_EQ(error.code(), ErrorCode::kUnavailable);
+  EXPECT_NE(std::string(error.what()).find("job.json: cannot be written: No such file"), std::string::npos);
+  fs::remove_all(folder_ / "uploads");
+  EXPECT_EQ(error_of([&] { store.make_upload(); }).code(), ErrorCode::kUnavailable);
+  fs::remove_all(folder_ / "jobs");
+  EXPECT_EQ(error_of([&] { store.make_job("name"); }).code(), ErrorCode::kUnavailable);
+}
+
 TEST_F(CheckpointTest, WhatACrashLeftIsSweptUp) {
   fs::create_directories(folder_ / ".checkpoint-7");
   const Checkpoints checkpoints(folder_, 2);
@@ -223,6 +347,43 @@ JobStatus status_of(const std::string& id, int64_t created) {
   status.id = id;
   status.created_at_ms = created;
   return status;
+}
+
+// Its checkpoints lie in the same folder.
+TEST_F(CheckpointTest, AJobWhoseFileCannotBeReadIsNotSweptUp) {
+  const JobStore store(folder_.string());
+  for (const char* id : {"link", "folder", "itself"}) {
+    fs::create_directory(store.job_folder(id));
+    Checkpoints(store.job_folder(id), 2).write(1, files(1));
+  }
+  const auto job_file = [&](const char* id) { return store.job_folder(id) / "job.json"; };
+  fs::create_symlink(folder_ / "nothing", job_file("link"));
+  fs::create_directory(job_file("folder"));
+  fs::create_symlink(job_file("itself"), job_file("itself"));
+  EXPECT_TRUE(store.load().empty());
+  for (const char* id : {"link", "folder", "itself"}) {
+    const fs::path aside = folder_ / "unreadable" / id;
+    ASSERT_TRUE(fs::exists(aside)) << id;
+    EXPECT_EQ(Checkpoints(aside, 2).newest()->step, 1) << id;
+  }
+}
+
+TEST_F(CheckpointTest, AFullDiskLeavesAJobAsItWas) {
+  const JobStore store(folder_.string());
+  JobStatus status = status_of(store.make_job("name"), 1);
+  store.save(status);
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{.rlim_cur = 64, .rlim_max = before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+  status.created_at_ms = 2;
+  const Error error = error_of([&] { store.save(status); });
+  setrlimit(RLIMIT_FSIZE, &before);
+  EXPECT_EQ(error.code(), ErrorCode::kResourceExhausted);
+  ASSERT_EQ(store.load().size(), 1u);
+  EXPECT_EQ(store.load()[0].created_at_ms, 1);
+  EXPECT_EQ(std::distance(fs::directory_iterator(store.job_folder(status.id)), fs::directory_iterator()), 1);
 }
 
 TEST_F(CheckpointTest, JobsAreKept) {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "tests/server/error_of.h"
 #include "tests/server/temporary_folder.h"
 
 namespace tensord::server {
@@ -112,6 +113,19 @@ TEST_F(JobOriginTest, AFileThatIsNotThereIsNamed) {
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("rows.npz"), std::string::npos) << error.what();
   }
+}
+
+// A version's record does not leave out what cannot be read just now, and a note does not replace it.
+TEST_F(JobOriginTest, InputsThatCannotBeReadAreAnError) {
+  note(0);
+  const fs::path file = folder_ / "job" / "inputs.json", kept = folder_ / "kept";
+  fs::rename(file, kept);
+  fs::create_directory(file);
+  EXPECT_EQ(error_of([&] { origin(); }).code(), ErrorCode::kUnavailable);
+  EXPECT_EQ(error_of([&] { note(1); }).code(), ErrorCode::kUnavailable);
+  fs::remove(file);
+  fs::rename(kept, file);
+  EXPECT_EQ(origin()["data"].size(), 2U);
 }
 
 TEST_F(JobOriginTest, HowSeveralRanksAddUp) {

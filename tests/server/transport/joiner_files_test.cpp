@@ -1,0 +1,37 @@
+// Files that a daemon joins another with: one that cannot be read is not as if it were not given.
+#include <gmock/gmock.h>
+
+#include <fstream>
+
+#include "server/transport/hosts/joiner.h"
+#include "tests/server/error_of.h"
+#include "tests/server/temporary_folder.h"
+
+namespace tensord::server {
+namespace {
+
+TEST(JoinerFiles, WhatCannotBeReadIsNamed) {
+  const testing::TemporaryFolder folder("joiner");
+  std::filesystem::create_symlink(folder.path() / "nothing", folder.path() / "link");
+  const std::string large = folder.path() / "large", link = folder.path() / "link", none = folder.path() / "none";
+  std::ofstream(large) << std::string((1 << 20) + 1, 'x');
+  const std::pair<const char*, std::string JoinOptions::*> flags[] = {{"--join-token-file", &JoinOptions::token_file},
+                                                                      {"--join-root-cert", &JoinOptions::root_cert},
+                                                                      {"--join-cert", &JoinOptions::cert},
+                                                                      {"--join-key", &JoinOptions::key}};
+  for (const auto& [flag, member] : flags) {
+    for (const std::string& path : {folder.path().string(), link, none, large}) {
+      HostJoiner::Options options;
+      options.join.address = "127.0.0.1:1";
+      options.join.*member = path;
+      options.training_folder = folder.path() / "training";
+      options.ranks.folder = folder.path() / "ranks";
+      const Error error = error_of([&] { HostJoiner joiner(options); });
+      EXPECT_EQ(error.code(), path == large ? ErrorCode::kInvalidArgument : ErrorCode::kNotFound) << flag << path;
+      EXPECT_THAT(error.what(), ::testing::HasSubstr(concat(flag, ": ", path))) << error.what();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tensord::server
