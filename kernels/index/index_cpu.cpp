@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "core/base/cancellation.h"
 #include "core/base/parallel.h"
 #include "core/ops/op.h"
 #include "kernels/view/view.h"
@@ -133,7 +134,9 @@ std::vector<int64_t> indexed_offsets(const Tensor& x, const Access& access) {
     const Tensor index = access.indices[k].contiguous();
     const int64_t* at = index.data<int64_t>();
     const int64_t dim = access.dims[k], size = x.sizes()[dim], stride = x.strides()[dim];
-    for (size_t i = 0; i < out.size(); ++i) out[i] += wrap_position(at[i], size, dim) * stride;
+    in_pieces(static_cast<int64_t>(out.size()), kPieceElements, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) out[static_cast<size_t>(i)] += wrap_position(at[i], size, dim) * stride;
+    });
   }
   return out;
 }
@@ -145,11 +148,14 @@ void for_each_pair(const Tensor& x, const Access& access, T* dense, Fn&& fn) {
   const std::vector<int64_t> inner = element_offsets(access.inner_sizes, access.inner_strides);
   const std::vector<int64_t> indexed = indexed_offsets(x, access);
   T* base = static_cast<T*>(x.raw_data());
+  const int64_t rows = std::max<int64_t>(1, kPieceElements / std::max<int64_t>(1, static_cast<int64_t>(inner.size())));
   for (int64_t o : outer) {
-    for (int64_t i : indexed) {
-      T* row = base + o + i;
-      for (int64_t offset : inner) fn(row[offset], *dense++);
-    }
+    in_pieces(static_cast<int64_t>(indexed.size()), rows, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        T* row = base + o + indexed[static_cast<size_t>(i)];
+        for (int64_t offset : inner) fn(row[offset], *dense++);
+      }
+    });
   }
 }
 

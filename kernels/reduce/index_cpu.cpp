@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/base/cancellation.h"
 #include "core/ops/op.h"
 #include "core/tensor/memory_order.h"
 #include "kernels/common/lanes.h"
@@ -117,7 +118,10 @@ void scan(const Tensor& in, int64_t dim, const Tensor& out, Step step) {
                        const char* source = static_cast<const char*>(in.raw_data()) +
                                             offset[0] * static_cast<int64_t>(size_of(in.dtype()));
                        load_tile(in.dtype(), source, in_step, dtype_of<T>, scratch.data(), length);
-                       step(scratch.data(), length);
+                       in_pieces(length, kPieceElements, [&](int64_t begin, int64_t end) {
+                         const int64_t first = std::max<int64_t>(begin - 1, 0);  // each takes over from its neighbour
+                         step(scratch.data() + first, end - first);
+                       });
                        store_tile(dtype_of<T>, scratch.data(), out.dtype(),
                                   static_cast<char*>(out.raw_data()) + offset[1] * out_size, out_step, length);
                      });
@@ -157,6 +161,7 @@ void running_extreme(const Tensor& in, int64_t dim, bool is_max, const Tensor& v
                        const T* source = in.data<T>() + offset[0];
                        int64_t best = 0;
                        for (int64_t i = 0; i < length; ++i) {
+                         if (i % kPieceElements == kPieceElements - 1) check_work_cancelled();
                          const auto x = static_cast<ComputeType<T>>(source[i * in_step]),
                                     y = static_cast<ComputeType<T>>(source[best * in_step]);
                          const bool better = is_max ? x >= y : x <= y;
