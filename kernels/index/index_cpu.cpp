@@ -34,6 +34,7 @@ Tensor nonzero(const Tensor& x) {
     int64_t* to = out.data<int64_t>();
     const auto ndim = static_cast<size_t>(x.ndim());
     for (int64_t i = 0; i < dense.numel(); ++i) {
+      if (i % kPieceElements == kPieceElements - 1) check_work_cancelled();
       if (!(from[i] != T(0))) continue;
       int64_t rest = i;
       for (size_t d = ndim; d-- > 0;) {
@@ -259,13 +260,16 @@ Tensor masked_select(const Tensor& x, const Tensor& mask) {
   const Tensor from = expand(x, sizes).contiguous(), use = expand(mask, sizes).contiguous();
   const auto* const is_used = static_cast<const uint8_t*>(use.raw_data());
   int64_t count = 0;
-  for (int64_t i = 0; i < use.numel(); ++i) count += is_used[i] != 0 ? 1 : 0;
+  in_pieces(use.numel(), kPieceElements, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) count += is_used[i] != 0 ? 1 : 0;
+  });
   const Tensor out = Tensor::empty(Dims{count}, x.dtype());
   dispatch_width(x.dtype(), [&]<class T>() {
     const T* const source = static_cast<const T*>(from.raw_data());
     T* const to = static_cast<T*>(out.raw_data());
     // Without a branch on the mask: what is not used is written over.
     for (int64_t i = 0, taken = 0; taken < count; ++i) {
+      if (i % kPieceElements == kPieceElements - 1) check_work_cancelled();
       to[taken] = source[i];
       taken += is_used[i] != 0 ? 1 : 0;
     }

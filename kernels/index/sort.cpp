@@ -33,7 +33,9 @@ struct Line {
   void load(const T* from, int64_t count, int64_t stride) {
     values.resize(static_cast<size_t>(count));
     order.resize(static_cast<size_t>(count));
-    for (int64_t i = 0; i < count; ++i) values[i] = from[i * stride];
+    in_pieces(count, kPieceElements, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) values[i] = from[i * stride];
+    });
     std::iota(order.begin(), order.end(), 0);
   }
   bool is_smaller(int64_t a, int64_t b) const { return is_less<T>(values[a], values[b]); }

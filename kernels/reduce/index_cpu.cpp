@@ -110,20 +110,24 @@ void scan(const Tensor& in, int64_t dim, const Tensor& out, Step step) {
   }
   const int64_t length = lane_length(in, dim), in_step = lane_stride(in, dim), out_step = lane_stride(out, dim);
   const auto run = [&]<class T>() {
+    const auto in_size = static_cast<int64_t>(size_of(in.dtype()));
     const auto out_size = static_cast<int64_t>(size_of(out.dtype()));
     for_each_lane<2>(without(in.sizes(), dim), {without(in.strides(), dim), without(out.strides(), dim)}, length,
                      [&](const std::array<int64_t, 2>& offset) {
                        thread_local std::vector<T> scratch;
-                       scratch.resize(static_cast<size_t>(length));
-                       const char* source = static_cast<const char*>(in.raw_data()) +
-                                            offset[0] * static_cast<int64_t>(size_of(in.dtype()));
-                       load_tile(in.dtype(), source, in_step, dtype_of<T>, scratch.data(), length);
+                       // An element more than a piece, for the last one of the piece before.
+                       scratch.resize(static_cast<size_t>(std::min(length, kPieceElements)) + 1);
+                       T* const lane = scratch.data() + 1;
+                       const char* source = static_cast<const char*>(in.raw_data()) + offset[0] * in_size;
+                       char* target = static_cast<char*>(out.raw_data()) + offset[1] * out_size;
                        in_pieces(length, kPieceElements, [&](int64_t begin, int64_t end) {
-                         const int64_t first = std::max<int64_t>(begin - 1, 0);  // each takes over from its neighbour
-                         step(scratch.data() + first, end - first);
+                         const int64_t count = end - begin, before = begin > 0 ? 1 : 0;
+                         load_tile(in.dtype(), source + begin * in_step * in_size, in_step, dtype_of<T>, lane, count);
+                         step(lane - before, count + before);
+                         store_tile(dtype_of<T>, lane, out.dtype(), target + begin * out_step * out_size, out_step,
+                                    count);
+                         scratch[0] = lane[count - 1];
                        });
-                       store_tile(dtype_of<T>, scratch.data(), out.dtype(),
-                                  static_cast<char*>(out.raw_data()) + offset[1] * out_size, out_step, length);
                      });
   };
   if (is_floating(out.dtype()))

@@ -155,15 +155,23 @@ def test_functional(name):
 @pytest.mark.parametrize("run", [
     lambda of, x, y: of.add(x, y), lambda of, x, y: of.add(x, y, alpha=2), lambda of, x, y: of.mul(x, 2.0), lambda of, x, y: of.div(x, y),
     lambda of, x, y: of.sub(x, 1), lambda of, x, y: of.mul(of.tensor(2.0), x), lambda of, x, y: of.gt(x, 0.0), lambda of, x, y: of.softmax(x, -1),
-    lambda of, x, y: of.transpose(x, 1, 2), lambda of, x, y: of.matmul(x, of.transpose(y, 1, 2)), lambda of, x, y: of.bmm(x, y.transpose(-1, -2)),
-    lambda of, x, y: of.cat([x, y]), lambda of, x, y: of.sum(x, -1, keepdim=True), lambda of, x, y: of.swapaxes(x, -1, 1),
-    lambda of, x, y: of.chunk(x, 3, -1)[1],
-    lambda of, x, y: x + y, lambda of, x, y: x - y, lambda of, x, y: x / y, lambda of, x, y: x * of.tensor(3.0), lambda of, x, y: of.select(x, 0, 1),
+    lambda of, x, y: of.transpose(x, -1, -2), lambda of, x, y: of.matmul(x, of.transpose(y, -1, -2)), lambda of, x, y: of.swapaxes(x, -1, -2),
+    lambda of, x, y: of.sum(x, -1, keepdim=True), lambda of, x, y: of.chunk(x, 3, -1)[1], lambda of, x, y: x + y, lambda of, x, y: x - y,
+    lambda of, x, y: x / y, lambda of, x, y: x * of.tensor(3.0), lambda of, x, y: x.transpose(-2, -1), lambda of, x, y: of.unsqueeze(x, -1),
+    lambda of, x, y: of.squeeze(x.unsqueeze(-1), -1), lambda of, x, y: of.clamp(input=x, min=-0.5), lambda of, x, y: of.where(x > 0, x, y),
 ])
 def test_functions_of_several(run):
+    """Dimensions are counted from the last, so each sample gives what its part of the nested result is."""
     (theirs, mine), (others, own) = both(), both()
-    want, got = run(torch, theirs, others), run(engine, mine, own)
-    same_nested(got, want) if want.is_nested else same(got, want)
+    for got, a, b in zip(run(engine, mine, own).unbind(), theirs.unbind(), others.unbind(), strict=True):
+        same(got, run(torch, a, b), rtol=1e-4, atol=1e-5)
+
+
+def test_functions_of_all_samples():
+    _, mine = both()
+    assert [x.shape for x in engine.cat([mine, mine]).unbind()] == [(2, 3), (4, 3)] * 2 and engine.select(mine, 0, 1).shape == (4, 3)
+    assert [x.shape for x in engine.bmm(mine, mine.transpose(1, 2)).unbind()] == [(2, 2), (4, 4)]
+    assert [x.shape for x in engine.unbind(mine)] == [(2, 3), (4, 3)] and engine.numel(mine) == 18
 
 
 def test_calls_beyond_pytorch():
