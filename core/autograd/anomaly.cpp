@@ -9,12 +9,13 @@
 namespace tensord::autograd {
 namespace {
 
-std::atomic<bool> is_enabled_{false}, checks_nan_{false};
+std::atomic<bool> is_enabled_{false}, checks_nan_{true};
 
 }  // namespace
 
 bool is_anomaly_mode() { return is_enabled_.load(std::memory_order_relaxed); }
-bool checks_nan() { return is_anomaly_mode() && checks_nan_.load(std::memory_order_relaxed); }
+bool would_check_nan() { return checks_nan_.load(std::memory_order_relaxed); }
+bool checks_nan() { return is_anomaly_mode() && would_check_nan(); }
 
 AnomalyModeGuard::AnomalyModeGuard(bool is_enabled, bool checks_nan)
     : was_enabled_(is_enabled_.exchange(is_enabled)), did_check_nan_(checks_nan_.exchange(checks_nan)) {}

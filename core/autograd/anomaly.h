@@ -8,6 +8,8 @@ class Node;
 
 bool is_anomaly_mode();
 bool checks_nan();
+// What was chosen last, even while anomaly mode is off.
+bool would_check_nan();
 
 // Says, as long as it lives, what the calling thread is doing: "forward (model.py:12)". In anomaly
 // mode nodes that are made meanwhile remember it. `describe` is called only then.

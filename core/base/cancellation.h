@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 
@@ -28,5 +29,16 @@ class CancellationScope {
 bool is_work_cancelled();
 // Throws Error{kCancelled} or Error{kDeadlineExceeded}.
 void check_work_cancelled();
+
+// Calls fn(begin, end) for pieces of [0, count) in order, on the calling thread, and looks before each but the first.
+// parallel_for does so by itself; this is for long work of one thread.
+template <class Fn>
+void in_pieces(int64_t count, int64_t piece, Fn&& fn) {
+  for (int64_t begin = 0; begin < count; begin += piece) {
+    if (begin > 0) check_work_cancelled();
+    fn(begin, std::min(count, begin + piece));
+  }
+}
+constexpr int64_t kPieceElements = int64_t{1} << 20;  // some milliseconds of most loops over elements
 
 }  // namespace tensord

@@ -5,11 +5,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <exception>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "core/base/cancellation.h"
 #include "core/base/execution_context.h"
 #include "core/base/sanitizer_order.h"
 #include "core/base/thread.h"
@@ -89,6 +92,29 @@ void set_thread_budget(int threads) {
 
 int thread_budget() { return omp_in_parallel() ? 1 : std::min(omp_get_max_threads(), kMaxBudget); }
 
+namespace {
+
+// Work that may be given up is done in pieces, and looked after between them. The first is some 0.3 ms by the grain
+// (one item where that says nothing), so that short work is one piece; each next one is longer, up to kPieceNs.
+// Pieces are multiples of the first: vectors lie in them as they lay before.
+void run_in_pieces(detail::RangeFn fn, void* argument, int64_t begin, int64_t end, int64_t grain) {
+  using Clock = std::chrono::steady_clock;
+  constexpr int64_t kFirstGrains = 32, kGrowth = 16, kPieceNs = 20'000'000;
+  int64_t size = grain > 1 ? grain * std::min(kFirstGrains, (end - begin) / grain + 1) : 1;
+  while (end - begin >= size + grain) {
+    const auto start = Clock::now();
+    fn(argument, begin, begin + size);
+    begin += size;
+    // Nobody is told what ends by an exception of its own already.
+    if (std::uncaught_exceptions() == 0) check_work_cancelled();
+    const int64_t ns = std::chrono::nanoseconds(Clock::now() - start).count();
+    size *= std::min({kGrowth, std::max<int64_t>(1, kPieceNs / (ns + 1)), (end - begin) / size + 1});
+  }
+  fn(argument, begin, end);
+}
+
+}  // namespace
+
 namespace detail {
 
 TENSORD_NOT_THREAD_SANITIZED void parallel_for_erased(int64_t count, int64_t grain, RangeFn fn, void* argument) {
@@ -97,12 +123,16 @@ TENSORD_NOT_THREAD_SANITIZED void parallel_for_erased(int64_t count, int64_t gra
   int64_t parts = std::min<int64_t>(thread_budget(), count / grain);
   if (parts > proven_threads) [[unlikely]]
     parts = prove_threads(static_cast<int>(parts));  // where nobody has set a budget
+  const bool may_end_early = execution_context().cancellation != nullptr;
   if (parts <= 1) {
-    fn(argument, 0, count);
+    may_end_early ? run_in_pieces(fn, argument, 0, count, grain) : fn(argument, 0, count);
     return;
   }
   std::exception_ptr error;
   std::atomic<bool> failed{false};
+  // What ends one thread ends the others: not each of them is told that the work is given up.
+  std::optional<CancellationScope> team_scope;
+  if (may_end_early) team_scope.emplace([&failed] { return failed.load(std::memory_order_relaxed); });
   ExecutionContext context = execution_context();
   context.threads = 1;  // as OpenMP has it inside of a team
   sanitizer_release(&context);
@@ -113,7 +143,7 @@ TENSORD_NOT_THREAD_SANITIZED void parallel_for_erased(int64_t count, int64_t gra
     const int64_t begin = count * index / team, end = count * (index + 1) / team;
     try {
       const ExecutionScope scope(context);
-      if (begin < end) fn(argument, begin, end);
+      if (begin < end) may_end_early ? run_in_pieces(fn, argument, begin, end, grain) : fn(argument, begin, end);
     } catch (...) {
       if (!failed.exchange(true)) error = std::current_exception();
     }

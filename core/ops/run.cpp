@@ -225,6 +225,8 @@ void for_each_written(const Op& op, std::span<const Value> arguments, Fn&& fn) {
   }
 }
 
+void bump_version(const Tensor& tensor) { tensor.storage()->bump_version(); }
+
 [[noreturn]] void rethrow_with_name(const Op& op, const Error& error) {
   const std::string name = op.schema.name;
   const std::string_view message = error.what();
@@ -370,8 +372,11 @@ void compute_unwatched(const Op& op, std::span<const Value> arguments, std::vect
     } else {
       run_compute(op, arguments, returns);
     }
-    for_each_written(op, arguments, [](const Tensor& tensor) { tensor.storage()->bump_version(); });
+    for_each_written(op, arguments, bump_version);
   } catch (const Error& error) {
+    // What is given up half-way has changed what it writes to.
+    if (error.code() == ErrorCode::kCancelled || error.code() == ErrorCode::kDeadlineExceeded)
+      for_each_written(op, arguments, bump_version);
     rethrow_with_name(op, error);
   }
 }

@@ -1,5 +1,6 @@
 // Convolution as products of pixels and panels of weights, straight from the source: a tile of 14 pixels by 32
 // channels stays in registers over all taps. Blocks of pixels stay in the L2 cache while all panels pass.
+#include "core/base/cancellation.h"
 #include "kernels/common/simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -156,6 +157,7 @@ void RunDirect(const DirectConv& conv, const float* src, const float* other, flo
   const int64_t group_floats = std::max<int64_t>(1, row_floats / RowGroups(conv.out_w));
   const int64_t block = std::max<int64_t>(2, kSourceFloats / group_floats / 2 * 2);
   for (int64_t begin = pixels[0]; begin < pixels[1]; begin += block) {
+    check_work_cancelled();
     for (int64_t panel = panels[0]; panel < panels[1]; ++panel)
       RunTiles(conv, src, other, dst, {begin, std::min(pixels[1], begin + block)}, {panel, panel + 1});
   }

@@ -3,6 +3,7 @@
 // dimensions are handled as three.
 #include <array>
 
+#include "core/base/execution_context.h"
 #include "core/base/parallel.h"
 #include "core/tensor/strided_copy.h"
 #include "kernels/conv/conv.h"
@@ -189,6 +190,7 @@ void conv_bias_gradient(const Tensor& grad, Tensor& out) {
     using Sum = std::conditional_t<std::is_integral_v<T>, T, double>;
     const T* from = dense.data<T>();
     T* to = out.data<T>();
+    const ContextPart<&ExecutionContext::cancellation> whole(nullptr);  // narrow columns would read as much memory each
     parallel_for_cost(channels, 0.2 * static_cast<double>(batch * pixels), [&](int64_t begin, int64_t end) {
       std::vector<Sum> sums(static_cast<size_t>(end - begin), Sum(0));
       for (int64_t row = 0; row < (is_last ? batch * pixels : batch); ++row) {

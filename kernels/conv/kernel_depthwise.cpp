@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "core/base/cancellation.h"
 #include "core/base/parallel.h"
 #include "kernels/conv/kernel.h"
 
@@ -48,8 +49,11 @@ class DepthwiseKernel final : public ConvKernel {
   }
 
   void run(const float* src, const float*, float* dst, void*) const override {
+    constexpr int64_t kPieceRows = 256;
     parallel_run(parts_, [&](int part) {
-      run_depthwise_conv(conv_, src, dst, rows_ * part / parts_, rows_ * (part + 1) / parts_);
+      const int64_t first = rows_ * part / parts_;
+      in_pieces(rows_ * (part + 1) / parts_ - first, kPieceRows,
+                [&](int64_t begin, int64_t end) { run_depthwise_conv(conv_, src, dst, first + begin, first + end); });
     });
   }
 

@@ -1,6 +1,7 @@
 // The convolution of conv_direct_cpu.cpp on tensors: how the source is padded, and how the work is cut.
 #include <algorithm>
 
+#include "core/base/cancellation.h"
 #include "core/base/parallel.h"
 #include "kernels/conv/kernel.h"
 
@@ -37,12 +38,14 @@ class DirectKernel final : public ConvKernel {
         float* own = padded + part * padded_floats();
         const int64_t end = plane_.batch * (part + 1) / image_parts_;
         for (int64_t image = plane_.batch * part / image_parts_; image < end; ++image) {
+          check_work_cancelled();
           run_pad_copy(copy_, src + image * in_image, own, 0, copy_.out_h);
           run_direct_conv(conv_, own, other_at(image), dst + image * out_image, groups, panels);
         }
       });
     }
     for (int64_t image = 0; image < plane_.batch; ++image) {
+      check_work_cancelled();
       const double row_ns = kNsPerCopied * static_cast<double>(copy_.out_w * copy_.pixel_step);
       parallel_for_cost(copy_.out_h, row_ns, [&](int64_t begin, int64_t end) {
         run_pad_copy(copy_, src + image * in_image, padded, begin, end);

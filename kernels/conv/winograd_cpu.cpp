@@ -2,6 +2,7 @@
 // positions with a transformed kernel, and transformed to m² outputs, which takes 2.25 or 4 times fewer
 // multiplications. A block of tiles goes through all three steps while it is in the cache. The largest errors are
 // about 1.5e-6 (m = 4) and 6e-7 (m = 2) of the largest output, against 3e-7 of the plain sum.
+#include "core/base/cancellation.h"
 #include "kernels/common/simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -100,6 +101,7 @@ void RunTiles(const WinogradConv& conv, const float* src, const float* other, fl
   float* const v = scratch;
   float* const m = scratch + kPositions * max * in;
   for (int64_t b = 0; b < blocks; ++b) {
+    check_work_cancelled();
     const int64_t first = begin + std::min(end - begin, b * max), tiles = std::min(max, end - first);
     for (int64_t t = 0; t < tiles; ++t)
       TransformInput<kTile>(conv, src, FindTile(conv, first + t), v + t * in, max * in);

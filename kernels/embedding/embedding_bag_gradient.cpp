@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/base/execution_context.h"
 #include "core/base/parallel.h"
 #include "core/ops/run.h"
 #include "core/ops/sparse.h"
@@ -93,6 +94,8 @@ void add_terms(const std::vector<Term>& terms, const Tensor& grad, const Tensor&
   const T* from = grad.data<T>();
   T* table = out.data<T>();
   const double work = static_cast<double>(rows + static_cast<int64_t>(terms.size())) * static_cast<double>(width);
+  // Each range reads all indices, so pieces of it would cost more.
+  const ContextPart<&ExecutionContext::cancellation> whole(nullptr);
   parallel_for_cost(rows, 0.2 * work / static_cast<double>(std::max<int64_t>(rows, 1)),
                     [&](int64_t begin, int64_t end) {
                       std::fill(table + begin * width, table + end * width, T(0));

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/base/execution_context.h"
 #include "core/base/parallel.h"
 #include "core/ops/attributes/written.h"
 #include "core/ops/op.h"
@@ -40,6 +41,8 @@ void add_rows(std::span<const int64_t> indices, const T* from, int64_t padding, 
   const std::vector<int64_t> counts = scales ? counts_of(indices, rows) : std::vector<int64_t>();
   T* table = out.data<T>();
   const double work = static_cast<double>(rows + static_cast<int64_t>(indices.size())) * static_cast<double>(width);
+  // Each range reads all indices, so pieces of it would cost more.
+  const ContextPart<&ExecutionContext::cancellation> whole(nullptr);
   parallel_for_cost(rows, 0.2 * work / static_cast<double>(std::max<int64_t>(rows, 1)),
                     [&](int64_t begin, int64_t end) {
                       std::fill(table + begin * width, table + end * width, T(0));

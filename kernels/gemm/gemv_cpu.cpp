@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "core/base/execution_context.h"
 #include "core/base/parallel.h"
 #include "kernels/gemm/gemm.h"
 
@@ -104,6 +105,7 @@ void gemv_rows(const float* w, int64_t ld, const float* x, float* y, int64_t n, 
 }
 
 void gemv_columns(const float* w, int64_t ld, const float* x, float* y, int64_t n, int64_t k) {
+  const ContextPart<&ExecutionContext::cancellation> whole(nullptr);  // narrow columns would read as much memory each
   parallel_for(n, std::max<int64_t>(64, kWorkPerThread / std::max<int64_t>(k, 1)), [&](int64_t begin, int64_t end) {
     HWY_DYNAMIC_DISPATCH(Columns)(w, ld, x, y, begin, end, k);
   });

@@ -50,6 +50,7 @@ class Product {
       const TileRight right =
           packs ? TileRight{scratch_, depth, TileRight::kPanelWidth} : TileRight{from, 1, s_.right_depth};
       for (int64_t r = begin; r < end; r += kBlockRows) {
+        if (is_long_) check_work_cancelled();
         const int64_t rows = std::min(kBlockRows, end - r);
         TileLeft left{left_ + r * s_.left_row + k * s_.left_depth, s_.left_row, s_.left_depth};
         if (packs_left) left = pack_left(left, rows, depth, left_scratch());
@@ -77,4 +78,6 @@ class Product {
   const TileT *left_, *right_;
   TileT *out_, *scratch_;
   const TileT alpha_;
+  // Of small ones the caller looks.
+  const bool is_long_ = static_cast<double>(s_.columns) * static_cast<double>(s_.depth) * kBlockRows > 1e7;
 };

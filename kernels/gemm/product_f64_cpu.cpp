@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "core/base/cancellation.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/gemm/product_f64_cpu.cpp"
 #include "kernels/common/simd_targets.h"

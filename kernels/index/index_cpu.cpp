@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "core/base/cancellation.h"
 #include "core/base/parallel.h"
 #include "core/ops/op.h"
 #include "kernels/view/view.h"
@@ -33,6 +34,7 @@ Tensor nonzero(const Tensor& x) {
     int64_t* to = out.data<int64_t>();
     const auto ndim = static_cast<size_t>(x.ndim());
     for (int64_t i = 0; i < dense.numel(); ++i) {
+      if (i % kPieceElements == kPieceElements - 1) check_work_cancelled();
       if (!(from[i] != T(0))) continue;
       int64_t rest = i;
       for (size_t d = ndim; d-- > 0;) {
@@ -133,7 +135,9 @@ std::vector<int64_t> indexed_offsets(const Tensor& x, const Access& access) {
     const Tensor index = access.indices[k].contiguous();
     const int64_t* at = index.data<int64_t>();
     const int64_t dim = access.dims[k], size = x.sizes()[dim], stride = x.strides()[dim];
-    for (size_t i = 0; i < out.size(); ++i) out[i] += wrap_position(at[i], size, dim) * stride;
+    in_pieces(static_cast<int64_t>(out.size()), kPieceElements, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) out[static_cast<size_t>(i)] += wrap_position(at[i], size, dim) * stride;
+    });
   }
   return out;
 }
@@ -145,11 +149,14 @@ void for_each_pair(const Tensor& x, const Access& access, T* dense, Fn&& fn) {
   const std::vector<int64_t> inner = element_offsets(access.inner_sizes, access.inner_strides);
   const std::vector<int64_t> indexed = indexed_offsets(x, access);
   T* base = static_cast<T*>(x.raw_data());
+  const int64_t rows = std::max<int64_t>(1, kPieceElements / std::max<int64_t>(1, static_cast<int64_t>(inner.size())));
   for (int64_t o : outer) {
-    for (int64_t i : indexed) {
-      T* row = base + o + i;
-      for (int64_t offset : inner) fn(row[offset], *dense++);
-    }
+    in_pieces(static_cast<int64_t>(indexed.size()), rows, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        T* row = base + o + indexed[static_cast<size_t>(i)];
+        for (int64_t offset : inner) fn(row[offset], *dense++);
+      }
+    });
   }
 }
 
@@ -253,13 +260,16 @@ Tensor masked_select(const Tensor& x, const Tensor& mask) {
   const Tensor from = expand(x, sizes).contiguous(), use = expand(mask, sizes).contiguous();
   const auto* const is_used = static_cast<const uint8_t*>(use.raw_data());
   int64_t count = 0;
-  for (int64_t i = 0; i < use.numel(); ++i) count += is_used[i] != 0 ? 1 : 0;
+  in_pieces(use.numel(), kPieceElements, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) count += is_used[i] != 0 ? 1 : 0;
+  });
   const Tensor out = Tensor::empty(Dims{count}, x.dtype());
   dispatch_width(x.dtype(), [&]<class T>() {
     const T* const source = static_cast<const T*>(from.raw_data());
     T* const to = static_cast<T*>(out.raw_data());
     // Without a branch on the mask: what is not used is written over.
     for (int64_t i = 0, taken = 0; taken < count; ++i) {
+      if (i % kPieceElements == kPieceElements - 1) check_work_cancelled();
       to[taken] = source[i];
       taken += is_used[i] != 0 ? 1 : 0;
     }

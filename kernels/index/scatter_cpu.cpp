@@ -1,6 +1,7 @@
 // gather and scatter on the processor.
 #include <cmath>
 
+#include "core/base/cancellation.h"
 #include "core/ops/op.h"
 #include "core/tensor/loops.h"
 #include "core/tensor/strided_copy.h"
@@ -39,7 +40,8 @@ void for_each_indexed(const Tensor& x, int64_t dim, const Tensor& index, const T
     }
   };
   const LoopNest<3> walk = walk_of(x, dim, index, other);
-  is_parallel ? walk.parallel_rows(16384, row) : walk.rows(0, walk.numel(), row);
+  if (is_parallel) return walk.parallel_rows(16384, row);
+  in_pieces(walk.numel(), kPieceElements, [&](int64_t begin, int64_t end) { walk.rows(begin, end, row); });
 }
 
 void gather_kernel(const KernelContext&, const Tensor& x, int64_t dim, const Tensor& index, bool, Tensor& out) {

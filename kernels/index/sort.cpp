@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/base/cancellation.h"
 #include "core/base/parallel.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/index/index.h"
+#include "kernels/index/watched_order.h"
 #include "kernels/pointwise/pointwise.h"
 #include "kernels/view/view.h"
 
@@ -31,7 +33,9 @@ struct Line {
   void load(const T* from, int64_t count, int64_t stride) {
     values.resize(static_cast<size_t>(count));
     order.resize(static_cast<size_t>(count));
-    for (int64_t i = 0; i < count; ++i) values[i] = from[i * stride];
+    in_pieces(count, kPieceElements, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) values[i] = from[i * stride];
+    });
     std::iota(order.begin(), order.end(), 0);
   }
   bool is_smaller(int64_t a, int64_t b) const { return is_less<T>(values[a], values[b]); }
@@ -46,6 +50,14 @@ struct Line {
     };
   }
 };
+
+// Calls fn(order) with `less`, which in a long line looks whether the work is given up.
+template <class Less, class Fn>
+void with_order(size_t count, Less less, Fn&& fn) {
+  if (count < static_cast<size_t>(kPieceElements)) return fn(less);
+  int64_t calls = 0;
+  fn(WatchedOrder<Less>(less, calls));
+}
 
 // Calls sorter(line) for every line, which puts the first `kept` of its order in place; then
 // writes their values and indices.
@@ -75,10 +87,12 @@ void sort_lines(const Tensor& x, int64_t dim, int64_t kept, Tensor& values, Tens
                    for (int64_t i = begin; i < end; ++i) {
                      line.load(from + from_offsets[i], count, from_stride);
                      sorter(line);
-                     for (int64_t k = 0; k < kept; ++k) {
-                       to[value_offsets[i] + k * value_stride] = line.values[line.order[k]];
-                       index[index_offsets[i] + k * index_stride] = line.order[k];
-                     }
+                     in_pieces(kept, kPieceElements, [&](int64_t first, int64_t last) {
+                       for (int64_t k = first; k < last; ++k) {
+                         to[value_offsets[i] + k * value_stride] = line.values[line.order[k]];
+                         index[index_offsets[i] + k * index_stride] = line.order[k];
+                       }
+                     });
                    }
                  });
   });
@@ -93,10 +107,9 @@ std::vector<TensorMeta> sort_meta(const Tensor& x, int64_t dim, bool) {
 void sort_kernel(const KernelContext&, const Tensor& x, int64_t dim, bool descending, Tensor& values, Tensor& indices) {
   dim = wrap_dim(dim, x.ndim());
   sort_lines(x, dim, x.ndim() == 0 ? 1 : x.sizes()[dim], values, indices, [&](auto& line) {
-    if (descending)
-      std::sort(line.order.begin(), line.order.end(), line.descending());
-    else
-      std::sort(line.order.begin(), line.order.end(), line.ascending());
+    const auto sort = [&](auto less) { std::sort(line.order.begin(), line.order.end(), less); };
+    descending ? with_order(line.order.size(), line.descending(), sort)
+               : with_order(line.order.size(), line.ascending(), sort);
   });
 }
 std::vector<TensorMeta> stable_meta(const Tensor& x, std::optional<bool>, int64_t dim, bool descending) {
@@ -142,10 +155,9 @@ void topk_kernel(const KernelContext&, const Tensor& x, int64_t k, int64_t dim, 
         if (sorted) std::sort(begin, begin + (kept - 1), before);
       }
     };
-    if (largest)
-      select([&](int64_t a, int64_t b) { return line.is_smaller(b, a); });
-    else
-      select([&](int64_t a, int64_t b) { return line.is_smaller(a, b); });
+    const auto larger = [&](int64_t a, int64_t b) { return line.is_smaller(b, a); };
+    const auto smaller = [&](int64_t a, int64_t b) { return line.is_smaller(a, b); };
+    largest ? with_order(line.order.size(), larger, select) : with_order(line.order.size(), smaller, select);
   });
 }
 
@@ -169,7 +181,9 @@ void kth_kernel(const KernelContext&, const Tensor& x, int64_t k, int64_t dim, b
   Tensor wide_values = restores ? unsqueeze(values, dim) : values,
          wide_indices = restores ? unsqueeze(indices, dim) : indices;
   sort_lines(x, dim, 1, wide_values, wide_indices, [&](auto& line) {
-    std::nth_element(line.order.begin(), line.order.begin() + (k - 1), line.order.end(), line.ascending());
+    with_order(line.order.size(), line.ascending(), [&](auto less) {
+      std::nth_element(line.order.begin(), line.order.begin() + (k - 1), line.order.end(), less);
+    });
     line.order[0] = line.order[k - 1];
   });
 }

@@ -4,6 +4,7 @@
 
 #include "core/ops/op.h"
 #include "kernels/index/index.h"
+#include "kernels/index/watched_order.h"
 #include "kernels/view/view.h"
 
 // Distinct values, counts of values, and their one-hot form. All shapes depend on data.
@@ -27,10 +28,12 @@ template <class Less>
 Groups group_sorted(int64_t count, Less&& less) {
   std::vector<int64_t> order(static_cast<size_t>(count));
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), less);
+  int64_t calls = 0;
+  std::stable_sort(order.begin(), order.end(), WatchedOrder(less, calls));
   Groups groups;
   groups.inverse.resize(order.size());
   for (size_t i = 0; i < order.size(); ++i) {
+    if (i % kPieceElements == kPieceElements - 1) check_work_cancelled();
     if (i == 0 || less(order[i - 1], order[i])) {
       groups.first.push_back(order[i]);
       groups.counts.push_back(0);

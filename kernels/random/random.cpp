@@ -62,8 +62,12 @@ void fill_normal_blocks(Generator& generator, T* data, int64_t count, double mea
     else
       return static_cast<T>(generator.uniform_float(std::is_same_v<T, float> ? 24 : std::is_same_v<T, Half> ? 11 : 8));
   };
-  for (int64_t i = 0; i < count; ++i) data[i] = uniform();
-  for (int64_t i = 0; i + 16 <= count; i += 16) make_normal16(data + i, mean, deviation);
+  in_pieces(count, kPieceElements, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) data[i] = uniform();
+  });
+  in_pieces(count / 16, kPieceElements / 16, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) make_normal16(data + 16 * i, mean, deviation);
+  });
   if (count % 16 == 0) return;
   T* last = data + count - 16;
   for (int i = 0; i < 16; ++i) last[i] = uniform();
@@ -178,6 +182,7 @@ Tensor randperm(int64_t n, OptDType dtype, const Value&, OptDevice device, OptBo
   Generator& generator = ops::current_generator();
   const auto lock = generator.lock();
   for (int64_t i = 0; i + 1 < n; ++i) {
+    if (i % kPieceElements == kPieceElements - 1) check_work_cancelled();
     const auto z = static_cast<int64_t>(generator.bits32() % static_cast<uint64_t>(n - i));
     std::swap(to[i], to[i + z]);
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/base/cancellation.h"
 #include "core/ops/attributes/written.h"
 #include "core/ops/generator.h"
 #include "core/tensor/memory_order.h"
@@ -14,8 +15,9 @@ template <class T, class Draw>
 void fill_elements(const Tensor& x, Draw&& draw) {
   T* to = x.data<T>();
   if (x.is_contiguous()) {
-    for (int64_t i = 0; i < x.numel(); ++i) to[i] = draw();
-    return;
+    return in_pieces(x.numel(), kPieceElements, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) to[i] = draw();
+    });
   }
   const Tensor ordered = permuted(x, memory_order(x.sizes(), x.strides()));
   for (int64_t offset : element_offsets(ordered.sizes(), ordered.strides())) to[offset] = draw();

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/base/cancellation.h"
 #include "core/ops/op.h"
 #include "core/tensor/memory_order.h"
 #include "kernels/common/lanes.h"
@@ -109,17 +110,24 @@ void scan(const Tensor& in, int64_t dim, const Tensor& out, Step step) {
   }
   const int64_t length = lane_length(in, dim), in_step = lane_stride(in, dim), out_step = lane_stride(out, dim);
   const auto run = [&]<class T>() {
+    const auto in_size = static_cast<int64_t>(size_of(in.dtype()));
     const auto out_size = static_cast<int64_t>(size_of(out.dtype()));
     for_each_lane<2>(without(in.sizes(), dim), {without(in.strides(), dim), without(out.strides(), dim)}, length,
                      [&](const std::array<int64_t, 2>& offset) {
                        thread_local std::vector<T> scratch;
-                       scratch.resize(static_cast<size_t>(length));
-                       const char* source = static_cast<const char*>(in.raw_data()) +
-                                            offset[0] * static_cast<int64_t>(size_of(in.dtype()));
-                       load_tile(in.dtype(), source, in_step, dtype_of<T>, scratch.data(), length);
-                       step(scratch.data(), length);
-                       store_tile(dtype_of<T>, scratch.data(), out.dtype(),
-                                  static_cast<char*>(out.raw_data()) + offset[1] * out_size, out_step, length);
+                       // An element more than a piece, for the last one of the piece before.
+                       scratch.resize(static_cast<size_t>(std::min(length, kPieceElements)) + 1);
+                       T* const lane = scratch.data() + 1;
+                       const char* source = static_cast<const char*>(in.raw_data()) + offset[0] * in_size;
+                       char* target = static_cast<char*>(out.raw_data()) + offset[1] * out_size;
+                       in_pieces(length, kPieceElements, [&](int64_t begin, int64_t end) {
+                         const int64_t count = end - begin, before = begin > 0 ? 1 : 0;
+                         load_tile(in.dtype(), source + begin * in_step * in_size, in_step, dtype_of<T>, lane, count);
+                         step(lane - before, count + before);
+                         store_tile(dtype_of<T>, lane, out.dtype(), target + begin * out_step * out_size, out_step,
+                                    count);
+                         scratch[0] = lane[count - 1];
+                       });
                      });
   };
   if (is_floating(out.dtype()))
@@ -157,6 +165,7 @@ void running_extreme(const Tensor& in, int64_t dim, bool is_max, const Tensor& v
                        const T* source = in.data<T>() + offset[0];
                        int64_t best = 0;
                        for (int64_t i = 0; i < length; ++i) {
+                         if (i % kPieceElements == kPieceElements - 1) check_work_cancelled();
                          const auto x = static_cast<ComputeType<T>>(source[i * in_step]),
                                     y = static_cast<ComputeType<T>>(source[best * in_step]);
                          const bool better = is_max ? x >= y : x <= y;

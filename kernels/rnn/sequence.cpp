@@ -2,7 +2,9 @@
 
 #include <cstring>
 
+#include "core/base/cancellation.h"
 #include "core/base/error.h"
+#include "core/base/execution_context.h"
 #include "core/base/parallel.h"
 #include "kernels/rnn/barrier.h"
 
@@ -183,7 +185,9 @@ void RnnSequence<T>::run(const RnnMemory<T>& memory) const {
   const RnnSteps steps = read_sizes(memory);
   if (shape_.rows == 0) return;
   Team team(groups_, members_);
-  // One range a thread; a smaller team gets ranges of several members.
+  if (groups_ * members_ == 1) return take_part(memory, steps, team, 0, 1);
+  // One range a thread; a smaller team gets ranges of several members. They wait for each other, so none may end early.
+  const ContextPart<&ExecutionContext::cancellation> whole(nullptr);
   parallel_for(groups_ * members_, 1, [&](int64_t begin, int64_t end) { take_part(memory, steps, team, begin, end); });
 }
 
@@ -224,6 +228,7 @@ void RnnSequence<T>::run_direction(const RnnMemory<T>& memory, const RnnSteps& s
   share.wait();
   T* gates = state.gates + chunk_steps_ * share.part.first_row * gates_stride_;
   for (int64_t begin = 0; begin < steps.count; begin += chunk_steps_) {
+    check_work_cancelled();
     const int64_t end = std::min(begin + chunk_steps_, steps.count);
     rnn_kernels<T>().input(rnn_columns(shape_.kind),
                            {steps, share.part, begin, end, direction == 1, layer_input(memory, layer), weights.input,

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/execution_context.h"
 #include "core/base/parallel.h"
 #include "kernels/sparse/rows.h"
 
@@ -71,6 +72,7 @@ void scatter_kernel(const KernelContext&, const Tensor& given_places, const Tens
       return;
     }
     // Places that meet are one thread's: each takes columns of its own.
+    const ContextPart<&ExecutionContext::cancellation> whole(nullptr);  // narrow columns would read as much memory each
     parallel_for_cost(width, 2.0 * static_cast<double>(n), [&](int64_t begin, int64_t end) {
       for (int64_t i = 0; i < n; ++i) add(i, begin, end);
     });
@@ -201,6 +203,7 @@ void solve_kernel(const KernelContext&, const Tensor& starts, const Tensor& colu
     const Triangle<T> triangle{matrix, values.data<T>(), unitriangular};
     T* x = out.data<T>();
     const double cost = static_cast<double>(matrix.rows) * matrix.cost(1);
+    const ContextPart<&ExecutionContext::cancellation> whole(nullptr);  // narrow columns would read as much memory each
     parallel_for_cost(width, cost, [&](int64_t begin, int64_t end) {
       transpose ? triangle.solve_transposed(x, width, begin, end, upper) : triangle.solve(x, width, begin, end, upper);
     });

@@ -4,10 +4,13 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <thread>
 #include <vector>
 
+#include "core/base/cancellation.h"
 #include "core/base/error.h"
 
 namespace tensord {
@@ -102,6 +105,73 @@ TEST_F(Parallel, ThrowsTheFirstError) {
                             }),
                Error);
   EXPECT_EQ(ended, 3);
+}
+
+TEST_F(Parallel, WorkThatIsGivenUpEndsBetweenPieces) {
+  const std::thread::id caller = std::this_thread::get_id();
+  for (const int threads : {1, 3}) {
+    set_thread_budget(threads);
+    constexpr int64_t kCount = int64_t{1} << 40;
+    std::atomic<int64_t> done{0};
+    std::atomic<bool> is_cancelled{false};
+    // As Ctrl-C in Python: only the caller is told.
+    const CancellationScope scope([&] { return is_cancelled && std::this_thread::get_id() == caller; });
+    const auto run = [&](int64_t count) {
+      parallel_for(count, 1, [&](int64_t begin, int64_t end) {
+        done += end - begin;
+        std::this_thread::sleep_for(std::chrono::microseconds(end - begin));
+        if (done > 1000) is_cancelled = true;
+      });
+    };
+    ErrorCode code = ErrorCode::kInternal;
+    try {
+      run(kCount);
+    } catch (const Error& error) {
+      code = error.code();
+    }
+    EXPECT_EQ(code, ErrorCode::kCancelled);
+    EXPECT_LT(done, kCount / 2);
+    // The next work is whole.
+    is_cancelled = false;
+    done = 0;
+    run(500);
+    EXPECT_EQ(done, 500);
+  }
+}
+
+TEST_F(Parallel, WorkThatMayBeGivenUpIsDoneOnceByPieces) {
+  const CancellationScope scope([] { return false; });
+  for (const int threads : {1, 2}) {
+    set_thread_budget(threads);
+    std::atomic<int64_t> smallest{INT64_MAX};
+    const auto slow = [&](auto fn) {
+      parallel_for(1000, 3, [&](int64_t begin, int64_t end) {
+        smallest = std::min<int64_t>(smallest, end - begin);
+        std::this_thread::sleep_for(std::chrono::microseconds(200 * (end - begin)));
+        fn(begin, end);
+      });
+    };
+    EXPECT_GT(count_ranges(1000, slow), threads);
+    EXPECT_GE(smallest, 3);
+    EXPECT_EQ(count_ranges(90, [](auto fn) { parallel_for(90, 3, fn); }), threads);  // short by its grain
+  }
+}
+
+TEST_F(Parallel, AnErrorEndsTheOtherThreadsWhereWorkMayBeGivenUp) {
+  set_thread_budget(3);
+  const CancellationScope scope([] { return false; });
+  std::atomic<int64_t> done{0};
+  try {
+    parallel_for(int64_t{1} << 40, 1, [&](int64_t begin, int64_t end) {
+      check(begin > 0, "the first");
+      done += end - begin;
+      std::this_thread::sleep_for(std::chrono::microseconds(end - begin));
+    });
+    ADD_FAILURE() << "no error";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "the first");
+  }
+  EXPECT_LT(done, int64_t{1} << 39);
 }
 
 TEST_F(Parallel, BudgetsBelongToThreads) {

@@ -10,6 +10,7 @@
 
 #include "clients/engine/binding/convert.h"
 #include "clients/engine/binding/interrupt.h"
+#include "core/autograd/anomaly.h"
 #include "core/autograd/gradcheck.h"
 #include "core/autograd/node.h"
 #include "core/autograd/hooks/post_accumulate.h"
@@ -63,20 +64,15 @@ void backward(nb::handle tensors, nb::handle gradients, nb::handle retain_graph,
   check(inputs.is_none() || !wanted.empty(), "backward: 'inputs' cannot be empty");
   BackwardOptions options = options_of(retain_graph, create_graph, 1);
   options.inputs = wanted;
-  without_gil([&] {
-    const InterruptScope scope;
-    autograd::backward(roots, given, options);
-  });
+  interruptible([&] { autograd::backward(roots, given, options); });
 }
 
 nb::object grad(nb::handle outputs, nb::handle inputs, nb::handle grad_outputs, nb::handle retain_graph, bool create_graph,
                 bool allow_unused) {
   const std::vector<Tensor> roots = read_tensors(outputs, "grad"), leaves = read_tensors(inputs, "grad");
   const std::vector<Tensor> given = read_tensors(grad_outputs, "grad");
-  return wrap(without_gil([&] {
-    const InterruptScope scope;
-    return autograd::grad(roots, leaves, given, options_of(retain_graph, create_graph, 1), allow_unused);
-  }));
+  return wrap(interruptible(
+      [&] { return autograd::grad(roots, leaves, given, options_of(retain_graph, create_graph, 1), allow_unused); }));
 }
 
 // Python's hooks take and give what the engine's do, None for undefined tensors.
@@ -192,7 +188,7 @@ void bind_checks(nb::module_& module) {
       [](nb::object function, nb::handle inputs, double eps, double atol, double rtol, double nondet_tol, bool undefined) {
         const auto held = tensor_function(std::move(function));
         const std::vector<Tensor> tensors = read_tensors(inputs, "gradcheck");
-        without_gil([&] { autograd::gradcheck(held, tensors, gradcheck_options(eps, atol, rtol, nondet_tol, undefined)); });
+        interruptible([&] { autograd::gradcheck(held, tensors, gradcheck_options(eps, atol, rtol, nondet_tol, undefined)); });
       },
       nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg());
   module.def(
@@ -202,7 +198,7 @@ void bind_checks(nb::module_& module) {
         const auto held = tensor_function(std::move(function));
         const std::vector<Tensor> tensors = read_tensors(inputs, "gradgradcheck");
         const std::vector<Tensor> given = read_tensors(grad_outputs, "gradgradcheck");
-        without_gil(
+        interruptible(
             [&] { autograd::gradgradcheck(held, tensors, given, gradcheck_options(eps, atol, rtol, nondet_tol, true)); });
       },
       nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg());
@@ -249,6 +245,8 @@ void bind_modes(nb::module_& module) {
     return before;
   });
   module.def("_restore_grad_mode", [](int mode) { execution_context().grad_mode = {(mode & 1) != 0, (mode & 2) != 0}; });
+  module.def("is_anomaly_enabled", autograd::is_anomaly_mode);
+  module.def("is_anomaly_check_nan_enabled", autograd::would_check_nan);
   nb::class_<AnomalyScope>(module, "_AnomalyScope")
       .def("__init__",
            [](AnomalyScope* self, bool enabled, bool checks_nan) {

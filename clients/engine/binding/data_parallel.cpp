@@ -6,6 +6,7 @@
 #include <list>
 
 #include "clients/engine/binding/distributed.h"
+#include "clients/engine/binding/interrupt.h"
 #include "core/autograd/variable.h"
 #include "core/base/error.h"
 #include "core/distributed/ddp/power_sgd.h"
@@ -97,13 +98,13 @@ std::shared_ptr<DataParallel> make_data_parallel(GroupPtr group, nb::handle para
   options.reducer.static_graph = static_graph;
   options.reducer.gradient_as_bucket_view = gradient_as_bucket_view;
   options.reducer.sparse = std::move(sparse);
-  return without_gil([&] { return std::make_shared<DataParallel>(std::move(group), module, options); });
+  return interruptible([&] { return std::make_shared<DataParallel>(std::move(group), module, options); });
 }
 
 void forward(DataParallel& self, nb::object call) {
   const Held held(std::move(call));
   self.module->call = &held;
-  without_gil([&] { self.ddp.run({}); });
+  interruptible([&] { self.ddp.run({}); });
 }
 
 void register_hook(DataParallel& self, const std::string& kind, int64_t rank, int64_t start_step, double min_rate, bool error_feedback,
@@ -141,7 +142,7 @@ void bind_data_parallel(nb::module_& module) {
     check(!self.join, "DistributedDataParallel: a join is there already");
     self.join.emplace(self.ddp, DistributedDataParallel::Join::Options{divides_by_all, throws_on_early_end});
   });
-  type.def("finish_join", [](DataParallel& self) { without_gil([&] { self.join.value().finish(); }); });
+  type.def("finish_join", [](DataParallel& self) { interruptible([&] { self.join.value().finish(); }); });
   type.def("end_join", [](DataParallel& self) { self.join.reset(); });
   type.def("waited", [](const DataParallel& self) {
     return std::chrono::duration<double>(self.ddp.reducer().waited()).count();
@@ -152,7 +153,7 @@ void bind_data_parallel(nb::module_& module) {
              [](GroupPtr group, const Tensor& input, nb::handle weight, nb::handle bias, nb::handle mean, nb::handle variance,
                 double momentum, double eps) {
                const auto w = given(weight), b = given(bias), m = given(mean), v = given(variance);
-               return without_gil([&] { return nn::sync_batch_norm(*group, input, w, b, m, v, momentum, eps, group); });
+               return interruptible([&] { return nn::sync_batch_norm(*group, input, w, b, m, v, momentum, eps, group); });
              },
              nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg(), nb::arg());
 }

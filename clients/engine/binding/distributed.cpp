@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "clients/engine/binding/distributed.h"
+#include "clients/engine/binding/interrupt.h"
 #include "core/base/error.h"
 #include "core/distributed/engines.h"
 #include "core/distributed/gloo/gloo_engine.h"
@@ -89,9 +90,9 @@ void bind_stores(nb::module_& module) {
     const std::string text = text_of(value);
     without_gil([&] { self.set(key, text); });
   });
-  store.def("get", [](Store& self, const std::string& key) { return bytes_of(without_gil([&] { return self.get(key); })); });
+  store.def("get", [](Store& self, const std::string& key) { return bytes_of(interruptible([&] { return self.get(key); })); });
   store.def("wait", [](Store& self, const std::vector<std::string>& keys, std::optional<double> timeout) {
-    without_gil([&] { self.wait(keys, milliseconds_of(timeout)); });
+    interruptible([&] { self.wait(keys, milliseconds_of(timeout)); });
   }, nb::arg("keys"), nb::arg("timeout") = nb::none());
   store.def("check", [](Store& self, const std::vector<std::string>& keys) { return without_gil([&] { return self.check(keys); }); });
   store.def("add", [](Store& self, const std::string& key, int64_t amount) {
@@ -112,7 +113,7 @@ void bind_stores(nb::module_& module) {
   store.def_prop_ro("timeout", [](const Store& self) { return static_cast<double>(self.timeout().count()) / 1000; });
 
   module.def("tcp_store", [](const std::string& host, uint16_t port, int world_size, bool is_server, double timeout) -> StorePtr {
-    return without_gil([&] {
+    return interruptible([&] {
       return std::make_shared<distributed::TcpStore>(distributed::TcpStoreOptions{
           .host = host, .port = port, .is_server = is_server, .world_size = world_size, .timeout = milliseconds_of(timeout)});
     });
@@ -225,7 +226,7 @@ void bind_barriers(nb::class_<ProcessGroup>& group) {
   group.def("barrier", [](ProcessGroup& self, Timeout timeout) { return self.barrier(milliseconds_of(timeout)); },
             nb::arg() = nb::none());
   group.def("monitored_barrier", [](ProcessGroup& self, Timeout timeout, bool waits_for_all) {
-    without_gil([&] { self.monitored_barrier(milliseconds_of(timeout), waits_for_all); });
+    interruptible([&] { self.monitored_barrier(milliseconds_of(timeout), waits_for_all); });
   }, nb::arg() = nb::none(), nb::arg() = false);
 }
 
@@ -238,20 +239,20 @@ void bind_bytes(nb::class_<ProcessGroup>& group) {
   };
   group.def("all_gather_bytes", [list_of](ProcessGroup& self, const nb::bytes& bytes) {
     const std::string own = text_of(bytes);
-    return list_of(without_gil([&] { return self.all_gather_bytes(own); }));
+    return list_of(interruptible([&] { return self.all_gather_bytes(own); }));
   });
   group.def("gather_bytes", [list_of](ProcessGroup& self, const nb::bytes& bytes, int root) {
     const std::string own = text_of(bytes);
-    return list_of(without_gil([&] { return self.gather_bytes(own, root); }));
+    return list_of(interruptible([&] { return self.gather_bytes(own, root); }));
   });
   group.def("broadcast_bytes", [](ProcessGroup& self, const nb::bytes& bytes, int root) {
     const std::string own = text_of(bytes);
-    return bytes_of(without_gil([&] { return self.broadcast_bytes(own, root); }));
+    return bytes_of(interruptible([&] { return self.broadcast_bytes(own, root); }));
   });
   group.def("scatter_bytes", [](ProcessGroup& self, nb::handle given, int root) {
     std::vector<std::string> parts;
     for (nb::handle part : given) parts.push_back(text_of(nb::cast<nb::bytes>(part)));
-    return bytes_of(without_gil([&] { return self.scatter_bytes(parts, root); }));
+    return bytes_of(interruptible([&] { return self.scatter_bytes(parts, root); }));
   });
 }
 
@@ -265,7 +266,7 @@ void bind_group(nb::module_& module) {
   bind_barriers(group);
   bind_bytes(group);
   group.def("new_group", [](ProcessGroup& self, const std::vector<int>& ranks, Timeout timeout) -> std::shared_ptr<ProcessGroup> {
-    return without_gil([&] { return self.new_group(ranks, milliseconds_of(timeout)); });
+    return interruptible([&] { return self.new_group(ranks, milliseconds_of(timeout)); });
   }, nb::arg(), nb::arg() = nb::none());
   group.def("abort", [](ProcessGroup& self, const std::string& reason) { without_gil([&] { self.abort(reason); }); });
   group.def("close", [](ProcessGroup& self, double timeout, bool serves_store) {
@@ -274,7 +275,7 @@ void bind_group(nb::module_& module) {
   module.def("variables_of_other_launchers", distributed::variables_of_other_launchers);
   module.def("make_group", [](StorePtr store, const std::string& name, int rank, int size, const std::string& backend,
                               const std::string& master, double timeout, bool checks_all) {
-    return without_gil([&] {
+    return interruptible([&] {
       distributed::GroupOptions options;
       options.timeout = milliseconds_of(timeout);
       options.checks_all = checks_all;
@@ -282,7 +283,7 @@ void bind_group(nb::module_& module) {
     });
   });
   module.def("make_mpi_world", [](double timeout, bool checks_all) -> std::shared_ptr<ProcessGroup> {
-    return without_gil([&] {
+    return interruptible([&] {
       distributed::GroupOptions options;
       options.timeout = milliseconds_of(timeout);
       options.checks_all = checks_all;

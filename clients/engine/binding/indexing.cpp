@@ -1,4 +1,5 @@
 #include "clients/engine/binding/convert.h"
+#include "clients/engine/binding/interrupt.h"
 #include "clients/engine/binding/memory.h"
 #include "clients/engine/binding/operator.h"
 #include "clients/engine/binding/run_op.h"
@@ -195,7 +196,7 @@ PyObject* get_item(PyObject* self, PyObject* index) {
     Indexed found = Indexer(x).run(index);
     if (!found.indices.empty()) {
       const Value list = index_list(std::move(found.indices));
-      return wrap(without_gil([&] { return run_op(op, {found.view, list}); })).release().ptr();
+      return wrap(interruptible([&] { return run_op(op, {found.view, list}); })).release().ptr();
     }
     if (found.view.is_same(x)) found.view = alias(x);
     return wrap(std::move(found.view)).release().ptr();
@@ -226,13 +227,13 @@ void assign(const Tensor& x, PyObject* index, PyObject* value) {
   Indexed found = Indexer(x).run(index);
   const Tensor values = value_tensor(x, value);
   if (found.indices.empty()) {
-    without_gil([&] { run_op(copy, {found.view, without_leading_ones(values, found.view.ndim()), false}); });
+    interruptible([&] { run_op(copy, {found.view, without_leading_ones(values, found.view.ndim()), false}); });
     return;
   }
   // One element that masks choose places for takes the tensor's dtype, as masked_fill's; others must have it.
   const bool takes_dtype = found.is_masked && values.numel() == 1 && values.dtype() != x.dtype();
   const Value list = index_list(std::move(found.indices));
-  without_gil([&] {
+  interruptible([&] {
     static const ops::Op& to = get_op("aten::to.dtype");
     Tensor fitting = takes_dtype ? run_op(to, {values, x.dtype(), false, false, Value()}) : values;
     if (values.ndim() > 0 && values.sizes()[0] == 1) {

@@ -18,11 +18,13 @@ bool is_interrupted() {
   static Clock::time_point last_look;
   if (std::this_thread::get_id() != main_thread) return false;
   const auto now = Clock::now();
-  if (now - last_look < std::chrono::milliseconds(20)) return false;
+  if (now - last_look < std::chrono::milliseconds(50)) return false;
   last_look = now;
   const nb::gil_scoped_acquire gil;
   // The error stays set, and is what the caller sees (set_error).
-  return PyErr_Occurred() || PyErr_CheckSignals() != 0;
+  const bool is_raised = PyErr_Occurred() || PyErr_CheckSignals() != 0;
+  if (is_raised) last_look = {};  // whoever asks again is told again
+  return is_raised;
 }
 
 void use_signal_stack() {

@@ -31,7 +31,6 @@ class LoadedModule {
     if (method.changes_state()) alone.lock();
     std::unique_ptr<jit::Frame> frame = take();
     const std::function<bool()> asks = is_interrupted;
-    const InterruptScope scope;
     Value result = method.run(*frame, arguments, {.is_cancelled = &asks});
     give_back(std::move(frame));
     return result;
@@ -57,8 +56,7 @@ class LoadedModule {
 };
 
 std::shared_ptr<LoadedModule> load(const std::string& path, bool trainable, bool optimize) {
-  return without_gil([&] {
-    const InterruptScope scope;
+  return interruptible([&] {
     jit::LoadOptions options;
     options.for_training = trainable;
     options.optimize = optimize;
@@ -100,13 +98,10 @@ std::vector<Value> read_arguments(const jit::Method& method, const nb::args& arg
 }
 
 nb::object call(LoadedModule& self, const std::string& name, const nb::args& args, const nb::kwargs& kwargs) {
-  const jit::Method& method = without_gil([&]() -> const jit::Method& {
-    const InterruptScope scope;
-    return self.module().method(name);
-  });
+  const jit::Method& method = *interruptible([&] { return &self.module().method(name); });
   const std::vector<Value> arguments = read_arguments(method, args, kwargs);
   if (jit::StepRecording* recording = step_recording()) [[unlikely]] jit::record_module_call(*recording, self.module(), name);
-  const Value result = without_gil([&] { return self.run(method, arguments); });
+  const Value result = interruptible([&] { return self.run(method, arguments); });
   return to_python(result);
 }
 
@@ -253,14 +248,14 @@ void bind_models(nb::module_& module) {
   type.def("save", [](const LoadedModule& self, const std::string& path) { without_gil([&] { self.module().save(path); }); });
   module.def("_load_module", load, nb::arg("path"), nb::arg("trainable"), nb::arg("optimize"));
   module.def("_load_torch_file", [](const std::string& path) {
-    return to_python(without_gil([&] { return jit::load_torch_file(path); }));
+    return to_python(interruptible([&] { return jit::load_torch_file(path); }));
   });
   module.def("_save_torch_file", [](const std::string& path, nb::handle value) {
     const Value read = to_value(value.ptr());
     without_gil([&] { jit::save_torch_file(path, read); });
   }, nb::arg("path"), nb::arg("value").none());
   module.def("_load_safetensors", [](const std::string& path) {
-    const jit::SafetensorsFile file = without_gil([&] { return jit::read_safetensors(path, true); });
+    const jit::SafetensorsFile file = interruptible([&] { return jit::read_safetensors(path, true); });
     nb::dict out;
     for (const auto& [name, tensor] : file.tensors) out[nb::str(name.c_str(), name.size())] = wrap(tensor);
     return out;

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "clients/engine/binding/generator.h"
+#include "clients/engine/binding/interrupt.h"
 #include "core/autograd/variable.h"
 #include "core/base/inline_vector.h"
 #include "core/ops/generator.h"
@@ -341,21 +342,49 @@ bool take_extras(const Operator& op, Arguments& given, Extras& extras) {
   return true;
 }
 
+// What an argument that is no tensor, but stands for some (nested.py), makes of the call; lists are looked into.
+PyObject* find_stand_in(PyObject* value) {
+  static PyObject* const kCall = PyUnicode_InternFromString("_engine_call");
+  if (is_tensor(value)) return nullptr;
+  if (PyList_Check(value) || PyTuple_Check(value)) {
+    const bool is_list = PyList_Check(value);
+    const Py_ssize_t count = PySequence_Size(value);
+    for (Py_ssize_t i = 0; i < count; ++i) {
+      if (PyObject* found = find_stand_in(is_list ? PyList_GetItem(value, i) : PyTuple_GetItem(value, i))) return found;
+    }
+    return nullptr;
+  }
+  return PyObject_HasAttr(reinterpret_cast<PyObject*>(Py_TYPE(value)), kCall) ? value : nullptr;
+}
+
+nb::object call_without_form(const Operator& op, const Arguments& given) {
+  PyObject* found = nullptr;
+  for (size_t i = 0; i < given.count + given.name_count() && !found; ++i) found = find_stand_in(given.args[i]);
+  if (!found) fail_call(op, given);
+  nb::list args;
+  nb::dict kwargs;
+  for (size_t i = 0; i < given.count; ++i) args.append(nb::borrow(given.args[i]));
+  for (size_t i = 0; i < given.name_count(); ++i)
+    kwargs[nb::borrow(tuple_item(given.names, i))] = nb::borrow(given.args[given.count + i]);
+  return nb::borrow(found).attr("_engine_call")(operator_object(op), args, kwargs);
+}
+
 nb::object call(const Operator& op, Arguments given) {
   Extras extras;
   const bool has_extras = given.names && take_extras(op, given, extras);
   Bound bound;
   const Overload* overload = choose(op, given, bound);
-  if (!overload) fail_call(op, given);
+  if (!overload) return call_without_form(op, given);
   const Values values = values_of(*overload, given, bound);
   std::vector<Value> returns;
   if (overload->may_hold_gil && !has_extras && is_small(values)) {
     ops::run(*overload->op, values, returns);
   } else {
-    const nb::gil_scoped_release release;
-    std::optional<ops::GeneratorGuard> guard;
-    if (extras.generator) guard.emplace(*extras.generator);
-    ops::run(*overload->op, values, returns);
+    interruptible([&] {
+      std::optional<ops::GeneratorGuard> guard;
+      if (extras.generator) guard.emplace(*extras.generator);
+      ops::run(*overload->op, values, returns);
+    });
   }
   if (extras.requires_grad) {
     for (const Value& value : returns) autograd::set_requires_grad(value.to_tensor());

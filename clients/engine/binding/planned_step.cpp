@@ -32,9 +32,8 @@ class PythonStep {
       bool& is_running;
       ~Ended() { is_running = false; }
     } const ended{is_running_};
-    return wrap(without_gil([&] {
+    return wrap(interruptible([&] {
       const std::function<bool()> asks = is_interrupted;
-      const InterruptScope scope;
       return step_.run(tensors, [&] { return call(held); }, {}, &asks);
     }));
   }

@@ -28,11 +28,12 @@ struct PyGenerator {
   std::unique_ptr<ops::Generator> own;
 };
 
+// Whoever draws holds the generator, and may ask for the GIL to look for Ctrl-C: nobody waits for it with the GIL.
 nb::object state_of(ops::Generator& generator) {
-  const std::vector<uint8_t> bytes = [&] {
+  const std::vector<uint8_t> bytes = without_gil([&] {
     const auto lock = generator.lock();
     return generator.state();
-  }();
+  });
   Tensor out = Tensor::empty(Dims{static_cast<int64_t>(bytes.size())}, DType::kUInt8);
   std::copy(bytes.begin(), bytes.end(), out.data<uint8_t>());
   return wrap(out);
@@ -41,11 +42,13 @@ nb::object state_of(ops::Generator& generator) {
 void set_state(ops::Generator& generator, const Tensor& state) {
   const Tensor dense = state.contiguous();
   check(dense.dtype() == DType::kUInt8, "set_state: expected uint8, got ", name_of(dense.dtype()));
+  const nb::gil_scoped_release release;
   const auto lock = generator.lock();
   generator.set_state({dense.data<uint8_t>(), static_cast<size_t>(dense.numel())});
 }
 
 void seed(ops::Generator& generator, uint64_t value) {
+  const nb::gil_scoped_release release;
   const auto lock = generator.lock();
   generator.set_seed(value);
 }

@@ -282,6 +282,15 @@ def test_gradcheck_finds_mistakes():
     assert gradcheck(Wrong.apply, x, raise_exception=False) is False
 
 
+def test_anomaly_mode_is_known():
+    assert (engine.autograd.is_anomaly_enabled(), engine.is_anomaly_check_nan_enabled()) == (False, True)
+    with engine.autograd.detect_anomaly(check_nan=False):
+        assert (engine.is_anomaly_enabled(), engine.autograd.is_anomaly_check_nan_enabled()) == (True, False)
+        with engine.autograd.set_detect_anomaly(False):
+            assert (engine.is_anomaly_enabled(), engine.is_anomaly_check_nan_enabled()) == (False, True)
+    assert (engine.is_anomaly_enabled(), engine.is_anomaly_check_nan_enabled()) == (False, True)
+
+
 def test_anomaly_mode():
     x = engine.zeros(1, requires_grad=True)
     with engine.autograd.detect_anomaly(), pytest.raises(RuntimeError, match="(?i)nan"):

@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "core/base/cancellable_wait.h"
 #include "core/base/mutex.h"
 
 namespace tensord::distributed {
@@ -24,7 +25,8 @@ Waits waits_of_process() {
 void Work::wait() {
   const WaitScope scope;
   MutexLock lock(mutex_);
-  done_.wait(lock, [this]() TENSORD_REQUIRES(mutex_) { return is_done_ || end_; });
+  cancellable_wait(done_, lock, std::chrono::steady_clock::time_point::max(),
+                   [this]() TENSORD_REQUIRES(mutex_) { return is_done_ || end_; });
   order_stream();
 }
 

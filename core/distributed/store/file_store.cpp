@@ -9,6 +9,7 @@
 #include <cstring>
 #include <thread>
 
+#include "core/base/cancellation.h"
 #include "core/base/error.h"
 #include "core/base/mutex.h"
 
@@ -166,6 +167,7 @@ void FileStore::wait(std::span<const std::string> keys, Milliseconds timeout) {
     if (locked([&] { return table_.has_all(keys); })) return;
     if (std::chrono::steady_clock::now() >= deadline) fail_store_timeout(keys, timeout);
     std::this_thread::sleep_for(kPollInterval);
+    check_work_cancelled();
   }
 }
 

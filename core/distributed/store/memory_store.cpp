@@ -1,5 +1,6 @@
 #include "core/distributed/store/memory_store.h"
 
+#include "core/base/cancellable_wait.h"
 #include "core/base/error.h"
 #include "core/base/mutex.h"
 #include "core/distributed/store/table.h"
@@ -30,9 +31,10 @@ void MemoryStore::wait_until(const Ready& ready, std::span<const std::string> ke
   timeout = chosen(timeout);
   MutexLock lock(shared_->mutex);
   bool is_there = false;
-  shared_->changed.wait_for(lock, timeout, [&]() TENSORD_REQUIRES(shared_->mutex) {
-    return is_interrupted_ || (is_there = ready(shared_->table));
-  });
+  cancellable_wait(shared_->changed, lock, std::chrono::steady_clock::now() + timeout,
+                   [&]() TENSORD_REQUIRES(shared_->mutex) {
+                     return is_interrupted_ || is_there || (is_there = ready(shared_->table));
+                   });
   if (is_there) return;
   if (is_interrupted_) fail_store_interrupted();
   fail_store_timeout(keys, timeout);

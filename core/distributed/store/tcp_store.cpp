@@ -8,9 +8,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 #include <thread>
 
+#include "core/base/cancellable_wait.h"
 #include "core/base/error.h"
 #include "core/base/mutex.h"
 #include "core/distributed/proof.h"
@@ -161,7 +163,10 @@ class TcpStore::Connection {
 
   void await(short events, SteadyTime deadline) {
     pollfd polled{fd_.get(), events, 0};
-    if (poll(&polled, 1, left_ms(deadline)) == 0) {
+    const int most_ms = execution_context().cancellation ? static_cast<int>(kLookInterval.count()) : INT_MAX;
+    while (poll(&polled, 1, std::min(left_ms(deadline), most_ms)) == 0) {
+      check_work_cancelled();
+      if (left_ms(deadline) > 0) continue;
       fail(ErrorCode::kDeadlineExceeded, "store at ", place_.name(), ": no answer from the server");
     }
   }
@@ -236,6 +241,7 @@ void TcpStore::join(int world_size) {
            " seconds waiting for clients. ", joined, "/", world_size, " clients joined.");
     }
     std::this_thread::sleep_for(pause);
+    check_work_cancelled();
     joined = add(kInit, 0);
   }
 }
@@ -254,6 +260,7 @@ void TcpStore::connect(Lease& lease, SteadyTime deadline, bool retries) {
       fail(ErrorCode::kUnavailable, "store at ", place_->name(), ": cannot be reached: ", problem);
     }
     std::this_thread::sleep_for(pause);
+    check_work_cancelled();
   }
 }
 

@@ -332,7 +332,8 @@ void ZipArchive::check_contents(int64_t changed_ns) const {
         read(entry);
       }
     }
-  } catch (const Error&) {
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kCancelled || error.code() == ErrorCode::kDeadlineExceeded) throw;
     is_damaged_ = true;
   }
   checked_ns_.store(changed_ns, std::memory_order_release);

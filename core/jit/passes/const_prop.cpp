@@ -205,7 +205,8 @@ class Folder {
       if (makes_too_much(op, inputs)) return false;
       ops::run(op, inputs, results);
       return true;
-    } catch (const Error&) {
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::kCancelled || error.code() == ErrorCode::kDeadlineExceeded) throw;
       return false;
     } catch (const std::bad_alloc&) {
       return false;

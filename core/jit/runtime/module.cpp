@@ -66,7 +66,8 @@ void Module::Impl::find_changing_attributes() {
     try {
       if (const Function* function = functions->find_method(object->type->name(), name))
         graphs.push_back(function->graph.get());
-    } catch (const Error&) {
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::kCancelled || error.code() == ErrorCode::kDeadlineExceeded) throw;
       // A method that does not compile cannot run either; asking for it tells why.
     }
   }

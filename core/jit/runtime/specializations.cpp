@@ -4,6 +4,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
+#include "core/base/execution_context.h"
 #include "core/base/log.h"
 #include "core/base/parallel.h"
 #include "core/base/thread.h"
@@ -134,6 +135,8 @@ Specializations::~Specializations() {
 Specializations::Built Specializations::build(std::span<const Value> arguments) const {
   const int64_t start_ns = Clock::system().now_ns();
   Built built;
+  // Others wait for it, and one that was given up would count as one that cannot be built.
+  const ContextPart<&ExecutionContext::cancellation> whole(nullptr);
   try {
     built.program = build_(arguments);
   } catch (const PlanRefused& refused) {

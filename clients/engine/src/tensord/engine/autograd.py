@@ -8,12 +8,13 @@ from typing import Any
 from tensord.engine import _autograd_functional as functional
 from tensord.engine import _autograd_graph as graph
 from tensord.engine import _engine
-from tensord.engine._engine import Node, RemovableHandle
+from tensord.engine._engine import Node, RemovableHandle, is_anomaly_check_nan_enabled, is_anomaly_enabled
 from tensord.engine._grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 
 __all__ = [
     "Function", "Node", "RemovableHandle", "backward", "detect_anomaly", "enable_grad", "function", "functional", "grad", "gradcheck",
-    "gradgradcheck", "graph", "inference_mode", "no_grad", "once_differentiable", "set_detect_anomaly", "set_grad_enabled",
+    "gradgradcheck", "graph", "inference_mode", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "no_grad", "once_differentiable",
+    "set_detect_anomaly", "set_grad_enabled",
 ]
 
 

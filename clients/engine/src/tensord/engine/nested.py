@@ -1,14 +1,14 @@
 """Nested tensors: samples of different sizes in one object.
 
-A NestedTensor holds its samples as tensors of their own, so gradients flow as usual. It is no Tensor: what is written here works, and every other
-operator refuses it by name; take unbind() or to_padded_tensor() then.
+A NestedTensor holds its samples as tensors of their own, so gradients flow as usual. To isinstance it is a Tensor; the engine below knows it not, so
+operators hand it to _nested_calls.py, and those that are not there refuse it by name: take unbind() or to_padded_tensor() then.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from tensord.engine import _engine
+from tensord.engine import _engine, _nested_calls
 from tensord.engine._engine import Tensor
 from tensord.engine._functions import tensor as _tensor
 
@@ -26,6 +26,13 @@ class NestedTensor:
     is_sparse = is_quantized = is_meta = False
     __hash__ = object.__hash__
     __array_ufunc__ = None  # NumPy leaves arithmetic to the methods here
+
+    @property
+    def __class__(self):  # for isinstance(n, Tensor)
+        return Tensor
+
+    def __reduce__(self):
+        return NestedTensor, (self._samples,)
 
     def __init__(self, samples):
         self._samples = list(samples)
@@ -150,21 +157,14 @@ class NestedTensor:
             return self[index]
         return self._each(lambda sample: sample.select(self._inner("select", dim), index))
 
-    # Operators, sample by sample.
+    # Operators, sample by sample; _nested_calls.py has the others.
+
+    def _engine_call(self, operator, args, kwargs):
+        """Asked by an operator that does not take one of its arguments."""
+        return _nested_calls.call(operator, args, kwargs)
 
     def _each(self, function) -> "NestedTensor":
         return NestedTensor(function(sample) for sample in self._samples)
-
-    def _with(self, name: str, other, *more, **options):
-        """self.name(other): of two nested tensors of the same sizes, or a number."""
-        op = name.strip("_")
-        if isinstance(other, NestedTensor):
-            if not self.is_same_size(other):
-                raise RuntimeError(f"{op} does not support broadcasting when given a NestedTensor")
-            return NestedTensor(getattr(a, name)(b, *more, **options) for a, b in zip(self._samples, other._samples))
-        if isinstance(other, Tensor) and other.ndim > 0:
-            raise RuntimeError(f"{op}: Expected both self and other to be nested, but got a nested self and non-nested other")
-        return self._each(lambda sample: getattr(sample, name)(other, *more, **options))
 
     def to(self, *args, **kwargs) -> "NestedTensor":
         return self._each(lambda sample: sample.to(*args, **kwargs))
@@ -173,15 +173,19 @@ class NestedTensor:
         a, b = self._inner("transpose", dim0), self._inner("transpose", dim1)
         return self._each(lambda sample: sample.transpose(a, b))
 
-    def softmax(self, dim: int, dtype=None) -> "NestedTensor":
-        at = self._inner("softmax", dim)
-        return self._each(lambda sample: _op("softmax")(sample, at, dtype))
+    swapaxes = swapdims = transpose
 
-    def sum(self, dim: int, keepdim: bool = False) -> "NestedTensor":
-        if not keepdim:
-            raise RuntimeError("sum: a nested tensor keeps its dimensions, so keepdim=True is needed")
-        at = self._inner("sum", dim)
-        return self._each(lambda sample: sample.sum(at, True))
+    def unsqueeze(self, dim: int) -> "NestedTensor":
+        if not -self.dim() - 1 <= dim <= self.dim():
+            raise IndexError(f"Dimension out of range (expected to be in range of [{-self.dim() - 1}, {self.dim()}], but got {dim})")
+        if dim in (0, -self.dim() - 1):
+            raise RuntimeError("unsqueeze: not along dimension 0 of a nested tensor")
+        at = dim - 1 if dim > 0 else dim
+        return self._each(lambda sample: sample.unsqueeze(at))
+
+    def squeeze(self, dim: int) -> "NestedTensor":
+        at = self._inner("squeeze", dim)
+        return self._each(lambda sample: sample.squeeze(at))
 
     def chunk(self, chunks: int, dim: int = 0) -> tuple:
         at = self._inner("chunk", dim)
@@ -208,20 +212,12 @@ class NestedTensor:
 
     view = reshape
 
-    def masked_fill(self, mask, value) -> "NestedTensor":
-        if not self.is_same_size(mask):
-            raise RuntimeError("masked_fill: expected a nested mask of the same sizes")
-        return NestedTensor(sample.masked_fill(part, value) for sample, part in zip(self._samples, mask._samples))
-
     def copy_(self, src) -> "NestedTensor":
         if not self.is_same_size(src):
             raise RuntimeError("copy_: expected a nested tensor of the same sizes")
         for sample, other in zip(self._samples, src._samples):
             sample.copy_(other)
         return self
-
-    def __rsub__(self, other):
-        return -self + other
 
     def __bool__(self):
         raise RuntimeError("Boolean value of a nested tensor is ambiguous")
@@ -234,7 +230,7 @@ class NestedTensor:
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("_") and hasattr(Tensor, name):
-            raise NotImplementedError(f"{name} has no form for nested tensors; take unbind() or to_padded_tensor()")
+            raise _nested_calls.refusal(name)
         raise AttributeError(f"'NestedTensor' object has no attribute '{name}'")
 
     def __repr__(self):
@@ -242,28 +238,7 @@ class NestedTensor:
         return "nested_tensor([\n" + ",\n".join(samples) + "\n])"
 
 
-def _unary(name: str):
-    def method(self, *args, **kwargs):
-        return self._each(lambda sample: getattr(sample, name)(*args, **kwargs))
-
-    return method
-
-
-def _binary(name: str):
-    def method(self, other, *args, **kwargs):
-        return self._with(name, other, *args, **kwargs)
-
-    return method
-
-
-for _name in ("abs", "bfloat16", "bool", "clone", "contiguous", "cos", "cpu", "cuda", "detach", "double", "exp", "fill_", "float", "half", "int", "log",
-              "logical_not", "long", "neg", "relu", "relu_", "round", "sgn", "sigmoid", "sin", "sqrt", "tanh", "tanh_", "zero_", "__neg__", "__abs__",
-              "isnan", "isinf"):
-    setattr(NestedTensor, _name, _unary(_name))
-for _name in ("add", "add_", "div", "div_", "mul", "mul_", "sub", "sub_", "pow", "ge", "gt", "le", "lt", "eq", "ne", "__add__", "__radd__",
-              "__sub__", "__mul__",
-              "__rmul__", "__truediv__", "__pow__", "__ge__", "__gt__", "__le__", "__lt__", "__eq__", "__ne__"):
-    setattr(NestedTensor, _name, _binary(_name))
+_nested_calls.install(NestedTensor)
 
 
 def nested_tensor(tensor_list, *, dtype=None, layout=None, device=None, requires_grad: bool = False, pin_memory: bool = False) -> NestedTensor:

@@ -47,3 +47,27 @@ def triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_fu
     if swap:
         far = far.minimum(distance(positive, negative))
     return _reduced((margin + near - far).clamp_min(0.0), reduction)
+
+
+def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weight=None, reduction: str = "mean", ignore_index: int | None = None,
+                         label_smoothing: float = 0.0, options=None):
+    """cross_entropy of linear(input, linear_weight, linear_bias). Weights are [classes, …, features], the logits [N, classes, …]."""
+    if options is not None:
+        raise NotImplementedError("linear_cross_entropy: options must be None; logits are made whole")
+    if not 1 <= input.ndim <= 2:
+        raise RuntimeError(f"linear_cross_entropy: expected an input of 1 or 2 dimensions, got {input.ndim}")
+    *of_logits, features = linear_weight.shape
+    if not of_logits or input.shape[-1] != features:
+        raise RuntimeError(f"linear_cross_entropy: input of {tuple(input.shape)} and linear_weight of {tuple(linear_weight.shape)} do not fit")
+    if linear_bias is not None and list(linear_bias.shape) != of_logits:
+        raise RuntimeError(f"linear_cross_entropy: expected linear_bias of {tuple(of_logits)}, got {tuple(linear_bias.shape)}")
+    if len(of_logits) > 1 and input.ndim == 1:
+        raise RuntimeError(f"linear_cross_entropy: a linear_weight of {tuple(linear_weight.shape)} needs a batch of inputs")
+    bias = None if linear_bias is None else linear_bias.reshape(-1)
+    logits = _op("linear")(input, linear_weight.reshape(-1, features), bias).reshape([*input.shape[:-1], *of_logits])
+    if ignore_index is not None and tuple(target.shape) == tuple(logits.shape):
+        raise RuntimeError("linear_cross_entropy: ignore_index is of classes, and the target has probabilities")
+    number = {"none": 0, "mean": 1, "sum": 2}.get(reduction)
+    if number is None:
+        raise ValueError(f"{reduction!r} is no reduction; there are none, mean and sum")
+    return _op("cross_entropy_loss")(logits, target, weight, number, -100 if ignore_index is None else ignore_index, label_smoothing)

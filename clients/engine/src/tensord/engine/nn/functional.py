@@ -6,7 +6,9 @@ import functools
 
 from tensord.engine import _engine
 from tensord.engine.nested import NestedTensor
-from tensord.engine.nn._loss_functional import gaussian_nll_loss, multilabel_soft_margin_loss, triplet_margin_with_distance_loss  # noqa: F401
+from tensord.engine.nn._loss_functional import (  # noqa: F401
+    gaussian_nll_loss, linear_cross_entropy, multilabel_soft_margin_loss, triplet_margin_with_distance_loss,
+)
 from tensord.engine.nn._pooling_functional import (  # noqa: F401
     fractional_max_pool2d, fractional_max_pool2d_with_indices, fractional_max_pool3d, fractional_max_pool3d_with_indices, local_response_norm, lp_pool1d,
     lp_pool2d, lp_pool3d, max_unpool1d, max_unpool2d, max_unpool3d,

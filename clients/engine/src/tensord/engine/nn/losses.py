@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 
 from tensord.engine.nn import functional as F
+from tensord.engine.nn.layers import Linear
 from tensord.engine.nn.module import Module
 
 __all__ = [
     "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "GaussianNLLLoss", "HingeEmbeddingLoss", "HuberLoss",
-    "KLDivLoss", "L1Loss", "MSELoss", "MarginRankingLoss", "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss", "NLLLoss2d",
+    "KLDivLoss", "L1Loss", "LinearCrossEntropyLoss", "MSELoss", "MarginRankingLoss", "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss", "NLLLoss2d",
     "PoissonNLLLoss", "SmoothL1Loss", "SoftMarginLoss", "TripletMarginLoss", "TripletMarginWithDistanceLoss",
 ]
 
@@ -80,3 +82,32 @@ MultiLabelSoftMarginLoss = _loss("MultiLabelSoftMarginLoss", F.multilabel_soft_m
                                 size_average=None, reduce=None, reduction="mean")
 TripletMarginWithDistanceLoss = _loss("TripletMarginWithDistanceLoss", F.triplet_margin_with_distance_loss, distance_function=None, margin=1.0,
                                       swap=False, reduction="mean")
+
+
+class LinearCrossEntropyLoss(Module):
+    """CrossEntropyLoss of a Linear layer of its own, self.linear; logits are [N, num_classes, *out_features]."""
+
+    def __init__(self, in_features: int, num_classes: int, *, out_features: tuple = (), bias: bool = False, device=None, dtype=None,
+                 reduction: str = "mean", weight=None, ignore_index: int | None = None, label_smoothing: float = 0.0, options=None):
+        super().__init__()
+        if weight is not None and tuple(weight.shape) != (num_classes,):
+            raise RuntimeError(f"LinearCrossEntropyLoss: expected a weight of {(num_classes,)}, got {tuple(weight.shape)}")
+        if not 0 <= label_smoothing <= 1:
+            raise RuntimeError(f"LinearCrossEntropyLoss: expected a label_smoothing from 0 to 1, got {label_smoothing}")
+        if options is not None:
+            raise NotImplementedError("LinearCrossEntropyLoss: options must be None; logits are made whole")
+        self.register_buffer("weight", weight)
+        self.num_classes, self.out_features, self.reduction = num_classes, out_features, reduction
+        self.ignore_index, self.label_smoothing, self.options = ignore_index, label_smoothing, options
+        self.linear = Linear(in_features, num_classes * math.prod(out_features), bias=bias, device=device, dtype=dtype)
+
+    def forward(self, input, target):
+        sizes = [self.num_classes, *self.out_features]
+        bias = None if self.linear.bias is None else self.linear.bias.reshape(sizes)
+        return F.linear_cross_entropy(input, self.linear.weight.reshape([*sizes, self.linear.in_features]), target, linear_bias=bias, weight=self.weight,
+                                      reduction=self.reduction, ignore_index=self.ignore_index, label_smoothing=self.label_smoothing)
+
+    def extra_repr(self):
+        return (f"in_features={self.linear.in_features}, num_classes={self.num_classes}, out_features={self.out_features}, "
+                f"bias={self.linear.bias is not None}, reduction={self.reduction}, ignore_index={self.ignore_index}, "
+                f"label_smoothing={self.label_smoothing}, options={self.options}")

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+
+#include "core/base/cancellation.h"
+#include "core/base/execution_context.h"
+#include "core/base/mutex.h"
+
+namespace tensord {
+
+// How long a thread sleeps before it looks again whether its work is given up.
+constexpr std::chrono::milliseconds kLookInterval{50};
+
+// changed.wait_until(lock, end, condition) that ends by Error{kCancelled} where the calling thread's work is given up.
+// It looks without the lock: whoever gives up may wait for others who need it. Which lock that is clang cannot follow
+// through `lock`; it is held again at the end, and by `condition`.
+template <class Condition>
+bool cancellable_wait(CondVar& changed, MutexLock& lock, std::chrono::steady_clock::time_point end,
+                      Condition condition) TENSORD_NO_THREAD_SAFETY_ANALYSIS {
+  using Clock = std::chrono::steady_clock;
+  if (execution_context().cancellation == nullptr) {
+    if (end != Clock::time_point::max()) return changed.wait_until(lock, end, condition);
+    changed.wait(lock, condition);
+    return true;
+  }
+  for (;;) {
+    if (changed.wait_until(lock, std::min(end, Clock::now() + kLookInterval), condition)) return true;
+    lock.unlock();
+    const bool is_late = Clock::now() >= end;
+    if (!is_late) check_work_cancelled();
+    lock.lock();
+    if (is_late) return condition();
+  }
+}
+
+}  // namespace tensord
