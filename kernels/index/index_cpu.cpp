@@ -236,7 +236,6 @@ namespace {
 Tensor index_put_in_place(const Tensor& x, const OptionalTensorList& indices, const Tensor& values, bool accumulate) {
   check(x.is_meta() || x.storage()->is_writable(), "index_put_: the tensor is read-only");
   index_put(x, indices, values, accumulate);
-  if (!x.is_meta()) x.storage()->bump_version();
   return x;
 }
 

@@ -25,7 +25,7 @@ Tensor fill_floating(const Tensor& x, const char* op, Draw&& draw) {
   const auto lock = generator.lock();
   dispatch_floating(x.dtype(), op,
                     [&]<class T>() { fill_elements<T>(x, [&] { return static_cast<T>(draw(generator)); }); });
-  return wrote(x);
+  return x;
 }
 
 Tensor fill_exponential(const Tensor& x, double rate, const Value&) {
@@ -54,7 +54,7 @@ Tensor fill_geometric(const Tensor& x, double p, const Value&) {
       return static_cast<T>(static_cast<int64_t>(std::min(draw, 9e18)));
     });
   });
-  return wrote(x);
+  return x;
 }
 
 // Whole numbers up to the largest that the type counts without gaps.
@@ -78,7 +78,7 @@ Tensor fill_whole(const Tensor& x, const Value&) {
       }
     });
   });
-  return wrote(x);
+  return x;
 }
 
 #define FILL(SCHEMA, FUNCTION) OP(SCHEMA " -> Tensor(a!)").direct(FUNCTION).gradient(kZeroGradient).saves("").random()

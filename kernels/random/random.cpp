@@ -39,7 +39,7 @@ Tensor fill_uniform(const Tensor& x, double from, double to, const Value&) {
       fill_elements<T>(x, [&] { return static_cast<T>(generator.uniform_float(kDigits) * (high - low) + low); });
     }
   });
-  return wrote(x);
+  return x;
 }
 
 // 16 uniform numbers become 16 normal ones, by Box and Muller's formula.
@@ -89,7 +89,7 @@ Tensor fill_normal(const Tensor& x, double mean, double deviation, const Value&)
       return fill_normal_blocks(generator, x.data<T>(), x.numel(), mean, deviation);
     fill_elements<T>(x, [&] { return static_cast<T>(generator.normal() * deviation + mean); });
   });
-  return wrote(x);
+  return x;
 }
 
 Tensor fill_bernoulli(const Tensor& x, double p, const Value&) {
@@ -101,7 +101,7 @@ Tensor fill_bernoulli(const Tensor& x, double p, const Value&) {
   dispatch_all(x.dtype(), "bernoulli_", [&]<class T>() {
     fill_elements<T>(x, [&] { return static_cast<T>(generator.uniform_double() < p ? 1 : 0); });
   });
-  return wrote(x);
+  return x;
 }
 
 Tensor bernoulli(const Tensor& probabilities, const Value&) {
@@ -138,7 +138,7 @@ Tensor fill_random(const Tensor& x, int64_t low, int64_t high) {
       return static_cast<T>(static_cast<int64_t>(bits % range + static_cast<uint64_t>(low)));
     });
   });
-  return wrote(x);
+  return x;
 }
 
 // New tensors: made on the CPU, then moved.

@@ -28,11 +28,6 @@ inline void check_random_target(const Tensor& x, const char* op) {
   ops::check_no_internal_overlap(x);
 }
 
-inline const Tensor& wrote(const Tensor& x) {
-  if (!x.is_meta()) x.storage()->bump_version();
-  return x;
-}
-
 // What is random does not change with the tensor it is put into, or with probabilities.
 inline const gradient::GradientFn kZeroGradient =
     gradient::of_first([](const ops::GradArgs& args, const Tensor&) { return gradient::zeros_like(args.inputs[0]); });

@@ -95,10 +95,6 @@ void check_writable(const Tensor& x, const char* op) {
   }
 }
 
-void wrote(const Tensor& x) {
-  if (!x.is_meta()) x.storage()->bump_version();
-}
-
 Tensor copy_into(const Tensor& x, const Tensor& source, bool) {
   check_writable(x, "copy_");
   const Dims joint = broadcast_sizes(x.sizes(), source.sizes());
@@ -114,7 +110,6 @@ Tensor copy_into(const Tensor& x, const Tensor& source, bool) {
   } else {
     copy_elements(x, shared == Overlap::kNo || shared == Overlap::kFull ? from : from.clone());
   }
-  wrote(x);
   return x;
 }
 
@@ -138,7 +133,6 @@ Tensor zero(const Tensor& x) {
   check(x.is_meta() || x.storage()->is_writable(), "zero_: the tensor is read-only");
   if (!x.is_meta() && x.numel() > 0 && is_non_overlapping_and_dense(x.sizes(), x.strides())) {
     zero_elements(x);
-    wrote(x);
     return x;
   }
   return fill_with(x, Scalar(0));

@@ -20,6 +20,7 @@ def refused(op, *args, says, **kwargs):
 DOUBLE = t(2, 3, dtype=torch.float64)
 MATRIX, CUBE, IMAGE = t(2, 3), t(2, 3, 4), t(2, 3, 4, 5)
 SCALAR = t(values=1.0)
+TALL = t(values=[[0]] * 5, dtype=torch.int64)
 
 CASES = [
     # joining and splitting
@@ -109,6 +110,10 @@ CASES = [
     refused("aten::scatter.src", MATRIX, 0, t(values=[[0]], dtype=torch.int64), DOUBLE, says="Expected self.dtype to be equal to src.dtype"),
     refused("aten::scatter.src", MATRIX, 0, t(values=[[0, 0]], dtype=torch.int64), t(1, 1), says="to be smaller size than src"),
     refused("aten::scatter.value", MATRIX, 0, t(values=[[0, 0, 0, 0]], dtype=torch.int64), 1.0, says="to be smaller than self"),
+    refused("aten::gather", MATRIX, 1, TALL, says="Size does not match at dimension 0"),
+    refused("aten::scatter.value", MATRIX, 1, TALL, 1.0, says="to be smaller than self"),
+    refused("aten::scatter.src", MATRIX, 1, TALL, t(9, 9), says="to be smaller than self"),
+    refused("aten::scatter.src", MATRIX, 0, TALL, t(2, 9), says="to be smaller size than src"),
     refused("aten::scatter.reduce", MATRIX, 0, t(values=[[0]], dtype=torch.int64), MATRIX, reduce="none",
             says="reduce argument must be either add or multiply"),
     refused("aten::scatter_reduce.two", MATRIX, 0, t(values=[[0]], dtype=torch.int64), MATRIX, "none",
