@@ -52,9 +52,8 @@ class DepthwiseKernel final : public ConvKernel {
     constexpr int64_t kPieceRows = 256;
     parallel_run(parts_, [&](int part) {
       const int64_t first = rows_ * part / parts_;
-      in_pieces(rows_ * (part + 1) / parts_ - first, kPieceRows, [&](int64_t begin, int64_t end) {
-        run_depthwise_conv(conv_, src, dst, first + begin, first + end);
-      });
+      in_pieces(rows_ * (part + 1) / parts_ - first, kPieceRows,
+                [&](int64_t begin, int64_t end) { run_depthwise_conv(conv_, src, dst, first + begin, first + end); });
     });
   }
 
