@@ -8,7 +8,7 @@ import time
 import pytest
 
 BEGIN = """
-import signal, sys
+import signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)
 from tensord import engine
 from tensord.engine.nn import functional as F
@@ -18,7 +18,7 @@ def usable():
     assert abs(x.item() - 178145.28 - 64000 - (1 << 20)) < 100, x
 """
 
-# What would take a minute or more: a call that is made once the program has said "go".
+# What would take half a minute of work or more: a call that is made once the program has said "go".
 LONG = {
     "element-wise": ("x = engine.rand(1 << 20, 1, dtype=engine.float64) + 5", "engine.igamma(x, x.expand(1 << 20, 60) + 1.0)"),
     "integer matmul": ("x = engine.ones(5000, 5000, dtype=engine.int64)", "x @ x"),
@@ -30,16 +30,15 @@ LONG = {
 }
 
 
-def run(program: str, threads: int, limit: float):
-    """Sends SIGINT soon after the program says "go"; gives its output and the seconds that it took to end then."""
+def run(program: str, threads: int):
+    """Sends SIGINT soon after the program says "go"; gives its output and its errors."""
     process = subprocess.Popen([sys.executable, "-c", BEGIN + program, str(threads)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         assert process.stdout.readline() == "go\n", process.stderr.read()
         time.sleep(0.5)
         process.send_signal(signal.SIGINT)
-        start = time.monotonic()
-        out, error = process.communicate(timeout=limit)
-        return out, error[-2000:], time.monotonic() - start
+        out, error = process.communicate(timeout=300)
+        return out, error[-2000:]
     finally:
         process.kill()
 
@@ -48,15 +47,17 @@ def run(program: str, threads: int, limit: float):
 @pytest.mark.parametrize("name", LONG)
 def test_long_calls(name, threads):
     setup, call = LONG[name]
-    out, error, _ = run(f"""
+    out, error = run(f"""
 {setup}
 print("go", flush=True)
+start = time.process_time()
 try:
     {call}
 except KeyboardInterrupt:
+    assert time.process_time() - start < 10  # of half a minute or more, however busy the machine is
     usable()
     print("stopped")
-""", threads, 20)
+""", threads)
     assert out == "stopped\n", error
 
 
@@ -108,7 +109,7 @@ WAITS = {
 
 @pytest.mark.parametrize("name", WAITS)
 def test_waits(name):
-    out, error, _ = run(f"""
+    out, error = run(f"""
 import os
 from tensord.engine import distributed
 print("go", flush=True)
@@ -117,13 +118,13 @@ try:
 except KeyboardInterrupt:
     usable()
     print("stopped")
-""", 1, 60)
+""", 1)
     assert out == "stopped\n", error
 
 
 def test_a_handler_that_raises_nothing():
     """The call goes on."""
-    out, error, _ = run("""
+    out, error = run("""
 count = 0
 def note(*_):
     global count
@@ -135,5 +136,5 @@ print("go", flush=True)
 while not count:
     assert bool((x.lgamma() == want).all())
 print("went on", count)
-""", 2, 60)
+""", 2)
     assert out == "went on 1\n", error

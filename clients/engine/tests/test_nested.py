@@ -178,7 +178,8 @@ def test_calls_beyond_pytorch():
     """What PyTorch 1.13 has not for nested tensors: sample by sample."""
     theirs, mine = both()
     for run in (lambda n: 1 - n, lambda n: 1 / n, lambda n: n ** 2, lambda n: 2 ** n, lambda n: n == n, lambda n: n.clamp(-1, 1),
-                lambda n: n.unsqueeze(-1).squeeze(-1), lambda n: n.mean(-1, True), lambda n: n.cumsum(-1), lambda n: n.log_softmax(-1), lambda n: n.masked_fill(n > 0, 1.0)):
+                lambda n: n.unsqueeze(-1).squeeze(-1), lambda n: n.mean(-1, True), lambda n: n.cumsum(-1), lambda n: n.log_softmax(-1),
+                lambda n: n.masked_fill(n > 0, 1.0)):
         for got, sample in zip(run(mine).unbind(), theirs.unbind(), strict=True):
             same(got, run(sample), rtol=1e-4, atol=1e-5)
     assert mine.unsqueeze(1)[0].shape == (1, 2, 3) and engine.where(mine > 0, mine, 0.0)[1].min().item() >= 0
