@@ -91,6 +91,14 @@ def comparable(row: Case, results):
     return tuple(INVARIANTS[row.check](*results)) if row.check in INVARIANTS else results
 
 
+def versions_of(value):
+    return [item._version for item in (value if isinstance(value, list) else [value]) if isinstance(item, torch.Tensor)]
+
+
+def counts_as_written(value, before):
+    return bool(before) and all(now > then for now, then in zip(versions_of(value), before))
+
+
 def run_case(row: Case, dtype, strided, seed):
     generator = torch.Generator().manual_seed(seed)
     args = build(row.args, dtype, generator, strided)
@@ -104,7 +112,7 @@ def run_case(row: Case, dtype, strided, seed):
     record = {"op": row.op, "label": label, "args": saved_args, "check": row.check, "error": ours,
               "results": [], "mutated": [], "optional": row.optional}
     function = row.reference or operator(row.op)
-    versions = [a._version if isinstance(a, torch.Tensor) else 0 for a in ordered]
+    versions = [versions_of(a) for a in ordered]
     if row.check == "drawn":
         torch.manual_seed(DRAWN_SEED)
     try:
@@ -120,7 +128,7 @@ def run_case(row: Case, dtype, strided, seed):
     record["results"] = portable(list(results) if is_multiple else [results] if has_result else [])
     if schema:
         writes = [a.alias_info is not None and a.alias_info.is_write for a in schema.arguments]
-        record["mutated"] = [(i, portable(ordered[i]), isinstance(ordered[i], torch.Tensor) and ordered[i]._version > versions[i])
+        record["mutated"] = [(i, portable(ordered[i]), counts_as_written(ordered[i], versions[i]))
                              for i in range(min(len(ordered), len(writes))) if writes[i]]
     else:
         record["mutated"] = [(i, portable(ordered[i]), False) for i in row.written]

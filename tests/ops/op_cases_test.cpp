@@ -127,23 +127,31 @@ std::string check_aliases(const ops::Op& op, const std::vector<Value>& bound, co
   return "";
 }
 
-// Of tensors among the arguments; 0 for other values.
-std::vector<uint32_t> versions_of(const std::vector<Value>& arguments) {
+// Of a tensor, or of each one in a list.
+std::vector<uint32_t> versions_of(const Value& value) {
   std::vector<uint32_t> versions;
-  for (const Value& argument : arguments) versions.push_back(argument.is_tensor() ? argument.to_tensor().version() : 0);
+  if (value.is_tensor()) versions.push_back(value.to_tensor().version());
+  if (!value.is_list()) return versions;
+  for (const Value& item : value.to_list()->items) {
+    if (item.is_tensor()) versions.push_back(item.to_tensor().version());
+  }
   return versions;
 }
 
 // What PyTorch counts as a write is one here: autograd must know of it, and read-only memory (a request's) refuse it.
 std::string check_written(const ops::Op& op, const std::vector<Value>& arguments, const std::vector<Value>& bound,
-                          const std::vector<uint32_t>& versions, const std::vector<Value>& mutated) {
+                          const std::vector<std::vector<uint32_t>>& before, const std::vector<Value>& mutated) {
   for (const Value& one : mutated) {
     const auto index = static_cast<size_t>(items(one)[0].to_int());
     const bool is_counted = items(one)[2].to_bool();
-    if (!is_counted || !bound[index].is_tensor()) continue;
-    if (bound[index].to_tensor().version() == versions[index]) {
-      return concat("argument ", index, " is written, but has the same version");
+    if (!is_counted) continue;
+    const std::vector<uint32_t> after = versions_of(bound[index]);
+    for (size_t i = 0; i < after.size(); ++i) {
+      if (after[i] == before[index][i]) {
+        return concat("argument ", index, " is written, but has the same version (tensor ", i, ")");
+      }
     }
+    if (!bound[index].is_tensor()) continue;
     if (writes_read_only(op, ops::bind(op, copy_all(arguments)), index)) {
       return concat("argument ", index, " is written where its memory is read-only");
     }
@@ -165,12 +173,12 @@ std::string run_record(const Value& record) {
   const std::vector<Value>& arguments = items(field(record, "args"));
   const std::string& expected_error = field(record, "error").to_string();
   std::vector<Value> bound, results;
-  std::vector<uint32_t> versions;
+  std::vector<std::vector<uint32_t>> versions;
   const std::string& kind = field(record, "check").to_string();
   if (kind == "drawn") seed_all();
   try {
     bound = ops::bind(*op, copy_all(arguments));
-    versions = versions_of(bound);
+    for (const Value& argument : bound) versions.push_back(versions_of(argument));
     results = ops::run(*op, bound);
   } catch (const Error& error) {
     if (expected_error.empty()) return concat("failed: ", error.what());

@@ -137,7 +137,6 @@ class Reader {
   }
 
   void read_strings(uint64_t count, uint64_t bytes, std::vector<std::string>& out) {
-    check_record(count <= bytes / 4);
     for (uint64_t i = 0; i < count; ++i) {
       char length_bytes[4];
       check_record(bytes >= 4 && read(length_bytes, 4));

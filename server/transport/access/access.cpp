@@ -1,5 +1,6 @@
 #include "server/transport/access/access.h"
 
+#include <algorithm>
 #include <array>
 #include <sstream>
 #include <string_view>
@@ -13,7 +14,7 @@ constexpr std::array<const char*, kCallGroups> kGroupNames = {
     "health",     "metadata", "inference", "model-repository", "shared-memory", "model-config",
     "statistics", "trace",    "logging",   "training",         "training-hosts"};
 
-std::string_view to_view(grpc::string_ref text) { return {text.data(), text.size()}; }
+std::string_view to_view(const grpc::string_ref& text) { return {text.data(), text.size()}; }
 
 CallGroup restricted_group(const char* what, const std::string& name) {
   try {
@@ -47,10 +48,9 @@ void add_rules(const char* flag, const char* what, const char* prefix, const std
 const char* to_string(CallGroup group) { return kGroupNames[static_cast<size_t>(group)]; }
 
 CallGroup parse_call_group(std::string_view name) {
-  for (size_t i = 0; i < kGroupNames.size(); ++i) {
-    if (name == kGroupNames[i]) return static_cast<CallGroup>(i);
-  }
-  fail(ErrorCode::kInvalidArgument, "there is no group of calls '", name, "'");
+  const auto found = std::find(kGroupNames.begin(), kGroupNames.end(), name);
+  if (found == kGroupNames.end()) fail(ErrorCode::kInvalidArgument, "there is no group of calls '", name, "'");
+  return static_cast<CallGroup>(found - kGroupNames.begin());
 }
 
 AccessPolicy AccessPolicy::make(const NetworkOptions& options) {
