@@ -1,3 +1,4 @@
+// Distinct values, counts of values, and their one-hot form on the processor.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -7,7 +8,6 @@
 #include "kernels/index/watched_order.h"
 #include "kernels/view/view.h"
 
-// Distinct values, counts of values, and their one-hot form. All shapes depend on data.
 namespace tensord::kernels {
 namespace {
 
@@ -170,36 +170,32 @@ Tensor one_hot(const Tensor& x, int64_t classes) {
   return out;
 }
 
-OP("aten::_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, "
-   "Tensor, Tensor)")
-    .direct([](const Tensor& x, bool, bool inverse, bool counts) { return unique_values<false>(x, inverse, counts); })
-    .dynamic_shape();
-OP("aten::_unique(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, Tensor)")
-    .direct([](const Tensor& x, bool, bool inverse) {
-      const auto [values, positions, counts] = unique_values<false>(x, inverse, false);
-      return std::tuple(values, positions);
-    })
-    .dynamic_shape();
-OP("aten::unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> "
-   "(Tensor, Tensor, Tensor)")
-    .direct([](const Tensor& x, int64_t dim, bool, bool inverse, bool counts) {
-      return unique_slices<false>(x, dim, inverse, counts);
-    })
-    .dynamic_shape();
-OP("aten::unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> "
-   "(Tensor, Tensor, Tensor)")
-    .direct([](const Tensor& x, bool inverse, bool counts, std::optional<int64_t> dim) {
-      return dim ? unique_slices<true>(x, *dim, inverse, counts) : unique_values<true>(x, inverse, counts);
-    })
-    .dynamic_shape();
-OP("aten::unique_dim_consecutive(Tensor self, int dim, bool return_inverse=False, bool return_counts=False) -> "
-   "(Tensor, Tensor, Tensor)")
-    .direct([](const Tensor& x, int64_t dim, bool inverse, bool counts) {
-      return unique_slices<true>(x, dim, inverse, counts);
-    })
-    .dynamic_shape();
-OP("aten::bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor").direct(bincount).dynamic_shape();
-OP("aten::one_hot(Tensor self, int num_classes=-1) -> Tensor").direct(one_hot);
+Three run_unique2(const Tensor& x, bool, bool inverse, bool counts) { return unique_values<false>(x, inverse, counts); }
+
+std::tuple<Tensor, Tensor> run_unique(const Tensor& x, bool, bool inverse) {
+  const auto [values, positions, counts] = unique_values<false>(x, inverse, false);
+  return std::tuple(values, positions);
+}
+
+Three run_unique_dim(const Tensor& x, int64_t dim, bool, bool inverse, bool counts) {
+  return unique_slices<false>(x, dim, inverse, counts);
+}
+
+Three run_unique_consecutive(const Tensor& x, bool inverse, bool counts, std::optional<int64_t> dim) {
+  return dim ? unique_slices<true>(x, *dim, inverse, counts) : unique_values<true>(x, inverse, counts);
+}
+
+Three run_unique_dim_consecutive(const Tensor& x, int64_t dim, bool inverse, bool counts) {
+  return unique_slices<true>(x, dim, inverse, counts);
+}
+
+DYNAMIC("aten::_unique2", kCPU, run_unique2);
+DYNAMIC("aten::_unique", kCPU, run_unique);
+DYNAMIC("aten::unique_dim", kCPU, run_unique_dim);
+DYNAMIC("aten::unique_consecutive", kCPU, run_unique_consecutive);
+DYNAMIC("aten::unique_dim_consecutive", kCPU, run_unique_dim_consecutive);
+DYNAMIC("aten::bincount", kCPU, bincount);
+DYNAMIC("aten::one_hot", kCPU, one_hot);
 
 }  // namespace
 }  // namespace tensord::kernels
