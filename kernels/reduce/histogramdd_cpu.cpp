@@ -1,4 +1,4 @@
-// histogram and histogramdd: counts, or sums of weights, of points by the boxes between edges.
+// The loops of histogram and histogramdd.
 #include <algorithm>
 #include <cmath>
 
@@ -137,70 +137,63 @@ void check_flat_weight(const Tensor& x, const MaybeTensor& weight) {
         x.sizes(), " and weight ", weight ? weight->sizes() : Dims{});
 }
 
-OP("aten::histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist, "
-   "Tensor bin_edges)")
-    .direct([](const Tensor& x, const Tensor& bins, const MaybeTensor& weight,
-               bool density) -> std::tuple<Tensor, Tensor> {
-      check_flat_weight(x, weight);
-      return {counted("torch.histogram()", as_column(x), {bins}, flat(weight), density), call("aten::clone", bins)};
-    })
-    .constant_result();
-OP("aten::histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) "
-   "-> "
-   "(Tensor hist, Tensor bin_edges)")
-    .direct([](const Tensor& x, int64_t bins, const MaybeRange& range, const MaybeTensor& weight,
-               bool density) -> std::tuple<Tensor, Tensor> {
-      check_flat_weight(x, weight);
-      const Tensor column = as_column(x);
-      const Edges edges = edges_of("torch.histogram()", column, Dims{bins}, range);
-      return {counted("torch.histogram()", column, edges, flat(weight), density), edges[0]};
-    })
-    .constant_result();
-
 constexpr const char* kName = "torch.histogramdd()";
-#define HISTOGRAM_OPTIONS "Tensor? weight=None, bool density=False"
-OP("aten::_histogramdd_bin_edges(Tensor self, int[] bins, *, float[]? range=None, " HISTOGRAM_OPTIONS ") -> Tensor[]")
-    .direct([](const Tensor& x, const Dims& bins, const MaybeRange& range, const MaybeTensor&, bool) {
-      return edges_of(kName, x, bins, range);
-    })
-    .constant_result();
-OP("aten::_histogramdd_from_bin_cts(Tensor self, int[] bins, *, float[]? range=None, " HISTOGRAM_OPTIONS ") -> Tensor")
-    .direct([](const Tensor& x, const Dims& bins, const MaybeRange& range, const MaybeTensor& weight, bool density) {
-      return counted(kName, x, edges_of(kName, x, bins, range), weight, density);
-    })
-    .constant_result();
-OP("aten::_histogramdd_from_bin_tensors(Tensor self, Tensor[] bins, *, " HISTOGRAM_OPTIONS ") -> Tensor")
-    .direct([](const Tensor& x, const Edges& bins, const MaybeTensor& weight, bool density) {
-      return counted(kName, x, bins, weight, density);
-    })
-    .constant_result();
-
 Returns histogramdd(const Tensor& x, const Edges& edges, const MaybeTensor& weight, bool density) {
   return {{counted(kName, x, edges, weight, density), ops::make_tensor_list(edges)}};
 }
-OP("aten::histogramdd(Tensor self, int[] bins, float[]? range=None, " HISTOGRAM_OPTIONS
-   ") -> (Tensor hist, Tensor[] "
-   "bin_edges)")
-    .direct([](const Tensor& x, const Dims& bins, const MaybeRange& range, const MaybeTensor& weight, bool density) {
-      return histogramdd(x, edges_of(kName, x, bins, range), weight, density);
-    })
-    .constant_result();
-OP("aten::histogramdd.int_bins(Tensor self, int bins, float[]? range=None, " HISTOGRAM_OPTIONS
-   ") -> (Tensor hist, Tensor[] "
-   "bin_edges)")
-    .direct([](const Tensor& x, int64_t bins, const MaybeRange& range, const MaybeTensor& weight, bool density) {
-      check(x.ndim() >= 2, kName, ": input tensor should have at least 2 dimensions, but got ", x.ndim());
-      const Dims counts(static_cast<size_t>(x.sizes().back()), bins);
-      return histogramdd(x, edges_of(kName, x, counts, range), weight, density);
-    })
-    .constant_result();
-OP("aten::histogramdd.TensorList_bins(Tensor self, Tensor[] bins, float[]? range=None, " HISTOGRAM_OPTIONS
-   ") -> (Tensor "
-   "hist, Tensor[] bin_edges)")
-    .direct([](const Tensor& x, const Edges& bins, const MaybeRange&, const MaybeTensor& weight, bool density) {
-      return histogramdd(x, bins, weight, density);
-    })
-    .constant_result();
+
+std::tuple<Tensor, Tensor> run_histogram_bins_tensor(const Tensor& x, const Tensor& bins, const MaybeTensor& weight,
+                                                     bool density) {
+  check_flat_weight(x, weight);
+  return {counted("torch.histogram()", as_column(x), {bins}, flat(weight), density), call("aten::clone", bins)};
+}
+
+std::tuple<Tensor, Tensor> run_histogram_bin_ct(const Tensor& x, int64_t bins, const MaybeRange& range,
+                                                const MaybeTensor& weight, bool density) {
+  check_flat_weight(x, weight);
+  const Tensor column = as_column(x);
+  const Edges edges = edges_of("torch.histogram()", column, Dims{bins}, range);
+  return {counted("torch.histogram()", column, edges, flat(weight), density), edges[0]};
+}
+
+Edges run_histogramdd_bin_edges(const Tensor& x, const Dims& bins, const MaybeRange& range, const MaybeTensor&, bool) {
+  return edges_of(kName, x, bins, range);
+}
+
+Tensor run_histogramdd_from_bin_cts(const Tensor& x, const Dims& bins, const MaybeRange& range,
+                                    const MaybeTensor& weight, bool density) {
+  return counted(kName, x, edges_of(kName, x, bins, range), weight, density);
+}
+
+Tensor run_histogramdd_from_bin_tensors(const Tensor& x, const Edges& bins, const MaybeTensor& weight, bool density) {
+  return counted(kName, x, bins, weight, density);
+}
+
+Returns run_histogramdd(const Tensor& x, const Dims& bins, const MaybeRange& range, const MaybeTensor& weight,
+                        bool density) {
+  return histogramdd(x, edges_of(kName, x, bins, range), weight, density);
+}
+
+Returns run_histogramdd_int_bins(const Tensor& x, int64_t bins, const MaybeRange& range, const MaybeTensor& weight,
+                                 bool density) {
+  check(x.ndim() >= 2, kName, ": input tensor should have at least 2 dimensions, but got ", x.ndim());
+  const Dims counts(static_cast<size_t>(x.sizes().back()), bins);
+  return histogramdd(x, edges_of(kName, x, counts, range), weight, density);
+}
+
+Returns run_histogramdd_tensorlist_bins(const Tensor& x, const Edges& bins, const MaybeRange&,
+                                        const MaybeTensor& weight, bool density) {
+  return histogramdd(x, bins, weight, density);
+}
+
+DYNAMIC("aten::histogram.bins_tensor", kCPU, run_histogram_bins_tensor);
+DYNAMIC("aten::histogram.bin_ct", kCPU, run_histogram_bin_ct);
+DYNAMIC("aten::_histogramdd_bin_edges", kCPU, run_histogramdd_bin_edges);
+DYNAMIC("aten::_histogramdd_from_bin_cts", kCPU, run_histogramdd_from_bin_cts);
+DYNAMIC("aten::_histogramdd_from_bin_tensors", kCPU, run_histogramdd_from_bin_tensors);
+DYNAMIC("aten::histogramdd", kCPU, run_histogramdd);
+DYNAMIC("aten::histogramdd.int_bins", kCPU, run_histogramdd_int_bins);
+DYNAMIC("aten::histogramdd.TensorList_bins", kCPU, run_histogramdd_tensorlist_bins);
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -1,9 +1,11 @@
-// segment_reduce: reductions of pieces of one dimension, cut by lengths or offsets.
+// The loops of segment_reduce.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "core/base/parallel.h"
-#include "kernels/common/compose.h"
+#include "core/ops/op.h"
+#include "core/ops/run.h"
 
 namespace tensord::kernels {
 namespace {
@@ -154,41 +156,34 @@ void dispatch(DType dtype, Fn&& fn) {
   fail_dtype("segment_reduce", dtype);
 }
 
-OP("aten::_segment_reduce_backward(Tensor grad, Tensor output, Tensor data, str reduce, *, Tensor? lengths=None, "
-   "Tensor? "
-   "offsets=None, int axis=0, Scalar? initial=None) -> Tensor")
-    .direct([](const Tensor& g, const Tensor& result, const Tensor& x, const std::string& name,
-               const MaybeTensor& lengths, const MaybeTensor& offsets, int64_t axis, const MaybeScalar& initial) {
-      const Segments s = segments_of(x, lengths, offsets, axis, true);
-      check(g.sizes() == s.sizes && result.sizes() == s.sizes, "_segment_reduce_backward: expected gradients of shape ",
-            to_string(s.sizes), ", but got ", g.sizes());
-      check(g.dtype() == x.dtype() && result.dtype() == x.dtype(),
-            "_segment_reduce_backward: expected gradient, output and data of one dtype, but got ", name_of(g.dtype()),
-            ", ", name_of(result.dtype()), " and ", name_of(x.dtype()));
-      const Tensor out = ops::call("aten::zeros", x.sizes(), x.dtype());
-      dispatch(x.dtype(), [&]<class T>() {
-        reduce_back<T>(kind_of(name), s, initial, g.contiguous(), result.contiguous(), x.contiguous(), out);
-      });
-      return out;
-    })
-    .dynamic_shape();
-OP("aten::segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, "
-   "int "
-   "axis=0, bool unsafe=False, Scalar? initial=None) -> Tensor")
-    .direct([](const Tensor& x, const std::string& name, const MaybeTensor& lengths, const MaybeTensor& indices,
-               const MaybeTensor& offsets, int64_t axis, bool is_trusted, const MaybeScalar& initial) {
-      check(!indices, "segment_reduce(): indices based reduction is not supported yet.");
-      const Segments s = segments_of(x, lengths, offsets, axis, is_trusted);
-      const Tensor out = Tensor::empty(s.sizes, x.dtype());
-      dispatch(x.dtype(), [&]<class T>() { reduce<T>(kind_of(name), s, initial, x.contiguous(), out); });
-      return out;
-    })
-    .gradient(gradient::of_first([](const ops::GradArgs& args, const Tensor& g) {
-      return ops::call("aten::_segment_reduce_backward", g, args.outputs[0], args.inputs[0], args.inputs[1],
-                       args.inputs[2], args.inputs[4], args.inputs[5], args.inputs[7]);
-    }))
-    .saves("data, lengths, offsets, result")
-    .dynamic_shape();
+Tensor run_segment_reduce_backward(const Tensor& g, const Tensor& result, const Tensor& x, const std::string& name,
+                                   const MaybeTensor& lengths, const MaybeTensor& offsets, int64_t axis,
+                                   const MaybeScalar& initial) {
+  const Segments s = segments_of(x, lengths, offsets, axis, true);
+  check(g.sizes() == s.sizes && result.sizes() == s.sizes, "_segment_reduce_backward: expected gradients of shape ",
+        to_string(s.sizes), ", but got ", g.sizes());
+  check(g.dtype() == x.dtype() && result.dtype() == x.dtype(),
+        "_segment_reduce_backward: expected gradient, output and data of one dtype, but got ", name_of(g.dtype()), ", ",
+        name_of(result.dtype()), " and ", name_of(x.dtype()));
+  const Tensor out = ops::call("aten::zeros", x.sizes(), x.dtype());
+  dispatch(x.dtype(), [&]<class T>() {
+    reduce_back<T>(kind_of(name), s, initial, g.contiguous(), result.contiguous(), x.contiguous(), out);
+  });
+  return out;
+}
+
+Tensor run_segment_reduce(const Tensor& x, const std::string& name, const MaybeTensor& lengths,
+                          const MaybeTensor& indices, const MaybeTensor& offsets, int64_t axis, bool is_trusted,
+                          const MaybeScalar& initial) {
+  check(!indices, "segment_reduce(): indices based reduction is not supported yet.");
+  const Segments s = segments_of(x, lengths, offsets, axis, is_trusted);
+  const Tensor out = Tensor::empty(s.sizes, x.dtype());
+  dispatch(x.dtype(), [&]<class T>() { reduce<T>(kind_of(name), s, initial, x.contiguous(), out); });
+  return out;
+}
+
+DYNAMIC("aten::_segment_reduce_backward", kCPU, run_segment_reduce_backward);
+DYNAMIC("aten::segment_reduce", kCPU, run_segment_reduce);
 
 }  // namespace
 }  // namespace tensord::kernels
