@@ -1,11 +1,9 @@
-// Packed sequences of different lengths: the rows of each time step one after the other, longest
-// sequence first.
+// Rows of packed sequences, to and from padded ones.
 #include <algorithm>
 #include <cstring>
 
 #include "core/base/error.h"
 #include "core/ops/op.h"
-#include "core/ops/run.h"
 #include "core/tensor/strided_copy.h"
 #include "kernels/view/view.h"
 
@@ -110,34 +108,8 @@ std::tuple<Tensor, Tensor> pad(const Tensor& data, const Tensor& batch_sizes, bo
   return {batch_first ? transpose(padded, 0, 1) : padded, as_tensor(lengths)};
 }
 
-// Each is the other's gradient.
-std::vector<Tensor> gradient_of_pack(const ops::GradArgs& args) {
-  const auto& in = args.inputs;
-  if (!args.needs(0)) return std::vector<Tensor>(3);
-  const bool batch_first = in[2].to_bool();
-  const int64_t length = in[0].to_tensor().sizes()[batch_first ? 1 : 0];
-  return {
-      ops::call("aten::_pad_packed_sequence", args.grad_outputs[0], args.outputs[1], batch_first, Scalar(0.0), length),
-      Tensor(), Tensor()};
-}
-std::vector<Tensor> gradient_of_pad(const ops::GradArgs& args) {
-  const auto& in = args.inputs;
-  if (!args.needs(0)) return std::vector<Tensor>(5);
-  return {ops::call("aten::_pack_padded_sequence", args.grad_outputs[0], args.outputs[1], in[2]), Tensor(), Tensor(),
-          Tensor(), Tensor()};
-}
-
-OP("aten::_pack_padded_sequence(Tensor input, Tensor lengths, bool batch_first) -> (Tensor, Tensor)")
-    .direct(pack)
-    .gradient(gradient_of_pack)
-    .saves("result1")
-    .dynamic_shape();
-OP("aten::_pad_packed_sequence(Tensor data, Tensor batch_sizes, bool batch_first, Scalar padding_value, int "
-   "total_length) -> (Tensor, Tensor)")
-    .direct(pad)
-    .gradient(gradient_of_pad)
-    .saves("result1")
-    .dynamic_shape();
+DYNAMIC("aten::_pack_padded_sequence", kCPU, pack);
+DYNAMIC("aten::_pad_packed_sequence", kCPU, pad);
 
 }  // namespace
 }  // namespace tensord::kernels
