@@ -1,11 +1,8 @@
 // A = L Lᵀ of symmetric positive-definite matrices, and what is solved with it.
 #include "kernels/linalg/cholesky.h"
 
-#include <algorithm>
-
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/linalg/algebra.h"
-#include "kernels/linalg/complex.h"
 
 namespace tensord::kernels::linalg {
 namespace {
@@ -25,23 +22,6 @@ std::vector<TensorMeta> infer_cholesky(const Tensor& a, bool, bool) {
   return {column_major(a.sizes(), a), row_major(batch_of(a), DType::kInt32, a)};
 }
 
-void cholesky_kernel(const ops::KernelContext&, const Tensor& a, bool is_upper, bool check_errors, Tensor& l,
-                     Tensor& info) {
-  const Dims batch = batch_of(a);
-  const int64_t n = rows_of(a);
-  l.copy_from(a);
-  if (is_complex(a.dtype())) {
-    factor_cholesky_complex(l, is_upper, info);
-    if (check_errors) check_info("linalg.cholesky_ex", info);
-    return;
-  }
-  run_batches(count_of(batch), n * n * n / 6, [&](int64_t i) {
-    const Matrix matrix = matrix_at(l, batch, i);
-    info.data<int32_t>()[i] = n == 0 ? 0 : factor_cholesky(a.dtype(), is_upper ? matrix.transposed() : matrix);
-  });
-  if (check_errors) check_info("linalg.cholesky_ex", info);
-}
-
 // L⁻ᵀ sym(tril(Lᵀ g)) L⁻¹, with the diagonal counted half.
 Tensor gradient_of_cholesky(const GradArgs& args, const Tensor& gradient) {
   const bool is_upper = args.inputs[1].to_bool();
@@ -56,7 +36,6 @@ OP("aten::linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors
     .infer(infer_cholesky)
     .gradient(gradient::of_first(gradient_of_cholesky))
     .saves("result0");
-KERNEL("aten::linalg_cholesky_ex", kCPU, cholesky_kernel);
 
 OP("aten::linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor")
     .direct([](const Tensor& a, bool is_upper) {
@@ -130,18 +109,5 @@ OP("aten::cholesky_inverse(Tensor self, bool upper=False) -> Tensor")
     .saves("self, result");
 
 }  // namespace
-
-Tensor first_zeros(const Tensor& x) {
-  const int64_t size = x.sizes().back();
-  const Dims batch(x.sizes().span().first(x.sizes().size() - 1));
-  if (x.is_meta()) return Tensor::meta(batch, DType::kInt32, x.device());
-  const Tensor values = x.to(DType::kFloat64).contiguous(), out = Tensor::empty(batch, DType::kInt32);
-  for (int64_t i = 0; i < out.numel(); ++i) {
-    const double* first = values.data<double>() + i * size;
-    const double* zero = std::find(first, first + size, 0.0);
-    out.data<int32_t>()[i] = zero == first + size ? 0 : static_cast<int32_t>(zero - first + 1);
-  }
-  return out;
-}
 
 }  // namespace tensord::kernels::linalg

@@ -1,113 +1,12 @@
 // Eigenvalues and vectors of matrices that need not be symmetric: complex numbers.
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/linalg/algebra.h"
-#include "kernels/linalg/lapack_complex.h"
 
 namespace tensord::kernels::linalg {
 namespace {
 
 using ops::call;
 using ops::GradArgs;
-
-constexpr const char* kName = "linalg.eig";
-
-// Vectors of real matrices come as real parts, followed by the imaginary parts of pairs of conjugates.
-template <class T>
-void unpack_vectors(const T* packed, const T* imag, int64_t n, std::complex<T>* out) {
-  for (int64_t c = 0; c < n; ++c) {
-    const T* column = packed + c * n;
-    if (imag[c] == 0) {
-      for (int64_t r = 0; r < n; ++r) out[c * n + r] = column[r];
-      continue;
-    }
-    for (int64_t r = 0; r < n; ++r) {
-      out[c * n + r] = {column[r], column[n + r]};
-      out[(c + 1) * n + r] = {column[r], -column[n + r]};
-    }
-    ++c;
-  }
-}
-
-template <class T>
-void run_real(const Tensor& a, bool has_vectors, const Tensor& values, const Tensor& vectors, const Tensor& codes) {
-  using C = std::complex<T>;
-  const Dims batch = batch_of(a);
-  const int n = static_cast<int>(rows_of(a)), lda = leading(n), one = 1, query = -1, ldv = has_vectors ? lda : 1;
-  const char none = 'N', job = has_vectors ? 'V' : 'N';
-  T answer = 0;
-  int info = 0;
-  geev_of(&none, &job, &n, static_cast<T*>(nullptr), &lda, nullptr, nullptr, nullptr, &one, nullptr, &ldv, &answer,
-          &query, &info);
-  const int size = work_size(answer);
-  for_each_range(count_of(batch), 10 * cost_of(n, n), [&](int64_t begin, int64_t end) {
-    const Scratch<T> work(size), real(n), imag(n), packed(has_vectors ? int64_t{n} * n : 1);
-    for (int64_t i = begin; i < end; ++i) {
-      geev_of(&none, &job, &n, LapackMatrix<T>(a, batch, i).get(), &lda, real.get(), imag.get(), nullptr, &one,
-              packed.get(), &ldv, work.get(), &size, codes.data<int32_t>() + i);
-      C* own = values.data<C>() + i * n;
-      for (int k = 0; k < n; ++k) own[k] = {real.get()[k], imag.get()[k]};
-      if (has_vectors) unpack_vectors(packed.get(), imag.get(), n, matrix_data<C>(vectors, batch, i));
-    }
-  });
-}
-
-template <class C>
-void run_complex(const Tensor& a, bool has_vectors, const Tensor& values, const Tensor& vectors, const Tensor& codes) {
-  using T = typename C::value_type;
-  const Dims batch = batch_of(a);
-  const int n = static_cast<int>(rows_of(a)), lda = leading(n), one = 1, query = -1, ldv = has_vectors ? lda : 1;
-  const char none = 'N', job = has_vectors ? 'V' : 'N';
-  C answer = 0;
-  T written = 0;  // even when only the size is asked for
-  int info = 0;
-  Lapack<C>::geev(&none, &job, &n, nullptr, &lda, nullptr, nullptr, &one, nullptr, &ldv, &answer, &query, &written,
-                  &info, 1, 1);
-  const int size = work_size(answer);
-  for_each_range(count_of(batch), 20 * cost_of(n, n), [&](int64_t begin, int64_t end) {
-    const Scratch<C> work(size);
-    const Scratch<T> reals(int64_t{2} * n);
-    for (int64_t i = begin; i < end; ++i) {
-      std::optional<LapackMatrix<C>> own;
-      if (has_vectors) own.emplace(vectors, batch, i);
-      Lapack<C>::geev(&none, &job, &n, LapackMatrix<C>(a, batch, i).get(), &lda, values.data<C>() + i * n, nullptr,
-                      &one, own ? own->get() : nullptr, &ldv, work.get(), &size, reals.get(), codes.data<int32_t>() + i,
-                      1, 1);
-    }
-  });
-}
-
-// Values, and vectors when asked for.
-std::pair<Tensor, Tensor> eigen(const Tensor& given, bool has_vectors) {
-  check_square(kName, given);
-  check_real(kName, given);
-  check_lapack_sizes(kName, rows_of(given), columns_of(given));
-  const Dims batch = batch_of(given);
-  const DType dtype = complex_dtype(given.dtype());
-  const ops::TensorMeta meta = column_major(given.sizes(), given);
-  const Dims value_sizes = with(batch, {rows_of(given)});
-  if (given.is_meta()) {
-    return {Tensor::meta(value_sizes, dtype, given.device()),
-            Tensor::meta_strided(meta.sizes, meta.strides, dtype, given.device())};
-  }
-  const Tensor values = Tensor::empty(value_sizes, dtype);
-  const Tensor vectors = has_vectors ? Tensor::empty_strided(meta.sizes, meta.strides, dtype) : Tensor();
-  if (given.numel() == 0) return {values, vectors};
-  const Tensor a = Tensor::empty_strided(meta.sizes, meta.strides, meta.dtype),
-               codes = Tensor::empty(batch, DType::kInt32);
-  a.copy_from(given);
-  // LAPACK's heap does not survive infinities.
-  for (int64_t i = 0; i < count_of(batch); ++i) {
-    check(is_finite(a, batch, i), "torch.linalg.eig: input tensor should not contain infs or NaNs.");
-  }
-  dispatch_lapack(a.dtype(), kName, [&]<class T>() {
-    if constexpr (is_complex_type<T>)
-      run_complex<T>(a, has_vectors, values, vectors, codes);
-    else
-      run_real<T>(a, has_vectors, values, vectors, codes);
-  });
-  check_info(kName, codes);
-  return {values, vectors};
-}
 
 // V⁻ᴴ (diag(gL) + (Vᴴ gV − VᴴV Re diag(Vᴴ gV)) / E) Vᴴ with E[i, j] = conj(l_j − l_i): vectors keep length 1.
 Tensor gradient_of(const Tensor& values, const Tensor& v, const Tensor& of_values, const Tensor& of_vectors) {
@@ -129,10 +28,6 @@ Tensor fitted(const Tensor& gradient, const Tensor& a) {
 }
 
 OP("aten::linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)")
-    .direct([](const Tensor& a) -> std::tuple<Tensor, Tensor> {
-      const auto [values, vectors] = eigen(a, true);
-      return {values, vectors};
-    })
     .gradient([](const GradArgs& args) {
       std::vector<Tensor> out(1);
       const Tensor &of_values = args.grad_outputs[0], &of_vectors = args.grad_outputs[1];
@@ -143,7 +38,6 @@ OP("aten::linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)")
     })
     .saves("result0, result1");
 OP("aten::linalg_eigvals(Tensor self) -> Tensor")
-    .direct([](const Tensor& a) { return eigen(a, false).first; })
     .gradient(gradient::of_first([](const GradArgs& args, const Tensor& g) {
       const Tensor& a = args.inputs[0].to_tensor();
       const auto [values, vectors] = call_for<2>("aten::linalg_eig", a);

@@ -1,12 +1,8 @@
 // A = P L U with rows exchanged, and what is solved with it.
-#include "kernels/linalg/lu.h"
-
 #include <limits>
 
-#include "core/tensor/complex.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/linalg/algebra.h"
-#include "kernels/linalg/complex.h"
 
 namespace tensord::kernels::linalg {
 namespace {
@@ -23,23 +19,6 @@ std::vector<TensorMeta> infer_lu_factor(const Tensor& a, bool exchanges, bool) {
   const Dims batch = batch_of(a);
   return {column_major(a.sizes(), a), row_major(with(batch, {std::min(rows_of(a), columns_of(a))}), DType::kInt32, a),
           row_major(batch, DType::kInt32, a)};
-}
-
-void lu_factor_kernel(const ops::KernelContext&, const Tensor& a, bool, bool check_errors, Tensor& lu, Tensor& pivots,
-                      Tensor& info) {
-  lu.copy_from(a);
-  const Dims batch = batch_of(a);
-  const int64_t rows = rows_of(a), columns = columns_of(a), steps = std::min(rows, columns);
-  if (is_complex(a.dtype())) {
-    factor_lu_complex(lu, pivots, info);
-    if (check_errors) check_info("torch.linalg.lu_factor_ex", info);
-    return;
-  }
-  run_batches(count_of(batch), rows * columns * steps / 3, [&](int64_t i) {
-    int32_t* own = pivots.data<int32_t>() + i * steps;
-    info.data<int32_t>()[i] = steps == 0 ? 0 : factor_lu(a.dtype(), matrix_at(lu, batch, i), own);
-  });
-  if (check_errors) check_info("torch.linalg.lu_factor_ex", info);
 }
 
 // With A' = Pᵀ A in blocks, L = [L1; L2], U = [U1, U2]: A1' = L1 U1, L2 = A2' U1⁻¹, U2 = L1⁻¹ A2'. So L1 has the
@@ -78,36 +57,8 @@ OP("aten::linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=Fa
     .infer(infer_lu_factor)
     .gradient(gradient_of_lu_factor)
     .saves("result0, result1");
-KERNEL("aten::linalg_lu_factor_ex", kCPU, lu_factor_kernel);
 
 // Applies the exchanges of a factorization to the rows of x, which gives Pᵀ x, or undoes them, which gives P x.
-void exchange_rows_kernel(const ops::KernelContext&, const Tensor& x, const Tensor& pivots, bool undoes, Tensor& out) {
-  out.copy_from(x);
-  if (out.numel() == 0) return;
-  const Tensor order = pivots.contiguous();
-  const int64_t steps = order.sizes().back(), rows = rows_of(out), columns = columns_of(out);
-  const int32_t* all = order.data<int32_t>();
-  for (int64_t i = 0; i < order.numel(); ++i) {
-    check(all[i] >= 1 && all[i] <= rows,
-          "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive."
-          "Did you properly pass the result of lu_factor?");
-  }
-  const Tensor rows_of_pivots = unsqueezed(order, -1);  // so that the last two dimensions are a matrix of one column
-  const Dims batch = batch_of(out);
-  dispatch_any(out.dtype(), "lu_solve", [&]<class T>() {
-    run_batches(count_of(batch), steps * columns, [&](int64_t i) {
-      const Matrix matrix = matrix_at(out, batch, i);
-      const auto* own = static_cast<const int32_t*>(matrix_at(rows_of_pivots, batch, i).data);
-      auto* values = static_cast<T*>(matrix.data);
-      for (int64_t c = 0; c < columns; ++c, values += matrix.col_stride) {
-        for (int64_t step = 0; step < steps; ++step) {
-          const int64_t row = undoes ? steps - 1 - step : step;
-          std::swap(values[row * matrix.row_stride], values[(own[row] - 1) * matrix.row_stride]);
-        }
-      }
-    });
-  });
-}
 OP("tensord::exchange_rows(Tensor x, Tensor pivots, bool undoes) -> Tensor")
     .infer([](const Tensor& x, const Tensor& pivots, bool) -> TensorMeta {
       check_matrix("exchange_rows", x, "x");
@@ -124,7 +75,6 @@ OP("tensord::exchange_rows(Tensor x, Tensor pivots, bool undoes) -> Tensor")
       return gradient::fit_gradient(back, args.inputs[0].to_tensor());
     }))
     .saves("pivots");
-KERNEL("tensord::exchange_rows", kCPU, exchange_rows_kernel);
 
 OP("aten::linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)")
     .direct([](const Tensor& a, bool exchanges) -> std::tuple<Tensor, Tensor> {

@@ -1,21 +1,16 @@
 // A = Q R by Householder's reflections, and the reflections themselves.
-#include <limits>
-
 #include "core/ops/attributes/written.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/linalg/algebra.h"
-#include "kernels/linalg/lapack_complex.h"
+#include "kernels/linalg/lapack.h"
 
 namespace tensord::kernels::linalg {
 namespace {
 
 using ops::call;
 using ops::GradArgs;
-using ops::KernelContext;
 using ops::TensorMeta;
 using ops::WritesInto;
-
-void check_result(const char* op, int info) { check_internal(info == 0, op, ": LAPACK answers ", info); }
 
 std::vector<TensorMeta> infer_geqrf(const Tensor& a) {
   check(a.ndim() >= 2, "torch.geqrf: input must have at least 2 dimensions.");
@@ -24,32 +19,7 @@ std::vector<TensorMeta> infer_geqrf(const Tensor& a) {
   return {column_major(a.sizes(), a), row_major(with(batch_of(a), {std::min(rows_of(a), columns_of(a))}), a)};
 }
 
-template <class T>
-void run_geqrf(const Tensor& a, const Tensor& tau) {
-  const Dims batch = batch_of(a);
-  const int m = static_cast<int>(rows_of(a)), n = static_cast<int>(columns_of(a)), lda = leading(m), query = -1;
-  const int steps = std::min(m, n);
-  if (steps == 0) return;
-  T answer = 0;
-  int info = 0;
-  Lapack<T>::geqrf(&m, &n, nullptr, &lda, nullptr, &answer, &query, &info);
-  const int size = work_size(answer);
-  for_each_range(count_of(batch), cost_of(m, n), [&](int64_t begin, int64_t end) {
-    const Scratch<T> work(size);
-    for (int64_t i = begin; i < end; ++i) {
-      int code = 0;
-      Lapack<T>::geqrf(&m, &n, LapackMatrix<T>(a, batch, i).get(), &lda, tau.data<T>() + i * steps, work.get(), &size,
-                       &code);
-      check_result("geqrf", code);
-    }
-  });
-}
-
 OP("aten::geqrf(Tensor self) -> (Tensor a, Tensor tau)").infer(infer_geqrf);
-KERNEL("aten::geqrf", kCPU, [](const KernelContext&, const Tensor& a, Tensor& out, Tensor& tau) {
-  out.copy_from(a);
-  dispatch_lapack(a.dtype(), "geqrf_cpu", [&]<class T>() { run_geqrf<T>(out, tau); });
-});
 
 constexpr const char* kProduct = "torch.linalg.householder_product";
 
@@ -68,33 +38,6 @@ TensorMeta infer_householder_product(const Tensor& a, const Tensor& tau) {
   if (!has_lapack_dtype(a)) fail_dtype("orgqr_cpu", a.dtype());
   check_lapack_sizes(kProduct, rows_of(a), columns_of(a));
   return column_major(a.sizes(), a);
-}
-
-template <class T>
-void run_orgqr(const Tensor& a, const Tensor& tau) {
-  const Dims batch = batch_of(a);
-  const int m = static_cast<int>(rows_of(a)), n = static_cast<int>(columns_of(a)), lda = leading(m), query = -1;
-  const int k = static_cast<int>(tau.sizes().back());
-  if (n == 0) return;
-  T answer = 0;
-  int info = 0;
-  Lapack<T>::orgqr(&m, &n, &k, nullptr, &lda, nullptr, &answer, &query, &info);
-  const int size = work_size(answer);
-  for_each_range(count_of(batch), cost_of(m, n), [&](int64_t begin, int64_t end) {
-    const Scratch<T> work(size);
-    for (int64_t i = begin; i < end; ++i) {
-      int code = 0;
-      Lapack<T>::orgqr(&m, &n, &k, LapackMatrix<T>(a, batch, i).get(), &lda, tau.data<T>() + i * k, work.get(), &size,
-                       &code);
-      check_result("orgqr", code);
-    }
-  });
-}
-
-void householder_product_kernel(const KernelContext&, const Tensor& a, const Tensor& tau, Tensor& out) {
-  out.copy_from(a);
-  const Tensor dense = tau.contiguous();
-  dispatch_lapack(a.dtype(), "orgqr_cpu", [&]<class T>() { run_orgqr<T>(out, dense); });
 }
 
 // The result is P_1 with P_i = P_{i+1} - tau_i v_i (v_iᵀ P_{i+1}) and P_{k+1} the identity's first columns. Going
@@ -135,7 +78,6 @@ OP("aten::linalg_householder_product(Tensor input, Tensor tau) -> Tensor")
     .gradient(gradient_of_householder_product)
     .saves("input, tau")
     .with_out();
-KERNEL("aten::linalg_householder_product", kCPU, householder_product_kernel);
 OP("aten::orgqr(Tensor self, Tensor input2) -> Tensor")
     .direct([](const Tensor& a, const Tensor& tau) { return call("aten::linalg_householder_product", a, tau); })
     .composite();
@@ -161,48 +103,10 @@ TensorMeta infer_ormqr(const Tensor& a, const Tensor& tau, const Tensor& other, 
   return column_major(other.sizes(), other);
 }
 
-template <class T>
-void run_ormqr(const Tensor& a, const Tensor& tau, const Tensor& c, bool is_left, bool is_transposed) {
-  const Dims batch = batch_of(c);
-  const int m = static_cast<int>(rows_of(c)), n = static_cast<int>(columns_of(c)), ldc = leading(m), query = -1;
-  const int k = static_cast<int>(tau.sizes().back()), lda = leading(rows_of(a));
-  const char side = is_left ? 'L' : 'R', turn = !is_transposed ? 'N' : is_complex_type<T> ? 'C' : 'T';
-  if (c.numel() == 0 || k == 0) return;
-  T answer = 0;
-  int info = 0;
-  Lapack<T>::ormqr(&side, &turn, &m, &n, &k, nullptr, &lda, nullptr, nullptr, &ldc, &answer, &query, &info, 1, 1);
-  const int size = work_size(answer);
-  for_each_range(count_of(batch), cost_of(m, n), [&](int64_t begin, int64_t end) {
-    const Scratch<T> work(size);
-    for (int64_t i = begin; i < end; ++i) {
-      int code = 0;
-      Lapack<T>::ormqr(&side, &turn, &m, &n, &k, LapackMatrix<T>(a, batch, i, LapackMatrix<T>::Use::kRead).get(), &lda,
-                       tau.data<T>() + i * k, LapackMatrix<T>(c, batch, i).get(), &ldc, work.get(), &size, &code, 1, 1);
-      check_result("ormqr", code);
-    }
-  });
-}
-
-// A copy that lies column by column.
-Tensor in_columns(const Tensor& x) {
-  const TensorMeta meta = column_major(x.sizes(), x);
-  Tensor out = Tensor::empty_strided(meta.sizes, meta.strides, meta.dtype);
-  out.copy_from(x);
-  return out;
-}
-
-void ormqr_kernel(const KernelContext&, const Tensor& a, const Tensor& tau, const Tensor& other, bool is_left,
-                  bool is_transposed, Tensor& out) {
-  out.copy_from(other);
-  const Tensor columns = in_columns(a), dense = tau.contiguous();
-  dispatch_lapack(a.dtype(), "ormqr_cpu",
-                  [&]<class T>() { run_ormqr<T>(columns, dense, out, is_left, is_transposed); });
-}
 OP("aten::ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor")
     .infer(infer_ormqr)
     .set<WritesInto>(WritesInto::kSameDType)
     .with_out();
-KERNEL("aten::ormqr", kCPU, ormqr_kernel);
 
 std::tuple<Tensor, Tensor> qr(const Tensor& a, const std::string& mode) {
   check_matrix("linalg.qr", a);

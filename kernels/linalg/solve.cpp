@@ -108,22 +108,14 @@ OP("aten::linalg_inv(Tensor A) -> Tensor").direct(checked_inverse).composite();
 OP("aten::inverse(Tensor self) -> Tensor").direct(checked_inverse).composite();
 
 // -1 for an odd number of exchanges, of each matrix.
+OP("tensord::sign_of_exchanges(Tensor pivots, ScalarType dtype) -> Tensor")
+    .infer([](const Tensor& pivots, DType dtype) -> ops::TensorMeta {
+      return {Dims(pivots.sizes().span().first(pivots.sizes().size() - 1)), dtype, {}, pivots.device()};
+    })
+    .constant_result();
 Tensor sign_of_exchanges(const Tensor& pivots, DType dtype) {
-  const int64_t steps = pivots.sizes().back();
-  const Dims batch(pivots.sizes().span().first(pivots.sizes().size() - 1));
-  if (pivots.is_meta()) return Tensor::meta(batch, dtype, pivots.device());
-  const Tensor order = pivots.contiguous(), signs = Tensor::empty(batch, DType::kFloat64);
-  for (int64_t i = 0; i < signs.numel(); ++i) {
-    int64_t exchanges = 0;
-    for (int64_t step = 0; step < steps; ++step) {
-      exchanges += order.data<int32_t>()[i * steps + step] != step + 1 ? 1 : 0;
-    }
-    signs.data<double>()[i] = exchanges % 2 == 0 ? 1 : -1;
-  }
-  return signs.to(dtype);
+  return call("tensord::sign_of_exchanges", pivots, dtype);
 }
-
-OP("tensord::sign_of_exchanges(Tensor pivots, ScalarType dtype) -> Tensor").direct(sign_of_exchanges).constant_result();
 
 ops::Returns det_parts(const Tensor& a) {
   check_square("linalg.det", a);

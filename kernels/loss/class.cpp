@@ -1,10 +1,8 @@
 // nll_loss in its forms, and what the losses of labelled samples share.
 #include "kernels/loss/class.h"
 
-#include <algorithm>
 #include <vector>
 
-#include "core/base/parallel.h"
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "kernels/loss/loss.h"
@@ -45,81 +43,13 @@ ClassLoss make_class_loss(const Tensor& scores, const Tensor& target, const Mayb
   return loss;
 }
 
-Tensor check_labels(const ClassLoss& loss, const Tensor& target) {
-  const Tensor labels = target.to(DType::kInt64).contiguous();
-  const int64_t* y = labels.data<int64_t>();
-  for (int64_t i = 0; i < labels.numel(); ++i) {
-    if (y[i] == loss.ignore_index || (y[i] >= 0 && y[i] < loss.classes)) continue;
-    fail(ErrorCode::kOutOfRange, "Target ", y[i], " is out of bounds.");
-  }
-  return labels;
-}
-
 namespace {
 
-using ops::KernelContext;
 using ops::TensorMeta;
 using ops::Value;
 
 void check_reduction(int64_t reduction) {
   check(reduction >= kLossNone && reduction <= kLossSum, reduction, " is not a valid value for reduction");
-}
-
-template <class T>
-Tensor dense(const Tensor& x) {
-  return x.to(dtype_of<T>).contiguous();
-}
-template <class Fn>
-void with_wide_type(DType dtype, Fn&& fn) {
-  if (dtype == DType::kFloat64) return fn.template operator()<double>();
-  fn.template operator()<float>();
-}
-
-template <class T>
-void nll_forward(const ClassLoss& loss, const Tensor& x, const Tensor& target, const MaybeTensor& weight,
-                 int64_t reduction, const Tensor& out, const Tensor& total_weight) {
-  const Tensor labels = check_labels(loss, target), xs = dense<T>(x), ws = weight ? dense<T>(*weight) : Tensor();
-  const Tensor losses = reduction == kLossNone ? Tensor::empty(out.sizes(), dtype_of<T>) : Tensor();
-  const int64_t* y = labels.data<int64_t>();
-  const T *from = xs.data<T>(), *w = weight ? ws.data<T>() : nullptr;
-  double sum = 0, total = 0;
-  for (int64_t i = 0; i < loss.count(); ++i) {
-    const bool ignored = y[i] == loss.ignore_index;
-    const double by = ignored ? 0 : w ? static_cast<double>(w[y[i]]) : 1.0;
-    const int64_t at = (i / loss.inner * loss.classes + y[i]) * loss.inner + i % loss.inner;
-    const double value = ignored ? 0 : -by * static_cast<double>(from[at]);
-    if (losses.defined()) losses.data<T>()[i] = static_cast<T>(value);
-    sum += value;
-    total += by;
-  }
-  if (losses.defined()) {
-    out.copy_from(losses);
-    total = 0;
-  } else {
-    out.copy_from(Tensor::scalar(reduction == kLossMean ? sum / total : sum));
-  }
-  total_weight.copy_from(Tensor::scalar(total));
-}
-
-template <class T>
-void nll_backward(const ClassLoss& loss, const Tensor& g, const Tensor& target, const MaybeTensor& weight,
-                  int64_t reduction, const Tensor& total_weight, const Tensor& out) {
-  const Tensor labels = check_labels(loss, target), gs = dense<T>(g), ws = weight ? dense<T>(*weight) : Tensor();
-  const Tensor wide = out.dtype() == dtype_of<T> ? out : Tensor::empty(out.sizes(), dtype_of<T>);
-  const int64_t* y = labels.data<int64_t>();
-  const T* w = weight ? ws.data<T>() : nullptr;
-  T* to = wide.data<T>();
-  std::fill(to, to + wide.numel(), T(0));
-  double one = 0;
-  if (reduction != kLossNone) one = static_cast<double>(*gs.data<T>());
-  if (reduction == kLossMean) one /= total_weight.item_double();
-  for (int64_t i = 0; i < loss.count(); ++i) {
-    if (y[i] == loss.ignore_index) continue;
-    const double incoming = reduction == kLossNone ? static_cast<double>(gs.data<T>()[i]) : one;
-    to[(i / loss.inner * loss.classes + y[i]) * loss.inner + i % loss.inner] =
-        static_cast<T>(-incoming * (w ? static_cast<double>(w[y[i]]) : 1.0));
-  }
-  if (!wide.is_same(out)) out.copy_from(wide);
 }
 
 void add_nll(const char* name, bool has_planes) {
@@ -155,14 +85,6 @@ void add_nll(const char* name, bool has_planes) {
       })
       .saves("target, weight, result1")
       .reduction();
-  ops::KernelBuilder(forward.c_str(), DeviceKind::kCPU,
-                     [](const KernelContext&, const Tensor& x, const Tensor& target, MaybeTensor weight,
-                        int64_t reduction, int64_t ignore, Tensor& out, Tensor& total_weight) {
-                       const ClassLoss loss = make_class_loss(x, target, weight, ignore);
-                       with_wide_type(x.dtype(), [&]<class T>() {
-                         nll_forward<T>(loss, x, target, weight, reduction, out, total_weight);
-                       });
-                     });
   ops::OpBuilder(concat(backward,
                         "(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, int "
                         "ignore_index, Tensor total_weight) -> Tensor")
@@ -187,14 +109,6 @@ void add_nll(const char* name, bool has_planes) {
         return out;
       })
       .saves("target, weight");
-  ops::KernelBuilder(
-      backward.c_str(), DeviceKind::kCPU,
-      [](const KernelContext&, const Tensor& g, const Tensor& x, const Tensor& target, MaybeTensor weight,
-         int64_t reduction, int64_t ignore, const Tensor& total_weight, Tensor& out) {
-        const ClassLoss loss = make_class_loss(x, target, weight, ignore);
-        with_wide_type(x.dtype(),
-                       [&]<class T>() { nll_backward<T>(loss, g, target, weight, reduction, total_weight, out); });
-      });
 }
 
 Tensor nll(const char* forward, const Tensor& x, const Tensor& target, const MaybeTensor& weight, int64_t reduction,

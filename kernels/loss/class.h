@@ -19,6 +19,9 @@ struct ClassLoss {
 // Throws Error with PyTorch's text for sizes and dtypes that do not fit. A single sample without N is fine.
 ClassLoss make_class_loss(const Tensor& scores, const Tensor& target, const std::optional<Tensor>& weight,
                           int64_t ignore_index);
+// The same for cross_entropy_loss, where there must be classes.
+ClassLoss make_cross_entropy(const Tensor& scores, const Tensor& target, const std::optional<Tensor>& weight,
+                             int64_t reduction, int64_t ignore_index, double smoothing);
 // The labels, dense int64. Throws Error{kOutOfRange} for one that is neither a class nor ignored.
 Tensor check_labels(const ClassLoss& loss, const Tensor& target);
 

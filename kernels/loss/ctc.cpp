@@ -1,192 +1,63 @@
 // ctc_loss: the likelihood of a label sequence over all its alignments with blanks in between (Graves et al.,
 // "Connectionist Temporal Classification", 2006). A target of S labels has 2 S + 1 states, blanks at the even ones.
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <vector>
 
-#include "core/base/parallel.h"
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "kernels/fused/gradient_expr.h"
+#include "kernels/loss/ctc.h"
 #include "kernels/loss/loss.h"
 
 namespace tensord::kernels {
+
+CtcBatch::CtcBatch(const Tensor& log_probs, const Tensor& targets, const ops::IntList& input_lengths,
+                   const ops::IntList& target_lengths, int64_t blank)
+    : blank(blank), input_lengths(input_lengths), target_lengths(target_lengths) {
+  check(log_probs.ndim() == 3, "log_probs must have 3 dimensions, got ", log_probs.ndim());
+  check(is_floating(log_probs.dtype()) && log_probs.dtype() != DType::kFloat16 && log_probs.dtype() != DType::kBFloat16,
+        "\"ctc_loss_cpu\" not implemented for '", name_of(log_probs.dtype()), "'");
+  check(is_integral(targets.dtype(), false), "targets must be integers, got ", name_of(targets.dtype()));
+  steps = log_probs.sizes()[0];
+  count = log_probs.sizes()[1];
+  classes = log_probs.sizes()[2];
+  check(blank >= 0 && blank < classes, "blank must be in label range");
+  check(static_cast<int64_t>(input_lengths.size()) == count, "input_lengths must be of size batch_size");
+  check(static_cast<int64_t>(target_lengths.size()) == count, "target_lengths must be of size batch_size");
+  check(targets.ndim() == 1 || (targets.ndim() == 2 && targets.sizes()[0] == count),
+        "targets must have 1 dimension, or one row for each of the batch, got ", targets.sizes());
+  int64_t longest = 0, at = 0;
+  for (int64_t n = 0; n < count; ++n) {
+    const int64_t in = input_lengths[static_cast<size_t>(n)], out = target_lengths[static_cast<size_t>(n)];
+    check(in >= 0 && in <= steps, "Expected input_lengths to have value at most ", steps, ", but got value ", in);
+    check(out >= 0 && out <= targets.numel(), "Expected tensor to have size at least ", out,
+          " at dimension 1, but got size ", targets.sizes(), " for argument #2 'targets'");
+    check(targets.ndim() == 1 || out <= targets.sizes()[1], "Expected tensor to have size at least ", out,
+          " at dimension 1, but got size ", targets.sizes(), " for argument #2 'targets'");
+    first.push_back(targets.ndim() == 1 ? at : n * targets.sizes()[1]);
+    at += out;
+    longest = std::max(longest, out);
+  }
+  check(targets.ndim() == 2 || at <= targets.numel(), "Expected targets to have size at least ", at, ", but got ",
+        targets.numel());
+  states = 2 * longest + 1;
+}
+
 namespace {
 
 using gradient::Expr;
 using ops::IntList;
-using ops::KernelContext;
 using ops::TensorMeta;
 using ops::Value;
 
 constexpr double kNothing = -std::numeric_limits<double>::infinity();
 
-double log_add(double a, double b) {
-  const double high = std::max(a, b), low = std::min(a, b);
-  return high == kNothing ? kNothing : high + std::log1p(std::exp(low - high));
-}
-
-// Sizes and lengths of a batch, checked; labels are checked by check_labels.
-struct Batch {
-  int64_t steps, count, classes, blank, states;  // states: of the longest target
-  const IntList &input_lengths, &target_lengths;
-  std::vector<int64_t> first;  // label of each sample in the dense targets
-
-  Batch(const Tensor& log_probs, const Tensor& targets, const IntList& input_lengths, const IntList& target_lengths,
-        int64_t blank)
-      : blank(blank), input_lengths(input_lengths), target_lengths(target_lengths) {
-    check(log_probs.ndim() == 3, "log_probs must have 3 dimensions, got ", log_probs.ndim());
-    check(
-        is_floating(log_probs.dtype()) && log_probs.dtype() != DType::kFloat16 && log_probs.dtype() != DType::kBFloat16,
-        "\"ctc_loss_cpu\" not implemented for '", name_of(log_probs.dtype()), "'");
-    check(is_integral(targets.dtype(), false), "targets must be integers, got ", name_of(targets.dtype()));
-    steps = log_probs.sizes()[0];
-    count = log_probs.sizes()[1];
-    classes = log_probs.sizes()[2];
-    check(blank >= 0 && blank < classes, "blank must be in label range");
-    check(static_cast<int64_t>(input_lengths.size()) == count, "input_lengths must be of size batch_size");
-    check(static_cast<int64_t>(target_lengths.size()) == count, "target_lengths must be of size batch_size");
-    check(targets.ndim() == 1 || (targets.ndim() == 2 && targets.sizes()[0] == count),
-          "targets must have 1 dimension, or one row for each of the batch, got ", targets.sizes());
-    int64_t longest = 0, at = 0;
-    for (int64_t n = 0; n < count; ++n) {
-      const int64_t in = input_lengths[static_cast<size_t>(n)], out = target_lengths[static_cast<size_t>(n)];
-      check(in >= 0 && in <= steps, "Expected input_lengths to have value at most ", steps, ", but got value ", in);
-      check(out >= 0 && out <= targets.numel(), "Expected tensor to have size at least ", out,
-            " at dimension 1, but got size ", targets.sizes(), " for argument #2 'targets'");
-      check(targets.ndim() == 1 || out <= targets.sizes()[1], "Expected tensor to have size at least ", out,
-            " at dimension 1, but got size ", targets.sizes(), " for argument #2 'targets'");
-      first.push_back(targets.ndim() == 1 ? at : n * targets.sizes()[1]);
-      at += out;
-      longest = std::max(longest, out);
-    }
-    check(targets.ndim() == 2 || at <= targets.numel(), "Expected targets to have size at least ", at, ", but got ",
-          targets.numel());
-    states = 2 * longest + 1;
-  }
-  void check_labels(const int64_t* labels) const {
-    for (int64_t n = 0; n < count; ++n) {
-      for (int64_t s = 0; s < target_lengths[static_cast<size_t>(n)]; ++s) {
-        const int64_t y = labels[first[static_cast<size_t>(n)] + s];
-        check(y >= 0 && y < classes, "target ", y, " is out of bounds for ", classes, " classes");
-      }
-    }
-  }
-};
-
-// One sample of a batch.
-struct Sample {
-  const double* log_probs;  // of its first step
-  int64_t step;             // between steps
-  const int64_t* labels;
-  int64_t steps, length, blank;
-
-  Sample(const Batch& batch, const double* all, const int64_t* labels, int64_t n)
-      : log_probs(all + n * batch.classes),
-        step(batch.count * batch.classes),
-        labels(labels + batch.first[static_cast<size_t>(n)]),
-        steps(batch.input_lengths[static_cast<size_t>(n)]),
-        length(batch.target_lengths[static_cast<size_t>(n)]),
-        blank(batch.blank) {}
-  int64_t states() const { return 2 * length + 1; }
-  int64_t label(int64_t s) const { return s % 2 == 0 ? blank : labels[s / 2]; }
-  double at(int64_t t, int64_t s) const { return log_probs[t * step + label(s)]; }
-  // Whether the blank before state s may be left out.
-  bool skips(int64_t s) const { return s >= 2 && label(s) != label(s - 2); }
-};
-
-// alpha[t][s]: of the first t + 1 steps, ending in state s. Gives minus the logarithm of the likelihood.
-double forward(const Sample& sample, int64_t row, double* alpha) {
-  const int64_t states = sample.states();
-  if (sample.steps == 0) return sample.length == 0 ? 0 : -kNothing;
-  for (int64_t t = 0; t < sample.steps; ++t) {
-    double* now = alpha + t * row;
-    const double* before = now - row;
-    for (int64_t s = 0; s < states; ++s) {
-      double sum = t == 0 ? (s < 2 ? 0 : kNothing) : before[s];
-      if (t > 0 && s > 0) sum = log_add(sum, before[s - 1]);
-      if (t > 0 && sample.skips(s)) sum = log_add(sum, before[s - 2]);
-      now[s] = sum + sample.at(t, s);
-    }
-  }
-  const double* last = alpha + (sample.steps - 1) * row;
-  return -(states > 1 ? log_add(last[states - 1], last[states - 2]) : last[0]);
-}
-
-// The gradient of the scores that the log_probs are log_softmax of, as PyTorch defines it:
-// exp(log_probs) less what of the likelihood goes through each class, times the incoming gradient.
-void backward(const Sample& sample, const Batch& batch, const double* alpha, double loss, double g, double* dx) {
-  const int64_t states = sample.states();
-  std::vector<double> beta(static_cast<size_t>(states)), before(beta), through(static_cast<size_t>(batch.classes));
-  for (int64_t t = sample.steps - 1; t >= 0; --t) {
-    std::fill(through.begin(), through.end(), kNothing);
-    for (int64_t s = 0; s < states; ++s) {
-      const auto i = static_cast<size_t>(s);
-      double sum = kNothing;
-      if (t == sample.steps - 1) {
-        if (s >= states - 2) sum = 0;
-      } else {
-        sum = before[i];
-        if (s + 1 < states) sum = log_add(sum, before[i + 1]);
-        if (s + 2 < states && sample.skips(s + 2)) sum = log_add(sum, before[i + 2]);
-      }
-      beta[i] = sum + sample.at(t, s);
-      double& to = through[static_cast<size_t>(sample.label(s))];
-      to = log_add(to, alpha[t * batch.states + s] + beta[i]);
-    }
-    for (int64_t c = 0; c < batch.classes; ++c) {
-      const double p = sample.log_probs[t * sample.step + c];
-      dx[t * sample.step + c] = (std::exp(p) - std::exp(through[static_cast<size_t>(c)] + loss - p)) * g;
-    }
-    std::swap(beta, before);
-  }
-}
-
 std::vector<TensorMeta> infer_ctc(const Tensor& log_probs, const Tensor& targets, const IntList& input_lengths,
                                   const IntList& target_lengths, int64_t blank) {
-  const Batch batch(log_probs, targets, input_lengths, target_lengths, blank);
+  const CtcBatch batch(log_probs, targets, input_lengths, target_lengths, blank);
   return {{Dims{batch.count}, log_probs.dtype(), {}, log_probs.device()},
           {Dims{batch.count, batch.steps, batch.states}, log_probs.dtype(), {}, log_probs.device()}};
-}
-
-void run_ctc(const KernelContext&, const Tensor& log_probs, const Tensor& targets, IntList input_lengths,
-             IntList target_lengths, int64_t blank, bool, Tensor& losses, Tensor& log_alpha) {
-  const Batch batch(log_probs, targets, input_lengths, target_lengths, blank);
-  const Tensor p = log_probs.to(DType::kFloat64).contiguous(), labels = targets.to(DType::kInt64).contiguous(),
-               loss = Tensor::empty(losses.sizes(), DType::kFloat64),
-               alpha = Tensor::empty(log_alpha.sizes(), DType::kFloat64);
-  batch.check_labels(labels.data<int64_t>());
-  std::fill_n(alpha.data<double>(), alpha.numel(), kNothing);
-  parallel_for(batch.count, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t n = begin; n < end; ++n) {
-      loss.data<double>()[n] = forward(Sample(batch, p.data<double>(), labels.data<int64_t>(), n), batch.states,
-                                       alpha.data<double>() + n * batch.steps * batch.states);
-    }
-  });
-  losses.copy_from(loss);
-  log_alpha.copy_from(alpha);
-}
-
-void run_ctc_backward(const KernelContext&, const Tensor& g, const Tensor& log_probs, const Tensor& targets,
-                      IntList input_lengths, IntList target_lengths, const Tensor& losses, const Tensor& log_alpha,
-                      int64_t blank, bool zero_infinity, Tensor& out) {
-  const Batch batch(log_probs, targets, input_lengths, target_lengths, blank);
-  const auto wide = [](const Tensor& x) { return x.to(DType::kFloat64).contiguous(); };
-  const Tensor p = wide(log_probs), labels = targets.to(DType::kInt64).contiguous(), incoming = wide(g),
-               loss = wide(losses), alpha = wide(log_alpha), dx = Tensor::empty(out.sizes(), DType::kFloat64);
-  batch.check_labels(labels.data<int64_t>());
-  std::fill_n(dx.data<double>(), dx.numel(), 0.0);
-  parallel_for(batch.count, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t n = begin; n < end; ++n) {
-      const double of = loss.data<double>()[n];
-      if (zero_infinity && of == -kNothing) continue;
-      backward(Sample(batch, p.data<double>(), labels.data<int64_t>(), n), batch,
-               alpha.data<double>() + n * batch.steps * batch.states, of, incoming.data<double>()[n],
-               dx.data<double>() + n * batch.classes);
-    }
-  });
-  out.copy_from(dx);
 }
 
 OP("aten::_ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, bool "
@@ -199,7 +70,6 @@ OP("aten::_ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[]
                        v[5]);
     }))
     .saves("log_probs, targets, result0, result1");
-KERNEL("aten::_ctc_loss", kCPU, run_ctc);
 
 // As in PyTorch it has no gradient of its own.
 OP("aten::_ctc_loss_backward(Tensor grad, Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, "
@@ -212,7 +82,6 @@ OP("aten::_ctc_loss_backward(Tensor grad, Tensor log_probs, Tensor targets, int[
           "the gradient, the losses or log_alpha are not of the forward's sizes");
       return TensorMeta{log_probs.sizes(), log_probs.dtype(), {}, log_probs.device()};
     });
-KERNEL("aten::_ctc_loss_backward", kCPU, run_ctc_backward);
 
 // A single sample may come without its dimension.
 Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const IntList& input_lengths,

@@ -2,9 +2,13 @@
 
 #include <cstdint>
 
+#include "core/tensor/tensor.h"
 #include "kernels/norm/norm.h"
 
 namespace tensord::kernels {
+
+// Elements of a row of layer_norm. Throws Error where the shape is not that of the last dimensions of x.
+int64_t normalized_length(const Tensor& x, const Dims& shape);
 
 // The backward of normalize_lane for one dense lane: fills dx, adds to dweight and dbias; each of the three may be
 // null, and so may the weight.

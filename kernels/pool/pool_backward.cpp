@@ -1,9 +1,7 @@
 // The backward of pooling. Max pooling without indices finds them again beside the sum, which costs less than
 // keeping 8 bytes an output.
-#include <algorithm>
 #include <vector>
 
-#include "core/base/parallel.h"
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "kernels/fused/gradient_expr.h"
@@ -13,12 +11,9 @@ namespace tensord::kernels {
 namespace {
 
 using ops::IntList;
-using ops::KernelContext;
 using ops::TensorMeta;
 using ops::Value;
 using MaybeInt = std::optional<int64_t>;
-
-constexpr int64_t kChannels = 64;  // in memory order N, spatial…, C a part has this many of an image
 
 TensorMeta infer_like(const Tensor& g, const Tensor& x, const Dims& out_sizes, size_t spatial) {
   const auto ndim = x.sizes().size();
@@ -32,86 +27,7 @@ TensorMeta infer_like(const Tensor& g, const Tensor& x, const Dims& out_sizes, s
   return pool_meta(x, x.sizes(), x.dtype());
 }
 
-// What every backward works on: tensors of T in one of two memory orders.
-template <class T>
-struct Operands {
-  bool is_last;
-  PoolExtents extents;
-  Tensor g, dx;
-
-  Operands(const Tensor& grad, const Tensor& x, const Tensor& out, size_t spatial)
-      : is_last(out.ndim() >= 4 && out.is_channels_last() && !out.is_contiguous()),
-        extents(pool_extents(x, grad, spatial)),
-        g(ordered(grad, is_last)),
-        dx(out.dtype() == dtype_of<T> ? out : Tensor::empty_strided(out.sizes(), out.strides(), dtype_of<T>)) {
-    T* to = dx.data<T>();
-    std::fill(to, to + dx.numel(), T(0));
-  }
-  static Tensor ordered(const Tensor& x, bool last) {
-    Tensor wide = x.to(dtype_of<T>);
-    if (!last) return wide.contiguous();
-    if (wide.is_channels_last()) return wide;
-    const Tensor out = Tensor::empty_strided(x.sizes(), channels_last_strides(x.sizes()), dtype_of<T>);
-    out.copy_from(wide);
-    return out;
-  }
-  void finish(const Tensor& out) const {
-    if (!dx.is_same(out)) out.copy_from(dx);
-  }
-  // Calls fn(image, first channel, channels) in parallel.
-  template <class Fn>
-  void for_each_block(Fn&& fn) const {
-    const int64_t blocks = (extents.channels + kChannels - 1) / kChannels;
-    parallel_for_cost(extents.batch * blocks, static_cast<double>(extents.in_plane() * kChannels) * 0.2,
-                      [&](int64_t begin, int64_t end) {
-                        for (int64_t i = begin; i < end; ++i) {
-                          const int64_t channel = i % blocks * kChannels;
-                          fn(i / blocks, channel, std::min(kChannels, extents.channels - channel));
-                        }
-                      });
-  }
-};
-template <class Fn>
-void with_wide_type(DType dtype, Fn&& fn) {
-  if (dtype == DType::kFloat64) return fn.template operator()<double>();
-  fn.template operator()<float>();
-}
-
 // --- max pooling
-
-// g goes to the pixel that `indices` names, within its channel's plane.
-void scatter(const Tensor& g, const Tensor& x, const Tensor& indices, size_t spatial, Tensor& out) {
-  if (out.numel() == 0) return;
-  with_wide_type(x.dtype(), [&]<class T>() {
-    const Operands<T> operands(g, x, out, spatial);
-    const PoolExtents& e = operands.extents;
-    const int64_t in_plane = e.in_plane(), out_plane = e.out_plane();
-    const Tensor index = Operands<int64_t>::ordered(indices, operands.is_last);
-    const int64_t* at = index.data<int64_t>();
-    for (int64_t i = 0; i < index.numel(); ++i) {
-      check(at[i] >= 0 && at[i] < in_plane, "found an invalid max index: ", at[i], " (output volumes are of size ",
-            in_plane, ")");
-    }
-    const T* from = operands.g.template data<T>();
-    T* to = operands.dx.template data<T>();
-    if (operands.is_last) {
-      operands.for_each_block([&](int64_t image, int64_t channel, int64_t count) {
-        for (int64_t p = 0; p < out_plane; ++p) {
-          const int64_t offset = (image * out_plane + p) * e.channels + channel;
-          for (int64_t c = 0; c < count; ++c)
-            to[(image * in_plane + at[offset + c]) * e.channels + channel + c] += from[offset + c];
-        }
-      });
-    } else {
-      parallel_for_cost(e.batch * e.channels, static_cast<double>(out_plane), [&](int64_t begin, int64_t end) {
-        for (int64_t plane = begin; plane < end; ++plane) {
-          for (int64_t p = plane * out_plane; p < (plane + 1) * out_plane; ++p) to[plane * in_plane + at[p]] += from[p];
-        }
-      });
-    }
-    operands.finish(out);
-  });
-}
 
 // Takes the elements of the planes of `a` that `indices` names.
 Tensor gather(const Tensor& a, const Tensor& indices, size_t spatial) {
@@ -131,37 +47,6 @@ ops::GradientFn gather_gradient(size_t indices, size_t spatial) {
     if (args.needs(1)) out[1] = gradient::zeros_like(args.inputs[1]);
     return out;
   };
-}
-
-// Windows and sizes of `result` of a max pooling.
-PoolProblem max_problem(const Tensor& x, const Tensor& result, const PoolWindow& w) {
-  return {make_pool_windows(x, result, w), w.kernel.size(), true};
-}
-
-void max_pool_backward(const KernelContext&, const Tensor& g, const Tensor& x, IntList kernel, IntList stride,
-                       IntList padding, IntList dilation, bool ceil_mode, Tensor& out) {
-  if (out.numel() == 0) return;
-  const size_t spatial = kernel.size();
-  const PoolWindow w = make_pool_window("max_pool_backward", spatial, kernel, stride, padding, dilation);
-  const PoolProblem pool = max_problem(x, g, w);
-  if (!is_plain_max_pool(pool, pool_extents(x, g, spatial))) {
-    constexpr const char* kNames[] = {"aten::max_pool1d_with_indices", "aten::max_pool2d_with_indices",
-                                      "aten::max_pool3d_with_indices"};
-    const ops::Op& op = ops::get_op(kNames[spatial - 1]);
-    std::vector<Value> results;
-    ops::compute(op,
-                 ops::bind(op, {x, ops::make_int_list(kernel), ops::make_int_list(stride), ops::make_int_list(padding),
-                                ops::make_int_list(dilation), ceil_mode}),
-                 results);
-    return scatter(g, x, results[1].to_tensor(), spatial, out);
-  }
-  with_wide_type(x.dtype(), [&]<class T>() {
-    const Operands<T> operands(g, x, out, spatial);
-    const Tensor from = Operands<T>::ordered(x, operands.is_last);
-    run_max_pool<T>(pool, operands.extents, operands.is_last, from.data<T>(),
-                    {nullptr, nullptr, operands.g.template data<T>(), operands.dx.template data<T>()});
-    operands.finish(out);
-  });
 }
 
 // The indices are those of the forward.
@@ -192,7 +77,6 @@ OP("tensord::max_pool_backward(Tensor grad_output, Tensor self, int[] kernel_siz
     .infer(infer_max_backward)
     .gradient(max_pool_backward_gradient)
     .saves("self");
-KERNEL("tensord::max_pool_backward", kCPU, max_pool_backward);
 
 // Of any pooling with indices, over the last `spatial` dimensions.
 OP("tensord::max_pool_scatter(Tensor grad_output, Tensor self, Tensor indices, int spatial) -> Tensor")
@@ -203,10 +87,6 @@ OP("tensord::max_pool_scatter(Tensor grad_output, Tensor self, Tensor indices, i
     })
     .gradient(gather_gradient(2, 0))
     .saves("indices");
-KERNEL("tensord::max_pool_scatter", kCPU,
-       [](const KernelContext&, const Tensor& g, const Tensor& x, const Tensor& indices, int64_t spatial, Tensor& out) {
-         scatter(g, x, indices, static_cast<size_t>(spatial), out);
-       });
 
 // PyTorch's names, from windows of one number or one for each dimension.
 template <size_t kSpatial>
@@ -229,10 +109,6 @@ void add_indices_backward() {
       })
       .gradient(gather_gradient(7, kSpatial))
       .saves("indices");
-  ops::KernelBuilder(
-      windowed.c_str(), kCPU,
-      [](const KernelContext&, const Tensor& g, const Tensor& x, const IntList&, const IntList&, const IntList&,
-         const IntList&, bool, const Tensor& indices, Tensor& out) { scatter(g, x, indices, kSpatial, out); });
   ops::OpBuilder(concat(adaptive, "(Tensor grad_output, Tensor self, Tensor indices) -> Tensor").c_str(), __FILE__,
                  __LINE__)
       .infer([](const Tensor& g, const Tensor& x, const Tensor& indices) {
@@ -241,46 +117,9 @@ void add_indices_backward() {
       })
       .gradient(gather_gradient(2, kSpatial))
       .saves("indices");
-  ops::KernelBuilder(adaptive.c_str(), kCPU,
-                     [](const KernelContext&, const Tensor& g, const Tensor& x, const Tensor& indices, Tensor& out) {
-                       scatter(g, x, indices, kSpatial, out);
-                     });
 }
 
 // --- averages
-
-void average(const PoolProblem& pool, const Tensor& g, const Tensor& x, Tensor& out) {
-  if (out.numel() == 0) return;
-  with_wide_type(x.dtype(), [&]<class T>() {
-    const Operands<T> operands(g, x, out, pool.spatial);
-    const PoolExtents& e = operands.extents;
-    const T* from = operands.g.template data<T>();
-    T* to = operands.dx.template data<T>();
-    if (g.numel() == 0) {
-    } else if (operands.is_last) {
-      operands.for_each_block([&](int64_t image, int64_t channel, int64_t count) {
-        avg_pool_backward_last(pool, e, from, to, channel, count, image);
-      });
-    } else {
-      parallel_for_cost(e.batch * e.channels, static_cast<double>(e.in_plane()),
-                        [&](int64_t begin, int64_t end) { avg_pool_backward_planes(pool, e, from, to, begin, end); });
-    }
-    operands.finish(out);
-  });
-}
-
-PoolProblem average_problem(const Tensor& g, const Tensor& x, size_t spatial, const IntList& kernel,
-                            const IntList& stride, const IntList& padding, bool count_include_pad,
-                            const MaybeInt& divisor) {
-  const PoolWindow w = make_pool_window("avg_pool_backward", spatial, kernel, stride, padding, Dims{1});
-  PoolProblem pool{make_pool_windows(x, g, w), spatial, false,
-                   count_include_pad ? PoolDivisor::kWithPadding : PoolDivisor::kInside};
-  if (divisor) {
-    pool.divisor = PoolDivisor::kFixed;
-    pool.fixed = *divisor;
-  }
-  return pool;
-}
 
 template <size_t kSpatial>
 void add_average_backward(const char* name_space) {
@@ -307,12 +146,6 @@ void add_average_backward(const char* name_space) {
         return out;
       })
       .saves("");
-  ops::KernelBuilder(
-      name.c_str(), kCPU,
-      [](const KernelContext&, const Tensor& g, const Tensor& x, const IntList& kernel, const IntList& stride,
-         const IntList& padding, bool, bool count_include_pad, MaybeInt divisor, Tensor& out) {
-        average(average_problem(g, x, kSpatial, kernel, stride, padding, count_include_pad, divisor), g, x, out);
-      });
 }
 
 template <size_t kSpatial>
@@ -339,9 +172,6 @@ void add_adaptive_backward(const char* name_space) {
         return out;
       })
       .saves("");
-  ops::KernelBuilder(name.c_str(), kCPU, [](const KernelContext&, const Tensor& g, const Tensor& x, Tensor& out) {
-    average({adaptive_pool_windows(x, g, kSpatial), kSpatial}, g, x, out);
-  });
 }
 
 [[maybe_unused]] const bool registered = [] {

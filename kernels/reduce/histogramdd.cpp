@@ -1,205 +1,36 @@
 // histogram and histogramdd: counts, or sums of weights, of points by the boxes between edges.
-#include <algorithm>
-#include <cmath>
-
-#include "kernels/common/compose.h"
+#include "core/ops/op.h"
 
 namespace tensord::kernels {
 namespace {
 
-using compose::call;
-using ops::Returns;
-using MaybeRange = std::optional<std::vector<double>>;
-using MaybeTensor = std::optional<Tensor>;
-using Edges = std::vector<Tensor>;
-
-void check_points(const char* name, const Tensor& x) {
-  if (x.dtype() != DType::kFloat32 && x.dtype() != DType::kFloat64) fail_dtype(name, x.dtype());
-}
-
-// Rows of numbers: what is not the last dimension is one.
-Tensor as_rows(const Tensor& x) {
-  return compose::reshape(x, Dims{x.numel() / std::max<int64_t>(x.sizes().back(), 1), x.sizes().back()});
-}
-
-void check_dims(const char* name, const Tensor& x, size_t given) {
-  check(x.ndim() >= 2, name, ": input tensor should have at least 2 dimensions, but got ", x.ndim());
-  check(given == static_cast<size_t>(x.sizes().back()), name, ": expected ", x.sizes().back(),
-        " sequences of bin edges for a ", x.sizes().back(), "-dimensional histogram but got ", given);
-}
-
-void check_weight(const char* name, const Tensor& x, const MaybeTensor& weight) {
-  if (!weight) return;
-  const Dims wanted(x.sizes().span().first(x.sizes().size() - 1));
-  check(weight->sizes() == wanted, name,
-        ": if weight tensor is provided it should have the same shape as the input tensor "
-        "excluding its innermost dimension, but got input with shape ",
-        x.sizes(), " and weight with shape ", weight->sizes());
-  check(weight->dtype() == x.dtype(), name,
-        ": if weight tensor is provided, input tensor and weight tensor should have the "
-        "same dtype, but got input(",
-        name_of(x.dtype()), "), and weight(", name_of(weight->dtype()), ")");
-}
-
-// Equally far apart, in each dimension: over the range that is given, or that of the points.
-Edges edges_of(const char* name, const Tensor& x, const Dims& counts, const MaybeRange& range) {
-  check_points(name, x);
-  check_dims(name, x, counts.size());
-  const int64_t dims = x.sizes().back();
-  check(!range || range->size() == static_cast<size_t>(2 * dims), name, ": for a ", dims,
-        "-dimensional histogram range should "
-        "have ",
-        2 * dims, " elements, but got ", range ? range->size() : 0);
-  Edges edges;
-  for (int64_t d = 0; d < dims; ++d) {
-    const int64_t count = counts[static_cast<size_t>(d)];
-    check(count > 0 && count < (int64_t{1} << 31), name, ": bins must be > 0 and below 2^31, but got ", count,
-          " for dimension ", d);
-    double low = 0, high = 1;
-    if (range) {
-      low = (*range)[static_cast<size_t>(2 * d)], high = (*range)[static_cast<size_t>(2 * d + 1)];
-    } else if (x.numel() > 0) {
-      const Tensor column = compose::select(x, -1, d);
-      low = call("aten::min", column).item_double(), high = call("aten::max", column).item_double();
-    }
-    check(std::isfinite(low) && std::isfinite(high), name, ": dimension ", d, "'s range [", low, ", ", high,
-          "] is not finite");
-    check(low <= high, name, ": min should not exceed max, but got min ", low, " max ", high, " for dimension ", d);
-    if (low == high) low -= 0.5, high += 0.5;
-    edges.push_back(call("aten::linspace", low, high, count + 1, static_cast<int64_t>(x.dtype())));
-  }
-  return edges;
-}
-
-// The box of a number: edges are its own but for the last, which belongs to the box before. −1: outside.
-template <class T>
-int64_t box_of(T value, const T* edges, int64_t count) {
-  if (!(value >= edges[0] && value <= edges[count - 1])) return -1;
-  return std::min<int64_t>(std::upper_bound(edges, edges + count, value) - edges - 1, count - 2);
-}
-
-template <class T>
-void count_rows(const Tensor& rows, const MaybeTensor& weight, const Edges& edges, const Tensor& out) {
-  const int64_t dims = rows.size(1);
-  const T* x = rows.data<T>();
-  const T* w = weight ? weight->data<T>() : nullptr;
-  T* count = out.data<T>();
-  for (int64_t i = 0; i < rows.size(0); ++i, x += dims) {
-    int64_t at = 0, box = 0;
-    for (int64_t d = 0; d < dims && box >= 0; ++d) {
-      const Tensor& own = edges[static_cast<size_t>(d)];
-      box = box_of(x[d], own.data<T>(), own.numel());
-      at = at * (own.numel() - 1) + box;
-    }
-    if (box >= 0) count[at] += w ? w[i] : T(1);
-  }
-}
-
-Tensor counted(const char* name, const Tensor& x, const Edges& given, const MaybeTensor& weight, bool density) {
-  check_points(name, x);
-  check_dims(name, x, given.size());
-  check_weight(name, x, weight);
-  Edges edges;
-  Dims sizes;
-  for (const Tensor& own : given) {
-    check(own.ndim() == 1 && own.numel() > 1, name,
-          ": bins tensors should have one dimension and at least 2 edges, but got ", own.sizes());
-    check(own.dtype() == x.dtype(), name, ": input tensor and bins tensors should have the same dtype, but got ",
-          name_of(x.dtype()), " and ", name_of(own.dtype()));
-    edges.push_back(own.contiguous());
-    sizes.push_back(own.numel() - 1);
-  }
-  checked_numel(sizes);
-  Tensor out = call("aten::zeros", sizes, x.dtype());
-  if (x.is_meta()) return Tensor::meta(sizes, x.dtype(), x.device());
-  const Tensor rows = as_rows(x).contiguous();
-  const MaybeTensor weights = weight ? MaybeTensor(weight->contiguous()) : std::nullopt;
-  if (x.dtype() == DType::kFloat32)
-    count_rows<float>(rows, weights, edges, out);
-  else
-    count_rows<double>(rows, weights, edges, out);
-  if (!density) return out;
-  out = call("aten::div.Tensor", out, call("aten::sum", out));
-  for (size_t d = 0; d < edges.size(); ++d) {
-    Dims shape(edges.size(), 1);
-    shape[d] = sizes[d];
-    out = call("aten::div.Tensor", out, compose::reshape(call("aten::diff", edges[d]), shape));
-  }
-  return out;
-}
-
-MaybeTensor flat(const MaybeTensor& x) { return x ? MaybeTensor(compose::reshape(*x, Dims{-1})) : std::nullopt; }
-Tensor as_column(const Tensor& x) { return compose::reshape(x, Dims{-1, 1}); }
-void check_flat_weight(const Tensor& x, const MaybeTensor& weight) {
-  check(!weight || weight->sizes() == x.sizes(),
-        "torch.histogram(): if weight tensor is provided it should have the same shape "
-        "as the input tensor, but got input ",
-        x.sizes(), " and weight ", weight ? weight->sizes() : Dims{});
-}
-
 OP("aten::histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist, "
    "Tensor bin_edges)")
-    .direct([](const Tensor& x, const Tensor& bins, const MaybeTensor& weight,
-               bool density) -> std::tuple<Tensor, Tensor> {
-      check_flat_weight(x, weight);
-      return {counted("torch.histogram()", as_column(x), {bins}, flat(weight), density), call("aten::clone", bins)};
-    })
     .constant_result();
 OP("aten::histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) "
    "-> "
    "(Tensor hist, Tensor bin_edges)")
-    .direct([](const Tensor& x, int64_t bins, const MaybeRange& range, const MaybeTensor& weight,
-               bool density) -> std::tuple<Tensor, Tensor> {
-      check_flat_weight(x, weight);
-      const Tensor column = as_column(x);
-      const Edges edges = edges_of("torch.histogram()", column, Dims{bins}, range);
-      return {counted("torch.histogram()", column, edges, flat(weight), density), edges[0]};
-    })
     .constant_result();
 
-constexpr const char* kName = "torch.histogramdd()";
 #define HISTOGRAM_OPTIONS "Tensor? weight=None, bool density=False"
 OP("aten::_histogramdd_bin_edges(Tensor self, int[] bins, *, float[]? range=None, " HISTOGRAM_OPTIONS ") -> Tensor[]")
-    .direct([](const Tensor& x, const Dims& bins, const MaybeRange& range, const MaybeTensor&, bool) {
-      return edges_of(kName, x, bins, range);
-    })
     .constant_result();
 OP("aten::_histogramdd_from_bin_cts(Tensor self, int[] bins, *, float[]? range=None, " HISTOGRAM_OPTIONS ") -> Tensor")
-    .direct([](const Tensor& x, const Dims& bins, const MaybeRange& range, const MaybeTensor& weight, bool density) {
-      return counted(kName, x, edges_of(kName, x, bins, range), weight, density);
-    })
     .constant_result();
 OP("aten::_histogramdd_from_bin_tensors(Tensor self, Tensor[] bins, *, " HISTOGRAM_OPTIONS ") -> Tensor")
-    .direct([](const Tensor& x, const Edges& bins, const MaybeTensor& weight, bool density) {
-      return counted(kName, x, bins, weight, density);
-    })
     .constant_result();
 
-Returns histogramdd(const Tensor& x, const Edges& edges, const MaybeTensor& weight, bool density) {
-  return {{counted(kName, x, edges, weight, density), ops::make_tensor_list(edges)}};
-}
 OP("aten::histogramdd(Tensor self, int[] bins, float[]? range=None, " HISTOGRAM_OPTIONS
    ") -> (Tensor hist, Tensor[] "
    "bin_edges)")
-    .direct([](const Tensor& x, const Dims& bins, const MaybeRange& range, const MaybeTensor& weight, bool density) {
-      return histogramdd(x, edges_of(kName, x, bins, range), weight, density);
-    })
     .constant_result();
 OP("aten::histogramdd.int_bins(Tensor self, int bins, float[]? range=None, " HISTOGRAM_OPTIONS
    ") -> (Tensor hist, Tensor[] "
    "bin_edges)")
-    .direct([](const Tensor& x, int64_t bins, const MaybeRange& range, const MaybeTensor& weight, bool density) {
-      check(x.ndim() >= 2, kName, ": input tensor should have at least 2 dimensions, but got ", x.ndim());
-      const Dims counts(static_cast<size_t>(x.sizes().back()), bins);
-      return histogramdd(x, edges_of(kName, x, counts, range), weight, density);
-    })
     .constant_result();
 OP("aten::histogramdd.TensorList_bins(Tensor self, Tensor[] bins, float[]? range=None, " HISTOGRAM_OPTIONS
    ") -> (Tensor "
    "hist, Tensor[] bin_edges)")
-    .direct([](const Tensor& x, const Edges& bins, const MaybeRange&, const MaybeTensor& weight, bool density) {
-      return histogramdd(x, bins, weight, density);
-    })
     .constant_result();
 
 }  // namespace

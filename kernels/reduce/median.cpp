@@ -1,13 +1,10 @@
 // Medians, and reductions that leave out NaN.
-#include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <vector>
 
 #include "core/ops/attributes/samples.h"
 #include "core/ops/op.h"
 #include "core/ops/run.h"
-#include "kernels/common/lanes.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/reduce/dims.h"
 
@@ -16,70 +13,12 @@ namespace {
 
 using gradient::Expr;
 using ops::IntList;
-using ops::KernelContext;
 using ops::TensorMeta;
 using MaybeDims = std::optional<IntList>;
 using MaybeDType = std::optional<DType>;
 
-template <class T>
-bool is_nan(T value) {
-  if constexpr (std::is_floating_point_v<T>) return std::isnan(value);
-  return false;
-}
-
-// Position of the lower median: of a NaN where there is one, or among the others when `skips_nan`.
-template <class T>
-int64_t median_position(const T* x, int64_t step, int64_t count, bool skips_nan, std::vector<int64_t>& order) {
-  order.clear();
-  int64_t nan = -1;
-  for (int64_t i = 0; i < count; ++i) {
-    if (!is_nan(static_cast<ComputeType<T>>(x[i * step])))
-      order.push_back(i);
-    else if (nan < 0)
-      nan = i;
-  }
-  if (nan >= 0 && (!skips_nan || order.empty())) return nan;
-  const auto middle = order.begin() + static_cast<int64_t>((order.size() - 1) / 2);
-  std::nth_element(order.begin(), middle, order.end(), [&](int64_t a, int64_t b) {
-    const auto left = static_cast<ComputeType<T>>(x[a * step]), right = static_cast<ComputeType<T>>(x[b * step]);
-    return left < right || (left == right && a < b);
-  });
-  return *middle;
-}
-
 void check_median_dtype(const Tensor& in) {
   if (in.dtype() == DType::kBool) fail_dtype("median", in.dtype());
-}
-
-void median_all(const Tensor& in, bool skips_nan, const Tensor& out) {
-  const Tensor x = in.contiguous();
-  dispatch_all(in.dtype(), "median", [&]<class T>() {
-    if (x.numel() == 0) {
-      *out.data<T>() = std::is_floating_point_v<ComputeType<T>> ? static_cast<T>(NAN) : T(0);
-      return;
-    }
-    std::vector<int64_t> order;
-    *out.data<T>() = x.data<T>()[median_position(x.data<T>(), 1, x.numel(), skips_nan, order)];
-  });
-}
-
-void median_along(const Tensor& in, int64_t dim, bool keepdim, bool skips_nan, const Tensor& values,
-                  const Tensor& indices) {
-  if (indices.numel() == 0) return;
-  dim = wrap_dim(dim, in.ndim());
-  keepdim = keepdim && in.ndim() > 0;
-  const int64_t length = lane_length(in, dim), step = lane_stride(in, dim);
-  const auto outer = [&](const Tensor& out) { return keepdim ? without(out.strides(), dim) : out.strides(); };
-  dispatch_all(in.dtype(), "median", [&]<class T>() {
-    for_each_lane<3>(without(in.sizes(), dim), {without(in.strides(), dim), outer(indices), outer(values)}, length,
-                     [&](const std::array<int64_t, 3>& offset) {
-                       thread_local std::vector<int64_t> order;
-                       const T* x = in.data<T>() + offset[0];
-                       const int64_t position = median_position(x, step, length, skips_nan, order);
-                       indices.data<int64_t>()[offset[1]] = position;
-                       values.data<T>()[offset[2]] = x[position * step];
-                     });
-  });
 }
 
 // Equal elements share the gradient, and NaNs where the median is one.
@@ -91,7 +30,7 @@ Tensor median_gradient(const ops::GradArgs& args, Tensor g) {
   return gradient::fit_gradient(Expr(g) * is_chosen / count, in);
 }
 
-void add_median(const char* name, bool skips_nan) {
+void add_median(const char* name) {
   const std::string full = concat("aten::", name), dim = concat(full, ".dim");
   ops::OpBuilder(concat(full, "(Tensor self) -> Tensor").c_str(), __FILE__, __LINE__)
       .infer([](const Tensor& in) {
@@ -101,9 +40,6 @@ void add_median(const char* name, bool skips_nan) {
       .gradient(gradient::of_first(median_gradient))
       .saves("self, result")
       .reduction();
-  ops::KernelBuilder(full.c_str(), kCPU, [skips_nan](const KernelContext&, const Tensor& in, Tensor& out) {
-    median_all(in, skips_nan, out);
-  });
   ops::OpBuilder(concat(dim, "(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)").c_str(),
                  __FILE__, __LINE__)
       .infer([](const Tensor& in, int64_t d, bool keepdim) {
@@ -116,9 +52,6 @@ void add_median(const char* name, bool skips_nan) {
       .gradient(gradient::of_first(chosen_gradient))
       .saves("result1")
       .reduction();
-  ops::KernelBuilder(dim.c_str(), kCPU,
-                     [skips_nan](const KernelContext&, const Tensor& in, int64_t d, bool keepdim, Tensor& values,
-                                 Tensor& indices) { median_along(in, d, keepdim, skips_nan, values, indices); });
 }
 
 Tensor without_nan(const Tensor& in) {
@@ -162,8 +95,8 @@ KERNEL("aten::_aminmax", DeviceKind::kCPU, [](const ops::KernelContext&, const T
 });
 
 [[maybe_unused]] const bool registered = [] {
-  add_median("median", false);
-  add_median("nanmedian", true);
+  add_median("median");
+  add_median("nanmedian");
   return true;
 }();
 

@@ -1,5 +1,5 @@
 // Products, solutions and softmax over the rows of a sparse matrix, as operators on its values: these have gradients.
-// Indices are checked by the loops themselves, since scripts can call the operators.
+// Indices are checked by the loops themselves (rows_cpu.cpp), since scripts can call the operators.
 #include "kernels/sparse/rows.h"
 
 #include "kernels/common/compose.h"
@@ -12,29 +12,6 @@ namespace {
 using compose::call;
 using ops::GradArgs;
 using ops::TensorMeta;
-
-// The transposed matrix: its rows, and which value each element of it had.
-struct Transposed {
-  Tensor starts, columns, order;
-};
-Transposed transposed(const Tensor& given_starts, const Tensor& given_columns, int64_t column_count) {
-  const Tensor starts = given_starts.contiguous(), columns = given_columns.contiguous();
-  const int64_t rows = starts.numel() - 1, count = columns.numel();
-  const std::span<const int64_t> column(columns.data<int64_t>(), static_cast<size_t>(count));
-  Transposed out{starts_of(column, column_count), Tensor::empty(Dims{count}, DType::kInt64),
-                 Tensor::empty(Dims{count}, DType::kInt64)};
-  const auto* start = out.starts.data<int64_t>();
-  std::vector<int64_t> next(start, start + column_count);
-  const auto* first = starts.data<int64_t>();
-  for (int64_t row = 0; row < rows; ++row) {
-    for (int64_t i = first[row]; i < first[row + 1]; ++i) {
-      const int64_t to = next[static_cast<size_t>(column[static_cast<size_t>(i)])]++;
-      out.columns.data<int64_t>()[to] = row;
-      out.order.data<int64_t>()[to] = i;
-    }
-  }
-  return out;
-}
 
 void check_vector(const Tensor& x, const char* name) {
   check(x.ndim() == 1 && x.dtype() == DType::kInt64, "expected a vector of int64 as ", name, ", but got ", describe(x));
@@ -88,7 +65,7 @@ std::vector<Tensor> gradient_of_product(const GradArgs& args) {
   std::vector<Tensor> out(4);
   if (args.needs(2)) out[2] = call("tensord::csr_sampled", starts, columns, g, dense);
   if (args.needs(3)) {
-    const Transposed t = transposed(starts, columns, dense.sizes()[0]);
+    const TransposedRows t = transposed_rows(starts, columns, dense.sizes()[0]);
     out[3] = call("tensord::csr_product", t.starts, t.columns, gather_rows(t.order, in[2].to_tensor()), g);
   }
   return out;
@@ -100,7 +77,7 @@ std::vector<Tensor> gradient_of_sampled(const GradArgs& args) {
   std::vector<Tensor> out(4);
   if (args.needs(2)) out[2] = call("tensord::csr_product", starts, columns, g, in[3].to_tensor());
   if (args.needs(3)) {
-    const Transposed t = transposed(starts, columns, in[3].to_tensor().sizes()[0]);
+    const TransposedRows t = transposed_rows(starts, columns, in[3].to_tensor().sizes()[0]);
     out[3] = call("tensord::csr_product", t.starts, t.columns, gather_rows(t.order, g), in[2].to_tensor());
   }
   return out;
@@ -127,10 +104,6 @@ OP("tensord::csr_sampled(Tensor starts, Tensor columns, Tensor a, Tensor b) -> T
     .infer(sampled_meta)
     .gradient(gradient_of_sampled)
     .saves("starts, columns, a, b");
-KERNEL("tensord::scatter_rows", DeviceKind::kCPU, &scatter_kernel);
-KERNEL("tensord::gather_rows", DeviceKind::kCPU, &gather_kernel);
-KERNEL("tensord::csr_product", DeviceKind::kCPU, &product_kernel);
-KERNEL("tensord::csr_sampled", DeviceKind::kCPU, &sampled_kernel);
 
 [[maybe_unused]] const bool has_complex = [] {
   complex_parts::add_by_parts("tensord::scatter_rows tensord::gather_rows");
@@ -162,13 +135,7 @@ std::vector<Tensor> gradient_of_solve(const GradArgs& args) {
   if (!args.needs(2)) return out;
   const Tensor all = transpose ? call("tensord::csr_sampled", starts, columns, x, right)
                                : call("tensord::csr_sampled", starts, columns, right, x);
-  const Tensor is_read = Tensor::empty(Dims{columns.numel()}, DType::kBool);
-  for (int64_t row = 0; row + 1 < starts.numel(); ++row) {
-    for (int64_t i = starts.data<int64_t>()[row]; i < starts.data<int64_t>()[row + 1]; ++i) {
-      const int64_t column = columns.data<int64_t>()[i];
-      is_read.data<bool>()[i] = column == row ? !unit : (column > row) == upper;
-    }
-  }
+  const Tensor is_read = elements_of_triangle(starts, columns, upper, unit);
   out[2] = call("aten::mul.Tensor", call("aten::neg", all), call("aten::to.dtype", is_read, all.dtype()));
   return out;
 }
@@ -178,7 +145,6 @@ OP("tensord::csr_solve(Tensor starts, Tensor columns, Tensor values, Tensor righ
     .infer(solve_meta)
     .gradient(gradient_of_solve)
     .saves("starts, columns, values, result");
-KERNEL("tensord::csr_solve", DeviceKind::kCPU, &solve_kernel);
 
 // --- softmax: over each group of elements
 
@@ -207,7 +173,6 @@ OP("tensord::group_softmax(Tensor index, Tensor values, int count, bool log) -> 
     .infer(softmax_meta)
     .gradient(gradient_of_softmax)
     .saves("index, result");
-KERNEL("tensord::group_softmax", DeviceKind::kCPU, &softmax_kernel);
 
 }  // namespace
 
@@ -216,40 +181,5 @@ Tensor scatter_rows(const Tensor& places, const Tensor& values, int64_t count) {
 }
 
 Tensor gather_rows(const Tensor& places, const Tensor& x) { return call("tensord::gather_rows", places, x); }
-
-Rows rows_of(const SparseTensor& x) {
-  check(x.dense_dim() == 0, "expected a sparse matrix without dense dimensions, but got ", x.describe());
-  if (x.layout() != SparseLayout::kCsr) {
-    const SparsePtr coo = coalesced(*to_coo(x));
-    check(coo->sparse_dim() >= 2, "expected a sparse matrix, but got ", x.describe());
-    const int64_t dims = coo->sparse_dim(), count = coo->nnz();
-    const int64_t height = x.sizes()[static_cast<size_t>(dims) - 2], width = x.sizes()[static_cast<size_t>(dims) - 1];
-    int64_t batches = 1;
-    for (int64_t d = 0; d < dims - 2; ++d) batches *= x.sizes()[static_cast<size_t>(d)];
-    const Tensor row = places_of(coo->indices(), std::span(x.sizes().data(), static_cast<size_t>(dims) - 1));
-    const Tensor column = Tensor::empty(Dims{count}, DType::kInt64);
-    const int64_t* last = coo->indices().data<int64_t>() + (dims - 1) * count;
-    for (int64_t i = 0; i < count; ++i)
-      column.data<int64_t>()[i] = last[i] + (height > 0 ? row.data<int64_t>()[i] / height : 0) * width;
-    return {starts_of({row.data<int64_t>(), static_cast<size_t>(count)}, batches * height), column, coo->values(),
-            batches * height, batches * width};
-  }
-  const auto batch = static_cast<size_t>(x.batch_dim());
-  const int64_t height = x.sizes()[batch], width = x.sizes()[batch + 1], nnz = x.nnz();
-  int64_t batches = 1;
-  for (size_t d = 0; d < batch; ++d) batches *= x.sizes()[d];
-  const Tensor from = x.compressed_indices().to(DType::kInt64), plain = x.indices().to(DType::kInt64);
-  if (batch == 0) return {from, plain, x.values(), height, width};
-  const Tensor starts = Tensor::empty(Dims{batches * height + 1}, DType::kInt64);
-  const Tensor columns = Tensor::empty(Dims{batches * nnz}, DType::kInt64);
-  starts.data<int64_t>()[0] = 0;
-  for (int64_t b = 0; b < batches; ++b) {
-    for (int64_t i = 1; i <= height; ++i)
-      starts.data<int64_t>()[b * height + i] = from.data<int64_t>()[b * (height + 1) + i] + b * nnz;
-    for (int64_t i = 0; i < nnz; ++i)
-      columns.data<int64_t>()[b * nnz + i] = plain.data<int64_t>()[b * nnz + i] + b * width;
-  }
-  return {starts, columns, compose::reshape(x.values(), Dims{batches * nnz}), batches * height, batches * width};
-}
 
 }  // namespace tensord::kernels

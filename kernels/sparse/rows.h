@@ -17,4 +17,13 @@ void solve_kernel(const ops::KernelContext&, const Tensor& starts, const Tensor&
 void softmax_kernel(const ops::KernelContext&, const Tensor& groups, const Tensor& values, int64_t count, bool is_log,
                     Tensor& out);
 
+// Of row_indices_cpu.cpp.
+// The transposed matrix: its rows, and which value each element of it had.
+struct TransposedRows {
+  Tensor starts, columns, order;
+};
+TransposedRows transposed_rows(const Tensor& starts, const Tensor& columns, int64_t column_count);
+// Whether each element of a square matrix is read by a triangular solution.
+Tensor elements_of_triangle(const Tensor& starts, const Tensor& columns, bool upper, bool unitriangular);
+
 }  // namespace tensord::kernels

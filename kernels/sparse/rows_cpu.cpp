@@ -247,4 +247,14 @@ void softmax_kernel(const KernelContext&, const Tensor& given_groups, const Tens
   });
 }
 
+namespace {
+
+KERNEL("tensord::scatter_rows", DeviceKind::kCPU, scatter_kernel);
+KERNEL("tensord::gather_rows", DeviceKind::kCPU, gather_kernel);
+KERNEL("tensord::csr_product", DeviceKind::kCPU, product_kernel);
+KERNEL("tensord::csr_sampled", DeviceKind::kCPU, sampled_kernel);
+KERNEL("tensord::csr_solve", DeviceKind::kCPU, solve_kernel);
+KERNEL("tensord::group_softmax", DeviceKind::kCPU, softmax_kernel);
+
+}  // namespace
 }  // namespace tensord::kernels

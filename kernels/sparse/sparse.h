@@ -22,7 +22,7 @@ SparsePtr checked(SparseLayout layout, const Dims& sizes, const Tensor& compress
 // The same elements with other values, one for each.
 ops::Value with_values(const SparseTensor& x, Tensor values);
 
-// --- orders and places of elements (places.cpp)
+// --- orders and places of elements (places_cpu.cpp)
 
 // int64 [nnz]: the number of an element's place, row by row, among the sparse dimensions, which are `sizes`.
 Tensor places_of(const Tensor& indices, std::span<const int64_t> sizes);
@@ -50,7 +50,7 @@ SparsePtr to_layout_of(const SparseTensor& coo, const SparseTensor& like);
 Tensor to_dense(const SparseTensor& x);
 SparsePtr to_sparse(const Tensor& x, int64_t sparse_dim);
 
-// --- rows, for products and solutions (rows.cpp)
+// --- rows, for products and solutions (row_indices_cpu.cpp, rows.cpp)
 
 // A matrix by rows: CSR with indices of int64. Batches lie one after the other along the diagonal.
 struct Rows {

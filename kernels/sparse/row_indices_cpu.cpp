@@ -1,0 +1,76 @@
+// Indices of a matrix by rows: of another layout, transposed, of a triangle.
+#include "kernels/sparse/rows.h"
+
+#include <vector>
+
+#include "kernels/common/compose.h"
+#include "kernels/sparse/sparse.h"
+
+namespace tensord::kernels {
+
+TransposedRows transposed_rows(const Tensor& given_starts, const Tensor& given_columns, int64_t column_count) {
+  const Tensor starts = given_starts.contiguous(), columns = given_columns.contiguous();
+  const int64_t rows = starts.numel() - 1, count = columns.numel();
+  const std::span<const int64_t> column(columns.data<int64_t>(), static_cast<size_t>(count));
+  TransposedRows out{starts_of(column, column_count), Tensor::empty(Dims{count}, DType::kInt64),
+                     Tensor::empty(Dims{count}, DType::kInt64)};
+  const auto* start = out.starts.data<int64_t>();
+  std::vector<int64_t> next(start, start + column_count);
+  const auto* first = starts.data<int64_t>();
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t i = first[row]; i < first[row + 1]; ++i) {
+      const int64_t to = next[static_cast<size_t>(column[static_cast<size_t>(i)])]++;
+      out.columns.data<int64_t>()[to] = row;
+      out.order.data<int64_t>()[to] = i;
+    }
+  }
+  return out;
+}
+
+Tensor elements_of_triangle(const Tensor& starts, const Tensor& columns, bool upper, bool unit) {
+  const Tensor is_read = Tensor::empty(Dims{columns.numel()}, DType::kBool);
+  for (int64_t row = 0; row + 1 < starts.numel(); ++row) {
+    for (int64_t i = starts.data<int64_t>()[row]; i < starts.data<int64_t>()[row + 1]; ++i) {
+      const int64_t column = columns.data<int64_t>()[i];
+      is_read.data<bool>()[i] = column == row ? !unit : (column > row) == upper;
+    }
+  }
+  return is_read;
+}
+
+Rows rows_of(const SparseTensor& x) {
+  check(x.dense_dim() == 0, "expected a sparse matrix without dense dimensions, but got ", x.describe());
+  if (x.layout() != SparseLayout::kCsr) {
+    const SparsePtr coo = coalesced(*to_coo(x));
+    check(coo->sparse_dim() >= 2, "expected a sparse matrix, but got ", x.describe());
+    const int64_t dims = coo->sparse_dim(), count = coo->nnz();
+    const int64_t height = x.sizes()[static_cast<size_t>(dims) - 2], width = x.sizes()[static_cast<size_t>(dims) - 1];
+    int64_t batches = 1;
+    for (int64_t d = 0; d < dims - 2; ++d) batches *= x.sizes()[static_cast<size_t>(d)];
+    const Tensor row = places_of(coo->indices(), std::span(x.sizes().data(), static_cast<size_t>(dims) - 1));
+    const Tensor column = Tensor::empty(Dims{count}, DType::kInt64);
+    const int64_t* last = coo->indices().data<int64_t>() + (dims - 1) * count;
+    for (int64_t i = 0; i < count; ++i)
+      column.data<int64_t>()[i] = last[i] + (height > 0 ? row.data<int64_t>()[i] / height : 0) * width;
+    return {starts_of({row.data<int64_t>(), static_cast<size_t>(count)}, batches * height), column, coo->values(),
+            batches * height, batches * width};
+  }
+  const auto batch = static_cast<size_t>(x.batch_dim());
+  const int64_t height = x.sizes()[batch], width = x.sizes()[batch + 1], nnz = x.nnz();
+  int64_t batches = 1;
+  for (size_t d = 0; d < batch; ++d) batches *= x.sizes()[d];
+  const Tensor from = x.compressed_indices().to(DType::kInt64), plain = x.indices().to(DType::kInt64);
+  if (batch == 0) return {from, plain, x.values(), height, width};
+  const Tensor starts = Tensor::empty(Dims{batches * height + 1}, DType::kInt64);
+  const Tensor columns = Tensor::empty(Dims{batches * nnz}, DType::kInt64);
+  starts.data<int64_t>()[0] = 0;
+  for (int64_t b = 0; b < batches; ++b) {
+    for (int64_t i = 1; i <= height; ++i)
+      starts.data<int64_t>()[b * height + i] = from.data<int64_t>()[b * (height + 1) + i] + b * nnz;
+    for (int64_t i = 0; i < nnz; ++i)
+      columns.data<int64_t>()[b * nnz + i] = plain.data<int64_t>()[b * nnz + i] + b * width;
+  }
+  return {starts, columns, compose::reshape(x.values(), Dims{batches * nnz}), batches * height, batches * width};
+}
+
+}  // namespace tensord::kernels
