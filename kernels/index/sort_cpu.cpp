@@ -19,7 +19,7 @@ bool is_less(T a, T b) {
   if constexpr (std::is_same_v<T, bool> || std::is_integral_v<T>)
     return a < b;
   else
-    return (a != a) ? false : (b != b) ? true : a < b;
+    return (a != a) ? false : (b != b) ? true : a < b;  // NOLINT(misc-redundant-expression)
 }
 
 // One line of a tensor along the sorted dimension, copied, with its order after sorting.
@@ -29,12 +29,15 @@ struct Line {
   std::vector<int64_t> order;
 
   void load(const T* from, int64_t count, int64_t stride) {
-    values.resize(static_cast<size_t>(count));
-    order.resize(static_cast<size_t>(count));
+    values.reserve(static_cast<size_t>(count));
+    order.reserve(static_cast<size_t>(count));
+    // Memory that is met for the first time takes most of the time.
     in_pieces(count, kPieceElements, [&](int64_t begin, int64_t end) {
+      values.resize(static_cast<size_t>(end));
+      order.resize(static_cast<size_t>(end));
       for (int64_t i = begin; i < end; ++i) values[i] = from[i * stride];
+      std::iota(order.begin() + begin, order.end(), begin);
     });
-    std::iota(order.begin(), order.end(), 0);
   }
   bool is_smaller(int64_t a, int64_t b) const { return is_less<T>(values[a], values[b]); }
   auto ascending() const {

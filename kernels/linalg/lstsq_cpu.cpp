@@ -127,7 +127,7 @@ void check_lstsq(const Tensor& a, const Tensor& b) {
 
 // The sum of squares of what is left of B, where every matrix has full rank and more rows than columns.
 Tensor residuals_of(Driver driver, const Parts& parts, int64_t rows, int64_t columns) {
-  const Tensor none = Tensor::empty(Dims{0}, real_dtype(parts.b.dtype()));
+  Tensor none = Tensor::empty(Dims{0}, real_dtype(parts.b.dtype()));
   if (driver == Driver::kGelsy || rows <= columns) return none;
   if (driver != Driver::kGels) {
     for (int64_t i = 0; i < parts.ranks.numel(); ++i) {

@@ -62,8 +62,9 @@ std::vector<TensorMeta> infer_ctc(const Tensor& log_probs, const Tensor& targets
 
 OP("aten::_ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, bool "
    "zero_infinity=False) -> (Tensor, Tensor)")
-    .infer([](const Tensor& log_probs, const Tensor& targets, IntList input_lengths, IntList target_lengths,
-              int64_t blank, bool) { return infer_ctc(log_probs, targets, input_lengths, target_lengths, blank); })
+    .infer([](const Tensor& log_probs, const Tensor& targets, const IntList& input_lengths,
+              const IntList& target_lengths, int64_t blank,
+              bool) { return infer_ctc(log_probs, targets, input_lengths, target_lengths, blank); })
     .gradient(gradient::of_first([](const ops::GradArgs& args, const Tensor& g) {
       const auto& v = args.inputs;
       return ops::call("aten::_ctc_loss_backward", g, v[0], v[1], v[2], v[3], args.outputs[0], args.outputs[1], v[4],
@@ -74,8 +75,8 @@ OP("aten::_ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[]
 // As in PyTorch it has no gradient of its own.
 OP("aten::_ctc_loss_backward(Tensor grad, Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, "
    "Tensor neg_log_likelihood, Tensor log_alpha, int blank, bool zero_infinity=False) -> Tensor")
-    .infer([](const Tensor& g, const Tensor& log_probs, const Tensor& targets, IntList input_lengths,
-              IntList target_lengths, const Tensor& losses, const Tensor& log_alpha, int64_t blank, bool) {
+    .infer([](const Tensor& g, const Tensor& log_probs, const Tensor& targets, const IntList& input_lengths,
+              const IntList& target_lengths, const Tensor& losses, const Tensor& log_alpha, int64_t blank, bool) {
       const std::vector<TensorMeta> forward = infer_ctc(log_probs, targets, input_lengths, target_lengths, blank);
       check(
           g.sizes() == forward[0].sizes && losses.sizes() == forward[0].sizes && log_alpha.sizes() == forward[1].sizes,
@@ -107,8 +108,8 @@ Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const IntList& i
 }
 OP("aten::ctc_loss.IntList(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, "
    "int reduction=1, bool zero_infinity=False) -> Tensor")
-    .direct([](const Tensor& p, const Tensor& targets, IntList input_lengths, IntList target_lengths, int64_t blank,
-               int64_t reduction, bool zero_infinity) {
+    .direct([](const Tensor& p, const Tensor& targets, const IntList& input_lengths, const IntList& target_lengths,
+               int64_t blank, int64_t reduction, bool zero_infinity) {
       return ctc_loss(p, targets, input_lengths, target_lengths, blank, reduction, zero_infinity);
     })
     .composite();

@@ -99,8 +99,8 @@ void backward(const Sample& sample, const CtcBatch& batch, const double* alpha, 
   }
 }
 
-void run_ctc(const KernelContext&, const Tensor& log_probs, const Tensor& targets, IntList input_lengths,
-             IntList target_lengths, int64_t blank, bool, Tensor& losses, Tensor& log_alpha) {
+void run_ctc(const KernelContext&, const Tensor& log_probs, const Tensor& targets, const IntList& input_lengths,
+             const IntList& target_lengths, int64_t blank, bool, Tensor& losses, Tensor& log_alpha) {
   const CtcBatch batch(log_probs, targets, input_lengths, target_lengths, blank);
   const Tensor p = log_probs.to(DType::kFloat64).contiguous(), labels = targets.to(DType::kInt64).contiguous(),
                loss = Tensor::empty(losses.sizes(), DType::kFloat64),
@@ -118,8 +118,8 @@ void run_ctc(const KernelContext&, const Tensor& log_probs, const Tensor& target
 }
 
 void run_ctc_backward(const KernelContext&, const Tensor& g, const Tensor& log_probs, const Tensor& targets,
-                      IntList input_lengths, IntList target_lengths, const Tensor& losses, const Tensor& log_alpha,
-                      int64_t blank, bool zero_infinity, Tensor& out) {
+                      const IntList& input_lengths, const IntList& target_lengths, const Tensor& losses,
+                      const Tensor& log_alpha, int64_t blank, bool zero_infinity, Tensor& out) {
   const CtcBatch batch(log_probs, targets, input_lengths, target_lengths, blank);
   const auto wide = [](const Tensor& x) { return x.to(DType::kFloat64).contiguous(); };
   const Tensor p = wide(log_probs), labels = targets.to(DType::kInt64).contiguous(), incoming = wide(g),

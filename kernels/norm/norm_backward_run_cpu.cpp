@@ -97,14 +97,15 @@ void layer_backward(const LayerBackward& call, const Mask& mask, Tensor& dx, Ten
 }
 
 KERNEL("tensord::layer_norm_backward", kCPU,
-       [](const KernelContext&, const Tensor& g, const Tensor& x, IntList shape, MaybeTensor weight, double eps,
-          Mask mask, Tensor& dx, Tensor& dweight, Tensor& dbias) {
+       [](const KernelContext&, const Tensor& g, const Tensor& x, const IntList& shape, MaybeTensor weight, double eps,
+          const Mask& mask, Tensor& dx, Tensor& dweight, Tensor& dbias) {
          layer_backward({g, x, weight, normalized_length(x, shape), eps}, mask, dx, dweight, dbias);
        });
 
 KERNEL("aten::native_layer_norm_backward", kCPU,
-       [](const KernelContext&, const Tensor& g, const Tensor& x, IntList shape, const Tensor& mean, const Tensor& rstd,
-          MaybeTensor weight, MaybeTensor, Mask mask, Tensor& dx, Tensor& dweight, Tensor& dbias) {
+       [](const KernelContext&, const Tensor& g, const Tensor& x, const IntList& shape, const Tensor& mean,
+          const Tensor& rstd, MaybeTensor weight, MaybeTensor, const Mask& mask, Tensor& dx, Tensor& dweight,
+          Tensor& dbias) {
          layer_backward({g, x, weight, normalized_length(x, shape), 0, &mean, &rstd}, mask, dx, dweight, dbias);
        });
 
@@ -182,7 +183,7 @@ void group_backward(const GroupBackward& call, const Mask& mask, Tensor& dx, Ten
 }
 
 void group_norm_backward(const KernelContext&, const Tensor& g, const Tensor& x, int64_t groups, MaybeTensor weight,
-                         double eps, Mask mask, Tensor& dx, Tensor& dweight, Tensor& dbias) {
+                         double eps, const Mask& mask, Tensor& dx, Tensor& dweight, Tensor& dbias) {
   const int64_t batch = x.sizes()[0], channels = x.sizes()[1],
                 inner = x.numel() / std::max<int64_t>(1, batch * channels);
   group_backward({g, x, weight, batch, channels, inner, groups, eps}, mask, dx, dweight, dbias);
@@ -191,7 +192,7 @@ void group_norm_backward(const KernelContext&, const Tensor& g, const Tensor& x,
 KERNEL("tensord::group_norm_backward", kCPU, group_norm_backward);
 KERNEL("aten::native_group_norm_backward", kCPU,
        [](const KernelContext&, const Tensor& g, const Tensor& x, const Tensor& mean, const Tensor& rstd,
-          MaybeTensor weight, int64_t n, int64_t c, int64_t inner, int64_t groups, Mask mask, Tensor& dx,
+          MaybeTensor weight, int64_t n, int64_t c, int64_t inner, int64_t groups, const Mask& mask, Tensor& dx,
           Tensor& dweight, Tensor& dbias) {
          group_backward({g, x, weight, n, c, inner, groups, 0, &mean, &rstd}, mask, dx, dweight, dbias);
        });

@@ -70,7 +70,7 @@ void run_group(const Shape& s, const ConvParams& params, int64_t group, const ui
   const QuantizedMatrix& matrix = params.matrix(group);
   const int64_t stride = matrix.row_words() * 4, inputs = params.group_inputs(), per_group = matrix.columns();
   memory.resize(static_cast<size_t>((end - first) * stride + 64));
-  auto* rows = reinterpret_cast<uint8_t*>((reinterpret_cast<uintptr_t>(memory.data()) + 63) / 64 * 64);
+  uint8_t* const rows = memory.data() + (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64) % 64;
   std::vector<int32_t> sums(static_cast<size_t>(params.zero_points() ? end - first : 0));
   const auto zero_point = static_cast<uint8_t>(finish.zero_point);
   for (int64_t pixel = first; pixel < end; ++pixel) {

@@ -13,8 +13,8 @@ namespace {
 using ops::KernelContext;
 
 template <class T>
-bool comes_before(T a, T b) {  // NaNs last
-  return a < b || (b != b && a == a);
+bool comes_before(T a, T b) {          // NaNs last
+  return a < b || (b != b && a == a);  // NOLINT(misc-redundant-expression)
 }
 
 // `order` is scratch.

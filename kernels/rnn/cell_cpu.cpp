@@ -89,7 +89,7 @@ void run_as(const CellCall& cell, std::span<const Tensor> outputs) {
 class PreparedCell final : public ops::PreparedCall {
  public:
   // `slots`: of input, h, c, weights and biases, which of the run's inputs they are; -1: constant or absent.
-  PreparedCell(CellCall cell, std::vector<int> slots, std::vector<Tensor> constants)
+  PreparedCell(const CellCall& cell, std::vector<int> slots, std::vector<Tensor> constants)
       : kind_(cell.kind),
         batch_(cell.batch()),
         inputs_(cell.input.sizes()[1]),
