@@ -163,8 +163,8 @@ class TcpStore::Connection {
 
   void await(short events, SteadyTime deadline) {
     pollfd polled{fd_.get(), events, 0};
-    const int most_ms = execution_context().cancellation ? static_cast<int>(kLookInterval.count()) : INT_MAX;
-    while (poll(&polled, 1, std::min(left_ms(deadline), most_ms)) == 0) {
+    const int max_ms = execution_context().cancellation ? static_cast<int>(kLookInterval.count()) : INT_MAX;
+    while (poll(&polled, 1, std::min(left_ms(deadline), max_ms)) == 0) {
       check_work_cancelled();
       if (left_ms(deadline) > 0) continue;
       fail(ErrorCode::kDeadlineExceeded, "store at ", place_.name(), ": no answer from the server");

@@ -11,7 +11,6 @@
 #include "core/base/utf8.h"
 #include "protos/inference.pb.h"
 #include "server/transport/infer/decode.h"
-#include "server/transport/infer/encode.h"
 #include "server/transport/infer/message.h"
 #include "server/transport/infer/parameters.h"
 #include "tests/server/fake_models.h"
@@ -418,77 +417,6 @@ TEST(Decode, WidensUnsignedElements) {
   EXPECT_EQ(read(typed_long, 0), (std::vector<int64_t>{INT64_MAX}));
   typed_long.mutable_inputs(0)->mutable_contents()->set_uint64_contents(0, uint64_t{INT64_MAX} + 1);
   EXPECT_NE(decode_error(typed_long).find("no tensor can hold"), std::string::npos);
-}
-
-TEST(Encode, ProtobufReadsIt) {
-  std::vector<InferTensor> outputs(3);
-  outputs[0].name = "small";
-  outputs[0].shape = {2};
-  outputs[0].tensor = Tensor::empty(Dims{2}, DType::kFloat32);
-  outputs[0].tensor.data<float>()[0] = 1;
-  outputs[0].tensor.data<float>()[1] = 2;
-  outputs[1].name = "large";
-  outputs[1].datatype = DataType::kInt8;
-  outputs[1].shape = {100, 100};
-  outputs[1].tensor = Tensor::empty(Dims{100, 100}, DType::kInt8);
-  std::memset(outputs[1].tensor.raw_data(), 3, 10000);
-  outputs[2].name = "texts";
-  outputs[2].datatype = DataType::kBytes;
-  outputs[2].shape = {2};
-  outputs[2].strings = {"a", "bc"};
-  const EncodedResponse encoded = encode_response({"m", "1", "id", {}}, outputs);
-  std::string bytes;
-  for (const auto& [head, payload] : encoded.pieces) {
-    bytes += head;
-    if (payload.defined()) {
-      EXPECT_EQ(payload.raw_data(), outputs[1].tensor.raw_data());
-      bytes.append(static_cast<const char*>(payload.raw_data()), payload.size_bytes());
-    }
-  }
-  EXPECT_EQ(bytes.size(), encoded.size_bytes);
-  inference::ModelInferResponse response;
-  ASSERT_TRUE(response.ParseFromString(bytes));
-  EXPECT_EQ(response.model_name(), "m");
-  EXPECT_EQ(response.model_version(), "1");
-  EXPECT_EQ(response.id(), "id");
-  ASSERT_EQ(response.outputs_size(), 3);
-  EXPECT_EQ(response.outputs(1).datatype(), "INT8");
-  EXPECT_EQ(response.outputs(1).shape(1), 100);
-  ASSERT_EQ(response.raw_output_contents_size(), 3);
-  EXPECT_EQ(response.raw_output_contents(0).size(), 8u);
-  EXPECT_EQ(response.raw_output_contents(1), std::string(10000, '\3'));
-  EXPECT_EQ(response.raw_output_contents(2), std::string("\1\0\0\0a\2\0\0\0bc", 11));
-}
-
-TEST(Encode, CopiesOnlyWhatIsTiny) {
-  std::vector<InferTensor> outputs(2);
-  outputs[0].shape = {250};
-  outputs[0].tensor = Tensor::empty(Dims{250}, DType::kFloat32);
-  outputs[1].shape = {2};
-  outputs[1].tensor = Tensor::empty(Dims{2}, DType::kFloat32);
-  const EncodedResponse encoded = encode_response({"m", "1", "", {}}, outputs);
-  EXPECT_EQ(encoded.copied_bytes, 8u);
-  ASSERT_EQ(encoded.pieces.size(), 2u);
-  EXPECT_EQ(encoded.pieces[0].payload.raw_data(), outputs[0].tensor.raw_data());
-  EXPECT_FALSE(encoded.pieces[1].payload.defined());
-  for (const int64_t bytes : {0, 511, 512, 513}) {
-    std::vector<InferTensor> one(1);
-    one[0].datatype = DataType::kInt8;
-    one[0].shape = {bytes};
-    one[0].tensor = Tensor::empty(Dims{bytes}, DType::kInt8);
-    EXPECT_EQ(encode_response({"m", "1", "", {}}, one).copied_bytes, bytes <= 512 ? bytes : 0) << bytes;
-  }
-}
-
-// Without a message it would be no error to the client.
-TEST(Encode, AnErrorOfAStreamHasAMessage) {
-  for (const std::string message : {"", "what failed"}) {
-    const EncodedResponse encoded = encode_stream_error(message, {"m", "1", "id", {}});
-    inference::ModelStreamInferResponse response;
-    ASSERT_TRUE(response.ParseFromString(encoded.pieces.at(0).head));
-    EXPECT_EQ(response.error_message(), message.empty() ? "the request failed" : message);
-    EXPECT_EQ(response.infer_response().id(), "id");
-  }
 }
 
 TEST(Datatype, IsReadByItsWholeName) {
