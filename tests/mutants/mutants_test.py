@@ -13,7 +13,7 @@ from tests.mutants import run, unseen
 from tests.mutants.near import nearest_first
 from tests.mutants.process import run as run_program
 from tests.mutants.rules import NAMES
-from tests.mutants.slips import GATE, draw, find_slips, known_slips, sources_of
+from tests.mutants.slips import draw, find_slips, known_slips, sources_of, with_gates
 from tests.mutants.tree import Tree
 from tests.mutants.trial import Trials
 
@@ -117,19 +117,12 @@ class Rules(unittest.TestCase):
         self.assertEqual(results("if (fsync(file) != 0) fail(1);", "fsync dropped"), ["if (0 != 0) fail(1);"])
 
     def test_one_program_has_them_all(self):
-        left = sorted(find_slips(GATES, "a.cpp"), key=lambda slip: slip.start, reverse=True)
+        left = find_slips(GATES, "a.cpp")
         self.assertEqual({slip.rule for slip in left} | {"wake-up dropped", "version bump dropped", "fsync dropped"},
                          set(NAMES))
-        while left:
-            source, begin, later = GATES, len(GATES), []
-            for slip in left:  # those that do not lie in one another go into one compilation
-                if slip.end <= begin:
-                    source, begin = slip.with_gate(source, 7), slip.start
-                    source = source.split("\n", 2)[2]
-                else:
-                    later.append(slip)
-            left = later
-            done = subprocess.run(["c++", "-std=c++20", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-include", str(GATE), "-xc++", "-"],
+        for batch in run.batches(iter([("a", slip) for slip in left]), len(left)):
+            source = with_gates(GATES, {7 + i: slip for i, (_, slip) in enumerate(batch)})
+            done = subprocess.run(["c++", "-std=c++20", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-xc++", "-"],
                                   input=source, capture_output=True, text=True)
             self.assertEqual(done.returncode, 0, done.stderr + source)
 

@@ -97,12 +97,12 @@ def summary(entries: list[dict]) -> str:
 
 
 def batches(slips: Iterator[tuple[str, Slip]], size: int) -> Iterator[list[tuple[str, Slip]]]:
-    """Pieces of a draw with at most one slip of each file; what does not fit comes with a later one."""
+    """Pieces of a draw, in which no slip lies in another; what does not fit comes with a later one."""
     waiting = []
     while True:
         batch, others = [], []
         for item in itertools.chain(waiting, itertools.islice(slips, size)):
-            fits = len(batch) < size and all(item[1].path != other.path for _, other in batch)
+            fits = len(batch) < size and not any(item[1].overlaps(other) for _, other in batch)
             (batch if fits else others).append(item)
         waiting = others
         if not batch:

@@ -29,16 +29,31 @@ class Slip:
     def apply(self, source: str) -> str:
         return source[:self.start] + self.replacement + source[self.end:]
 
-    def with_gate(self, source: str, number: int) -> str:
-        """The source with and without the slip, which of them being known when it runs."""
-        either = gated(self.rule, source[self.start:self.end], self.replacement)
-        gate = either.replace("@ON@", f"::tensord_slip::on({number})")
-        return f'#include "{GATE}"\n#line 1\n' + source[:self.start] + gate + source[self.end:]
+    def lines(self, source: str) -> set[int]:
+        return set(range(self.line, self.line + 1 + source.count("\n", self.start, self.end)))
+
+    def overlaps(self, other: "Slip") -> bool:
+        return self.path == other.path and self.start < other.end and other.start < self.end
 
     def diff(self, source: str) -> str:
         lines = difflib.unified_diff(source.splitlines(), self.apply(source).splitlines(), self.path, self.path, n=2,
                                      lineterm="")
         return "\n".join(lines)
+
+
+def with_gates(source: str, slips: dict[int, Slip]) -> str:
+    """A source with and without each of its slips, none of which lie in one another; which one is made is known when it runs."""
+    for number, slip in sorted(slips.items(), key=lambda item: item[1].start, reverse=True):
+        either = gated(slip.rule, source[slip.start:slip.end], slip.replacement)
+        source = source[:slip.start] + either.replace("@ON@", f"::tensord_slip::on({number})") + source[slip.end:]
+    return f'#include "{GATE}"\n#line 1\n' + source
+
+
+def lines_with_errors(output: str, path: str) -> set[int]:
+    """Lines of one source at which the compiler finds errors, or that it names where they are in templates elsewhere."""
+    place = rf"(?:^|[\s/]){re.escape(path)}:(\d+):(?:\d+:)?"
+    found = re.findall(place + " error:", output, re.MULTILINE) or re.findall(place, output, re.MULTILINE)
+    return {int(line) for line in found}
 
 
 def lines_around(source: str, start: int, end: int) -> tuple[int, int]:

@@ -13,7 +13,7 @@ from tests.mutants.near import nearest_first
 from tests.mutants.process import Outcome, run
 from tests.mutants.programs import Build, Test
 from tests.mutants.rules import PRESETS
-from tests.mutants.slips import Slip
+from tests.mutants.slips import Slip, lines_with_errors, with_gates
 from tests.mutants.tree import Tree
 
 SAYS_FAILURE = re.compile(rb": Failure\r?\n")  # googletest says so long before a program of many cases ends
@@ -65,7 +65,7 @@ class Trials:
         return self.builds[preset]
 
     def try_together(self, slips: list[Slip]) -> Iterator[tuple[Slip, Verdict]]:
-        """Tries slips of different files; they are built into the same programs, but each is made by itself."""
+        """Tries slips that are built into the same programs; each is made by itself."""
         try:
             for build in dict.fromkeys(self.build_for(slip.rule) for slip in slips):
                 yield from Batch(self, build, [slip for slip in slips if self.build_for(slip.rule) is build]).verdicts()
@@ -116,26 +116,47 @@ class Trials:
 
 
 class Batch:
-    """Slips of different files in one build. Every test runs once without any of them, which says which ones it comes by."""
+    """Slips in one build. Every test runs once without any of them, which says which ones it comes by."""
 
     def __init__(self, trials: Trials, build: Build, slips: list[Slip]):
-        self.trials, self.build, self.slips = trials, build, slips
+        self.trials, self.build = trials, build
+        self.files: dict[str, dict[int, Slip]] = {}  # the slips of each file by their numbers
+        for number, slip in enumerate(slips, 1):
+            self.files.setdefault(slip.path, {})[number] = slip
         self.reached: dict[str, bytes] = {}  # by test; empty where it fails without a slip
         self.linked: set[str] = set()
 
     def verdicts(self) -> Iterator[tuple[Slip, Verdict]]:
-        compiled = []
-        for number, slip in enumerate(self.slips, 1):
-            source = self.trials.tree.source(slip.path)
-            self.trials.tree.write(slip.path, slip.with_gate(source, number))
-            outcome = self.trials.ninja(self.build, [f"{self.build.tree / slip.path}^"])
-            if outcome.what == "passed":
-                compiled.append((number, slip))
-            else:
-                self.trials.tree.restore(slip.path)
-                yield slip, Verdict("uncompiled", outcome.output[-2000:])
-        for number, slip in compiled:
+        for path, slips in self.files.items():
+            self.gate(path, slips)
+        self.trials.ninja(self.build, ["-k0", *map(self.object_of, self.files)])  # at once; what fails is met below
+        for path, slips in self.files.items():
+            for number, output in self.without_uncompiled(path, slips).items():
+                yield slips.pop(number), Verdict("uncompiled", output[-2000:])
+        for number, slip in sorted(item for slips in self.files.values() for item in slips.items()):
             yield slip, self.try_tests(number, slip)
+
+    def gate(self, path: str, slips: dict[int, Slip]) -> None:
+        self.trials.tree.write(path, with_gates(self.trials.tree.source(path), slips))
+
+    def object_of(self, path: str) -> str:
+        return f"{self.build.tree / path}^"
+
+    def without_uncompiled(self, path: str, slips: dict[int, Slip]) -> dict[int, str]:
+        """Takes the slips out of a source that do not compile: those in whose lines errors are, or else one after the other."""
+        left, failed, source = dict(slips), {}, self.trials.tree.source(path)
+        while True:
+            outcome = self.trials.ninja(self.build, [self.object_of(path)])
+            if outcome.what == "passed":
+                return failed
+            if not left:
+                raise SystemExit(f"the build fails:\n{outcome.output[-4000:]}")
+            lines = lines_with_errors(outcome.output, path)
+            wrong = [number for number, slip in left.items() if lines & slip.lines(source)] or [max(left)]
+            for number in wrong:
+                del left[number]
+                failed[number] = outcome.output
+            self.gate(path, left)
 
     def try_tests(self, number: int, slip: Slip) -> Verdict:
         order, total, tried, linked, sizes = self.trials.order(self.build, slip), 0.0, 0, 0, list(SIZES)

@@ -18,7 +18,7 @@ from tests.mutants.near import nearest_first
 from tests.mutants.process import adopt_orphans
 from tests.mutants.run import ROOT
 from tests.mutants.rules import COMPARISONS
-from tests.mutants.slips import Slip, find_slips, known_slips, sources_of
+from tests.mutants.slips import Slip, find_slips, known_slips, lines_with_errors, sources_of
 from tests.mutants.tokens import Code
 from tests.mutants.tree import Tree
 from tests.mutants.trial import Trials
@@ -111,13 +111,6 @@ def edited(text: str, edits: list[Edit]) -> str:
     return "".join(out) + text[at:]
 
 
-def lines_with_errors(output: str, path: str) -> set[int]:
-    """Lines of one source at which the compiler finds errors, or that it names where they are in templates elsewhere."""
-    place = rf"(?:^|[\s/]){re.escape(path)}:(\d+):(?:\d+:)?"
-    found = re.findall(place + " error:", output, re.MULTILINE) or re.findall(place, output, re.MULTILINE)
-    return {int(line) for line in found}
-
-
 def build_all(trials: Trials, sources: list[Source]) -> None:
     """Compiles every source; what does not compile with a note goes without it."""
     build = trials.build_for("")
@@ -134,7 +127,7 @@ def build_all(trials: Trials, sources: list[Source]) -> None:
             lines = lines_with_errors(outcome.output, source.path)
             before = len(source.dropped)
             source.dropped |= {n for n, s in source.slips.items()
-                               if lines & set(range(s.line, s.line + 1 + source.text.count("\n", s.start, s.end)))}
+                               if lines & s.lines(source.text)}
             if len(source.dropped) == before or attempt >= REBUILDS - 3:
                 source.dropped = set(source.slips)
             trials.tree.write(source.path, source.noted())
