@@ -30,13 +30,21 @@ using ops::Value;
 constexpr size_t kMaxWarnings = 1000;
 
 // Each text once: a warning in a model's forward would otherwise be logged on every request.
-void warn(const std::string& message, int64_t) {
-  static Mutex mutex;
-  static std::set<std::string> seen;
-  {
-    const MutexLock lock(mutex);
-    if (seen.size() >= kMaxWarnings || !seen.insert(message).second) return;
+class SeenWarnings {
+ public:
+  bool add(const std::string& message) {
+    const MutexLock lock(mutex_);
+    return seen_.size() < kMaxWarnings && seen_.insert(message).second;
   }
+
+ private:
+  Mutex mutex_;
+  std::set<std::string> seen_ TENSORD_GUARDED_BY(mutex_);
+};
+
+void warn(const std::string& message, int64_t) {
+  static SeenWarnings seen;
+  if (!seen.add(message)) return;
   log(LogLevel::kWarning, "script warning", {{"text", message}});
 }
 

@@ -15,23 +15,32 @@ WorkerPool::WorkerPool(size_t max, std::chrono::milliseconds idle_time)
     : max_(std::max<size_t>(max, 1)),
       kept_(static_cast<size_t>(std::max(1, available_cores()))),
       idle_time_(idle_time) {
+  start();
+}
+
+WorkerPool::~WorkerPool() {
+  stop_timer();
+  timer_changed_.notify_all();
+  if (timer_.joinable()) timer_.join();
+  stop_workers();
+  for (Worker& worker : workers_) worker.thread.join();
+}
+
+// Clang looks for no locks in constructors and destructors, so what takes one for them is a function of its own.
+void WorkerPool::start() {
   const MutexLock lock(mutex_);
   add_worker();
 }
 
-WorkerPool::~WorkerPool() {
-  {
-    const MutexLock lock(timer_mutex_);
-    is_timer_stopped_ = true;
-  }
-  timer_changed_.notify_all();
-  if (timer_.joinable()) timer_.join();
-  {
-    const MutexLock lock(mutex_);
-    is_stopped_ = true;
-    for (Worker* worker : idle_) worker->changed.notify_one();
-  }
-  for (Worker& worker : workers_) worker.thread.join();
+void WorkerPool::stop_timer() {
+  const MutexLock lock(timer_mutex_);
+  is_timer_stopped_ = true;
+}
+
+void WorkerPool::stop_workers() {
+  const MutexLock lock(mutex_);
+  is_stopped_ = true;
+  for (Worker* worker : idle_) worker->changed.notify_one();
 }
 
 size_t WorkerPool::threads() const {

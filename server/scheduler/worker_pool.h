@@ -64,6 +64,9 @@ class WorkerPool {
     Thread thread;
   };
 
+  void start();
+  void stop_timer();
+  void stop_workers();
   void add_worker() TENSORD_REQUIRES(mutex_);
   void work(Worker& me);
   bool wait_for_task(Worker& me, MutexLock& lock) TENSORD_REQUIRES(mutex_);

@@ -5,6 +5,7 @@ import json
 import pathlib
 import re
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from tests.mutants.near import nearest_first
 from tests.mutants.process import Outcome, run
 from tests.mutants.programs import Build, Test
 from tests.mutants.rules import PRESETS
-from tests.mutants.slips import Slip, lines_with_errors, with_gates
+from tests.mutants.slips import Slip, lines_with_errors, with_gates, without_lock
 from tests.mutants.tree import Tree
 
 SAYS_FAILURE = re.compile(rb": Failure\r?\n")  # googletest says so long before a program of many cases ends
@@ -67,12 +68,34 @@ class Trials:
     def try_together(self, slips: list[Slip]) -> Iterator[tuple[Slip, Verdict]]:
         """Tries slips that are built into the same programs; each is made by itself."""
         try:
+            left = []
+            for slip in slips:
+                verdict = self.seen_by_clang(slip) if slip.rule == "lock dropped" else None
+                if verdict:
+                    yield slip, verdict
+                else:
+                    left.append(slip)
+            slips = left
             for build in dict.fromkeys(self.build_for(slip.rule) for slip in slips):
                 yield from Batch(self, build, [slip for slip in slips if self.build_for(slip.rule) is build]).verdicts()
         finally:
             for slip in slips:
                 self.tree.restore(slip.path)
             self.memory.save()
+
+    def seen_by_clang(self, slip: Slip) -> Verdict | None:
+        """Members that are marked as guarded may not be touched without their lock: no program need be built for that."""
+        script = self.tree.copy / "tests" / "thread_safety.py"
+        if not script.exists():
+            return None
+        commands = self.build_for("").folder / "compile_commands.json"
+        command = [sys.executable, str(script), str(commands), slip.path]
+        if run(command, BUILD_LIMIT_S).what != "passed":
+            return None
+        self.tree.write(slip.path, without_lock(self.tree.source(slip.path), slip))
+        outcome = run(command, BUILD_LIMIT_S)
+        self.tree.restore(slip.path)
+        return Verdict("noticed", "thread_safety failed", outcome.seconds) if "-Wthread-safety" in outcome.output else None
 
     def key(self, build: Build, name: str) -> str:
         return name if build.preset == self.preset else f"{build.preset}/{name}"

@@ -11,12 +11,12 @@ CompilationUnit::CompilationUnit(std::vector<SourceFile> sources)
 CompilationUnit::~CompilationUnit() = default;
 
 void CompilationUnit::set_version(int64_t version) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   declarations_->set_version(version);
 }
 
 void CompilationUnit::set_constants(std::vector<ops::Value> constants) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   declarations_->set_constants(std::move(constants));
 }
 
@@ -36,7 +36,7 @@ const Function* CompilationUnit::compile(const std::string& name) const {
     const std::string& name;
     ~Compiling() { names.erase(name); }
   } compiling{compiling_, name};
-  const auto return_type_of = [this](const std::string& callee) {
+  const auto return_type_of = [this](const std::string& callee) TENSORD_REQUIRES(mutex_) {
     return compile(callee)->schema.returns.front().type;
   };
   std::unique_ptr<Function> function = FunctionEmitter(*declarations_, *signature, return_type_of).emit();
@@ -44,22 +44,22 @@ const Function* CompilationUnit::compile(const std::string& name) const {
 }
 
 const Function* CompilationUnit::find_function(const std::string& qualified_name) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return compile(qualified_name);
 }
 
 const Function* CompilationUnit::find_method(const std::string& class_name, const std::string& method) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return compile(class_name + "." + method);
 }
 
 ops::TypePtr CompilationUnit::find_type(const std::string& qualified_name) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return declarations_->find_type(qualified_name);
 }
 
 std::vector<std::string> CompilationUnit::method_names(const std::string& class_name) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const Symbol symbol = declarations_->find(class_name);
   std::vector<std::string> out;
   if (symbol.kind != Symbol::Kind::kClass) return out;
@@ -68,22 +68,22 @@ std::vector<std::string> CompilationUnit::method_names(const std::string& class_
 }
 
 std::vector<ops::Value> CompilationUnit::enum_members(const std::string& qualified_name) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return declarations_->enum_members(qualified_name);
 }
 
 std::vector<std::string> CompilationUnit::function_names() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return declarations_->function_names();
 }
 
 std::vector<std::string> CompilationUnit::class_names() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return declarations_->class_names();
 }
 
 void CompilationUnit::forget_functions() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   functions_.clear();
   declarations_->forget_trees();
 }

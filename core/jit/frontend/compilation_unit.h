@@ -2,11 +2,11 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "core/base/mutex.h"
 #include "core/jit/ir/function.h"
 
 namespace tensord::jit {
@@ -45,12 +45,12 @@ class CompilationUnit final : public FunctionLibrary {
   void forget_functions();
 
  private:
-  const Function* compile(const std::string& name) const;
+  const Function* compile(const std::string& name) const TENSORD_REQUIRES(mutex_);
 
-  mutable std::recursive_mutex mutex_;  // guards all below
-  mutable std::unique_ptr<Declarations> declarations_;
-  mutable std::map<std::string, std::unique_ptr<const Function>> functions_;
-  mutable std::set<std::string> compiling_;
+  mutable Mutex mutex_;
+  const std::unique_ptr<Declarations> declarations_ TENSORD_PT_GUARDED_BY(mutex_);
+  mutable std::map<std::string, std::unique_ptr<const Function>> functions_ TENSORD_GUARDED_BY(mutex_);
+  mutable std::set<std::string> compiling_ TENSORD_GUARDED_BY(mutex_);
 };
 
 }  // namespace tensord::jit

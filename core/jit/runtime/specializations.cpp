@@ -121,14 +121,16 @@ void Specializations::build_jobs() {
 }
 
 Specializations::~Specializations() {
-  Thread builder;
-  {
-    const MutexLock lock(mutex_);
-    is_stopping_ = true;
-    builder = std::move(builder_);
-  }
+  Thread builder = stop();
   queued_.notify_all();
   if (builder.joinable()) builder.join();
+}
+
+// A function of its own, as clang looks for no locks in destructors; so are others like it.
+Thread Specializations::stop() {
+  const MutexLock lock(mutex_);
+  is_stopping_ = true;
+  return std::move(builder_);
 }
 
 // What cannot be planned is interpreted; the run says what is wrong, if anything is.

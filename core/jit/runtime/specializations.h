@@ -81,6 +81,7 @@ class Specializations {
   Built build(std::span<const ops::Value> arguments) const TENSORD_EXCLUDES(mutex_);
   void finish(Entry& entry, Built built) TENSORD_REQUIRES(mutex_);
   void evict() TENSORD_REQUIRES(mutex_);
+  Thread stop();
 
   static uint64_t next_id();
 

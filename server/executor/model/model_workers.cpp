@@ -39,17 +39,36 @@ void ModelWorkers::warm_up() {
   warm_up_others();
 }
 
+namespace {
+
+// Of several threads; thread-safe.
+class LastError {
+ public:
+  void set(std::exception_ptr error) {
+    const MutexLock lock(mutex_);
+    error_ = std::move(error);
+  }
+  void rethrow() {
+    const MutexLock lock(mutex_);
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  Mutex mutex_;
+  std::exception_ptr error_ TENSORD_GUARDED_BY(mutex_);
+};
+
+}  // namespace
+
 void ModelWorkers::warm_up_others() {
   std::atomic<size_t> next{1};
-  Mutex mutex;
-  std::exception_ptr error;
+  LastError error;
   const auto warm_up_some = [&, context = ExecutionContext::captured()] {
     const ExecutionScope scope(context);
     try {
       for (size_t i = next++; i < sessions_.size(); i = next++) warm_up_worker(i);
     } catch (...) {
-      const MutexLock lock(mutex);
-      error = std::current_exception();
+      error.set(std::current_exception());
     }
   };
   std::vector<Thread> helpers;
@@ -61,7 +80,7 @@ void ModelWorkers::warm_up_others() {
   }
   warm_up_some();
   for (Thread& helper : helpers) helper.join();
-  if (error) std::rethrow_exception(error);
+  error.rethrow();
 }
 
 void ModelWorkers::end_warm_up() {

@@ -282,6 +282,17 @@ InferRequest EnsembleRun::make_request(Job& job, const ModelVersion& model) cons
   return request;
 }
 
+// Of a job that could not be submitted.
+void EnsembleRun::give_up(const Job& job, const absl::Status& status) {
+  {
+    const MutexLock lock(mutex_);
+    --job.branch->running;
+    --running_;
+    fail_with(status);
+  }
+  record_cancelled();
+}
+
 void EnsembleRun::submit(Job job) {
   const EnsemblePlan::Step& step = context_.plan.steps[job.step];
   StepSink* sink = nullptr;
@@ -298,13 +309,7 @@ void EnsembleRun::submit(Job job) {
     sink->trace = request.trace;
     sink->start_ns = request.arrived_ns;
   } catch (...) {
-    {
-      const MutexLock lock(mutex_);
-      --job.branch->running;
-      --running_;
-      fail_with(current_exception_status());
-    }
-    record_cancelled();
+    give_up(job, current_exception_status());
     return;
   }
   {

@@ -73,6 +73,7 @@ class EnsembleRun : public std::enable_shared_from_this<EnsembleRun> {
   void put_outputs(const EnsemblePlan::Step& step, InferResult& result, Branch& branch) TENSORD_REQUIRES(mutex_);
   void add_child(Branch& branch, size_t step, InferResult& result) TENSORD_REQUIRES(mutex_);
   void fail_with(const absl::Status& status) TENSORD_REQUIRES(mutex_);
+  void give_up(const Job& job, const absl::Status& status);
   void queue(Branch& branch) TENSORD_REQUIRES(mutex_);
   void finish_branch(Branch& branch) TENSORD_REQUIRES(mutex_);
   void start_children(Branch& branch) TENSORD_REQUIRES(mutex_);

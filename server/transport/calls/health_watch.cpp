@@ -18,12 +18,15 @@ HealthWatch::HealthWatch(std::function<Status(const std::string& service)> statu
     : status_of_(std::move(status_of)), thread_("health-watch", [this] { watch(); }) {}
 
 HealthWatch::~HealthWatch() {
-  {
-    const MutexLock lock(mutex_);
-    is_stopped_ = true;
-  }
+  stop();
   changed_.notify_all();
   thread_.join();
+}
+
+// Not in the destructor, where clang looks for no locks.
+void HealthWatch::stop() {
+  const MutexLock lock(mutex_);
+  is_stopped_ = true;
 }
 
 void HealthWatch::add(const std::string& service, HealthWatcher& watcher) {

@@ -44,6 +44,7 @@ class HealthWatch {
     std::unordered_set<HealthWatcher*> watchers;
   };
   void watch();
+  void stop();
 
   const std::function<Status(const std::string& service)> status_of_;
   Mutex mutex_;  // before a watcher's
