@@ -106,8 +106,9 @@ class Build:
                         float(properties.get("TIMEOUT", 300)), variables, properties.get("LABELS", []),
                         properties.get("FIXTURES_REQUIRED", []), properties.get("FIXTURES_SETUP", []))
             test.place = self.place_of(command, places)
-            words = [*command, *variables.values()]
-            test.programs = [t for t in (w.removeprefix(f"{self.folder}/") for w in words) if t in targets]
+            words = [w.removeprefix(f"{self.folder}/") for word in [*command, *variables.values()] for w in word.split(":")]
+            modules = [t for t in targets if t.endswith(".so") and any(t.startswith(f"{word}/") for word in words)]
+            test.programs = [t for t in words if t in targets] + modules
             for piece in [*self.pieces_of(test), test]:
                 tests[piece.name] = piece
         return tests
@@ -128,14 +129,15 @@ class Build:
                                       environment={FOLDER_VARIABLE: str(folder)}, place=f"{FOLDER_SCRIPTS}/{script.name}")
 
     def targets(self) -> set[str]:
+        """Programs, and modules that a test finds by a folder of its PYTHONPATH."""
         listed = subprocess.run(["ninja", "-t", "targets", "all"], cwd=self.folder, capture_output=True, text=True, check=True)
-        return {line.split(": ")[0] for line in listed.stdout.splitlines() if re.search(r": (CXX|C)_EXECUTABLE_LINKER", line)}
+        return {line.split(": ")[0] for line in listed.stdout.splitlines() if re.search(r": (CXX|C)_(EXECUTABLE|MODULE_LIBRARY)_LINKER", line)}
 
     def place_of(self, command: list[str], places: dict[str, str]) -> str:
-        """The source of a test, from tests/ on."""
+        """The source of a test, from tests/ on, or its folder from the root on."""
         for word in command:
-            if word.startswith(f"{self.tree}/tests/"):
-                return word.removeprefix(f"{self.tree}/tests/")
+            if word.startswith(f"{self.tree}/") and not word.startswith(f"{self.tree}/build/"):
+                return word.removeprefix(f"{self.tree}/").removeprefix("tests/")
             if re.fullmatch(r"tests(\.\w+)+", word):
                 return word.replace(".", "/").removeprefix("tests/") + ".py"
         return places.get(pathlib.PurePath(command[0]).name, command[0])
@@ -153,5 +155,5 @@ class Build:
 
     def variables(self, test: Test, temporary: pathlib.Path) -> dict[str, str]:
         own = {key: value.format(tree=self.tree) for key, value in ENVIRONMENTS.get(self.preset, {}).items()}
-        # Threads that wait do not spin: others may build or test on the same cores.
-        return {**os.environ, "TMPDIR": str(temporary), "OMP_WAIT_POLICY": "passive", **own, **test.environment}
+        # Threads that wait do not spin: others may build or test on the same cores. The first failure is enough.
+        return {**os.environ, "TMPDIR": str(temporary), "OMP_WAIT_POLICY": "passive", "PYTEST_ADDOPTS": "-x", **own, **test.environment}
