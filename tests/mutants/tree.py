@@ -52,12 +52,13 @@ class Tree:
                     (here / name).unlink()
 
     def link_tools(self) -> None:
-        """What a setup script put beside the user's build folders, such as environments of Python, is used where it lies."""
+        """What a setup script put beside the user's build folders, such as packages of Python, is used where it lies."""
         build = self.root / "build"
         (self.copy / "build").mkdir(exist_ok=True)
         for tool in build.iterdir() if build.is_dir() else []:
             target = self.copy / "build" / tool.name
-            if tool.is_dir() and (tool / "bin").is_dir() and not target.exists():
+            is_built = (tool / "CMakeCache.txt").exists() or tool.resolve() == self.copy.parent.resolve()
+            if tool.is_dir() and not is_built and not target.exists():
                 target.symlink_to(tool.resolve())
 
     def source(self, path: str) -> str:

@@ -1,0 +1,34 @@
+// Names of an exported program: Python's, and each once.
+#include <gtest/gtest.h>
+
+#include "core/jit/formats/pt2_export/program_writer.h"
+
+namespace tensord::jit::pt2 {
+namespace {
+
+std::string given_name(ProgramWriter& writer, const std::string& wish) {
+  const Tensor example = Tensor::empty({{2}}, DType::kFloat32);
+  return writer.add_input({.name = wish, .first = example, .second = example, .fixed = {}});
+}
+
+TEST(Pt2ExportNames, WhatPythonTakes) {
+  ProgramWriter writer;
+  for (const auto& [wish, name] : std::vector<std::pair<std::string, std::string>>{{"azAZ09", "azAZ09"},
+                                                                                   {"0x", "v0x"},
+                                                                                   {"9x", "v9x"},
+                                                                                   {"data:0", "data_0"},
+                                                                                   {"`{@[/:", "______"},
+                                                                                   {"", "v"}})
+    EXPECT_EQ(given_name(writer, wish), name);
+}
+
+TEST(Pt2ExportNames, EachOnce) {
+  ProgramWriter writer;
+  EXPECT_EQ(given_name(writer, "x"), "x");
+  EXPECT_EQ(given_name(writer, "x"), "x_1");
+  EXPECT_EQ(given_name(writer, "x"), "x_2");
+  EXPECT_EQ(given_name(writer, "x_1"), "x_1_1");
+}
+
+}  // namespace
+}  // namespace tensord::jit::pt2
