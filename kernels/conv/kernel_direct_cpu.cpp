@@ -1,4 +1,4 @@
-// The convolution of conv_direct_cpu.cpp on tensors: how the source is padded, and how the work is cut.
+// The convolution of direct_cpu.cpp on tensors: how the source is padded, and how the work is cut.
 #include <algorithm>
 
 #include "core/base/cancellation.h"
