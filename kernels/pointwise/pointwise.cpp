@@ -8,6 +8,7 @@
 
 #include "core/ops/attributes/written.h"
 #include "kernels/fused/gradient_expr.h"
+#include "kernels/pointwise/divisor.h"
 
 namespace tensord::kernels {
 

@@ -77,8 +77,6 @@ struct PointwiseCall {
 // Fills `out` (converting from the formula's result); out may be one of the operands.
 void run_pointwise(const ops::KernelContext& context, const PointwiseCall& call, Tensor& out);
 void run_pointwise_cpu(const PointwiseCall& call, Tensor& out);
-// Whether a tensor of integers on the processor has a zero.
-bool has_zero_element(const Tensor& x);
 // Defined when the build has CUDA.
 void run_pointwise_cuda(const PointwiseCall& call, Tensor& out, void* stream);
 

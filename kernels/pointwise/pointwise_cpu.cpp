@@ -100,12 +100,6 @@ void run_row(const Job& job, const std::array<int64_t, 4>& offset, int64_t count
 
 }  // namespace
 
-bool has_zero_element(const Tensor& x) {
-  const Tensor wide = x.to(DType::kInt64).contiguous();
-  const int64_t* values = wide.data<int64_t>();
-  return std::find(values, values + wide.numel(), 0) != values + wide.numel();
-}
-
 void run_pointwise_cpu(const PointwiseCall& call, Tensor& out) {
   if (out.numel() == 0) return;
   const DType loop = row_dtype(call.compute);
