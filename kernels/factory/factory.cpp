@@ -1,4 +1,4 @@
-#include <cmath>
+#include <algorithm>
 
 #include "core/ops/complex.h"
 #include "core/ops/op.h"

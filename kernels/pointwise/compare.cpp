@@ -4,7 +4,6 @@
 
 #include "core/ops/attributes/written.h"
 #include "kernels/common/compose.h"
-#include "kernels/pointwise/pointwise.h"
 
 namespace tensord::kernels {
 namespace {

@@ -1,4 +1,5 @@
 // Normalisation of quantised tensors by channel.
+#include <algorithm>
 #include <cmath>
 
 #include "core/base/parallel.h"

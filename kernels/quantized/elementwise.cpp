@@ -1,4 +1,5 @@
 // Functions of each number of quantised tensors, sums and products of two, and joins.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 

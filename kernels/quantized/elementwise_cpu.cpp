@@ -1,4 +1,5 @@
 // Sums and products of two quantised tensors.
+#include <algorithm>
 #include <cmath>
 
 #include "core/base/parallel.h"

@@ -1,8 +1,6 @@
 // An observer and a fake quantiser in one, as modules have it that are trained for quantisation.
-#include <cmath>
-
-#include "kernels/common/compose.h"
 #include "kernels/quantized/observe.h"
+#include "kernels/common/compose.h"
 
 namespace tensord::kernels {
 namespace {

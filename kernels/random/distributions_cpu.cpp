@@ -1,4 +1,5 @@
 // Tensors filled by distributions, and choices by weight.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 

@@ -1,13 +1,9 @@
 // From one layout to another.
-#include <algorithm>
-
 #include "kernels/common/compose.h"
 #include "kernels/common/numbers.h"
 #include "kernels/sparse/sparse.h"
 
 namespace tensord::kernels {
-
-using ops::Value;
 
 namespace {
 

@@ -2,7 +2,6 @@
 
 #include "core/tensor/strided_copy.h"
 #include "kernels/fused/gradient_expr.h"
-#include "kernels/index/index.h"
 #include "kernels/view/view.h"
 
 // Copies in another arrangement: repeat, flip, roll, pixel_shuffle and relatives.

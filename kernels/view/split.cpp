@@ -133,7 +133,6 @@ TensorList meshgrid(const TensorList& tensors, bool swaps) {
 }
 
 using gradient::fit_gradient;
-using gradient::of_first;
 using ops::GradArgs;
 using ops::Value;
 
