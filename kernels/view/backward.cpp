@@ -10,6 +10,7 @@ namespace {
 using gradient::of_first;
 using ops::call;
 using ops::GradArgs;
+using ops::IntList;
 using ops::TensorMeta;
 
 TensorMeta like_input(const Tensor& g, const IntList& sizes) {
