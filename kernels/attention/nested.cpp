@@ -40,7 +40,7 @@ Value from_mask(const Tensor& x, const Tensor& mask, bool checks_mask) {
 Tensor to_padded(const Value& value, double padding, const std::optional<Dims>& size) {
   const NestedTensor* nested = as_nested(value);
   check(nested, "takes a nested tensor, got ", value.tag_name());
-  const Tensor filled = fill_padding(nested->rows, nested->padding, padding);
+  Tensor filled = fill_padding(nested->rows, nested->padding, padding);
   if (!size) return filled;
   check(size->size() == 3, "Length of output_size does not match NestedTensor dims. Broadcasting is not supported.");
   Dims pad;

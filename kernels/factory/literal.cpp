@@ -18,7 +18,7 @@ using OptDevice = std::optional<Device>;
 constexpr int kMaxNesting = 64;
 
 Tensor placed(const Tensor& x, OptDType dtype, OptDevice device) {
-  const Tensor out = x.to(dtype.value_or(x.dtype()));
+  Tensor out = x.to(dtype.value_or(x.dtype()));
   if (!device || *device == Device{}) return out;
   return ops::call<Tensor>("aten::to.device", out, *device, out.dtype());
 }

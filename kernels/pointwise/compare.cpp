@@ -111,6 +111,7 @@ OP("aten::angle(Tensor self) -> Tensor")
       const Expr turned = compose::to((x < 0.0).tensor(), x.tensor().dtype());
       const Expr zero =
           call("aten::nan_to_num", (x * 0.0).tensor(), 0.0, 0.0, 0.0);  // so that there is a gradient, of 0
+      // NOLINTNEXTLINE(misc-redundant-expression): where it is NaN
       return gradient::where(x != x, x, turned * std::numbers::pi + zero).tensor();
     })
     .composite();

@@ -17,6 +17,7 @@ void find_in(const Tensor& elements, const Tensor& sorted, bool invert, const Te
   const T* x = elements.data<T>();
   bool* found = out.data<bool>();
   parallel_for(elements.numel(), 4096, [&](int64_t from, int64_t to) {
+    // NOLINTNEXTLINE(misc-redundant-expression)
     for (int64_t i = from; i < to; ++i) found[i] = (x[i] == x[i] && std::binary_search(begin, end, x[i])) != invert;
   });
 }
@@ -27,8 +28,9 @@ void isin_kernel(const KernelContext&, const Tensor& elements, const Tensor& tes
   const Tensor found = out.is_contiguous() ? out : Tensor::empty(out.sizes(), DType::kBool);
   dispatch_all(dtype, "isin", [&]<class T>() {
     T* begin = sorted.data<T>();
-    T* end =
-        std::remove_if(begin, begin + sorted.numel(), [](T value) { return value != value; });  // NaN is in nothing
+    // NaN is in nothing.
+    const auto is_nan = [](T value) { return value != value; };  // NOLINT(misc-redundant-expression)
+    T* end = std::remove_if(begin, begin + sorted.numel(), is_nan);
     std::sort(begin, end);
     find_in<T>(x, sorted.as_view(Dims{end - begin}, Dims{1}, sorted.offset()), invert, found);
   });
