@@ -138,7 +138,7 @@ Value with_addend(const Value& self, const Value& product, const Value& beta, co
       return with_values(*sparse, call("aten::mul.Scalar", sparse->values(), factor));
     return call("aten::mul.Scalar", x.to_tensor(), factor);
   };
-  const Value right = times(product, alpha);
+  Value right = times(product, alpha);
   const ops::Scalar factor = beta.to_scalar();
   if (!factor.is_complex() && factor.to_double() == 0) return right;
   const Value sum[] = {times(self, beta), right, 1};
