@@ -79,8 +79,8 @@ THREADS = re.compile(r"\bstd::(j?thread|async)\b(?!::id)")
 THREADS_IN = ("core/base/thread.", "server/commands/client/")
 # A value's device comes from its tensors, or from its plan.
 NAMES_HOST = re.compile(r"\bDevice\{\}")
-# Loops over elements are a device's: kernels/ROOM/NAME.cpp hands no memory to any.
-ELEMENTS = re.compile(r"\braw_data\b")
+# Loops over elements are a device's: kernels/ROOM/NAME.cpp reads no memory, and hands none to any.
+ELEMENTS = re.compile(r"\braw_data\b|\bdata<")
 DEVICE_FILES = ("_cpu.cpp", "_simd.cpp", "_cuda.cpp")
 
 
@@ -110,7 +110,7 @@ def main() -> int:
                 if name.startswith("core/jit/") and NAMES_HOST.search(line):
                     problems.append(f"{name}:{number}: names the host's device")
                 if name.startswith("kernels/") and name.endswith(".cpp") and not name.endswith(DEVICE_FILES) and ELEMENTS.search(line):
-                    problems.append(f"{name}:{number}: raw_data, which only NAME_cpu.cpp, NAME_simd.cpp and NAME.cu may read")
+                    problems.append(f"{name}:{number}: a tensor's memory, which only NAME_cpu.cpp, NAME_simd.cpp and NAME.cu may read")
                 if THREADS.search(line) and not name.startswith(THREADS_IN):
                     problems.append(f"{name}:{number}: threads are made by core/base/thread.h")
                 for pattern, folders in LIBRARIES.items():

@@ -1,10 +1,9 @@
 // The nested tensors of nn.TransformerEncoder, which leaves out padded rows in evaluation; see nested.h.
 #include "kernels/attention/nested.h"
 
-#include <algorithm>
-
 #include "core/ops/op.h"
 #include "core/ops/run.h"
+#include "kernels/attention/nested_lengths.h"
 
 namespace tensord::kernels {
 namespace {
@@ -23,43 +22,16 @@ void check_mask(const Tensor& x, const Tensor& mask) {
   check(mask.sizes()[0] == x.sizes()[0] && mask.sizes()[1] == x.sizes()[1], "Mask size should match input size");
 }
 
-// Ones of each row of a mask, and whether all of them stand before its zeros.
-struct Lengths {
-  Dims lengths;
-  bool is_left_aligned = true;
-
-  explicit Lengths(const Tensor& mask) : lengths(static_cast<size_t>(mask.sizes()[0]), 0) {
-    const Tensor dense = mask.to(Device{}).contiguous();
-    const auto columns = mask.sizes()[1];
-    for (size_t i = 0; i < lengths.size(); ++i) {
-      const bool* row = dense.data<bool>() + static_cast<int64_t>(i) * columns;
-      lengths[i] = std::count(row, row + columns, true);
-      is_left_aligned &= std::find(row, row + columns, false) - row == lengths[i];
-    }
-  }
-  int64_t longest() const { return *std::max_element(lengths.begin(), lengths.end()); }
-  Tensor padding() const {
-    const Tensor out = Tensor::empty(Dims{static_cast<int64_t>(lengths.size()), longest()}, DType::kBool);
-    bool* to = out.data<bool>();
-    for (const int64_t length : lengths) {
-      std::fill_n(to, length, false);
-      std::fill(to + length, to + longest(), true);
-      to += longest();
-    }
-    return out;
-  }
-};
-
 bool is_left_aligned(const Tensor& x, const Tensor& mask) {
   check_mask(x, mask);
-  return Lengths(mask).is_left_aligned;
+  return NestedLengths(mask).is_left_aligned;
 }
 
 // The first rows of each sample, as many as its mask has ones, wherever these are.
 Value from_mask(const Tensor& x, const Tensor& mask, bool checks_mask) {
   check_mask(x, mask);
   check(x.sizes()[0] > 0, "stack expects a non-empty TensorList");
-  const Lengths kept(mask);
+  const NestedLengths kept(mask);
   check(!checks_mask || kept.is_left_aligned, "Mask must be left-aligned without gaps");
   const Tensor rows = ops::call("aten::slice.Tensor", x, int64_t{1}, int64_t{0}, kept.longest(), int64_t{1});
   return IntrusivePtr<ops::OpaqueObject>(make_intrusive<NestedTensor>(rows, kept.padding().to(x.device())));
@@ -68,7 +40,7 @@ Value from_mask(const Tensor& x, const Tensor& mask, bool checks_mask) {
 Tensor to_padded(const Value& value, double padding, const std::optional<Dims>& size) {
   const NestedTensor* nested = as_nested(value);
   check(nested, "takes a nested tensor, got ", value.tag_name());
-  const Tensor filled = fill_padding(nested->rows, nested->padding, padding);
+  Tensor filled = fill_padding(nested->rows, nested->padding, padding);
   if (!size) return filled;
   check(size->size() == 3, "Length of output_size does not match NestedTensor dims. Broadcasting is not supported.");
   Dims pad;

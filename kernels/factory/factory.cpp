@@ -1,7 +1,5 @@
-#include <cmath>
-#include <cstring>
+#include <algorithm>
 
-#include "core/base/parallel.h"
 #include "core/ops/complex.h"
 #include "core/ops/op.h"
 #include "core/ops/run.h"
@@ -9,6 +7,7 @@
 #include "core/tensor/memory_order.h"
 #include "core/tensor/strided_copy.h"
 #include "kernels/factory/number_range.h"
+#include "kernels/factory/triangle.h"
 
 // Tensors made from sizes and numbers.
 namespace tensord::kernels {
@@ -72,11 +71,6 @@ TensorMeta empty_strided_meta(const IntList& sizes, const IntList& strides, OptD
   meta.strides = strides;
   return meta;
 }
-void empty_strided_kernel(const KernelContext&, const IntList&, const IntList&, OptDType, const Value&, OptDevice,
-                          OptBool, Tensor& out) {
-  if (out.numel() != 0) std::memset(out.storage()->data(), 0, out.storage()->size_bytes());
-}
-
 DType fill_dtype(const Scalar& value, OptDType dtype) { return dtype ? *dtype : value.dtype(); }
 
 TensorMeta full_meta(const IntList& sizes, const Scalar& value, OptDType dtype, const Value& layout, OptDevice device,
@@ -126,10 +120,6 @@ TensorMeta new_strided_meta(const Tensor& x, const IntList& sizes, const IntList
                             const Value& layout, OptDevice device, OptBool pin) {
   return empty_strided_meta(sizes, strides, dtype.value_or(x.dtype()), layout, device.value_or(x.device()), pin);
 }
-void new_strided_kernel(const KernelContext& context, const Tensor&, const IntList& sizes, const IntList& strides,
-                        OptDType dtype, const Value& layout, OptDevice device, OptBool pin, Tensor& out) {
-  empty_strided_kernel(context, sizes, strides, dtype, layout, device, pin, out);
-}
 void new_zeros_kernel(const KernelContext&, const Tensor&, const IntList&, OptDType, const Value&, OptDevice, OptBool,
                       Tensor& out) {
   zero_elements(out);
@@ -157,7 +147,6 @@ KERNEL("aten::ones", kCPU, ones_kernel);
 OP("aten::empty.memory_format(int[] size, *, " LIKE_OPTIONS ") -> Tensor").infer(empty_meta);
 KERNEL("aten::empty.memory_format", kCPU, empty_kernel);
 OP("aten::empty_strided(int[] size, int[] stride, *, " OPTIONS ") -> Tensor").infer(empty_strided_meta);
-KERNEL("aten::empty_strided", kCPU, empty_strided_kernel);
 OP("aten::full(int[] size, Scalar fill_value, *, " OPTIONS ") -> Tensor").infer(full_meta);
 KERNEL("aten::full", kCPU, full_kernel);
 OP("aten::zeros_like(Tensor self, *, " LIKE_OPTIONS ") -> Tensor").infer(like_meta).constant_result();
@@ -177,7 +166,6 @@ KERNEL("aten::new_empty", kCPU, new_zeros_kernel);
 OP("aten::new_empty_strided(Tensor self, int[] size, int[] stride, *, " OPTIONS ") -> Tensor")
     .infer(new_strided_meta)
     .constant_result();
-KERNEL("aten::new_empty_strided", kCPU, new_strided_kernel);
 OP("aten::new_ones(Tensor self, int[] size, *, " OPTIONS ") -> Tensor").infer(new_meta).constant_result();
 KERNEL("aten::new_ones", kCPU, new_ones_kernel);
 OP("aten::new_full(Tensor self, int[] size, Scalar fill_value, *, " OPTIONS ") -> Tensor")
@@ -216,25 +204,7 @@ template <bool kLower>
 Tensor triangle_indices(int64_t rows, int64_t columns, int64_t offset, OptDType dtype, const Value&, OptDevice device,
                         OptBool) {
   check(rows >= 0 && columns >= 0, "the sizes of a triangle must not be negative");
-  checked_numel(Dims{rows, columns, 2});
-  const auto inside = [&](int64_t r) {
-    // Columns c of this row with c - r <= offset (lower) or >= offset (upper), clamped without overflow.
-    const int64_t edge = offset > columns ? columns + 1 : offset < -rows ? -rows - 1 : offset;
-    const int64_t begin = kLower ? 0 : std::clamp<int64_t>(r + edge, 0, columns);
-    const int64_t end = kLower ? std::clamp<int64_t>(r + edge + 1, 0, columns) : columns;
-    return std::pair(begin, end);
-  };
-  int64_t count = 0;
-  for (int64_t r = 0; r < rows; ++r) count += inside(r).second - inside(r).first;
-  const Tensor out = Tensor::empty(Dims{2, count}, DType::kInt64);
-  int64_t* row = out.data<int64_t>();
-  int64_t* column = row + count;
-  for (int64_t r = 0; r < rows; ++r) {
-    for (int64_t c = inside(r).first; c < inside(r).second; ++c) {
-      *row++ = r;
-      *column++ = c;
-    }
-  }
+  const Tensor out = indices_of_triangle(rows, columns, offset, kLower);
   return out.to(dtype.value_or(DType::kInt64)).to(device.value_or(Device{}));
 }
 

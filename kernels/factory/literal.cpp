@@ -1,6 +1,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/factory/literal.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/pointwise/scalar_math.h"
 
@@ -17,7 +18,7 @@ using OptDevice = std::optional<Device>;
 constexpr int kMaxNesting = 64;
 
 Tensor placed(const Tensor& x, OptDType dtype, OptDevice device) {
-  const Tensor out = x.to(dtype.value_or(x.dtype()));
+  Tensor out = x.to(dtype.value_or(x.dtype()));
   if (!device || *device == Device{}) return out;
   return ops::call<Tensor>("aten::to.device", out, *device, out.dtype());
 }
@@ -58,19 +59,6 @@ DType nested_dtype(const Value& value) {
   return at->is_int() ? DType::kInt64 : at->is_bool() ? DType::kBool : DType::kFloat64;
 }
 
-template <class T>
-void read_nested(const Value& value, const Dims& shape, size_t depth, T*& to) {
-  if (depth == shape.size()) {
-    check(!value.is_list(), "Expected sequence of length 0 at dim ", depth, " (got a list)");
-    *to++ = value.to_scalar().to<T>();
-    return;
-  }
-  const auto& items = value.to_list()->items;
-  check(static_cast<int64_t>(items.size()) == shape[depth], "Expected sequence of length ", shape[depth], " at dim ",
-        depth, " (got ", items.size(), ")");
-  for (const Value& item : items) read_nested(item, shape, depth + 1, to);
-}
-
 Tensor from_list(const List& list, OptDType dtype, OptDevice device) {
   const Value value(list);
   const Dims shape = nested_shape(value);
@@ -79,33 +67,8 @@ Tensor from_list(const List& list, OptDType dtype, OptDevice device) {
   const Tensor wide = Tensor::empty(shape, is_float                  ? DType::kFloat64
                                            : natural == DType::kBool ? DType::kBool
                                                                      : DType::kInt64);
-  dispatch_all(wide.dtype(), "tensor", [&]<class T>() {
-    if (wide.numel() == 0) return;
-    T* to = wide.data<T>();
-    read_nested(value, shape, 0, to);
-  });
+  read_list(value, wide);
   return placed(wide, dtype.value_or(is_float ? DType::kFloat32 : natural), device);
-}
-
-Value list_from(const Tensor& x, int64_t dim, int64_t offset) {
-  if (dim == x.ndim()) {
-    return dispatch_all(x.dtype(), "tolist", [&]<class T>() -> Value {
-      const T value = static_cast<const T*>(x.storage()->data())[offset];
-      if constexpr (std::is_same_v<T, bool>)
-        return Value(value);
-      else if constexpr (std::is_integral_v<T>)
-        return Value(static_cast<int64_t>(value));
-      else
-        return Value(static_cast<double>(value));
-    });
-  }
-  std::vector<Value> items;
-  for (int64_t i = 0; i < x.sizes()[dim]; ++i) items.push_back(list_from(x, dim + 1, offset + i * x.strides()[dim]));
-  ops::TypePtr element = x.dtype() == DType::kBool ? ops::bool_type()
-                         : is_floating(x.dtype())  ? ops::float_type()
-                                                   : ops::int_type();
-  for (int64_t d = x.ndim() - 1; d > dim; --d) element = ops::list_type(element);
-  return ops::make_list(element, std::move(items));
 }
 
 // prim::tolist(x, dimensions, element type): 0 int, 1 float, 3 bool, as libtorch numbers them.
@@ -119,7 +82,7 @@ Value to_list(const Tensor& x, int64_t dimensions, int64_t type) {
   check(matches, "Output annotation element type and runtime tensor element type must match for tolist()");
   const Tensor host =
       x.device().kind == DeviceKind::kCPU ? x : ops::call<Tensor>("aten::to.device", x, Device{}, x.dtype());
-  return list_from(host, 0, host.offset());
+  return nested_list_of(host);
 }
 
 #define TENSOR_OPTIONS "ScalarType? dtype=None, Device? device=None"

@@ -2,6 +2,7 @@
 #include "kernels/linalg/lu.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "core/tensor/complex.h"
@@ -68,6 +69,21 @@ void sign_of_exchanges_kernel(const ops::KernelContext&, const Tensor& pivots, D
   }
   out.copy_from(signs);
 }
+
+}  // namespace
+
+bool has_nearly_singular_diagonal(const Tensor& diagonals, double precision) {
+  const int64_t size = diagonals.sizes().back();
+  for (const double* own = diagonals.data<double>(); size > 0 && own < diagonals.data<double>() + diagonals.numel();
+       own += size) {
+    const auto [min, max] = std::minmax_element(own, own + size);
+    const double bound = 8 * static_cast<double>(size) * precision * *max;
+    if (std::isfinite(*max) && *min <= bound) return true;
+  }
+  return false;
+}
+
+namespace {
 
 KERNEL("aten::linalg_lu_factor_ex", kCPU, lu_factor_kernel);
 KERNEL("tensord::exchange_rows", kCPU, exchange_rows_kernel);

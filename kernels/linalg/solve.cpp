@@ -1,10 +1,9 @@
 // Systems, inverses and determinants by LU.
-#include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/linalg/algebra.h"
+#include "kernels/linalg/lu.h"
 
 namespace tensord::kernels::linalg {
 namespace {
@@ -128,16 +127,9 @@ ops::Returns det_parts(const Tensor& a) {
 // Whether some matrix is so near to singular that det(A) A⁻¹ would be made of rounding errors.
 bool has_nearly_singular(const Tensor& lu) {
   const Tensor diagonals = absolute_of(diagonal_of(lu)).to(Device{}).to(DType::kFloat64).contiguous();
-  const int64_t size = diagonals.sizes().back();
   const double precision =
       lu.dtype() == DType::kFloat32 ? std::numeric_limits<float>::epsilon() : std::numeric_limits<double>::epsilon();
-  for (const double* own = diagonals.data<double>(); size > 0 && own < diagonals.data<double>() + diagonals.numel();
-       own += size) {
-    const auto [min, max] = std::minmax_element(own, own + size);
-    const double bound = 8 * static_cast<double>(size) * precision * *max;
-    if (std::isfinite(*max) && *min <= bound) return true;
-  }
-  return false;
+  return has_nearly_singular_diagonal(diagonals, precision);
 }
 
 // The matrix of cofactors, by which a determinant changes: det(U V) U diag(the product of all other values) Vᵀ,

@@ -1,5 +1,6 @@
 // _grouped_mm: one product of matrices for each group (the experts of a mixture), groups given by where they end.
 #include "kernels/common/compose.h"
+#include "kernels/common/numbers.h"
 
 namespace tensord::kernels {
 namespace {
@@ -9,9 +10,7 @@ using MaybeTensor = std::optional<Tensor>;
 
 // Where groups end along a dimension of `size`: growing, none beyond it.
 std::vector<int64_t> group_ends(const Tensor& offsets, int64_t size) {
-  const Tensor wide = offsets.to(Device{}).to(DType::kInt64).contiguous();
-  const int64_t* at = wide.data<int64_t>();
-  std::vector<int64_t> ends(at, at + wide.numel());
+  std::vector<int64_t> ends = integers_of(offsets);
   int64_t before = 0;
   for (const int64_t end : ends) {
     check(end >= before && end <= size, "_grouped_mm: offsets must grow from 0 to at most ", size, ", but got ", end,

@@ -6,6 +6,7 @@
 
 #include "core/ops/op.h"
 #include "core/ops/run.h"
+#include "kernels/common/numbers.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/loss/ctc.h"
 #include "kernels/loss/loss.h"
@@ -96,10 +97,9 @@ Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const IntList& i
   if (zero_infinity) losses = gradient::where(losses == -kNothing, 0.0, losses);
   if (reduction == kLossMean) {
     const Tensor lengths = Tensor::empty(Dims{static_cast<int64_t>(target_lengths.size())}, losses.tensor().dtype());
-    const Tensor wide = Tensor::empty(lengths.sizes(), DType::kInt64);
-    for (size_t i = 0; i < target_lengths.size(); ++i)
-      wide.data<int64_t>()[i] = std::max<int64_t>(1, target_lengths[i]);
-    lengths.copy_from(wide);
+    Dims counts = target_lengths;
+    for (int64_t& count : counts) count = std::max<int64_t>(1, count);
+    lengths.copy_from(vector_of(counts));
     losses = losses / Expr(lengths.to(losses.tensor().device()));
   } else if (is_single && reduction == kLossNone) {
     return ops::call("aten::squeeze.dim", losses.tensor(), 0);
@@ -117,8 +117,7 @@ OP("aten::ctc_loss.IntList(Tensor log_probs, Tensor targets, int[] input_lengths
 IntList lengths_of(const Tensor& lengths) {
   check(is_integral(lengths.dtype(), false), "input_lengths and target_lengths must be integral");
   check(!lengths.is_meta(), "the lengths are not known yet");
-  const Tensor wide = lengths.to(Device{}).to(DType::kInt64).contiguous();
-  return IntList(std::span<const int64_t>(wide.data<int64_t>(), static_cast<size_t>(wide.numel())));
+  return IntList(integers_of(lengths));
 }
 OP("aten::ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, "
    "int reduction=1, bool zero_infinity=False) -> Tensor")

@@ -1,19 +1,15 @@
 // Comparisons of whole tensors: isclose, allclose, equal, isin. And what complex numbers need and real ones pass: conj,
 // real, angle.
-#include <algorithm>
 #include <numbers>
 
-#include "core/base/parallel.h"
 #include "core/ops/attributes/written.h"
 #include "kernels/common/compose.h"
-#include "kernels/pointwise/pointwise.h"
 
 namespace tensord::kernels {
 namespace {
 
 using compose::call;
 using compose::Expr;
-using ops::KernelContext;
 using ops::Scalar;
 using ops::TensorMeta;
 using ops::WritesInto;
@@ -55,37 +51,12 @@ OP("aten::equal(Tensor self, Tensor other) -> bool")
 
 // --- isin
 
-template <class T>
-void find_in(const Tensor& elements, const Tensor& sorted, bool invert, const Tensor& out) {
-  const T* begin = sorted.data<T>();
-  const T* end = begin + sorted.numel();
-  const T* x = elements.data<T>();
-  bool* found = out.data<bool>();
-  parallel_for(elements.numel(), 4096, [&](int64_t from, int64_t to) {
-    for (int64_t i = from; i < to; ++i) found[i] = (x[i] == x[i] && std::binary_search(begin, end, x[i])) != invert;
-  });
-}
-
-void isin_kernel(const KernelContext&, const Tensor& elements, const Tensor& tests, bool, bool invert, Tensor& out) {
-  const DType dtype = promote_operands(std::array{Operand(elements), Operand(tests)});
-  const Tensor x = elements.to(dtype).contiguous(), sorted = tests.to(dtype).clone();
-  const Tensor found = out.is_contiguous() ? out : Tensor::empty(out.sizes(), DType::kBool);
-  dispatch_all(dtype, "isin", [&]<class T>() {
-    T* begin = sorted.data<T>();
-    T* end =
-        std::remove_if(begin, begin + sorted.numel(), [](T value) { return value != value; });  // NaN is in nothing
-    std::sort(begin, end);
-    find_in<T>(x, sorted.as_view(Dims{end - begin}, Dims{1}, sorted.offset()), invert, found);
-  });
-  if (!found.is_same(out)) out.copy_from(found);
-}
 #define ISIN_OPTIONS "*, bool assume_unique=False, bool invert=False) -> Tensor"
 OP("aten::isin.Tensor_Tensor(Tensor elements, Tensor test_elements, " ISIN_OPTIONS)
     .infer([](const Tensor& elements, const Tensor&, bool, bool) {
       return TensorMeta{elements.sizes(), DType::kBool, {}, elements.device()};
     })
     .constant_result();
-KERNEL("aten::isin.Tensor_Tensor", kCPU, isin_kernel);
 OP("aten::isin.Tensor_Scalar(Tensor elements, Scalar test_element, " ISIN_OPTIONS)
     .direct([](const Tensor& elements, const Scalar& test, bool, bool invert) {
       return call(invert ? "aten::ne.Scalar" : "aten::eq.Scalar", elements, test);
@@ -140,6 +111,7 @@ OP("aten::angle(Tensor self) -> Tensor")
       const Expr turned = compose::to((x < 0.0).tensor(), x.tensor().dtype());
       const Expr zero =
           call("aten::nan_to_num", (x * 0.0).tensor(), 0.0, 0.0, 0.0);  // so that there is a gradient, of 0
+      // NOLINTNEXTLINE(misc-redundant-expression): where it is NaN
       return gradient::where(x != x, x, turned * std::numbers::pi + zero).tensor();
     })
     .composite();

@@ -1,6 +1,4 @@
 // frexp and ldexp of tensors: numbers as mantissa and power of two.
-#include <cmath>
-
 #include "kernels/common/compose.h"
 #include "kernels/pointwise/pointwise.h"
 
@@ -10,7 +8,6 @@ namespace {
 using compose::call;
 using compose::Expr;
 using ops::GradArgs;
-using ops::KernelContext;
 using ops::TensorMeta;
 
 OP("aten::ldexp.Tensor(Tensor self, Tensor other) -> Tensor")
@@ -19,20 +16,6 @@ OP("aten::ldexp.Tensor(Tensor self, Tensor other) -> Tensor")
     })
     .composite();
 
-void frexp_kernel(const KernelContext&, const Tensor& x, Tensor& mantissa, Tensor& exponent) {
-  const Tensor in = x.contiguous(), fraction = Tensor::empty(x.sizes(), x.dtype()),
-               power = Tensor::empty(x.sizes(), DType::kInt32);
-  dispatch_floating(x.dtype(), "frexp", [&]<class T>() {
-    for (int64_t i = 0; i < in.numel(); ++i) {
-      int of_two = 0;
-      using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
-      fraction.data<T>()[i] = static_cast<T>(std::frexp(static_cast<Wide>(in.data<T>()[i]), &of_two));
-      power.data<int32_t>()[i] = of_two;
-    }
-  });
-  mantissa.copy_from(fraction);
-  exponent.copy_from(power);
-}
 OP("aten::frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)")
     .infer([](const Tensor& x) {
       check(is_floating(x.dtype()), "torch.frexp() only supports floating-point dtypes");
@@ -44,7 +27,6 @@ OP("aten::frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)")
       return (Expr(g) / Expr(scale)).tensor();
     }))
     .saves("result1");
-KERNEL("aten::frexp.Tensor", kCPU, frexp_kernel);
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -8,6 +8,7 @@
 
 #include "core/ops/attributes/written.h"
 #include "kernels/fused/gradient_expr.h"
+#include "kernels/pointwise/divisor.h"
 
 namespace tensord::kernels {
 
@@ -25,9 +26,7 @@ void check_divisor(const PointwiseCall& call) {
   if (divisor == nullptr) {
     has_zero = call.operands[1].number.to_int() == 0;
   } else if (divisor->device().kind == DeviceKind::kCPU) {
-    const Tensor wide = divisor->to(DType::kInt64).contiguous();
-    const int64_t* values = wide.data<int64_t>();
-    has_zero = std::find(values, values + wide.numel(), 0) != values + wide.numel();
+    has_zero = has_zero_element(*divisor);
   }
   check(!has_zero, "ZeroDivisionError");
 }

@@ -1,8 +1,7 @@
 #include "kernels/quantized/conv_params.h"
 
-#include <algorithm>
-
 #include "core/ops/custom_class.h"
+#include "kernels/common/numbers.h"
 
 namespace tensord::kernels {
 namespace {
@@ -42,8 +41,7 @@ class Numbers {
 std::vector<int64_t> integers(const Tensor& tensor) {
   check(is_integral(tensor.dtype(), false) && tensor.ndim() <= 1 && tensor.numel() <= 64,
         "a packed convolution's state has numbers ", describe(tensor));
-  const Tensor dense = tensor.to(DType::kInt64).contiguous();
-  return {dense.data<int64_t>(), dense.data<int64_t>() + dense.numel()};
+  return integers_of(tensor);
 }
 
 const std::vector<Value>& items_of(const Value& value, size_t least) {
@@ -138,7 +136,7 @@ ConvParams::ConvParams(QuantizedPtr weight, const Value& bias, Geometry geometry
     check(tensor.dtype() == DType::kFloat32 && tensor.ndim() == 1 && tensor.numel() == outputs() && !tensor.is_meta(),
           "a quantised convolution of ", outputs(), " outputs has the bias ", describe(tensor));
     bias_ = tensor.contiguous();
-    std::copy_n(bias_.data<float>(), bias_values_.size(), bias_values_.begin());
+    bias_values_ = floats_of(bias_);
   }
   for (int64_t i = 0; i < outputs(); ++i) {
     scales_.push_back(static_cast<float>(quantizer.scale_at(i)));
@@ -151,48 +149,6 @@ int64_t ConvParams::taps() const {
   int64_t out = 1;
   for (size_t d = 2; d < weight_->sizes().size(); ++d) out *= weight_->sizes()[d];
   return out;
-}
-
-void ConvParams::pack() const {
-  const Tensor dense = weight_->values().contiguous();
-  const int8_t* from = dense.data<int8_t>();
-  const int64_t n = outputs(), c = group_inputs(), t = taps(), per_group = n / geometry_.groups;
-  std::vector<int8_t> rows(static_cast<size_t>(n * c * t));
-  column_sums_.assign(static_cast<size_t>(n), 0);
-  for (int64_t o = 0; o < n; ++o) {
-    int32_t sum = 0;
-    for (int64_t i = 0; i < c; ++i) {
-      for (int64_t k = 0; k < t; ++k) {
-        const int8_t value = from[(o * c + i) * t + k];
-        rows[static_cast<size_t>((o * t + k) * c + i)] = value;
-        sum += value;
-      }
-    }
-    column_sums_[static_cast<size_t>(o)] = sum - static_cast<int32_t>(c * t) * zero_points_[static_cast<size_t>(o)];
-  }
-  if (is_depthwise()) {
-    depthwise_.resize(rows.size());
-    for (int64_t o = 0; o < n; ++o)
-      for (int64_t k = 0; k < t; ++k) depthwise_[static_cast<size_t>(k * n + o)] = rows[static_cast<size_t>(o * t + k)];
-    return;
-  }
-  matrices_.clear();  // of a call that was given up
-  for (int64_t g = 0; g < geometry_.groups; ++g)
-    matrices_.push_back(
-        std::make_unique<const QuantizedMatrix>(rows.data() + g * per_group * c * t, per_group, c * t, c * t, 1));
-}
-
-const QuantizedMatrix& ConvParams::matrix(int64_t group) const {
-  std::call_once(packed_, [this] { pack(); });
-  return *matrices_.at(static_cast<size_t>(group));
-}
-const int32_t* ConvParams::column_sums() const {
-  std::call_once(packed_, [this] { pack(); });
-  return column_sums_.data();
-}
-const std::vector<int8_t>& ConvParams::depthwise_weight() const {
-  std::call_once(packed_, [this] { pack(); });
-  return depthwise_;
 }
 
 }  // namespace tensord::kernels

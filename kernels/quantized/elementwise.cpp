@@ -1,10 +1,10 @@
 // Functions of each number of quantised tensors, sums and products of two, and joins.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "core/base/parallel.h"
 #include "core/ops/registry.h"
-#include "kernels/quantized/tensors.h"
+#include "kernels/quantized/bytes.h"
 
 namespace tensord::kernels {
 namespace {
@@ -117,84 +117,16 @@ QUANTIZED_OP(
       returns.push_back(v[0]);
     });
 
-// --- sums and products of two
+// --- sums and products of two (elementwise_cpu.cpp)
 
-// Whether two tensors lie alike, so that a loop over their bytes serves.
-bool are_alike(const QuantizedTensor& a, const QuantizedTensor& b) {
-  return a.sizes() == b.sizes() && a.values().strides() == b.values().strides() &&
-         is_non_overlapping_and_dense(a.sizes(), a.values().strides());
-}
-
-struct Pair {
-  const QuantizedTensor &a, &b;
-  Quantizer result;
-  bool relu;
-};
-
-// result = clamp(rint(function(qa, qb)) + zero), what the integers stand for being up to the function. From dense
-// tensors of one order; others are made so.
-template <class Fn>
-Value combine(const Pair& pair, Fn&& function) {
-  const QuantizedTensor &a = pair.a, &b = pair.b;
-  check(a.type() == b.type(), "expected tensors of one dtype, but got ", a.describe(), " and ", b.describe());
-  Tensor x = a.values(), y = b.values();
-  if (!are_alike(a, b)) {
-    const Dims sizes = broadcast_sizes(a.sizes(), b.sizes());
-    x = ops::call("aten::expand", x, sizes).contiguous();
-    y = ops::call("aten::expand", y, sizes).contiguous();
-  }
-  const Tensor out = Tensor::empty_strided(x.sizes(), x.strides(), x.dtype());
-  const auto [least, most] = ops::range_of(a.type());
-  const auto zero_point = static_cast<float>(pair.result.zero_point);
-  const float low = pair.relu ? std::max(static_cast<float>(least), zero_point) : static_cast<float>(least);
-  const auto high = static_cast<float>(most);
-  const auto run = [&]<class T>(const T* p, const T* q, T* to) {
-    parallel_for_cost(out.numel(), 1.0, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        float r = std::nearbyint(function(static_cast<float>(p[i]), static_cast<float>(q[i]))) + zero_point;
-        r = r > low ? r : low;
-        r = r < high ? r : high;
-        to[i] = static_cast<T>(static_cast<int32_t>(r));
-      }
-    });
-  };
-  if (x.dtype() == DType::kUInt8)
-    run(x.data<uint8_t>(), y.data<uint8_t>(), out.data<uint8_t>());
-  else
-    run(x.data<int8_t>(), y.data<int8_t>(), out.data<int8_t>());
-  return box(a.type(), out, pair.result);
-}
-
-// What each of the 256 numbers stands for, by their lowest eight bits.
-class Meanings {
- public:
-  explicit Meanings(const QuantizedTensor& x) {
-    const Dequantizer dequantize(x.quantizer());
-    const auto [least, most] = ops::range_of(x.type());
-    for (int64_t q = least; q <= most; ++q) table_[static_cast<uint8_t>(q)] = dequantize(static_cast<float>(q));
-  }
-  float operator()(float q) const { return table_[static_cast<uint8_t>(static_cast<int32_t>(q))]; }
-
- private:
-  float table_[256];
-};
-
+BytePair pair_of(Arguments v, bool relu) { return {bytes_of(v[0]), bytes_of(v[1]), per_tensor(v[2], v[3]), relu}; }
 template <bool kRelu>
 void add(Arguments v, Returns& returns) {
-  const Pair pair{bytes_of(v[0]), bytes_of(v[1]), per_tensor(v[2], v[3]), kRelu};
-  const Meanings a(pair.a), b(pair.b);
-  const float inverse = 1.0f / static_cast<float>(pair.result.scale);
-  returns.push_back(combine(pair, [&](float x, float y) { return (a(x) + b(y)) * inverse; }));
+  returns.push_back(add_bytes(pair_of(v, kRelu)));
 }
-
 template <bool kRelu>
 void mul(Arguments v, Returns& returns) {
-  const Pair pair{bytes_of(v[0]), bytes_of(v[1]), per_tensor(v[2], v[3]), kRelu};
-  const auto a = static_cast<float>(pair.a.quantizer().scale), b = static_cast<float>(pair.b.quantizer().scale);
-  const float by = a * b * (1.0f / static_cast<float>(pair.result.scale));
-  const auto zero_a = static_cast<float>(pair.a.quantizer().zero_point),
-             zero_b = static_cast<float>(pair.b.quantizer().zero_point);
-  returns.push_back(combine(pair, [=](float x, float y) { return (x - zero_a) * (y - zero_b) * by; }));
+  returns.push_back(mul_bytes(pair_of(v, kRelu)));
 }
 
 QUANTIZED_OP("quantized::add(Tensor qa, Tensor qb, float scale, int zero_point) -> Tensor", &add<false>);

@@ -36,6 +36,9 @@ class QuantizedWeight {
   mutable std::vector<int32_t> column_sums_;
 };
 
+// Rounded to float16, what is too large to the largest one, as fbgemm packs it.
+Tensor round_to_half(const Tensor& weight);
+
 // PyTorch's packed linear layer: a weight of 8 bits, or one that was rounded to float16, and a bias of float32.
 class LinearParams final : public ops::OpaqueObject {
  public:

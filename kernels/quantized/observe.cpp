@@ -1,8 +1,6 @@
 // An observer and a fake quantiser in one, as modules have it that are trained for quantisation.
-#include <cmath>
-
+#include "kernels/quantized/observe.h"
 #include "kernels/common/compose.h"
-#include "kernels/quantized/product.h"
 
 namespace tensord::kernels {
 namespace {
@@ -41,20 +39,9 @@ void observe(const char* extreme, const Tensor& x, const Tensor& running, const 
 
 void choose(const Tensor& least, const Tensor& greatest, const Tensor& scale, const Tensor& zero_point,
             const Grid& grid) {
-  const Tensor low = least.to(Device{}).contiguous(), high = greatest.to(Device{}).contiguous();
-  const auto count = static_cast<size_t>(low.numel());
   const Tensor steps = Tensor::empty(scale.sizes(), DType::kFloat32);
   const Tensor zeros = Tensor::empty(zero_point.sizes(), DType::kInt32);
-  for (size_t i = 0; i < count; ++i) {
-    check(low.data<float>()[i] <= high.data<float>()[i],
-          "In ChooseQuantizationParams, min should be less than or equal to max");
-    const RowQuantizer chosen =
-        choose_quantizer(low.data<float>()[i], high.data<float>()[i], static_cast<int32_t>(grid.min),
-                         static_cast<int32_t>(grid.max), grid.is_symmetric);
-    check(chosen.scale > 0, "quantization scale should be > 0");
-    steps.data<float>()[i] = chosen.scale;
-    zeros.data<int32_t>()[i] = chosen.zero_point;
-  }
+  choose_quantizers({least, greatest, grid.min, grid.max, grid.is_symmetric}, steps, zeros);
   call("aten::copy_", scale, steps);
   call("aten::copy_", zero_point, zeros);
 }

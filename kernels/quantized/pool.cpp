@@ -1,9 +1,7 @@
 // Windows, means, resizing and normalisation of quantised tensors.
-#include <cmath>
-
-#include "core/base/parallel.h"
 #include "core/ops/registry.h"
-#include "kernels/quantized/tensors.h"
+#include "kernels/common/numbers.h"
+#include "kernels/quantized/bytes.h"
 
 namespace tensord::kernels {
 namespace {
@@ -57,7 +55,6 @@ ops::DirectFn on_integers(const char* name) {
   return true;
 }();
 
-// y = (x - mean) / sqrt(var + eps) * weight + bias, by channel.
 Value batch_norm(Arguments v, bool relu) {
   const QuantizedTensor& x = bytes_of(v[0]);
   const Quantizer result = per_tensor(v[6], v[7]);
@@ -68,41 +65,10 @@ Value batch_norm(Arguments v, bool relu) {
     const Tensor& tensor = value.to_tensor();
     check(tensor.dtype() == DType::kFloat32 && tensor.ndim() == 1 && tensor.numel() == channels, "expected ", channels,
           " numbers of float32, but got ", describe(tensor));
-    const Tensor dense = tensor.contiguous();
-    return std::vector<float>(dense.data<float>(), dense.data<float>() + channels);
+    return floats_of(tensor);
   };
-  const std::vector<float> weight = numbers(v[1], 1), bias = numbers(v[2], 0), mean = numbers(v[3], 0),
-                           var = numbers(v[4], 1);
   const auto eps = static_cast<float>(ops::Unbox<double>::get(v[5]));
-  const auto input_scale = static_cast<float>(x.quantizer().scale), scale = static_cast<float>(result.scale);
-  const Tensor source = x.values().contiguous(), out = Tensor::empty(source.sizes(), source.dtype());
-  const int64_t inner = source.numel() / std::max<int64_t>(x.sizes()[0] * channels, 1);
-  const auto [least, most] = ops::range_of(x.type());
-  const bool is_signed = x.type() == QuantizedType::kQInt8;
-  const auto zero_point = static_cast<float>(result.zero_point);
-  const float low = relu ? std::max(zero_point, static_cast<float>(least)) : static_cast<float>(least);
-  const auto high = static_cast<float>(most);
-  const auto zero = static_cast<int32_t>(x.quantizer().zero_point);
-  parallel_for_cost(x.sizes()[0] * channels, static_cast<double>(inner), [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      const auto c = static_cast<size_t>(row % channels);
-      const float inverse = 1.0f / std::sqrt(var[c] + eps);
-      const float alpha = inverse * weight[c] * (input_scale / scale);
-      const float beta = (bias[c] - mean[c] * inverse * weight[c]) / scale;
-      for (int64_t i = row * inner; i < (row + 1) * inner; ++i) {
-        const int32_t q = is_signed ? source.data<int8_t>()[i] : source.data<uint8_t>()[i];
-        const float product = static_cast<float>(q - zero) * alpha;
-        float y = std::nearbyint(product + beta) + zero_point;
-        y = y > low ? y : low;
-        y = y < high ? y : high;
-        if (is_signed)
-          out.data<int8_t>()[i] = static_cast<int8_t>(y);
-        else
-          out.data<uint8_t>()[i] = static_cast<uint8_t>(y);
-      }
-    }
-  });
-  return box(x.type(), out, result);
+  return norm_bytes(x, {numbers(v[1], 1), numbers(v[2], 0), numbers(v[3], 0), numbers(v[4], 1), eps, result, relu});
 }
 void plain_norm(Arguments v, Returns& returns) { returns.push_back(batch_norm(v, false)); }
 void relu_norm(Arguments v, Returns& returns) { returns.push_back(batch_norm(v, true)); }

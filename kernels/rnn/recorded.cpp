@@ -4,6 +4,7 @@
 
 #include "core/autograd/variable.h"
 #include "core/ops/run.h"
+#include "kernels/common/numbers.h"
 #include "kernels/fused/gradient_expr.h"
 
 namespace tensord::kernels {
@@ -54,8 +55,7 @@ Steps steps_of(const RnnCall& call) {
                         call.input.sizes()[call.batch_first ? 0 : 1]);
     return steps;
   }
-  const Tensor sizes = call.batch_sizes->to(Device{}).contiguous();
-  steps.counts.assign(sizes.data<int64_t>(), sizes.data<int64_t>() + sizes.numel());
+  steps.counts = integers_of(*call.batch_sizes);
   int64_t rows = 0;
   for (size_t i = 0; i < steps.counts.size(); ++i) {
     const int64_t count = steps.counts[i], before = i == 0 ? call.states[0].sizes()[1] : steps.counts[i - 1];

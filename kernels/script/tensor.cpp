@@ -3,6 +3,7 @@
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "kernels/attention/nested.h"
+#include "kernels/common/numbers.h"
 #include "kernels/view/view.h"
 
 // Questions about a tensor, and numbers made from one.
@@ -94,11 +95,7 @@ OP("aten::size.int(Tensor self, int dim) -> int")
     .shape_only();
 OP("prim::shape(Tensor a) -> int[]").direct([](const Tensor& x) { return x.sizes(); }).shape_only();
 OP("aten::_shape_as_tensor(Tensor self) -> Tensor")
-    .direct([](const Tensor& x) {
-      Tensor out = Tensor::empty(Dims{x.ndim()}, DType::kInt64);
-      std::copy(x.sizes().begin(), x.sizes().end(), out.data<int64_t>());
-      return out;
-    })
+    .direct([](const Tensor& x) { return vector_of(x.sizes()); })
     .runs(ops::Way::kHost);
 OP("aten::stride(Tensor self) -> int[]").direct([](const Tensor& x) { return x.strides(); });
 OP("aten::stride.int(Tensor self, int dim) -> int").direct([](const Tensor& x, int64_t dim) { return x.stride(dim); });

@@ -3,30 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <vector>
 
 namespace tensord::kernels {
 namespace {
 
 constexpr int kMaxDepth = 64;
 constexpr int64_t kMaxPrintedElements = 1000;
-
-std::string short_text(double value) {
-  char buffer[40];
-  std::snprintf(buffer, sizeof(buffer), "%.4f", value);
-  return buffer;
-}
-
-// One element of a tensor of floats: as many digits as PyTorch prints by default.
-std::string element_text(const Tensor& x, int64_t index) {
-  const Tensor flat = x.is_contiguous() ? x : x.contiguous();
-  return dispatch_all(x.dtype(), "str", [&]<class T>() -> std::string {
-    const T value = flat.data<T>()[index];
-    if constexpr (std::is_same_v<T, bool>) return value ? "1" : "0";
-    if constexpr (std::is_integral_v<T>) return std::to_string(static_cast<int64_t>(value));
-    return short_text(static_cast<double>(value));
-  });
-}
 
 // How PyTorch's C++ side calls the type of a tensor.
 const char* type_word(DType dtype) {

@@ -1,6 +1,7 @@
 // Elementwise operators: those that keep zero, of the values; sums and products of two tensors.
 #include "core/autograd/variable.h"
 #include "kernels/common/compose.h"
+#include "kernels/common/numbers.h"
 #include "kernels/sparse/sparse.h"
 
 namespace tensord::kernels {
@@ -173,24 +174,10 @@ Value mul_sparse(const SparseTensor& a, const SparseTensor& b) {
   check(left->sparse_dim() == right->sparse_dim(), "expected both tensors to have the same sparse dimensions");
   const std::span sizes(a.sizes().data(), static_cast<size_t>(left->sparse_dim()));
   const Tensor p = places_of(left->indices(), sizes), q = places_of(right->indices(), sizes);
-  std::vector<int64_t> shared, from_left, from_right;
-  for (int64_t i = 0, k = 0; i < p.numel() && k < q.numel();) {
-    const int64_t x = p.data<int64_t>()[i], y = q.data<int64_t>()[k];
-    if (x == y) {
-      shared.push_back(x);
-      from_left.push_back(i);
-      from_right.push_back(k);
-    }
-    i += x <= y;
-    k += y <= x;
-  }
-  const auto picked = [](const SparseTensor& x, const std::vector<int64_t>& which) {
-    const Tensor places = Tensor::empty(Dims{static_cast<int64_t>(which.size())}, DType::kInt64);
-    std::copy(which.begin(), which.end(), places.data<int64_t>());
-    return gather_rows(places, x.values());
-  };
-  const Tensor values = call("aten::mul.Tensor", picked(*left, from_left), picked(*right, from_right));
-  return box(to_layout_of(*SparseTensor::coo(a.sizes(), indices_of(shared, sizes), values, true), a));
+  const SharedPlaces shared = shared_places(p, q);
+  const Tensor values = call("aten::mul.Tensor", gather_rows(vector_of(shared.from_left), left->values()),
+                             gather_rows(vector_of(shared.from_right), right->values()));
+  return box(to_layout_of(*SparseTensor::coo(a.sizes(), indices_of(shared.places, sizes), values, true), a));
 }
 
 // The dense tensor's elements at the places of the sparse one's.

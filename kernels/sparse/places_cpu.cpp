@@ -63,4 +63,19 @@ Tensor starts_of(std::span<const int64_t> rows, int64_t count) {
   return out;
 }
 
+SharedPlaces shared_places(const Tensor& left, const Tensor& right) {
+  SharedPlaces out;
+  for (int64_t i = 0, k = 0; i < left.numel() && k < right.numel();) {
+    const int64_t x = left.data<int64_t>()[i], y = right.data<int64_t>()[k];
+    if (x == y) {
+      out.places.push_back(x);
+      out.from_left.push_back(i);
+      out.from_right.push_back(k);
+    }
+    i += x <= y;
+    k += y <= x;
+  }
+  return out;
+}
+
 }  // namespace tensord::kernels

@@ -1,6 +1,9 @@
 // Products of matrices where one or both are sparse, and triangular systems. All on rows (rows.h).
+#include <algorithm>
+
 #include "core/ops/attributes/packed.h"
 #include "kernels/common/compose.h"
+#include "kernels/common/numbers.h"
 #include "kernels/sparse/sparse.h"
 
 namespace tensord::kernels {
@@ -66,47 +69,6 @@ Tensor dense_product(const Value& a, const Value& b) {
   return with_dense(a, b);
 }
 
-// Which elements a product of two sparse matrices has, and of which pairs of elements each is the sum.
-struct Pairs {
-  std::vector<int64_t> rows, columns;         // of the product
-  std::vector<int64_t> left, right, element;  // for each pair: its factors, and the element that it goes to
-};
-
-Pairs pairs_of(const Rows& a, const Rows& b) {
-  Pairs out;
-  std::vector<std::pair<int64_t, size_t>> terms;
-  std::vector<std::pair<int64_t, int64_t>> factors;
-  const int64_t *first = a.starts.data<int64_t>(), *second = b.starts.data<int64_t>();
-  for (int64_t row = 0; row < a.rows; ++row) {
-    terms.clear();
-    factors.clear();
-    for (int64_t i = first[row]; i < first[row + 1]; ++i) {
-      const int64_t inner = a.columns.data<int64_t>()[i];
-      for (int64_t k = second[inner]; k < second[inner + 1]; ++k) {
-        terms.emplace_back(b.columns.data<int64_t>()[k], factors.size());
-        factors.emplace_back(i, k);
-      }
-    }
-    std::sort(terms.begin(), terms.end());
-    for (size_t t = 0; t < terms.size(); ++t) {
-      if (t == 0 || terms[t].first != terms[t - 1].first) {
-        out.rows.push_back(row);
-        out.columns.push_back(terms[t].first);
-      }
-      out.left.push_back(factors[terms[t].second].first);
-      out.right.push_back(factors[terms[t].second].second);
-      out.element.push_back(static_cast<int64_t>(out.rows.size()) - 1);
-    }
-  }
-  return out;
-}
-
-Tensor vector_of(const std::vector<int64_t>& values) {
-  const Tensor out = Tensor::empty(Dims{static_cast<int64_t>(values.size())}, DType::kInt64);
-  std::copy(values.begin(), values.end(), out.data<int64_t>());
-  return out;
-}
-
 // In the layout of the first.
 Value sparse_product(const SparseTensor& a, const SparseTensor& b) {
   check(a.ndim() == 2 && b.ndim() == 2, "products of two sparse tensors are implemented for matrices, but got ",
@@ -119,8 +81,8 @@ Value sparse_product(const SparseTensor& a, const SparseTensor& b) {
                             gather_rows(vector_of(pairs.right), right.values));
   const auto count = static_cast<int64_t>(pairs.rows.size());
   const Tensor indices = Tensor::empty(Dims{2, count}, DType::kInt64);
-  std::copy(pairs.rows.begin(), pairs.rows.end(), indices.data<int64_t>());
-  std::copy(pairs.columns.begin(), pairs.columns.end(), indices.data<int64_t>() + count);
+  set_row(indices, 0, pairs.rows);
+  set_row(indices, 1, pairs.columns);
   const SparsePtr out = SparseTensor::coo(Dims{a.sizes()[0], b.sizes()[1]}, indices,
                                           scatter_rows(vector_of(pairs.element), terms, count), true);
   if (a.is_coo()) return box(out);
@@ -176,7 +138,7 @@ Value with_addend(const Value& self, const Value& product, const Value& beta, co
       return with_values(*sparse, call("aten::mul.Scalar", sparse->values(), factor));
     return call("aten::mul.Scalar", x.to_tensor(), factor);
   };
-  const Value right = times(product, alpha);
+  Value right = times(product, alpha);
   const ops::Scalar factor = beta.to_scalar();
   if (!factor.is_complex() && factor.to_double() == 0) return right;
   const Value sum[] = {times(self, beta), right, 1};

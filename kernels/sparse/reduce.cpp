@@ -87,11 +87,10 @@ Value sum_csr(const SparseTensor& x, const Value& dims, bool keepdim, const Valu
   const SparsePtr coo = to_coo(x);
   Dims sizes = x.sizes();
   const Tensor indices = coo->indices().clone();
-  const int64_t count = coo->nnz();
   for (size_t d = 0; d < 2; ++d) {
     if (!is_summed[d]) continue;
     sizes[d] = 1;
-    std::fill_n(indices.data<int64_t>() + static_cast<int64_t>(d) * count, count, 0);
+    zero_row(indices, static_cast<int64_t>(d));
   }
   Tensor values = coo->values();
   if (!dtype.is_none()) values = compose::to(values, dtype.to_dtype());
@@ -129,7 +128,7 @@ Value softmax(const Value& self, int64_t dim, bool is_log, const Value& dtype) {
   Dims others = x->sizes();
   others[static_cast<size_t>(at)] = 1;
   const Tensor indices = x->indices().clone();
-  std::fill_n(indices.data<int64_t>() + at * x->nnz(), x->nnz(), 0);
+  zero_row(indices, at);
   const Groups groups = group_places(places_of(indices, {others.data(), static_cast<size_t>(x->sparse_dim())}));
   return with_values(
       *x, call("tensord::group_softmax", groups.group, values, static_cast<int64_t>(groups.distinct.size()), is_log));

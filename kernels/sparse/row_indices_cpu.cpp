@@ -1,6 +1,7 @@
-// Indices of a matrix by rows: of another layout, transposed, of a triangle.
+// Indices of a matrix by rows: of another layout, transposed, of a triangle, of a product.
 #include "kernels/sparse/rows.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "kernels/common/compose.h"
@@ -71,6 +72,35 @@ Rows rows_of(const SparseTensor& x) {
       columns.data<int64_t>()[b * nnz + i] = plain.data<int64_t>()[b * nnz + i] + b * width;
   }
   return {starts, columns, compose::reshape(x.values(), Dims{batches * nnz}), batches * height, batches * width};
+}
+
+Pairs pairs_of(const Rows& a, const Rows& b) {
+  Pairs out;
+  std::vector<std::pair<int64_t, size_t>> terms;
+  std::vector<std::pair<int64_t, int64_t>> factors;
+  const int64_t *first = a.starts.data<int64_t>(), *second = b.starts.data<int64_t>();
+  for (int64_t row = 0; row < a.rows; ++row) {
+    terms.clear();
+    factors.clear();
+    for (int64_t i = first[row]; i < first[row + 1]; ++i) {
+      const int64_t inner = a.columns.data<int64_t>()[i];
+      for (int64_t k = second[inner]; k < second[inner + 1]; ++k) {
+        terms.emplace_back(b.columns.data<int64_t>()[k], factors.size());
+        factors.emplace_back(i, k);
+      }
+    }
+    std::sort(terms.begin(), terms.end());
+    for (size_t t = 0; t < terms.size(); ++t) {
+      if (t == 0 || terms[t].first != terms[t - 1].first) {
+        out.rows.push_back(row);
+        out.columns.push_back(terms[t].first);
+      }
+      out.left.push_back(factors[terms[t].second].first);
+      out.right.push_back(factors[terms[t].second].second);
+      out.element.push_back(static_cast<int64_t>(out.rows.size()) - 1);
+    }
+  }
+  return out;
 }
 
 }  // namespace tensord::kernels

@@ -37,7 +37,28 @@ Groups group_places(const Tensor& places);
 // Where each of `count` rows begins among `rows`, which are in order; the end last.
 Tensor starts_of(std::span<const int64_t> rows, int64_t count);
 
-// --- layouts (layouts.cpp)
+// Places that both have, each of them in order and none twice: and which element it is of either.
+struct SharedPlaces {
+  std::vector<int64_t> places, from_left, from_right;
+};
+SharedPlaces shared_places(const Tensor& left, const Tensor& right);
+
+// --- rows of indices, one for each sparse dimension (indices_cpu.cpp)
+
+// -1 where there is none.
+int64_t largest_index(const Tensor& indices);
+// Elements whose index of dimension `at` is in [begin, end).
+std::vector<int64_t> elements_between(const Tensor& indices, int64_t at, int64_t begin, int64_t end);
+// Elements whose index of dimension `at` is in `index`, once for each time that it is there, and the position there.
+struct AskedElements {
+  std::vector<int64_t> which, position;
+};
+AskedElements asked_elements(const Tensor& indices, int64_t at, int64_t size, const Tensor& index);
+void zero_row(const Tensor& indices, int64_t at);
+void shift_row(const Tensor& indices, int64_t at, int64_t by);
+void set_row(const Tensor& indices, int64_t at, std::span<const int64_t> values);
+
+// --- layouts (layouts_cpu.cpp)
 
 // In order, no place twice.
 SparsePtr coalesced(const SparseTensor& coo);
@@ -58,6 +79,12 @@ struct Rows {
   int64_t rows = 0, column_count = 0;
 };
 Rows rows_of(const SparseTensor& x);
+// Which elements a product of two sparse matrices has, and of which pairs of elements each is the sum.
+struct Pairs {
+  std::vector<int64_t> rows, columns;         // of the product
+  std::vector<int64_t> left, right, element;  // for each pair: its factors, and the element that it goes to
+};
+Pairs pairs_of(const Rows& a, const Rows& b);
 
 // out[places[i]] += values[i], of `count` rows; and its adjoint, values[i] = x[places[i]].
 Tensor scatter_rows(const Tensor& places, const Tensor& values, int64_t count);

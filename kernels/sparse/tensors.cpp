@@ -1,6 +1,4 @@
 // Making sparse tensors, what they say of themselves, and their parts.
-#include <algorithm>
-
 #include "core/autograd/variable.h"
 #include "core/ops/complex.h"
 #include "kernels/common/compose.h"
@@ -56,12 +54,9 @@ Dims sizes_for(const Tensor& indices, const Tensor& values) {
   check(indices.dtype() == DType::kInt64 && indices.ndim() == 2 && values.ndim() > 0,
         "expected indices int64 of sparse_dim x nnz and values, but got ", describe(indices), " and ",
         describe(values));
-  const Tensor dense = indices.contiguous();
-  const int64_t count = dense.sizes()[1];
   Dims sizes;
-  for (int64_t d = 0; d < dense.sizes()[0]; ++d) {
-    const int64_t* row = dense.data<int64_t>() + d * count;
-    const int64_t max = count > 0 ? *std::max_element(row, row + count) : -1;
+  for (int64_t d = 0; d < indices.sizes()[0]; ++d) {
+    const int64_t max = largest_index(compose::select(indices, 0, d));
     check(max < INT64_MAX, "an index is too large");
     sizes.push_back(max + 1);
   }
@@ -125,8 +120,7 @@ Value make_compressed(SparseLayout layout, Arguments v, const Dims& sizes, size_
 
 // As many columns as the plain indices need, and as many rows as the compressed ones have.
 Dims sizes_for_compressed(SparseLayout layout, Arguments v) {
-  const Tensor compressed = v[0].to_tensor(), plain = v[1].to_tensor().to(DType::kInt64).contiguous(),
-               values = v[2].to_tensor();
+  const Tensor compressed = v[0].to_tensor(), plain = v[1].to_tensor().to(DType::kInt64), values = v[2].to_tensor();
   const int64_t batch = compressed.ndim() - 1, blocked = ops::is_blocked(layout) ? 2 : 0;
   check(
       batch >= 0 && compressed.sizes().back() > 0 && plain.ndim() == batch + 1 && values.ndim() >= batch + 1 + blocked,
@@ -134,9 +128,8 @@ Dims sizes_for_compressed(SparseLayout layout, Arguments v) {
       " and ", describe(values));
   Dims sizes;
   for (int64_t d = 0; d < batch; ++d) sizes.push_back(compressed.sizes()[static_cast<size_t>(d)]);
-  const auto* index = plain.data<int64_t>();
   int64_t lines = compressed.sizes().back() - 1;
-  int64_t across = plain.numel() > 0 ? *std::max_element(index, index + plain.numel()) : -1;
+  int64_t across = largest_index(plain);
   check(across < INT64_MAX, "an index is too large");
   ++across;
   if (!ops::compresses_rows(layout)) std::swap(lines, across);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "kernels/common/compose.h"
+#include "kernels/common/numbers.h"
 #include "kernels/sparse/sparse.h"
 
 namespace tensord::kernels {
@@ -97,7 +98,7 @@ SPARSE("aten::unsqueeze").direct([](Arguments v, Results& returns) {
     return returns.push_back(box(SparseTensor::coo(sizes, x.indices(), values, x.is_coalesced())));
   }
   const Tensor zeros = Tensor::empty(Dims{1, x.nnz()}, DType::kInt64);
-  std::fill_n(zeros.data<int64_t>(), x.nnz(), 0);
+  zero_row(zeros, 0);
   const Tensor before = compose::narrow(x.indices(), 0, 0, at),
                after = compose::narrow(x.indices(), 0, at, x.sparse_dim() - at);
   returns.push_back(
@@ -105,12 +106,6 @@ SPARSE("aten::unsqueeze").direct([](Arguments v, Results& returns) {
 });
 
 // --- parts
-
-Tensor vector_of(const std::vector<int64_t>& values) {
-  const Tensor out = Tensor::empty(Dims{static_cast<int64_t>(values.size())}, DType::kInt64);
-  std::copy(values.begin(), values.end(), out.data<int64_t>());
-  return out;
-}
 
 Tensor columns_of(const Tensor& indices, const std::vector<int64_t>& which) {
   return call("aten::index_select", indices, 1, vector_of(which));
@@ -130,11 +125,7 @@ Value selected(const SparseTensor& x, int64_t dim, int64_t index) {
   if (at >= x.sparse_dim())
     return box(SparseTensor::coo(sizes, x.indices(), compose::select(x.values(), at - x.sparse_dim() + 1, index),
                                  x.is_coalesced()));
-  std::vector<int64_t> which;
-  const int64_t* row = x.indices().data<int64_t>() + at * x.nnz();
-  for (int64_t i = 0; i < x.nnz(); ++i) {
-    if (row[i] == index) which.push_back(i);
-  }
+  const std::vector<int64_t> which = elements_between(x.indices(), at, index, index + 1);
   const Tensor values = gather_rows(vector_of(which), x.values());
   // No sparse dimension is left: a dense tensor.
   if (x.sparse_dim() == 1) return call("aten::sum.dim_IntList", values, Dims{0}, false);
@@ -170,14 +161,9 @@ SPARSE("aten::narrow").direct([](Arguments v, Results& returns) {
     const Tensor values = compose::narrow(x.values(), at - x.sparse_dim() + 1, start, length);
     return returns.push_back(box(SparseTensor::coo(sizes, x.indices(), values, x.is_coalesced())));
   }
-  std::vector<int64_t> which;
-  const int64_t* row = x.indices().data<int64_t>() + at * x.nnz();
-  for (int64_t i = 0; i < x.nnz(); ++i) {
-    if (row[i] >= start && row[i] < start + length) which.push_back(i);
-  }
+  const std::vector<int64_t> which = elements_between(x.indices(), at, start, start + length);
   const Tensor indices = columns_of(x.indices(), which).clone();
-  for (int64_t i = 0; i < static_cast<int64_t>(which.size()); ++i)
-    indices.data<int64_t>()[at * static_cast<int64_t>(which.size()) + i] -= start;
+  shift_row(indices, at, -start);
   returns.push_back(
       box(SparseTensor::coo(sizes, indices, gather_rows(vector_of(which), x.values()), x.is_coalesced())));
 });
@@ -195,25 +181,9 @@ SPARSE("aten::index_select").direct([](Arguments v, Results& returns) {
     const Tensor values = call("aten::index_select", x.values(), at - x.sparse_dim() + 1, index);
     return returns.push_back(box(SparseTensor::coo(sizes, x.indices(), values, x.is_coalesced())));
   }
-  // The positions at which each index is asked for.
-  std::vector<std::pair<int64_t, int64_t>> asked;
-  for (int64_t i = 0; i < count; ++i) {
-    const int64_t at_index = index.data<int64_t>()[i];
-    if (at_index < -size || at_index >= size) fail(ErrorCode::kOutOfRange, "index_select(): index out of range");
-    asked.emplace_back(at_index < 0 ? at_index + size : at_index, i);
-  }
-  std::sort(asked.begin(), asked.end());
-  std::vector<int64_t> which, position;
-  const int64_t* row = x.indices().data<int64_t>() + at * x.nnz();
-  for (int64_t i = 0; i < x.nnz(); ++i) {
-    auto it = std::lower_bound(asked.begin(), asked.end(), std::pair(row[i], int64_t{-1}));
-    for (; it != asked.end() && it->first == row[i]; ++it) {
-      which.push_back(i);
-      position.push_back(it->second);
-    }
-  }
+  const auto [which, position] = asked_elements(x.indices(), at, size, index);
   const Tensor indices = columns_of(x.indices(), which).clone();
-  std::copy(position.begin(), position.end(), indices.data<int64_t>() + at * static_cast<int64_t>(position.size()));
+  set_row(indices, at, position);
   // New positions need not be in the old order.
   returns.push_back(
       box(coalesced(*SparseTensor::coo(sizes, indices, gather_rows(vector_of(which), x.values()), false))));
@@ -240,8 +210,7 @@ SPARSE("aten::cat").direct([](Arguments v, Results& returns) {
     expected[at] = sizes[at];
     check(expected == sizes, "Sizes of tensors must match except in dimension ", at);
     const Tensor moved = x.indices().clone();
-    int64_t* row = moved.data<int64_t>() + static_cast<int64_t>(at) * x.nnz();
-    for (int64_t i = 0; i < x.nnz(); ++i) row[i] += sizes[at];
+    shift_row(moved, static_cast<int64_t>(at), sizes[at]);
     check(!__builtin_add_overflow(sizes[at], x.sizes()[at], &sizes[at]), "the joined size is too large");
     indices.push_back(moved);
     values.push_back(compose::to(x.values(), dtype));

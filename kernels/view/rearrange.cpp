@@ -2,7 +2,6 @@
 
 #include "core/tensor/strided_copy.h"
 #include "kernels/fused/gradient_expr.h"
-#include "kernels/index/index.h"
 #include "kernels/view/view.h"
 
 // Copies in another arrangement: repeat, flip, roll, pixel_shuffle and relatives.
@@ -79,40 +78,6 @@ Tensor interleave_by(const Tensor& x, int64_t repeats, std::optional<int64_t> di
   sizes.erase(at + 1);
   check(!__builtin_mul_overflow(sizes[at], repeats, &sizes[at]), "repeat_interleave: the size overflows");
   return reshape(wide.clone(), sizes);
-}
-
-Tensor interleave_tensor(const Tensor& x, const Tensor& repeats, std::optional<int64_t> dim,
-                         std::optional<int64_t> output_size) {
-  if (repeats.is_meta())
-    fail(ErrorCode::kUnimplemented, "repeat_interleave: the result's shape depends on the tensor's data");
-  const Tensor in = dim ? (x.ndim() == 0 ? unsqueeze(x, 0) : x) : reshape(x, Dims{-1});
-  const int64_t at = wrap_dim(dim.value_or(0), in.ndim());
-  check(repeats.ndim() <= 1, "repeats must be 0-dim or 1-dim tensor");
-  check(repeats.dtype() == DType::kInt64 || repeats.dtype() == DType::kInt32, "repeats has to be Long or Int tensor");
-  const Tensor wide = repeats.to(DType::kInt64).contiguous();
-  const int64_t* counts = wide.data<int64_t>();
-  if (wide.numel() == 1) return interleave_by(in, counts[0], at);
-  check(wide.numel() == in.sizes()[at],
-        "repeats must have the same size as input along dim, but got repeats.size(0) = ", wide.numel(),
-        " and input.size(", at, ") = ", in.sizes()[at]);
-  int64_t total = 0;
-  for (int64_t i = 0; i < wide.numel(); ++i) {
-    check(counts[i] >= 0 && !__builtin_add_overflow(total, counts[i], &total), "repeats can not be negative");
-  }
-  check(!output_size || *output_size == total, "allocated size does not match required size");
-  const Tensor positions = Tensor::empty(Dims{total}, DType::kInt64);
-  int64_t* to = positions.data<int64_t>();
-  for (int64_t i = 0; i < wide.numel(); ++i) to = std::fill_n(to, counts[i], i);
-  ops::OptionalTensorList indices(static_cast<size_t>(at));
-  indices.emplace_back(positions);
-  return index(in, indices);
-}
-
-Tensor interleave_indices(const Tensor& repeats, std::optional<int64_t> output_size) {
-  check(repeats.ndim() == 1, "repeat_interleave only accept 1D vector as repeat");
-  const Tensor positions = Tensor::empty(Dims{repeats.numel()}, DType::kInt64);
-  for (int64_t i = 0; i < repeats.numel(); ++i) positions.data<int64_t>()[i] = i;
-  return interleave_tensor(positions, repeats, 0, output_size).to(repeats.dtype());
 }
 
 // --- flip and roll
@@ -311,13 +276,10 @@ OP("aten::repeat_interleave.self_int(Tensor self, int repeats, int? dim=None, *,
     .runs(ops::Way::kComposite);
 OP("aten::repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, int? output_size=None) -> "
    "Tensor")
-    .direct(interleave_tensor)
     .gradient(of_first(interleave_tensor_gradient))
     .saves("repeats")
     .dynamic_shape();
-OP("aten::repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor")
-    .direct(interleave_indices)
-    .dynamic_shape();
+OP("aten::repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor").dynamic_shape();
 OP("aten::flip(Tensor self, int[] dims) -> Tensor").infer(flip_meta).gradient(other_way("aten::flip")).saves("");
 OP("aten::fliplr(Tensor self) -> Tensor")
     .infer([](const Tensor& x) {

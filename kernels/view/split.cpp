@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "kernels/common/numbers.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/view/view.h"
 
@@ -132,7 +133,6 @@ TensorList meshgrid(const TensorList& tensors, bool swaps) {
 }
 
 using gradient::fit_gradient;
-using gradient::of_first;
 using ops::GradArgs;
 using ops::Value;
 
@@ -231,9 +231,7 @@ OP("aten::tensor_split.tensor_indices_or_sections(Tensor(a) self, Tensor tensor_
             "tensor, but got a tensor with ",
             given.ndim(), " dims");
       if (given.ndim() == 0) return ops::call<TensorList>("aten::tensor_split.sections", x, given.item_int(), dim);
-      const Tensor dense = given.to(Device{}).contiguous();
-      const IntList indices(std::span<const int64_t>(dense.data<int64_t>(), static_cast<size_t>(dense.numel())));
-      return ops::call<TensorList>("aten::tensor_split.indices", x, indices, dim);
+      return ops::call<TensorList>("aten::tensor_split.indices", x, IntList(integers_of(given)), dim);
     })
     .composite()
     .dynamic_shape();

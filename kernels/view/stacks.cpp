@@ -1,6 +1,7 @@
 // Splits by name, stacks of columns, and the products of positions: column_stack, cartesian_prod, combinations.
 #include "core/ops/attributes/written.h"
 #include "kernels/common/compose.h"
+#include "kernels/common/numbers.h"
 #include "kernels/view/view.h"
 
 namespace tensord::kernels {
@@ -104,9 +105,7 @@ Tensor combinations(const Tensor& x, int64_t r, bool with_replacement) {
   add_tuples(x.numel(), r, with_replacement, tuple, columns);
   TensorList picked;
   for (const std::vector<int64_t>& column : columns) {
-    const Tensor index = Tensor::empty(Dims{static_cast<int64_t>(column.size())}, DType::kInt64);
-    std::copy(column.begin(), column.end(), index.data<int64_t>());
-    picked.push_back(call("aten::index_select", x, int64_t{0}, index.to(x.device())));
+    picked.push_back(call("aten::index_select", x, int64_t{0}, vector_of(column).to(x.device())));
   }
   return call("aten::stack", picked, int64_t{1});
 }

@@ -2,7 +2,6 @@
 
 #include "core/ops/attributes/written.h"
 #include "core/tensor/device_copy.h"
-#include "core/tensor/strided_copy.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/pointwise/pointwise.h"
 #include "kernels/view/view.h"
@@ -11,7 +10,6 @@
 namespace tensord::kernels {
 namespace {
 
-using ops::KernelContext;
 using ops::TensorMeta;
 using ops::WritesInto;
 
@@ -19,27 +17,6 @@ TensorMeta triangle_meta(const Tensor& x, int64_t) {
   const bool has_nothing = x.ndim() == 1 && x.numel() == 0;
   check(x.ndim() >= 2 || has_nothing, "tril/triu: input tensor must have at least 2 dimensions");
   return {x.sizes(), x.dtype(), {}, x.device()};
-}
-
-// Keeps columns c with c - r <= k (lower) or c - r >= k (upper); the rest is 0.
-template <bool kLower>
-void triangle_kernel(const KernelContext&, const Tensor& x, int64_t k, Tensor& out) {
-  if (x.numel() == 0) return;
-  strided_copy(out, x);
-  const int64_t rows = x.size(-2), columns = x.size(-1), matrices = x.numel() / (rows * columns);
-  k = std::clamp<int64_t>(k, -rows - 1, columns + 1);
-  dispatch_all(x.dtype(), "triu", [&]<class T>() {
-    T* to = out.data<T>();
-    for (int64_t m = 0; m < matrices; ++m) {
-      for (int64_t r = 0; r < rows; ++r, to += columns) {
-        const int64_t edge = std::clamp<int64_t>(r + k + (kLower ? 1 : 0), 0, columns);
-        if (kLower)
-          std::fill(to + edge, to + columns, T(0));
-        else
-          std::fill(to, to + edge, T(0));
-      }
-    }
-  });
 }
 
 // The positions of a diagonal in a square of this size.
@@ -160,7 +137,6 @@ OP("aten::tril(Tensor self, int diagonal=0) -> Tensor")
     .set<WritesInto>(WritesInto::kSameDType)
     .with_inplace()
     .with_out();
-KERNEL("aten::tril", kCPU, triangle_kernel<true>);
 OP("aten::triu(Tensor self, int diagonal=0) -> Tensor")
     .infer(triangle_meta)
     .gradient(same_triangle("aten::triu"))
@@ -168,7 +144,6 @@ OP("aten::triu(Tensor self, int diagonal=0) -> Tensor")
     .set<WritesInto>(WritesInto::kSameDType)
     .with_inplace()
     .with_out();
-KERNEL("aten::triu", kCPU, triangle_kernel<false>);
 OP("aten::diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor")
     .direct(diag_embed)
     .gradient(of_first([](const GradArgs& args, const Tensor& g) {

@@ -1,12 +1,9 @@
 // From one layout to another.
-#include <algorithm>
-
 #include "kernels/common/compose.h"
+#include "kernels/common/numbers.h"
 #include "kernels/sparse/sparse.h"
 
 namespace tensord::kernels {
-
-using ops::Value;
 
 namespace {
 
@@ -100,12 +97,6 @@ Target find_targets(const SparseTensor& coo, SparseLayout layout, const Dims& bl
   return out;
 }
 
-Tensor tensor_of(const std::vector<int64_t>& values) {
-  const Tensor out = Tensor::empty(Dims{static_cast<int64_t>(values.size())}, DType::kInt64);
-  std::copy(values.begin(), values.end(), out.data<int64_t>());
-  return out;
-}
-
 }  // namespace
 
 SparsePtr coalesced(const SparseTensor& coo) {
@@ -117,7 +108,7 @@ SparsePtr coalesced(const SparseTensor& coo) {
 SparsePtr to_coo(const SparseTensor& x) {
   if (x.is_coo()) return SparseTensor::coo(x.sizes(), x.indices(), x.values(), x.is_coalesced());
   const int64_t leading = x.batch_dim() + 2;
-  const Tensor places = tensor_of(element_places(x));
+  const Tensor places = vector_of(element_places(x));
   const Tensor values = compose::reshape(x.values(), with_count(places.numel(), x.sizes(), leading));
   return from_places(places, values, x.sizes(), leading);
 }
@@ -131,7 +122,7 @@ SparsePtr to_compressed(const SparseTensor& given, SparseLayout layout, const Di
   check(block.size() == 2 && block[0] > 0 && block[1] > 0 && height % block[0] == 0 && width % block[1] == 0,
         "tensor of sizes ", coo->sizes(), " must be divisible by the blocksize ", block);
   const Target target = find_targets(*coo, layout, block);
-  const Groups groups = group_places(tensor_of(target.block));
+  const Groups groups = group_places(vector_of(target.block));
   const int64_t rows = height / block[0], columns = width / block[1], area = block[0] * block[1];
   const bool by_rows = ops::compresses_rows(layout);
   const int64_t lines = by_rows ? rows : columns, across = by_rows ? columns : rows;
@@ -156,7 +147,7 @@ SparsePtr to_compressed(const SparseTensor& given, SparseLayout layout, const Di
   }
   std::vector<int64_t> to(target.inside);
   for (size_t i = 0; i < to.size(); ++i) to[i] += groups.group.data<int64_t>()[i] * area;
-  Tensor values = scatter_rows(tensor_of(to), coo->values(), kept * area);
+  Tensor values = scatter_rows(vector_of(to), coo->values(), kept * area);
   Dims value_sizes = plain_sizes;
   if (ops::is_blocked(layout)) {
     value_sizes.push_back(block[0]);
@@ -165,7 +156,7 @@ SparsePtr to_compressed(const SparseTensor& given, SparseLayout layout, const Di
   for (size_t i = static_cast<size_t>(dims); i < coo->sizes().size(); ++i) value_sizes.push_back(coo->sizes()[i]);
   values = compose::reshape(values, value_sizes);
   return SparseTensor::compressed(layout, coo->sizes(), in_dtype(starts, dtype),
-                                  in_dtype(compose::reshape(tensor_of(plain), plain_sizes), dtype), values);
+                                  in_dtype(compose::reshape(vector_of(plain), plain_sizes), dtype), values);
 }
 
 SparsePtr to_layout_of(const SparseTensor& coo, const SparseTensor& like) {
@@ -176,7 +167,7 @@ SparsePtr to_layout_of(const SparseTensor& coo, const SparseTensor& like) {
 Tensor to_dense(const SparseTensor& x) {
   const int64_t leading = x.batch_dim() + x.sparse_dim();
   const auto sparse_sizes = first(x.sizes(), leading);
-  const Tensor places = x.is_coo() ? places_of(x.indices(), sparse_sizes) : tensor_of(element_places(x));
+  const Tensor places = x.is_coo() ? places_of(x.indices(), sparse_sizes) : vector_of(element_places(x));
   const Tensor values = compose::reshape(x.values(), with_count(places.numel(), x.sizes(), leading));
   return compose::reshape(scatter_rows(places, values, product(sparse_sizes)), x.sizes());
 }
@@ -193,7 +184,7 @@ SparsePtr to_sparse(const Tensor& x, int64_t sparse_dim) {
   for (int64_t i = 0; i < flags.numel(); ++i) {
     if (flags.data<bool>()[i]) kept.push_back(i);
   }
-  return SparseTensor::coo(x.sizes(), indices_of(kept, sizes), gather_rows(tensor_of(kept), rows), true);
+  return SparseTensor::coo(x.sizes(), indices_of(kept, sizes), gather_rows(vector_of(kept), rows), true);
 }
 
 }  // namespace tensord::kernels

@@ -2,8 +2,6 @@
 // computed the other way around, so that the large matrix, the weight, is read as it lies and the small one is packed.
 #include <dnnl.h>
 
-#include <algorithm>
-
 #include "core/base/parallel.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/product.h"

@@ -1,4 +1,4 @@
-// The convolution of conv_direct_cpu.cpp on tensors: how the source is padded, and how the work is cut.
+// The convolution of direct_cpu.cpp on tensors: how the source is padded, and how the work is cut.
 #include <algorithm>
 
 #include "core/base/cancellation.h"
@@ -142,8 +142,8 @@ class DirectKernel final : public ConvKernel {
       return parallel_parts(count, flops * kNsPerFlop / static_cast<double>(count), threads);
     };
     const auto balance = [&](int64_t count) {
-      const int64_t parts = parts_of(count);
-      return static_cast<double>(count) / static_cast<double>((count + parts - 1) / parts);
+      const int64_t parts = parts_of(count), longest = (count + parts - 1) / parts;
+      return static_cast<double>(count) / static_cast<double>(longest);
     };
     // Cut by pixels each thread reads all weights, cut by panels each reads all pixels.
     const bool has_more_weights = conv_.out_channels / conv_.groups * static_cast<int64_t>(conv_.taps.size()) >

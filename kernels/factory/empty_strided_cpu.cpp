@@ -1,0 +1,30 @@
+// Zeroes of tensors whose elements need not fill their memory, gaps included.
+#include <cstring>
+
+#include "core/ops/op.h"
+
+namespace tensord::kernels {
+namespace {
+
+using ops::IntList;
+using ops::KernelContext;
+using ops::Value;
+using OptDType = std::optional<DType>;
+using OptDevice = std::optional<Device>;
+using OptBool = std::optional<bool>;
+
+void empty_strided_kernel(const KernelContext&, const IntList&, const IntList&, OptDType, const Value&, OptDevice,
+                          OptBool, Tensor& out) {
+  if (out.numel() != 0) std::memset(out.storage()->data(), 0, out.storage()->size_bytes());
+}
+
+void new_strided_kernel(const KernelContext& context, const Tensor&, const IntList& sizes, const IntList& strides,
+                        OptDType dtype, const Value& layout, OptDevice device, OptBool pin, Tensor& out) {
+  empty_strided_kernel(context, sizes, strides, dtype, layout, device, pin, out);
+}
+
+KERNEL("aten::empty_strided", kCPU, empty_strided_kernel);
+KERNEL("aten::new_empty_strided", kCPU, new_strided_kernel);
+
+}  // namespace
+}  // namespace tensord::kernels
