@@ -48,7 +48,7 @@ inline Tensor make_result(Operands operands, DType dtype) {
     if (operand.tensor && operand.tensor->is_meta())
       return Tensor::meta_strided(meta.sizes, strides, dtype, meta.device);
   }
-  check(meta.device.kind == DeviceKind::kCPU, "complex tensors are on the CPU only");
+  check_internal(meta.device.is_host(), "loops over complex numbers are the processor's");
   return Tensor::empty_strided(meta.sizes, strides, dtype);
 }
 

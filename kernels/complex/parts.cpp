@@ -39,7 +39,7 @@ Tensor combine(const Tensor& real, const Tensor& imag) {
   const bool is_dense = is_non_overlapping_and_dense(real.sizes(), real.strides());
   const Dims strides = is_dense ? real.strides() : contiguous_strides(real.sizes());
   if (real.is_meta()) return Tensor::meta_strided(real.sizes(), strides, dtype, real.device());
-  const Tensor out = Tensor::empty_strided(real.sizes(), strides, dtype);
+  const Tensor out = Tensor::empty_strided(real.sizes(), strides, dtype, real.device());
   part_of(out, 0).copy_from(real);
   part_of(out, 1).copy_from(imag);
   return out;
@@ -178,7 +178,7 @@ Tensor bilinear(const Op& op, std::span<const Value> arguments, size_t first, si
 void add_by_parts(const char* names) {
   for (const std::string& name : words_of(names)) {
     ops::ComplexBuilder(name.c_str())
-        .direct([name](std::span<const Value> arguments) { return by_parts(ops::get_op(name), arguments); })
+        .composite([name](std::span<const Value> arguments) { return by_parts(ops::get_op(name), arguments); })
         .linear();
   }
 }
@@ -186,7 +186,7 @@ void add_by_parts(const char* names) {
 void add_bilinear(const char* names, const char* first, const char* second) {
   for (const std::string& name : words_of(names)) {
     ops::ComplexBuilder(name.c_str())
-        .direct([=](std::span<const Value> arguments) {
+        .composite([=](std::span<const Value> arguments) {
           const Op& op = ops::get_op(name);
           return bilinear(op, arguments, static_cast<size_t>(argument_of(op, first)),
                           static_cast<size_t>(argument_of(op, second)));
