@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/ops/alias.h"
@@ -350,27 +351,31 @@ void join_to_record(std::string op, std::string what, std::function<void(Op&)> c
 }
 
 PackBuilder::PackBuilder(const char* op, DeviceKind device, PackFn function) {
-  join_to_record(op, "a packed form",
-                 [device, function](Op& record) { record.pack[static_cast<size_t>(device)] = function; });
+  join_to_record(op, "a packed form", [device, function = std::move(function)](Op& record) {
+    record.pack[static_cast<size_t>(device)] = function;
+  });
 }
 
 AliasBuilder::AliasBuilder(const char* alias, const char* name) { Registry::instance().add_alias(alias, name); }
 
 PrepareBuilder::PrepareBuilder(const char* op, DeviceKind device, PrepareFn function) {
-  join_to_record(op, "a prepared form",
-                 [device, function](Op& record) { record.prepare[static_cast<size_t>(device)] = function; });
+  join_to_record(op, "a prepared form", [device, function = std::move(function)](Op& record) {
+    record.prepare[static_cast<size_t>(device)] = function;
+  });
 }
 
 void KernelBuilder::add(const char* op, DeviceKind device, KernelFn kernel, std::vector<std::string> cpp_types) {
   join_to_record(
-      op, "the kernel", [device, kernel](Op& record) { record.kernels[static_cast<size_t>(device)] = kernel; },
+      op, "the kernel",
+      [device, kernel = std::move(kernel)](Op& record) { record.kernels[static_cast<size_t>(device)] = kernel; },
       std::move(cpp_types));
 }
 
 void DynamicBuilder::add(const char* op, DeviceKind device, DirectFn function, std::vector<std::string> cpp_types) {
   join_to_record(
       op, "the dynamic entry",
-      [device, function](Op& record) { record.dynamic[static_cast<size_t>(device)] = function; }, std::move(cpp_types));
+      [device, function = std::move(function)](Op& record) { record.dynamic[static_cast<size_t>(device)] = function; },
+      std::move(cpp_types));
 }
 
 }  // namespace tensord::ops

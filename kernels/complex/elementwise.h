@@ -60,7 +60,7 @@ Tensor map(DType dtype, const std::array<Operand, N>& operands, F f) {
       return f(*at[I]...);
     };
     using R = decltype(call(std::array<const T*, N>(), std::make_index_sequence<N>()));
-    const Tensor out = make_result(operands, dtype_of<R>);
+    Tensor out = make_result(operands, dtype_of<R>);
     if (out.is_meta() || out.numel() == 0) return out;
     std::array<Tensor, N> inputs;
     std::array<Dims, N + 1> strides;
