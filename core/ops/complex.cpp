@@ -1,5 +1,6 @@
 #include "core/ops/complex.h"
 
+#include <algorithm>
 #include <deque>
 #include <sstream>
 #include <string>
@@ -7,6 +8,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/ops/derived_kernels.h"
 #include "core/ops/registry.h"
 #include "core/ops/run.h"
 #include "core/tensor/complex.h"
@@ -42,13 +44,16 @@ bool needs_no_entry(const Op& op) {
   return true;
 }
 
-std::unordered_map<const Op*, const ComplexForm*> make_table() {
-  static const ComplexForm as_it_is{{}, false, ComplexGradient::kLinear, {}};
-  std::unordered_map<const Op*, const ComplexForm*> table;
+// A form for each operator: what another device derives is made for one.
+std::unordered_map<const Op*, ComplexForm> make_table() {
+  std::unordered_map<const Op*, ComplexForm> table;
   for (const Op* op : all_ops()) {
-    if (needs_no_entry(*op)) table.emplace(op, &as_it_is);
+    if (needs_no_entry(*op)) table[op].rule = ComplexGradient::kLinear;
   }
-  for (const auto& [name, form] : entries().by_name) table[&get_op(name)] = form;
+  for (const auto& [name, form] : entries().by_name) table[&get_op(name)] = *form;
+  for (const DerivedKernels& derived : derived_kernels()) {
+    for (auto& [op, form] : table) derived.add_entry(*op, form.dynamic);
+  }
   return table;
 }
 
@@ -86,6 +91,10 @@ ComplexBuilder& ComplexBuilder::holomorphic() {
   return *this;
 }
 
+bool ComplexForm::is_own_code() const {
+  return !composite && std::none_of(dynamic.begin(), dynamic.end(), [](const DirectFn& one) { return bool(one); });
+}
+
 bool has_complex(std::span<const Value> values) {
   for (const Value& value : values) {
     if (is_complex_tensor(value)) return true;
@@ -110,9 +119,9 @@ Tensor tensor_of(const Scalar& value) {
 }
 
 const ComplexForm* complex_form(const Op& op) {
-  static const std::unordered_map<const Op*, const ComplexForm*> table = make_table();
+  static const std::unordered_map<const Op*, ComplexForm> table = make_table();
   const auto it = table.find(&op);
-  return it == table.end() ? nullptr : it->second;
+  return it == table.end() ? nullptr : &it->second;
 }
 
 const ComplexForm& checked_complex_form(const Op& op) {
@@ -134,6 +143,7 @@ std::vector<Value> complex_gradient(const Op& op, const GradArgs& args) {
       for (Value& gradient : found) gradient = conjugate(gradient);
       return checked(op, args, std::move(found));
     }
+    case ComplexGradient::kOfCalls:
     case ComplexGradient::kNone: break;
   }
   fail(ErrorCode::kUnimplemented, "derivative for ", op.schema.full_name(), " of complex tensors is not implemented");

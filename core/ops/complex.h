@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <span>
 #include <vector>
 
@@ -15,16 +16,21 @@ namespace tensord::ops {
 // between two conjugates.
 enum class ComplexGradient : uint8_t {
   kNone,         // refused
+  kOfCalls,      // of a composite: that of the operators that it calls
   kLinear,       // a map with real coefficients (copies, sums): the real formula as it is
   kHolomorphic,  // conj(real formula(conj(grad)))
   kOwn,          // the entry's own
 };
 
+// What runs: `composite`, or the device's own of `dynamic`; where there is neither, the operator's own code, which is
+// right for complex tensors too.
 struct ComplexForm {
-  DirectFn function;          // empty: the operator's own code is right for complex tensors too
-  bool is_composite = false;  // `function` is written with other operators: its gradient is theirs
+  DirectFn composite;                          // written with other operators, on any device
+  std::array<DirectFn, kDeviceKinds> dynamic;  // another device's may come by derive_kernels
   ComplexGradient rule = ComplexGradient::kNone;
   GradientFn gradient;  // of kOwn; sees what the operator's `saves` says
+
+  bool is_own_code() const;
 };
 
 // Whether a tensor among the values, lists taken apart, or a number is complex.
@@ -43,25 +49,18 @@ class ComplexBuilder {
  public:
   explicit ComplexBuilder(const char* names);
   ~ComplexBuilder() = default;
-  // A function of the schema's arguments, as OpBuilder::direct takes it. Its tensors may be meta.
+  // The processor's: a function of the schema's arguments, as OpBuilder::direct takes it. Its tensors may be meta.
   template <class F>
   ComplexBuilder& direct(F function) {
-    using Arguments = typename Signature<F>::Arguments;
-    using Indices = std::make_index_sequence<std::tuple_size_v<Arguments>>;
-    form_->function = [function](std::span<const Value> v, std::vector<Value>& returns) {
-      if constexpr (std::is_same_v<Arguments, std::tuple<std::span<const Value>>>) {
-        detail::push(returns, function(v));
-      } else {
-        detail::push(returns, detail::call_unboxed<F, Arguments>(function, v, Indices()));
-      }
-    };
+    form_->dynamic[static_cast<size_t>(kCPU)] = boxed(function);
     return *this;
   }
-  // The same, written with other operators.
+  // The same, written with other operators, on any device. Its gradient is theirs, where the entry says no other.
   template <class F>
   ComplexBuilder& composite(F function) {
-    form_->is_composite = true;
-    return direct(function);
+    form_->composite = boxed(function);
+    form_->rule = ComplexGradient::kOfCalls;
+    return *this;
   }
   ComplexBuilder& linear();
   ComplexBuilder& holomorphic();
@@ -77,6 +76,11 @@ class ComplexBuilder {
   }
 
  private:
+  template <class F>
+  static DirectFn boxed(F function) {
+    std::optional<std::vector<std::string>> unchecked;  // one entry may serve several schemas
+    return detail::box_direct(function, unchecked);
+  }
   ComplexForm* form_;
 };
 

@@ -4,10 +4,12 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/ops/alias.h"
 #include "core/ops/attributes/saved_for.h"
+#include "core/ops/derived_kernels.h"
 
 namespace tensord::ops {
 namespace {
@@ -17,12 +19,6 @@ struct Pending {
   std::string op, what;
   std::function<void(Op&)> change;
   std::optional<std::vector<std::string>> cpp_types;
-};
-
-struct PendingDerived {
-  DeviceKind device, like;
-  MakeKernel make;
-  MakeDynamic make_dynamic;
 };
 
 bool has_tensors(const Type& type) {
@@ -59,7 +55,8 @@ class Registry {
     return ops_.back().get();
   }
   void add_pending(Pending pending) { pending_.push_back(std::move(pending)); }
-  void add_derived(PendingDerived derived) { pending_derived_.push_back(std::move(derived)); }
+  void add_derived(DerivedKernels derived) { derived_.push_back(std::move(derived)); }
+  const std::vector<DerivedKernels>& derived() const { return derived_; }
   void add_alias(std::string alias, std::string name) { aliases_.emplace_back(std::move(alias), std::move(name)); }
   // Registrations run before main, where nothing can be thrown to.
   void report(const std::string& problem) { problems_ += (problems_.empty() ? "" : "\n") + problem; }
@@ -177,17 +174,12 @@ class Registry {
   }
 
   void derive_kernels() {
-    for (const PendingDerived& derived : pending_derived_) {
+    for (const DerivedKernels& derived : derived_) {
       for (const auto& op : ops_) {
-        const KernelFn& kernel = op->kernels[static_cast<size_t>(derived.like)];
-        KernelFn& own = op->kernels[static_cast<size_t>(derived.device)];
-        if (kernel && !own) own = derived.make(*op, kernel);
-        const DirectFn& entry = op->dynamic[static_cast<size_t>(derived.like)];
-        DirectFn& own_entry = op->dynamic[static_cast<size_t>(derived.device)];
-        if (entry && !own_entry) own_entry = derived.make_dynamic(*op, entry);
+        derived.add_kernel(*op, op->kernels);
+        derived.add_entry(*op, op->dynamic);
       }
     }
-    pending_derived_.clear();
   }
 
   void check_complete(const Op& op) {
@@ -198,7 +190,7 @@ class Registry {
   std::vector<std::unique_ptr<Op>> ops_;
   std::vector<std::pair<std::string, std::string>> aliases_;
   std::vector<Pending> pending_;
-  std::vector<PendingDerived> pending_derived_;
+  std::vector<DerivedKernels> derived_;
   std::unordered_map<std::string, Op*> by_full_name_;
   std::unordered_map<std::string, std::vector<const Op*>> overloads_;
   std::string problems_;
@@ -225,6 +217,8 @@ bool unbox_matches(const std::string& cpp_schema, const TypePtr& type, const std
 void derive_kernels(DeviceKind device, DeviceKind like, MakeKernel make, MakeDynamic make_dynamic) {
   Registry::instance().add_derived({device, like, std::move(make), std::move(make_dynamic)});
 }
+
+const std::vector<DerivedKernels>& derived_kernels() { return Registry::instance().derived(); }
 
 const Op* find_op(std::string_view full_name) { return Registry::instance().find(full_name); }
 
@@ -357,27 +351,31 @@ void join_to_record(std::string op, std::string what, std::function<void(Op&)> c
 }
 
 PackBuilder::PackBuilder(const char* op, DeviceKind device, PackFn function) {
-  join_to_record(op, "a packed form",
-                 [device, function](Op& record) { record.pack[static_cast<size_t>(device)] = function; });
+  join_to_record(op, "a packed form", [device, function = std::move(function)](Op& record) {
+    record.pack[static_cast<size_t>(device)] = function;
+  });
 }
 
 AliasBuilder::AliasBuilder(const char* alias, const char* name) { Registry::instance().add_alias(alias, name); }
 
 PrepareBuilder::PrepareBuilder(const char* op, DeviceKind device, PrepareFn function) {
-  join_to_record(op, "a prepared form",
-                 [device, function](Op& record) { record.prepare[static_cast<size_t>(device)] = function; });
+  join_to_record(op, "a prepared form", [device, function = std::move(function)](Op& record) {
+    record.prepare[static_cast<size_t>(device)] = function;
+  });
 }
 
 void KernelBuilder::add(const char* op, DeviceKind device, KernelFn kernel, std::vector<std::string> cpp_types) {
   join_to_record(
-      op, "the kernel", [device, kernel](Op& record) { record.kernels[static_cast<size_t>(device)] = kernel; },
+      op, "the kernel",
+      [device, kernel = std::move(kernel)](Op& record) { record.kernels[static_cast<size_t>(device)] = kernel; },
       std::move(cpp_types));
 }
 
 void DynamicBuilder::add(const char* op, DeviceKind device, DirectFn function, std::vector<std::string> cpp_types) {
   join_to_record(
       op, "the dynamic entry",
-      [device, function](Op& record) { record.dynamic[static_cast<size_t>(device)] = function; }, std::move(cpp_types));
+      [device, function = std::move(function)](Op& record) { record.dynamic[static_cast<size_t>(device)] = function; },
+      std::move(cpp_types));
 }
 
 }  // namespace tensord::ops

@@ -19,9 +19,9 @@ const Op* find_op(std::string_view full_name);
 const Op& get_op(std::string_view full_name);
 // All overloads of "aten::add" in registration order; empty when there are none.
 std::span<const Op* const> find_overloads(std::string_view name);
-// Gives a device the kernels and dynamic entries of another: what `make` and `make_dynamic` make of each one for
-// `like`, where an operator has none of its own for `device`. For a device that runs another's loops in its own memory
-// and order. Before the first look-up, as KERNEL.
+// Gives a device the kernels, dynamic entries and forms of complex numbers of another: what `make` and `make_dynamic`
+// make of each one for `like`, where an operator has none of its own for `device`. For a device that runs another's
+// loops in its own memory and order. Before the first look-up, as KERNEL.
 using MakeKernel = std::function<KernelFn(const Op& op, const KernelFn& kernel)>;
 using MakeDynamic = std::function<DirectFn(const Op& op, const DirectFn& entry)>;
 void derive_kernels(DeviceKind device, DeviceKind like, MakeKernel make, MakeDynamic make_dynamic);

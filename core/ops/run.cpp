@@ -252,6 +252,17 @@ bool knows_autograd(const Value& value) {
 
 namespace {
 
+// What runs for complex tensors; null: the operator's own code.
+const DirectFn* complex_function(const Op& op, std::span<const Value> arguments) {
+  const ComplexForm& form = checked_complex_form(op);
+  if (form.composite) return &form.composite;
+  if (form.is_own_code()) return nullptr;
+  const Device device = device_of(op, arguments);
+  const DirectFn& own = form.dynamic[static_cast<size_t>(device.kind)];
+  if (!own) fail(ErrorCode::kUnimplemented, "has no kernel of complex numbers for ", name_of(device.kind));
+  return &own;
+}
+
 // In-place and out= forms: the functional form, copied into the target. Its result is new memory, so operands may
 // overlap.
 void write_complex(const Op& op, std::span<const Value> arguments, std::vector<Value>& returns) {
@@ -278,13 +289,13 @@ void write_complex(const Op& op, std::span<const Value> arguments, std::vector<V
   returns.push_back(written);
 }
 
-// A form that is written with other operators is recorded as these.
+// A form whose gradient is that of the operators that it calls is recorded as these.
 bool run_complex_composite(const Op& op, std::span<const Value> arguments, std::vector<Value>& returns) {
   const Op& functional = op.base ? *op.base : op;
   const ComplexForm* form = complex_form(functional);
-  if (!form || !form->is_composite) return false;
+  if (!form || form->rule != ComplexGradient::kOfCalls) return false;
   if (!op.base) {
-    form->function(arguments, returns);
+    form->composite(arguments, returns);
     return true;
   }
   if (functional.schema.name == op.schema.name) return false;  // out=: never recorded
@@ -355,18 +366,15 @@ void compute_unwatched(const Op& op, std::span<const Value> arguments, std::vect
   try {
     if (const BoxedTensor* boxed = find_boxed(arguments)) [[unlikely]]
       return checked_boxed_form(op, *boxed)(arguments, returns);
-    const ComplexForm* complex = nullptr;
+    const DirectFn* complex = nullptr;
     if (has_complex(arguments)) [[unlikely]] {
       if (op.base) return write_complex(op, arguments, returns);
-      complex = &checked_complex_form(op);
+      complex = complex_function(op, arguments);
     }
     if (op.base) return (op.base->schema.name != op.schema.name ? run_inplace : run_out)(op, arguments, returns);
     for_each_written(op, arguments, check_writable);
-    if (complex && complex->function) {
-      const Device device = device_of(op, arguments);
-      if (!device.is_host() && !complex->is_composite)
-        fail(ErrorCode::kUnimplemented, "has no kernel of complex numbers for ", name_of(device.kind));
-      complex->function(arguments, returns);
+    if (complex) {
+      (*complex)(arguments, returns);
     } else if (op.direct) {
       run_direct(op, arguments, returns);
     } else {
@@ -434,12 +442,9 @@ std::vector<Value> infer(const Op& op, std::span<const Value> arguments) {
     // Their results are not known by shape alone.
     if (const BoxedTensor* boxed = find_boxed(arguments))
       fail(ErrorCode::kUnimplemented, boxed->describe(), " is run, not inferred");
-    const ComplexForm* complex = has_complex(arguments) && !op.base ? &checked_complex_form(op) : nullptr;
-    if (complex && complex->function) {
-      const Device device = device_of(op, arguments);
-      if (!device.is_host() && !complex->is_composite)
-        fail(ErrorCode::kUnimplemented, "has no kernel of complex numbers for ", name_of(device.kind));
-      complex->function(arguments, returns);
+    const DirectFn* complex = has_complex(arguments) && !op.base ? complex_function(op, arguments) : nullptr;
+    if (complex) {
+      (*complex)(arguments, returns);
     } else if (op.direct) {
       run_direct(op, arguments, returns);
     } else if (op.base) {

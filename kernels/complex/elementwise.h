@@ -48,7 +48,7 @@ inline Tensor make_result(Operands operands, DType dtype) {
     if (operand.tensor && operand.tensor->is_meta())
       return Tensor::meta_strided(meta.sizes, strides, dtype, meta.device);
   }
-  check(meta.device.kind == DeviceKind::kCPU, "complex tensors are on the CPU only");
+  check_internal(meta.device.is_host(), "loops over complex numbers are the processor's");
   return Tensor::empty_strided(meta.sizes, strides, dtype);
 }
 
@@ -60,7 +60,7 @@ Tensor map(DType dtype, const std::array<Operand, N>& operands, F f) {
       return f(*at[I]...);
     };
     using R = decltype(call(std::array<const T*, N>(), std::make_index_sequence<N>()));
-    const Tensor out = make_result(operands, dtype_of<R>);
+    Tensor out = make_result(operands, dtype_of<R>);
     if (out.is_meta() || out.numel() == 0) return out;
     std::array<Tensor, N> inputs;
     std::array<Dims, N + 1> strides;

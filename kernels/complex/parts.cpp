@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <memory>
-#include <sstream>
 #include <string>
+#include <string_view>
 
 #include "core/tensor/loops.h"
 
@@ -39,7 +39,7 @@ Tensor combine(const Tensor& real, const Tensor& imag) {
   const bool is_dense = is_non_overlapping_and_dense(real.sizes(), real.strides());
   const Dims strides = is_dense ? real.strides() : contiguous_strides(real.sizes());
   if (real.is_meta()) return Tensor::meta_strided(real.sizes(), strides, dtype, real.device());
-  const Tensor out = Tensor::empty_strided(real.sizes(), strides, dtype);
+  const Tensor out = Tensor::empty_strided(real.sizes(), strides, dtype, real.device());
   part_of(out, 0).copy_from(real);
   part_of(out, 1).copy_from(imag);
   return out;
@@ -139,10 +139,13 @@ Returns by_parts(const Op& op, std::span<const Value> arguments) {
   return out;
 }
 
-std::vector<std::string> words_of(const char* names) {
-  std::istringstream words(names);
-  std::vector<std::string> out;
-  for (std::string word; words >> word;) out.push_back(word);
+std::vector<std::string_view> words_of(std::string_view names) {
+  std::vector<std::string_view> out;
+  while (!names.empty()) {
+    const size_t end = std::min(names.find(' '), names.size());
+    if (end > 0) out.push_back(names.substr(0, end));
+    names.remove_prefix(std::min(end + 1, names.size()));
+  }
   return out;
 }
 
@@ -176,17 +179,17 @@ Tensor bilinear(const Op& op, std::span<const Value> arguments, size_t first, si
 }  // namespace
 
 void add_by_parts(const char* names) {
-  for (const std::string& name : words_of(names)) {
-    ops::ComplexBuilder(name.c_str())
-        .direct([name](std::span<const Value> arguments) { return by_parts(ops::get_op(name), arguments); })
+  for (const std::string_view name : words_of(names)) {
+    ops::ComplexBuilder(std::string(name).c_str())
+        .composite([name](std::span<const Value> arguments) { return by_parts(ops::get_op(name), arguments); })
         .linear();
   }
 }
 
 void add_bilinear(const char* names, const char* first, const char* second) {
-  for (const std::string& name : words_of(names)) {
-    ops::ComplexBuilder(name.c_str())
-        .direct([=](std::span<const Value> arguments) {
+  for (const std::string_view name : words_of(names)) {
+    ops::ComplexBuilder(std::string(name).c_str())
+        .composite([=](std::span<const Value> arguments) {
           const Op& op = ops::get_op(name);
           return bilinear(op, arguments, static_cast<size_t>(argument_of(op, first)),
                           static_cast<size_t>(argument_of(op, second)));

@@ -18,7 +18,8 @@ int argument_of(const ops::Op& op, std::string_view name);
 
 // A linear map with real coefficients: its call for the real parts and its call for the imaginary parts give
 // the parts of its results. Written tensors are written part by part; positions and masks (by their argument's name) go
-// to both calls, and numbers that stand for elements ("value", "fill_value") are taken apart.
+// to both calls, and numbers that stand for elements ("value", "fill_value") are taken apart. Texts must live as long
+// as the program.
 void add_by_parts(const char* names);
 // Linear in each of two arguments: four calls, or two where one of them is real.
 void add_bilinear(const char* names, const char* first, const char* second);

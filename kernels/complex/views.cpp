@@ -13,6 +13,7 @@ using compose::call;
 using compose::Expr;
 using gradient::of_first;
 using ops::GradArgs;
+using ops::Way;
 using ops::WritesInto;
 
 // --- views
@@ -84,6 +85,7 @@ OP("aten::complex(Tensor real, Tensor imag) -> Tensor")
       return out;
     })
     .saves("")
+    .runs(Way::kComposite)
     .set<WritesInto>(WritesInto::kSameDType, WritesInto::kSharesWhole)
     .with_out();
 COMPLEX("aten::complex").linear();
