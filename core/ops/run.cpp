@@ -27,8 +27,8 @@ Device device_of(const Op& op, std::span<const Value> arguments) {
       from_scalar = is_scalar;
       is_known = true;
     } else if (!(tensor.device() == device) && !is_scalar) {
-      fail(ErrorCode::kInvalidArgument, "expected all tensors on one device, but found ", to_string(device), " and ",
-           to_string(tensor.device()));
+      fail(ErrorCode::kInvalidArgument, "Expected all tensors to be on the same device, but found ", to_string(device),
+           " and ", to_string(tensor.device()));
     }
   };
   for (const Value& argument : arguments) {

@@ -136,13 +136,7 @@ ops::TensorMeta infer_pointwise(Operands operands, DType dtype) {
       meta.device = tensor.device();
       continue;
     }
-    if (tensor.ndim() > 0) {
-      if (first->ndim() > 0 && tensor.device() != meta.device) {
-        fail(ErrorCode::kInvalidArgument, "Expected all tensors to be on the same device, but found ",
-             to_string(meta.device), " and ", to_string(tensor.device()));
-      }
-      if (meta.sizes.empty()) meta.device = tensor.device();
-    }
+    if (tensor.ndim() > 0 && meta.sizes.empty()) meta.device = tensor.device();
     if (!(tensor.sizes() == meta.sizes)) {
       same_shape = false;
       meta.sizes = broadcast_sizes(meta.sizes, tensor.sizes());

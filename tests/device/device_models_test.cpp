@@ -147,7 +147,8 @@ TEST(DeviceModels, RefuseTensorsOfAnotherDevice) {
     run(*module, {sequence({2, width})});
     FAIL() << "no error";
   } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("expected all tensors on one device"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("Expected all tensors to be on the same device"), std::string::npos)
+        << error.what();
   }
 }
 

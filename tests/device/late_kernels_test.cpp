@@ -124,7 +124,7 @@ TEST(LateKernels, RefuseTensorsOfSeveralDevices) {
   EXPECT_THAT(error_of([&] {
                 ops::call("test::sum", std::vector<Tensor>{x, x.to(kFirst)});
               }),
-              testing::HasSubstr("expected all tensors on one device, but found cpu and privateuseone:0"));
+              testing::HasSubstr("Expected all tensors to be on the same device, but found cpu and privateuseone:0"));
 }
 
 }  // namespace

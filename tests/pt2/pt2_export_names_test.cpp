@@ -13,12 +13,8 @@ std::string given_name(ProgramWriter& writer, const std::string& wish) {
 
 TEST(Pt2ExportNames, WhatPythonTakes) {
   ProgramWriter writer;
-  for (const auto& [wish, name] : std::vector<std::pair<std::string, std::string>>{{"azAZ09", "azAZ09"},
-                                                                                   {"0x", "v0x"},
-                                                                                   {"9x", "v9x"},
-                                                                                   {"data:0", "data_0"},
-                                                                                   {"`{@[/:", "______"},
-                                                                                   {"", "v"}})
+  for (const auto& [wish, name] : std::vector<std::pair<std::string, std::string>>{
+           {"azAZ09", "azAZ09"}, {"0x", "v0x"}, {"9x", "v9x"}, {"data:0", "data_0"}, {"`{@[/:", "______"}, {"", "v"}})
     EXPECT_EQ(given_name(writer, wish), name);
 }
 

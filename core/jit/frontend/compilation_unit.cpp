@@ -36,9 +36,8 @@ const Function* CompilationUnit::compile(const std::string& name) const {
     const std::string& name;
     ~Compiling() { names.erase(name); }
   } compiling{compiling_, name};
-  const auto return_type_of = [this](const std::string& callee) TENSORD_REQUIRES(mutex_) {
-    return compile(callee)->schema.returns.front().type;
-  };
+  const auto return_type_of = [this](const std::string& callee)
+                                  TENSORD_REQUIRES(mutex_) { return compile(callee)->schema.returns.front().type; };
   std::unique_ptr<Function> function = FunctionEmitter(*declarations_, *signature, return_type_of).emit();
   return (functions_[name] = std::move(function)).get();
 }

@@ -107,7 +107,6 @@ def _solve_rows():
         case("aten::linalg_solve", t(3, 3), t(3, 5), left=False, error="linalg.solve: Incompatible shapes of A and B for the equation XA = B (3x3 and 3x5)"),
         case("aten::linalg_lu_factor", t(3, 3), pivot=False, error="linalg.lu_factor: LU without pivoting is not implemented on the CPU"),
         case("aten::lu_unpack", t(3, 3), t(values=[1, 2, 7], dtype=torch.int32), error="pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive"),
-        case("aten::lu_unpack", t(3, 3), t(values=[1, 2], dtype=torch.int32), error="pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive"),
         case("aten::lu_solve", t(3, 2), t(3, 3), t(values=[1, 2], dtype=torch.int32),
              error="linalg.lu_solve: Number of pivots per batch should be same as the dimension of the matrix"),
     ]

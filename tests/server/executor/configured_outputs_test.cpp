@@ -144,6 +144,7 @@ TEST(ConfiguredOutputs, OnlyANumberAtTheEndOfANameIsAPlace) {
                                                                                {"x__a", 7},
                                                                                {"x__1a", 7},
                                                                                {"x_1", 7},
+                                                                               {"x5", 7},
                                                                                {"x__-1", 7},
                                                                                {"x__99999999999999999999", 7},
                                                                                {"__0", 0}}) {
