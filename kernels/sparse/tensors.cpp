@@ -1,4 +1,6 @@
 // Making sparse tensors, what they say of themselves, and their parts.
+#include <deque>
+
 #include "core/autograd/variable.h"
 #include "core/ops/complex.h"
 #include "kernels/common/compose.h"
@@ -320,11 +322,13 @@ SPARSE("aten::detach prim::data").direct([](Arguments v, Results& returns) {
 
 // Values of any dtype: what is done to them is operators' affair.
 void add_factory(const std::string& schema, const ops::DirectFn& function) {
+  static std::deque<ops::DirectFn> functions;  // of operators, which stay
+  const ops::DirectFn* const own = &functions.emplace_back(function);
   ops::ComplexBuilder(schema.substr(0, schema.find('(')).c_str());
   ops::OpBuilder(schema.c_str(), __FILE__, __LINE__)
-      .direct([function](Arguments v) {
+      .direct([own](Arguments v) {
         Results returns;
-        function(v, returns);
+        (*own)(v, returns);
         return returns.front();
       })
       .composite()

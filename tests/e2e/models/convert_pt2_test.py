@@ -65,7 +65,11 @@ class InPlace(nn.Module):
             parts.append(part.clamp(min=0.0).to(torch.float64))
         if flag:
             parts.append(torch.full((x.size(0) // 2 + 1,), float("inf")))
-        return Pair(out, out.argmax(1)), {"first": parts[0], "sum": out.sum(0)}, parts
+        named: Dict[str, Tensor] = {"first": out, "last": out}
+        named["first"] = parts[0]
+        named["last"] = parts[-1]
+        named["sum"] = out.sum(0)
+        return Pair(out, out.argmax(1)), named, parts
 
 
 class State(nn.Module):
