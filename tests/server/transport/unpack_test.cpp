@@ -106,6 +106,18 @@ TEST(Unpack, StopsAtTheLimits) {
   EXPECT_EQ(kept.Length(), bomb.size());
 }
 
+// A small message takes a small piece, whatever the largest may have.
+TEST(Unpack, TakesNotMuchMoreThanItNeeds) {
+  for (const uint64_t max_message_bytes : {uint64_t{0}, uint64_t{64} << 20}) {
+    RequestLimits limits(0, 0, max_message_bytes);
+    RequestLimits::Admission admission = limits.hold(0);
+    grpc::ByteBuffer message = received(compressed(random_text(100, 200)), GRPC_COMPRESS_GZIP, 1 << 20);
+    unpack(message, limits, admission);
+    EXPECT_EQ(message.Length(), 100u);
+    EXPECT_LE(limits.bytes(), 1024u);
+  }
+}
+
 TEST(Unpack, StopsWhereAMessageIsMuchLargerThanItCame) {
   RequestLimits limits(0, 0, 0);
   const std::string max = compressed(std::string(64 << 20, '\0')), bomb = compressed(std::string((64 << 20) + 1, '\0'));
