@@ -1,16 +1,20 @@
 """The rules on small pieces of code, and the whole on a project of one source and one test."""
 
+import concurrent.futures
 import contextlib
 import io
 import json
+import os
 import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 from tests.mutants import run, unseen
 from tests.mutants.near import nearest_first
+from tests.mutants.process import Runners
 from tests.mutants.process import run as run_program
 from tests.mutants.rules import NAMES
 from tests.mutants.slips import draw, find_slips, known_slips, sources_of, with_gates
@@ -173,6 +177,24 @@ class Programs(unittest.TestCase):
         self.assertEqual(outcome("import os, time; os.close(1); os.close(2); time.sleep(600)", 1), "hung")
         self.assertEqual(outcome("import subprocess; subprocess.Popen(['sleep', '600'], start_new_session=True)"), "passed")
 
+    def test_several_at_once(self):
+        runners = Runners(2)
+
+        def outcome(code: str, limit_s: float = 60) -> str:
+            return runners.run([sys.executable, "-c", code], limit_s).what
+
+        with concurrent.futures.ThreadPoolExecutor(2) as threads:
+            leaves = threads.submit(outcome, "import subprocess; subprocess.Popen(['sleep', '600'], start_new_session=True)")
+            works = threads.submit(outcome, "import time; time.sleep(1)")
+            self.assertEqual((leaves.result(), works.result()), ("passed", "passed"))
+            with tempfile.TemporaryDirectory() as folder:
+                endless = threads.submit(outcome, f"import os, time; os.mkdir({folder + '/begun'!r}); time.sleep(600)", 600)
+                while not os.path.exists(folder + "/begun"):
+                    time.sleep(0.01)
+                runners.close()
+            with self.assertRaises((SystemExit, concurrent.futures.BrokenExecutor)):
+                endless.result(60)
+
 
 class Whole(unittest.TestCase):
     def make(self, root: pathlib.Path) -> None:
@@ -201,14 +223,14 @@ class Whole(unittest.TestCase):
             tree = Tree(root, mutants)
             tree.sync()
             for left in ({"tsan/tiny_test", "other"}, {"tsan/tiny_test", "other", "tiny_test"}):
-                trials = Trials(tree, "dev", 1, 0, set())
-                trials.build_for("")
-                self.assertEqual(set(trials.memory.fixtures), left)  # the second time the build folder is there
+                with contextlib.closing(Trials(tree, "dev", 1, 0, set())) as trials:
+                    trials.build_for("")
+                    self.assertEqual(set(trials.memory.fixtures), left)  # the second time the build folder is there
 
     def try_rule(self, root: pathlib.Path, rule: str) -> tuple[int, list[str], str]:
         output = io.StringIO()
         with contextlib.redirect_stdout(output):
-            code = run.main(["src", "--root", str(root), "--seed", "1", "--rule", rule])
+            code = run.main(["src", "--root", str(root), "--seed", "1", "--runs", "2", "--rule", rule])
         lines = (root / "build" / "mutants" / "journal.jsonl").read_text().splitlines()
         return code, [json.loads(line)["kind"] + " " + json.loads(line)["by"] for line in lines], output.getvalue()
 

@@ -14,7 +14,6 @@ import signal
 import sys
 from collections.abc import Iterator
 
-from tests.mutants.process import adopt_orphans
 from tests.mutants.rules import NAMES
 from tests.mutants.slips import Slip, draw, find_slips, known_slips, sources_of
 from tests.mutants.tree import Tree
@@ -34,6 +33,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--report", action="store_true", help="sum up all runs so far, and try nothing")
     parser.add_argument("--batch", type=int, default=20, help="slips that are built together (20)")
     parser.add_argument("--jobs", type=int, default=1, help="compilations at once (1)")
+    parser.add_argument("--runs", type=int, default=1, help="tests at once (1)")
     parser.add_argument("--limit", type=float, default=900, metavar="S", help="seconds of tests for one slip (900)")
     parser.add_argument("--without", action="append", default=[], metavar="TEST", help="do not run this test; may be repeated")
     parser.add_argument("--preset", default="dev", help="of CMakePresets.json (dev)")
@@ -153,7 +153,6 @@ def main(arguments: list[str]) -> int:
         return 0
     options.seed = random.randrange(10**6) if options.seed is None else options.seed
     print(f"seed {options.seed}", flush=True)
-    adopt_orphans()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with (folder / "lock").open("w") as lock:
         try:
@@ -162,8 +161,8 @@ def main(arguments: list[str]) -> int:
             raise SystemExit(f"{folder}: another run works there") from None
         tree = Tree(options.root, folder)
         tree.sync()
-        trials = Trials(tree, options.preset, options.jobs, options.limit, set(options.without))
-        with contextlib.suppress(KeyboardInterrupt):
+        trials = Trials(tree, options.preset, options.jobs, options.limit, set(options.without), at_once=options.runs)
+        with contextlib.closing(trials), contextlib.suppress(KeyboardInterrupt):
             try_all(options, trials, journal, entries)
     print(summary(entries))
     return 1 if any(entry["kind"] == "green" for entry in entries) else 0

@@ -1,5 +1,6 @@
 """Slips are built in the copy, many at once, then made one at a time and shown to the tests until one notices it."""
 
+import concurrent.futures
 import hashlib
 import json
 import pathlib
@@ -7,11 +8,12 @@ import re
 import shutil
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tests.mutants.near import nearest_first
-from tests.mutants.process import Outcome, run
+from tests.mutants.process import Outcome, Runners
 from tests.mutants.programs import Build, Test
 from tests.mutants.rules import PRESETS
 from tests.mutants.slips import Slip, lines_with_errors, with_gates, without_lock
@@ -49,11 +51,19 @@ class Memory:
 
 
 class Trials:
-    def __init__(self, tree: Tree, preset: str, jobs: int, limit_s: float, without: set[str], say=print):
+    """Thread-safe but for try_together(). To be closed."""
+
+    def __init__(self, tree: Tree, preset: str, jobs: int, limit_s: float, without: set[str], say=print, at_once: int = 1):
         self.tree, self.preset, self.jobs, self.limit_s, self.say = tree, preset, jobs, limit_s, say
         self.memory = Memory(tree.copy.parent / "memory.json")
         self.builds: dict[str, Build] = {}
         self.without = without
+        self.at_once = at_once
+        self.runners = Runners(at_once)
+        self.builds_lock = threading.RLock()  # one thread at a time builds, or makes fixtures
+
+    def close(self) -> None:
+        self.runners.close()
 
     def build_for(self, rule: str) -> Build:
         preset = PRESETS.get(rule, self.preset)
@@ -90,10 +100,10 @@ class Trials:
             return None
         commands = self.build_for("").folder / "compile_commands.json"
         command = [sys.executable, str(script), str(commands), slip.path]
-        if run(command, BUILD_LIMIT_S).what != "passed":
+        if self.runners.run(command, BUILD_LIMIT_S).what != "passed":
             return None
         self.tree.write(slip.path, without_lock(self.tree.source(slip.path), slip))
-        outcome = run(command, BUILD_LIMIT_S)
+        outcome = self.runners.run(command, BUILD_LIMIT_S)
         self.tree.restore(slip.path)
         return Verdict("noticed", "thread_safety failed", outcome.seconds) if "-Wthread-safety" in outcome.output else None
 
@@ -110,32 +120,37 @@ class Trials:
         temporary = pathlib.Path(tempfile.mkdtemp(prefix="mutants-"))
         try:
             environment = {**build.variables(test, temporary), **variables}
-            return run(test.command, limit_s, cwd=test.folder, env=environment, stop_at=stop_at)
+            return self.runners.run(test.command, limit_s, cwd=test.folder, env=environment, stop_at=stop_at)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
 
     def make_fixtures(self, build: Build, test: Test) -> None:
+        with self.builds_lock:
+            for giver in build.tests.values():
+                if set(giver.gives) & set(test.needs):
+                    self.make_fixture(build, giver)
+
+    def make_fixture(self, build: Build, giver: Test) -> None:
         """What is made once for many tests is made again only when the scripts beside its own have changed."""
-        for giver in build.tests.values():
-            if not set(giver.gives) & set(test.needs):
-                continue
-            folder = (build.tree / "tests" / giver.place).parent
-            scripts = sorted(folder.rglob("*.py")) if giver.place.endswith(".py") else []
-            state = hashlib.sha1(b"".join(f.read_bytes() for f in scripts)).hexdigest()
-            key = self.key(build, giver.name)
-            if self.memory.fixtures.get(key) == state:
-                continue
-            self.say(f"{giver.name}: once", flush=True)
-            self.ninja(build, giver.programs)
-            outcome = self.execute(build, giver, 4 * giver.limit_s, {})
-            if outcome.what != "passed":
-                raise SystemExit(f"{giver.name} {outcome.what}:\n{outcome.output[-4000:]}")
-            self.memory.fixtures[key] = state
+        folder = (build.tree / "tests" / giver.place).parent
+        scripts = sorted(folder.rglob("*.py")) if giver.place.endswith(".py") else []
+        state = hashlib.sha1(b"".join(f.read_bytes() for f in scripts)).hexdigest()
+        key = self.key(build, giver.name)
+        if self.memory.fixtures.get(key) == state:
+            return
+        self.say(f"{giver.name}: once", flush=True)
+        self.ninja(build, giver.programs)
+        outcome = self.execute(build, giver, 4 * giver.limit_s, {})
+        if outcome.what != "passed":
+            raise SystemExit(f"{giver.name} {outcome.what}:\n{outcome.output[-4000:]}")
+        self.memory.fixtures[key] = state
 
     def ninja(self, build: Build, targets: list[str]) -> Outcome:
         if not targets:
             return Outcome("passed", 0, "")
-        return run(["ninja", f"-j{self.jobs}", *targets], BUILD_LIMIT_S, cwd=build.folder, env=build.environment)
+        with self.builds_lock:
+            command = ["ninja", f"-j{self.jobs}", *targets]
+            return self.runners.run(command, BUILD_LIMIT_S, cwd=build.folder, env=build.environment)
 
 
 class Batch:
@@ -147,6 +162,7 @@ class Batch:
         for number, slip in enumerate(slips, 1):
             self.files.setdefault(slip.path, {})[number] = slip
         self.reached: dict[str, bytes] = {}  # by test; empty where it fails without a slip
+        self.locks: dict[str, threading.Lock] = {}  # by test
         self.linked: set[str] = set()
 
     def verdicts(self) -> Iterator[tuple[Slip, Verdict]]:
@@ -156,8 +172,14 @@ class Batch:
         for path, slips in self.files.items():
             for number, output in self.without_uncompiled(path, slips).items():
                 yield slips.pop(number), Verdict("uncompiled", output[-2000:])
-        for number, slip in sorted(item for slips in self.files.values() for item in slips.items()):
-            yield slip, self.try_tests(number, slip)
+        left = sorted(item for slips in self.files.values() for item in slips.items())
+        threads = concurrent.futures.ThreadPoolExecutor(self.trials.at_once)
+        try:
+            slips = {threads.submit(self.try_tests, number, slip): slip for number, slip in left}
+            for done in concurrent.futures.as_completed(slips):
+                yield slips[done], done.result()
+        finally:
+            threads.shutdown(wait=False, cancel_futures=True)
 
     def gate(self, path: str, slips: dict[int, Slip]) -> None:
         self.trials.tree.write(path, with_gates(self.trials.tree.source(path), slips))
@@ -207,27 +229,33 @@ class Batch:
         return Verdict("noticed", f"{test.name} {outcome.what}", total)
 
     def link(self, tests: list[Test]) -> None:
-        programs = {program for test in tests for program in test.programs} - self.linked
-        outcome = self.trials.ninja(self.build, sorted(programs))
-        if outcome.what != "passed":
-            raise SystemExit(f"the build fails:\n{outcome.output[-4000:]}")
-        self.linked |= programs
+        with self.trials.builds_lock:
+            programs = {program for test in tests for program in test.programs} - self.linked
+            outcome = self.trials.ninja(self.build, sorted(programs))
+            if outcome.what != "passed":
+                raise SystemExit(f"the build fails:\n{outcome.output[-4000:]}")
+            self.linked |= programs
 
     def comes_by(self, test: Test, number: int) -> bool:
         """Whether a test runs the code of a slip. One that fails without any slip notices nothing."""
-        if test.name not in self.reached:
-            self.trials.make_fixtures(self.build, test)
-            with tempfile.NamedTemporaryFile(prefix="mutants-") as file:
-                file.write(bytes(MOST_SLIPS))
-                file.flush()
-                outcome = self.run_test(test, 0, {"TENSORD_SLIP_REACHED": file.name})
-                self.reached[test.name] = pathlib.Path(file.name).read_bytes() if outcome.what == "passed" else b""
-            if outcome.what == "passed":
-                self.trials.memory.seconds[self.trials.key(self.build, test.name)] = round(outcome.seconds, 2)
-            else:
-                self.trials.say(f"{test.name} {outcome.what} without any slip: not asked", flush=True)
+        with self.locks.setdefault(test.name, threading.Lock()):
+            if test.name not in self.reached:
+                self.reached[test.name] = self.run_without(test)
         reached = self.reached[test.name]
         return bool(reached) and reached[number] != 0
+
+    def run_without(self, test: Test) -> bytes:
+        """Runs a test without any slip: a byte for each that it comes by, or nothing where it fails."""
+        self.trials.make_fixtures(self.build, test)
+        with tempfile.NamedTemporaryFile(prefix="mutants-") as file:
+            file.write(bytes(MOST_SLIPS))
+            file.flush()
+            outcome = self.run_test(test, 0, {"TENSORD_SLIP_REACHED": file.name})
+            if outcome.what == "passed":
+                self.trials.memory.seconds[self.trials.key(self.build, test.name)] = round(outcome.seconds, 2)
+                return pathlib.Path(file.name).read_bytes()
+        self.trials.say(f"{test.name} {outcome.what} without any slip: not asked", flush=True)
+        return b""
 
     def run_test(self, test: Test, number: int, variables: dict[str, str] | None = None) -> Outcome:
         known = self.trials.memory.seconds.get(self.trials.key(self.build, test.name))

@@ -15,7 +15,6 @@ import sys
 from dataclasses import dataclass, field
 
 from tests.mutants.near import nearest_first
-from tests.mutants.process import adopt_orphans
 from tests.mutants.run import ROOT
 from tests.mutants.rules import COMPARISONS
 from tests.mutants.slips import Slip, find_slips, known_slips, lines_with_errors, sources_of
@@ -192,7 +191,6 @@ def main(arguments: list[str]) -> int:
     folder = options.root / "build" / "mutants"
     folder.mkdir(parents=True, exist_ok=True)
     folder = folder.resolve()  # may be lent by another checkout: build folders know their place
-    adopt_orphans()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     tree = Tree(options.root, folder)
     if not options.last:
@@ -222,6 +220,7 @@ def main(arguments: list[str]) -> int:
         for source in sources:
             tree.restore(source.path)
         trials.memory.save()
+        trials.close()
     return report(sources, marks.read_bytes(), room_of, options.list)
 
 
