@@ -41,6 +41,29 @@ TEST(Gradcheck, WrongGradientsAreShown) {
   EXPECT_THAT(text, HasSubstr("analytical 10"));
 }
 
+TEST(Gradcheck, DifferencesUpToTheTolerancePass) {
+  struct Doubles : Function<Doubles> {
+    static Tensor forward(FunctionContext& context, const Tensor& x, double slope) {
+      context.data["slope"] = slope;
+      return scale(x, 2);
+    }
+    static std::vector<Tensor> backward(FunctionContext& context, std::vector<Tensor> grads) {
+      return {scale(grads[0], context.data["slope"].to_float()), {}};
+    }
+  };
+  // Every number is exact in binary.
+  const auto check_slope = [](double slope, double atol, double rtol) {
+    const GradcheckOptions options{.eps = 0x1p-10, .atol = atol, .rtol = rtol};
+    gradcheck([&](const std::vector<Tensor>& x) { return std::vector{Doubles::apply(x[0], slope)}; }, {leaf({1, 2})},
+              options);
+  };
+  check_slope(2, 0, 0);
+  check_slope(2.5, 0.5, 0);
+  check_slope(2.5, 0, 0.25);
+  EXPECT_THAT(error_of([&] { check_slope(2.5, 0.25, 0); }), HasSubstr("numerical 2, analytical 2.5"));
+  EXPECT_THAT(error_of([&] { check_slope(2.5, 0, 0.125); }), HasSubstr("numerical 2, analytical 2.5"));
+}
+
 TEST(Gradcheck, WrongSecondGradientsAreShown) {
   // First derivative right, but not recorded as a function of x.
   struct Cut : Function<Cut> {
