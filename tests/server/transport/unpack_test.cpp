@@ -89,6 +89,16 @@ TEST(Unpack, GivesBackWhatWasCompressed) {
   EXPECT_EQ(limits.bytes(), 0u);
 }
 
+// As of a call that ended before its message came.
+TEST(Unpack, LeavesWhatIsNoMessage) {
+  RequestLimits limits(0, 0, 1 << 20);
+  RequestLimits::Admission admission = limits.hold(0);
+  grpc::ByteBuffer none;
+  unpack(none, limits, admission);
+  EXPECT_FALSE(none.Valid());
+  EXPECT_EQ(limits.bytes(), 0u);
+}
+
 TEST(Unpack, StopsAtTheLimits) {
   const std::string bomb = compressed(std::string(10 << 20, '\0'));
   ASSERT_LT(bomb.size(), 60'000u);
