@@ -199,7 +199,8 @@ class TrainingTest(unittest.TestCase):
         now = self.server.wait_until(job.id, lambda now: now.state == RUNNING and now.progress.step > 0)
         self.assertGreater(now.progress.checkpoint_step, 10)  # written when it was stopped
         self.server.stub.DeleteJob(training.DeleteJobRequest(id=job.id), timeout=300)
-        self.assertEqual(self.server.daemon.stop(), 0)  # with nothing to do as well
+        self.assertEqual(self.server.daemon.stop(), 0)  # with nothing to do as well, and not because time was up
+        self.assertIn(" info stopped\n", self.server.daemon.log_text())
         self.server.start()
 
     def test_a_bar_that_is_not_met_keeps_the_old_version(self):
