@@ -128,6 +128,8 @@ TEST(Linalg, RefusesPivotsOutsideOfTheMatrix) {
     EXPECT_NE(error_of("aten::linalg_ldl_solve", {a, integers(pivots), b}).find("pivots are not those of"),
               std::string::npos);
   }
+  // Fewer than rows: PyTorch reads what lies behind them.
+  EXPECT_NE(error_of("aten::lu_unpack", {a, integers({1, 2})}).find("must be between 1 and"), std::string::npos);
   // A pair of equal negative numbers is a block of two rows.
   EXPECT_NE(error_of("aten::linalg_ldl_solve", {a, integers({1, 2, -3}), b}).find("not those of"), std::string::npos);
   EXPECT_NE(error_of("aten::linalg_ldl_solve", {a, integers({-3, -2, 3}), b}).find("not those of"), std::string::npos);

@@ -309,8 +309,7 @@ void EnsembleRun::submit(Job job) {
     sink->trace = request.trace;
     sink->start_ns = request.arrived_ns;
   } catch (...) {
-    give_up(job, current_exception_status());
-    return;
+    return give_up(job, current_exception_status());
   }
   {
     const MutexLock lock(mutex_);
