@@ -19,10 +19,9 @@ Tensor indices_of_triangle(int64_t rows, int64_t columns, int64_t offset, bool i
   int64_t* row = out.data<int64_t>();
   int64_t* column = row + count;
   for (int64_t r = 0; r < rows; ++r) {
-    for (int64_t c = inside(r).first; c < inside(r).second; ++c) {
-      *row++ = r;
-      *column++ = c;
-    }
+    const auto [begin, end] = inside(r);
+    row = std::fill_n(row, end - begin, r);
+    for (int64_t c = begin; c < end; ++c) *column++ = c;
   }
   return out;
 }
