@@ -89,6 +89,26 @@ TEST(ClientInfer, ManyAtOnce) {
   EXPECT_NE(error_of<NotFoundError>([&] { failed.get(); }).find("nobody"), std::string::npos);
 }
 
+// In a process of its own, in which no other client keeps gRPC's threads.
+TEST(ClientInferDeathTest, TheLastClientMayGoInItsAnswer) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto run = [] {
+    for (int i = 0; i < 20; ++i) {
+      auto client = std::make_shared<Client>(environment("TENSORD_ADDRESS"));
+      Client& called = *client;
+      const auto gone = std::make_shared<std::promise<void>>();
+      called.infer_async({.model = "simple", .inputs = {{"INPUT0", counted(i, 16)}, {"INPUT1", counted(1, 16)}}},
+                         [gone, client = std::move(client)](std::exception_ptr, Result) mutable {
+                           client.reset();
+                           gone->set_value();
+                         });
+      gone->get_future().get();
+    }
+    std::exit(0);
+  };
+  EXPECT_EXIT(run(), testing::ExitedWithCode(0), "");
+}
+
 TEST(ClientInfer, LargeTensorsAreNotCopied) {
   constexpr int64_t kRows = 1024;
   std::vector<float> values(kRows * kRows);

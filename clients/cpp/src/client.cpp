@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "callback_threads.h"
 #include "client_impl.h"
 #include "message.h"
 #include "stream_impl.h"
@@ -124,6 +125,7 @@ void Client::infer_async(Request request, OnResult on_result, const CallOptions&
   call->regions = output_regions(named);
   call->on_result = std::move(on_result);
   impl_->connection->prepare(call->context, options);
+  keep_callback_threads();
   infer_stub(*impl_->connection, named)
       .UnaryCall(&call->context, kInfer, {}, &call->request, &call->response,
                  [call](const grpc::Status& status) { call->finish(status); });

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "callback_threads.h"
 #include "stream_impl.h"
 #include "tensord/client/error.h"
 
@@ -33,6 +34,7 @@ void Stream::finish_sending() { impl_->finish_sending(); }
 void Stream::cancel() { impl_->cancel(); }
 
 void Stream::Impl::start() {
+  keep_callback_threads();
   self_ = shared_from_this();
   is_reading_ = true;
   // A stream cannot be sent again, so the channel's retries do not matter.
