@@ -67,6 +67,8 @@ OPEN = [
     ("torch.narrow(x, 0, 0, x.size(0) - 1)", "4,4", "x:0", "an open start or length"),
     ("torch.narrow(x, 0, -2, 1)", "4,4", "x:0", "a start from the end of an open size"),
     ("torch.narrow(x, 1, -2, 1)", "4,4", "x:0", ""),
+    ("torch.tensor([x.size(0), 2]) + x[0, 0]", "4,4", "x:0", ""),
+    ("torch.tensor([float(x.size(0)), 2.5]) + x[0, 0]", "4,4", "x:0", "of such a list"),
     ("torch.cat([i for i in torch.split(x, 2)])", "4,4", "x:0", "hangs on an open size"),
 ]
 LAYERS = [

@@ -93,6 +93,21 @@ TEST_F(RepositoryMemoryTest, TheLeastRecentlyUsedMakesRoom) {
   EXPECT_EQ(states("c"), "1 READY");
 }
 
+// What a client brought would be gone for good: another goes, though it was used since.
+TEST_F(RepositoryMemoryTest, WhatComesFromClientsStays) {
+  for (const char* name : {"a", "c"}) add_large(name, 400);
+  start_with(1000);
+  std::string brought = "number:7 ";
+  brought.resize(400, ' ');
+  repository_->load({.name = "brought", .config = "{}", .files = {{"1/model.pt", brought}}});
+  demand("brought");
+  demand("a");
+  demand("c");
+  EXPECT_EQ(ask("brought"), 7);
+  EXPECT_NE(states("a").find("unloaded to make room"), std::string::npos);
+  EXPECT_EQ(ask("c"), 1);
+}
+
 // Small on the disk, large in memory: what was loaded is held against the limit as well.
 TEST_F(RepositoryMemoryTest, WhatTurnsOutTooLargeIsNotServed) {
   add_large("small", 400);

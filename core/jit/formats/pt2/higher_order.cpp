@@ -113,7 +113,7 @@ class HigherOrder {
 
   Values cond() {
     GraphValue* predicate = as_condition(reader_.argument(input(0), scope_));
-    const Values operands = inputs_.size() > 3 ? values(3) : Values();
+    const Values operands = values(3);
     Node* node = builder_.add(NodeKind::kIf, std::span<GraphValue* const>(&predicate, 1));
     Values branches[2];
     for (const size_t i : {0, 1}) {
@@ -167,7 +167,7 @@ class HigherOrder {
 
   Values while_loop() {
     const Values carried = values(2);
-    const Values more = inputs_.size() > 3 ? values(3) : Values();
+    const Values more = values(3);
     GraphValue* first = as_condition(only(call(graph(0), joined(carried, more))));
     return loop(nullptr, first, carried, [&](GraphValue*, const Values& inner) {
       Values next = call(graph(1), joined(inner, more));
@@ -204,7 +204,7 @@ class HigherOrder {
 
   Values map() {
     const Values xs = values(1);
-    const Values more = inputs_.size() > 2 ? values(2) : Values();
+    const Values more = values(2);
     if (xs.empty()) fail(ErrorCode::kDataLoss, "map: there is nothing to go over");
     const Values lists = empty_lists(result_count(graph(0)));
     loop(length(xs[0]), nullptr, {}, [&](GraphValue* round, const Values&) {
@@ -243,7 +243,7 @@ class HigherOrder {
   // From left to right: the operator is associative, so that the order of the sums is free.
   Values associative_scan() {
     const Values xs = values(1);
-    const Values more = inputs_.size() > 2 ? values(2) : Values();
+    const Values more = values(2);
     if (xs.empty()) fail(ErrorCode::kDataLoss, "associative_scan: there is nothing to go over");
     const Values first = rows_of(xs, builder_.constant(0));
     const Values lists = empty_lists(xs.size());
