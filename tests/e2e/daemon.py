@@ -43,9 +43,9 @@ class Daemon(DaemonProcess):
         self.health = health_pb2_grpc.HealthStub(self.channel)
         self.training = training_pb2_grpc.TrainingServiceStub(self.channel)
 
-    def __exit__(self, *_):
+    def __exit__(self, *failure):
         self.channel.close()
-        super().__exit__()
+        super().__exit__(*failure)
 
 
 def request(model, inputs, outputs=(), version="", request_id="", parameters=None):

@@ -11,6 +11,8 @@ import urllib.request
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BINARY = os.environ.get("TENSORD_BINARY", os.path.join(ROOT, "build", "tensord"))
 START_TIMEOUT_S = 300
+STOP_TIMEOUT_S = 120
+STOPPED = (" stopped\n", '"stopped"}\n')  # the last thing that it logs, as text and as JSON
 
 
 class DaemonProcess:
@@ -21,6 +23,7 @@ class DaemonProcess:
         self.ready_file = os.path.join(self.folder.name, "ready.json")
         self.log_path = os.path.join(self.folder.name, "log.txt")
         self.log = open(self.log_path, "w")
+        self.was_stopped = False
         repositories = repository if isinstance(repository, (list, tuple)) else [repository]
         folders = [text for folder in repositories for text in ("--model-repository", str(folder))]
         self.process = subprocess.Popen(
@@ -55,17 +58,40 @@ class DaemonProcess:
 
     def stop(self, timeout=300):
         """Sends SIGTERM; gives back the exit code."""
+        self.was_stopped = True
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         code = self.process.wait(timeout)
         self.log.close()
         return code
 
+    def kill(self):
+        """Ends it at once, as a machine that fails."""
+        self.process.kill()
+        self.process.wait()
+
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
+    def __exit__(self, failure=None, *_):
+        """Stops it in good order, with whatever it still has to do, and looks whether it did; leaves one that is no
+        more alone. One that the test itself killed is well, one that died is not."""
+        wrong = self._end()
         self.log.close()
+        if wrong and failure is None:
+            raise AssertionError(f"the daemon {wrong}:\n{self.log_text()[-3000:]}")
+
+    def _end(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.wait(STOP_TIMEOUT_S)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+                return "did not stop"
+            if not any(form in self.log_text() for form in STOPPED):
+                return f"ended with {self.process.returncode} instead of stopping"
+        elif self.process.returncode not in (0, -signal.SIGKILL) and not self.was_stopped:
+            return f"died with {self.process.returncode}"
+        return None

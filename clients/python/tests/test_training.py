@@ -146,7 +146,7 @@ def test_a_job_outlives_its_daemon(tmp_path):
         states = []
         watching = threading.Thread(target=lambda: states.append(job.wait(timeout=60, check=False).state))
         watching.start()
-        trainer.daemon.__exit__()
+        trainer.daemon.kill()
         trainer.start(*socket)
         with tensord.Client(trainer.address) as again:
             again.job(job.id).cancel()

@@ -31,6 +31,7 @@ class TrainingDaemon:
         return self
 
     def kill(self):
+        self.daemon.kill()
         self.daemon.__exit__()
 
     def restart(self):
@@ -39,7 +40,7 @@ class TrainingDaemon:
 
     def close(self):
         if self.daemon:
-            self.kill()
+            self.daemon.__exit__()
         self.folder.cleanup()
 
     @property
