@@ -84,9 +84,9 @@ void FileCache::fetch_into_cache(const HostFile& file, const Fetch& fetch, const
 
 // Before anything is fetched; what others write meanwhile is seen when it is written.
 void FileCache::check_disk(uint64_t bytes) const {
-  std::error_code error;
-  const fs::space_info space = fs::space(folder_, error);
-  if (error || space.capacity == 0) return;
+  std::error_code ignored;  // then as much as can be
+  const fs::space_info space = fs::space(folder_, ignored);
+  if (space.capacity == 0) return;
   if (bytes > space.capacity) {
     fail(ErrorCode::kResourceExhausted, folder_.string(), ": a file of ", bytes, " bytes is more than its disk has, ",
          space.capacity);
@@ -109,12 +109,14 @@ void FileCache::make_room(uint64_t bytes) const {
   uint64_t all = bytes;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder_)) {
     std::error_code gone;
-    const Cached file{entry.last_write_time(gone), gone ? 0 : entry.file_size(gone), entry.path()};
+    const fs::file_time_type used = entry.last_write_time(gone);
     if (gone) continue;
-    files.push_back(file);
-    all += file.size_bytes;
+    const uintmax_t size_bytes = entry.file_size(gone);
+    if (gone) continue;
+    files.push_back({used, size_bytes, entry.path()});
+    all += size_bytes;
   }
-  std::sort(files.begin(), files.end(), [](const Cached& a, const Cached& b) { return a.used < b.used; });
+  std::ranges::sort(files, {}, &Cached::used);
   for (const Cached& file : files) {
     if (all <= max_bytes_) return;
     std::error_code error;

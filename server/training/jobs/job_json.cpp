@@ -131,7 +131,7 @@ constexpr bool is_map<std::map<std::string, T>> = true;
 // JSON has no number for these; protobuf spells them so.
 Json write_number(double value) {
   if (std::isfinite(value)) return value;
-  return std::isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";
+  return std::isnan(value) ? "NaN" : std::signbit(value) ? "-Infinity" : "Infinity";
 }
 
 template <class T>

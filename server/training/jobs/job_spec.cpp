@@ -147,8 +147,8 @@ void check_metric(const char* field, const std::string& metric, const LossSpec& 
 }
 
 void check_evaluation(const JobSpec& job, EvaluationSpec& spec) {
-  check(std::isfinite(spec.fraction) && spec.fraction >= 0 && spec.fraction < 1,
-        "evaluation.fraction: must be at least 0 and below 1, got ", spec.fraction);
+  check(spec.fraction >= 0 && spec.fraction < 1, "evaluation.fraction: must be at least 0 and below 1, got ",
+        spec.fraction);
   check_file("evaluation.file", spec.file);
   check(spec.fraction == 0 || spec.file.empty(), "evaluation: needs either a fraction or a file");
   check(spec.fraction == 0 || !job.data.streamed, "evaluation.fraction: streamed data needs a file to evaluate with");

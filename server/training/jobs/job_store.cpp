@@ -59,8 +59,8 @@ JobStore::JobStore(const std::string& folder)
   make_folder(uploads_);
   // Held until this process ends, however it does.
   lock_ = open((fs::path(folder) / "lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (lock_ < 0 || flock(lock_, LOCK_EX | LOCK_NB) != 0) {
-    if (lock_ >= 0) close(lock_);
+  if (flock(lock_, LOCK_EX | LOCK_NB) != 0) {  // fails as well where nothing was opened
+    close(lock_);
     fail(ErrorCode::kUnavailable, folder, ": another daemon uses this training folder, or it cannot be written");
   }
 }
@@ -84,9 +84,7 @@ std::vector<JobStatus> JobStore::load() const {
       set_aside(entry.path().filename().string(), error.what());
     }
   }
-  std::sort(out.begin(), out.end(), [](const JobStatus& a, const JobStatus& b) {
-    return std::tie(a.created_at_ms, a.id) < std::tie(b.created_at_ms, b.id);
-  });
+  std::ranges::sort(out, {}, [](const JobStatus& job) { return std::tie(job.created_at_ms, job.id); });
   return out;
 }
 
@@ -151,12 +149,14 @@ void JobStore::make_room_for_upload(size_t max_files, uint64_t max_bytes, uint64
   std::vector<File> files;
   for (const fs::directory_entry& entry : fs::directory_iterator(uploads_)) {
     std::error_code gone;
-    const File file{entry.last_write_time(gone), gone ? 0 : entry.file_size(gone), entry.path()};
+    const fs::file_time_type written = entry.last_write_time(gone);
     if (gone) continue;
-    files.push_back(file);
-    bytes += file.size_bytes;
+    const uintmax_t size_bytes = entry.file_size(gone);
+    if (gone) continue;
+    files.push_back({written, size_bytes, entry.path()});
+    bytes += size_bytes;
   }
-  std::sort(files.begin(), files.end(), [](const File& a, const File& b) { return a.written < b.written; });
+  std::ranges::sort(files, {}, &File::written);
   size_t left = files.size();
   for (const File& file : files) {
     if (left < max_files && (max_bytes == 0 || bytes <= max_bytes)) return;

@@ -123,6 +123,33 @@ TEST_F(FileCacheTest, AStartThatIsGivenUpLeavesNothing) {
   EXPECT_EQ(cached(), 0u);
 }
 
+TEST_F(FileCacheTest, ACheckThatIsGivenUpSaysSo) {
+  FileCache cache(folder.path() / "cache", 0);
+  place(cache, "hello");
+  is_cancelled = true;
+  const Error error = error_of([&] { place(cache, "hello"); });
+  EXPECT_EQ(error.code(), ErrorCode::kCancelled);
+  EXPECT_EQ(cached(), 1u);
+  EXPECT_EQ(fetched, 1);
+}
+
+TEST_F(FileCacheTest, FilesThatAreGoneMakeNoRoom) {
+  FileCache cache(folder.path() / "cache", 10);
+  place(cache, "aaaaa");
+  const fs::path gone = folder.path() / "cache" / std::string(64, 'a');
+  fs::create_symlink(folder.path() / "nowhere", gone);  // as one that goes while the folder is looked at
+  place(cache, "bbbbbb");
+  EXPECT_TRUE(fs::is_symlink(gone));
+  EXPECT_FALSE(fs::exists(folder.path() / "cache" / file_of("aaaaa").sha256));
+}
+
+TEST_F(FileCacheTest, AFolderThatCannotBeMadeIsNamed) {
+  std::ofstream(folder.path() / "file") << "f";
+  const Error error = error_of([&] { FileCache(folder.path() / "file" / "cache", 0); });
+  EXPECT_EQ(error.code(), ErrorCode::kUnavailable);
+  EXPECT_THAT(error.what(), HasSubstr("cannot be made"));
+}
+
 TEST_F(FileCacheTest, WhatAnEarlierProcessWasNotDoneWithIsRemoved) {
   fs::create_directories(folder.path() / "cache");
   std::ofstream(folder.path() / "cache" / (file_of("hello").sha256 + ".tmp123")) << "hel";

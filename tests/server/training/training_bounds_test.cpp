@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -250,6 +252,48 @@ TEST_F(JobFiles, UploadsGiveWayOldestFirst) {
   store.remove_uploads(8 * 3600);  // one was written eight hours ago, by now a little more; the other seven
   EXPECT_EQ(uploads(), 1u);
   EXPECT_TRUE(fs::exists(store.upload_file(ids[3])));
+}
+
+TEST_F(JobFiles, UploadsThatAreGoneDoNotCount) {
+  const JobStore store(folder_.string());
+  const std::string kept = store.make_upload();
+  std::ofstream(store.upload_file(kept)) << "u";
+  // As one that somebody removes while the folder is looked at.
+  const fs::path gone = store.upload_file("gone");
+  fs::create_symlink(folder_ / "nowhere", gone);
+  store.make_room_for_upload(2, 2, 1);
+  store.remove_uploads(3600);
+  EXPECT_TRUE(fs::exists(store.upload_file(kept)));
+  EXPECT_TRUE(fs::is_symlink(gone));
+}
+
+TEST_F(JobFiles, UploadsAreMadeWithoutStandardInput) {
+  const JobStore store(folder_.string());
+  const int input = dup(0);
+  close(0);  // the next file has this number
+  const std::string id = store.make_upload();
+  dup2(input, 0);
+  close(input);
+  EXPECT_TRUE(fs::exists(store.upload_file(id)));
+  EXPECT_EQ(uploads(), 1u);
+}
+
+TEST_F(JobFiles, FoldersThatCannotBeMadeAreNamed) {
+  const fs::path file = folder_ / "file";
+  std::ofstream(file) << "f";
+  EXPECT_THAT(error_of([&] { JobStore(file.string()); }).what(), HasSubstr((file / "jobs: cannot be made").string()));
+  fs::create_directory(folder_ / "lock");
+  EXPECT_THAT(error_of([&] { JobStore(folder_.string()); }).what(), HasSubstr("or it cannot be written"));
+  fs::remove(folder_ / "lock");
+  // What cannot be set aside stays where it is, and the log says where that is.
+  const JobStore store(folder_.string());
+  std::ofstream(folder_ / "unreadable") << "f";
+  fs::create_directory(store.job_folder("broken"));
+  std::ofstream(store.job_folder("broken") / "job.json") << "{";
+  ::testing::internal::CaptureStderr();
+  EXPECT_THAT(store.load(), SizeIs(0));
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr(store.job_folder("broken").string()));
+  EXPECT_TRUE(fs::exists(store.job_folder("broken")));
 }
 
 TEST_F(JobFiles, CurvesAndGenerators) {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "server/training/jobs/file_facts.h"
 #include "tests/server/error_of.h"
 #include "tests/server/temporary_folder.h"
 
@@ -103,6 +104,61 @@ TEST_F(JobOriginTest, AnInterruptedLookNotesNothing) {
   EXPECT_FALSE(fs::exists(folder_ / "job" / "inputs.json"));
   note(0);
   EXPECT_EQ(origin()["data"].size(), 2U);
+}
+
+TEST_F(JobOriginTest, ALookIsWholeOrNothing) {
+  for (int looks = 0;; ++looks) {
+    int left = looks;
+    inputs_.note(job_.spec, folder_ / "base.pt", 0, [&] { return left-- <= 0; });
+    if (left >= 0) break;
+    ASSERT_FALSE(fs::exists(folder_ / "job" / "inputs.json")) << looks;
+    ASSERT_LT(looks, 100);
+  }
+  EXPECT_EQ(origin()["data"].size(), 2U);
+}
+
+TEST_F(JobOriginTest, WhatIsNoNoteIsReplaced) {
+  for (const char* text : {"[]", "{\"data\": 5}", "{", "{}"}) {
+    write("job/inputs.json", text);
+    EXPECT_EQ(origin()["data"], Json::array()) << text;
+    note(0);
+    EXPECT_EQ(origin()["data"].size(), 2U) << text;
+  }
+}
+
+TEST_F(JobOriginTest, FilesAreToldApartByName) {
+  note(0);
+  write("data/again.npz", "abc");
+  job_.spec.data.file = "again.npz";
+  note(10);
+  ASSERT_EQ(origin()["data"].size(), 3U);
+  EXPECT_EQ(origin()["data"][2]["file"], "again.npz");
+}
+
+TEST_F(JobOriginTest, WithoutABestStepTheLastCounts) {
+  job_.progress.best_step = 0;
+  note(0);
+  EXPECT_EQ(origin()["step"], 50);
+  EXPECT_EQ(origin()["metrics"], Json({{"accuracy", 0.7}, {"loss", 2.0}}));
+  // Published before any step: its data has a part in it all the same.
+  job_.progress.step = 0;
+  EXPECT_EQ(origin()["data"].size(), 2U);
+}
+
+TEST_F(JobOriginTest, FactsOfAFileAreOfAllOfIt) {
+  const auto never = [] { return false; };
+  const fs::path file = folder_ / "base.pt", missing = folder_ / "missing";
+  KnownFacts known;
+  EXPECT_FALSE(known.of(file, [] { return true; }));
+  EXPECT_EQ(known.of(file, never)->sha256, kAbc);
+  int looks = 0;
+  EXPECT_EQ(known.of(file, [&] { return ++looks > 0; })->sha256, kAbc);
+  EXPECT_EQ(looks, 0);  // not read again
+  write("base.pt", "abcd");
+  EXPECT_EQ(known.of(file, never)->size_bytes, 4U);
+  EXPECT_EQ(error_of([&] { known.of(missing, never); }).code(), ErrorCode::kNotFound);
+  EXPECT_EQ(error_of([&] { facts_of(missing, never); }).code(), ErrorCode::kNotFound);
+  EXPECT_NE(std::string(error_of([&] { facts_of(folder_, never); }).what()).find("read"), std::string::npos);
 }
 
 TEST_F(JobOriginTest, AFileThatIsNotThereIsNamed) {

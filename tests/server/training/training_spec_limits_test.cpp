@@ -110,6 +110,10 @@ TEST(JobSpecLimitsTest, WholeNumbersEndWhereTheyShould) {
       {"distribution.timeout_seconds", 0, 86400, R"({"distribution": {"world_size": 2}})"},
       {"distribution.join_timeout_seconds", 0, 86400,
        R"({"distribution": {"world_size": 2, "processes_per_host": 1}})"},
+      {"distribution.zero", 0, 1, R"({"distribution": {"world_size": 2}})"},
+      {"distribution.compression_rank", 0, 1024, R"({"distribution": {"world_size": 2, "compression": "powersgd"}})"},
+      {"distribution.compression_start_step", 2, kMaxSteps,
+       R"({"distribution": {"world_size": 2, "compression": "powersgd"}})"},
       {"distribution.min_world_size", 0, 2, R"({"distribution": {"world_size": 2, "processes_per_host": 1}})"},
   };
   for (const Bounds& field : fields) expect_bounds(field, /*is_whole=*/true);
@@ -184,6 +188,16 @@ TEST(JobSpecLimitsTest, FieldsThatDoNotGoTogetherAreNamed) {
       {R"({"distribution": {"hosts": ["a"]}})", "distribution.world_size: needed"},
       {R"({"distribution": {"backend": "gloo"}})", "distribution.world_size: needed"},
       {R"({"distribution": {"min_world_size": 1}})", "distribution.world_size: needed"},
+      {R"({"distribution": {"sync_batch_norm": true}})", "distribution.world_size: needed"},
+      {R"({"distribution": {"zero": 1}})", "distribution.world_size: needed"},
+      {R"({"distribution": {"compression": "fp16"}})", "distribution.world_size: needed"},
+      {R"({"distribution": {"world_size": 2, "compression": "zip"}})", "distribution.compression: 'zip' is not one of"},
+      {R"({"distribution": {"world_size": 2, "compression": "fp16", "compression_rank": 2}})",
+       "distribution.compression_rank: is for powersgd alone"},
+      {R"({"distribution": {"world_size": 2, "compression_start_step": 5}})",
+       "distribution.compression_start_step: is for powersgd alone"},
+      {R"({"data": {"file": "d.npz\u0000"}})", "data.file: "},
+      {R"({"evaluation": {"fraction": "NaN"}})", "evaluation.fraction: "},
       {R"({"distribution": {"world_size": 2, "min_world_size": 1}})", "distribution.min_world_size: all ranks"},
       {R"({"distribution": {"world_size": 2, "hosts": ["a"]}})", "distribution.hosts: all ranks run on this host"},
       {R"({"distribution": {"world_size": 2, "join_timeout_seconds": 1}})",
@@ -208,6 +222,19 @@ TEST(JobSpecLimitsTest, FieldsThatDoNotGoTogetherAreNamed) {
   }
   EXPECT_TRUE(error_of(with(R"({"distribution": {"world_size": 2}, "optimizer": {"name": "lbfgs"}})"))
                   .starts_with("UNIMPLEMENTED distribution: lbfgs"));
+}
+
+TEST(JobSpecLimitsTest, FieldsThatGoTogether) {
+  for (const char* change :
+       {R"({"schedule": {"by_epoch": true}})", R"({"distribution": {"world_size": 2, "zero": 1}})",
+        R"({"distribution": {"world_size": 1}, "loss": {"builtin": "nll", "ignore_index": 1}})",
+        R"({"distribution": {"world_size": 2}, "loss": {"builtin": "nll"}})",
+        R"({"distribution": {"world_size": 2, "sync_batch_norm": true, "compression": "bf16"}})"}) {
+    EXPECT_EQ(error_of(with(change)), "none") << change;
+  }
+  const JobSpec spec = checked(with(R"({"distribution": {"world_size": 2, "compression": "powersgd"}})"));
+  EXPECT_EQ(spec.distribution.compression_rank, 1);
+  EXPECT_EQ(spec.distribution.compression_start_step, 1000);
 }
 
 TEST(JobSpecLimitsTest, StreamedDataHasNoFileOrderOrEpochs) {

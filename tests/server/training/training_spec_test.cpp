@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
 #include <nlohmann/json.hpp>
 
@@ -114,6 +115,59 @@ TEST(JobSpecTest, StatusKeepsItsValueAsJson) {
   EXPECT_EQ(job_status_from_json(json).progress.loss, 1.0 / 3);
 }
 
+TEST(JobSpecTest, NumbersAsJsonHasThem) {
+  JobStatus status;
+  status.spec = job_spec_from_json(good());
+  status.spec.optimizer.options = {
+      {"lr", -0.0},      {"amsgrad", 0},       {"nesterov", 1}, {"max_iter", 5},
+      {"eps", INFINITY}, {"beta1", -INFINITY}, {"beta2", NAN},  {"of an older daemon", 0.5}};
+  status.spec.evaluation.fraction = -0.0;
+  const Json json = to_json(status);
+  EXPECT_EQ(json["spec"]["optimizer"], Json::parse(R"({"lr": -0.0, "nesterov": true, "max_iter": 5,
+      "eps": "Infinity", "beta1": "-Infinity", "beta2": "NaN", "of an older daemon": 0.5})"));
+  EXPECT_TRUE(json["spec"]["optimizer"]["max_iter"].is_number_integer());
+  EXPECT_TRUE(std::signbit(json["spec"]["evaluation"]["fraction"].get<double>()));
+}
+
+TEST(JobSpecTest, NumbersAreReadInEverySpelling) {
+  const auto read = [](const char* change) {
+    Json json = good();
+    json.merge_patch(Json::parse(change));
+    return job_spec_from_json(json);
+  };
+  // What has no sign may come as a number that could have one.
+  Json json = good();
+  json["seed"] = int64_t{0};
+  EXPECT_EQ(job_spec_from_json(json).seed, 0u);
+  json["seed"] = int64_t{-1};
+  EXPECT_EQ(error_of(json), "INVALID_ARGUMENT seed: must not be below 0, got -1");
+  EXPECT_EQ(read(R"({"seed": "18446744073709551615"})").seed, ~uint64_t{0});
+  EXPECT_EQ(read(R"({"batch_size": -7})").batch_size, -7);
+  const auto max_iter = [&](const std::string& number) {
+    const std::string text = R"({"optimizer": {"name": "lbfgs", "max_iter": )" + number + "}}";
+    return read(text.c_str()).optimizer.options.at("max_iter");
+  };
+  EXPECT_EQ(max_iter("5.0"), 5);
+  EXPECT_EQ(max_iter("-5.0"), -5);
+  EXPECT_EQ(max_iter("9007199254740992.0"), 9007199254740992.0);
+  for (const char* number : {"5.5", "9007199254740994.0", "-1e300"}) {
+    json = good();
+    json["optimizer"] = Json::parse(std::string(R"({"name": "lbfgs", "max_iter": )") + number + "}");
+    EXPECT_EQ(error_of(json), "INVALID_ARGUMENT optimizer.max_iter: must be a whole number") << number;
+  }
+  EXPECT_EQ(read(R"({"evaluation": {"fraction": "-Infinity"}})").evaluation.fraction, -INFINITY);
+  EXPECT_EQ(read(R"({"evaluation": {"fraction": "Infinity"}})").evaluation.fraction, INFINITY);
+  EXPECT_FALSE(read(R"({"data": {"shuffle": null}})").data.shuffle);
+  Json status = to_json(JobStatus());
+  status["state"] = 5;
+  try {
+    job_status_from_json(status);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "state: must be a text");
+  }
+}
+
 TEST(JobSpecTest, Patterns) {
   EXPECT_TRUE(matches_pattern("layer1.0.weight", "layer1.*"));
   EXPECT_TRUE(matches_pattern("layer1.0.weight", "*.weight"));
@@ -130,8 +184,9 @@ TEST(JobSpecTest, Patterns) {
 
 TEST(JobSpecTest, Metrics) {
   EXPECT_EQ(top_n_of("top_5_accuracy"), 5);
-  for (const char* name :
-       {"top__accuracy", "top_0_accuracy", "top_x_accuracy", "top_-1_accuracy", "accuracy", "top_5"}) {
+  EXPECT_EQ(top_n_of("top_1000_accuracy"), 1000);
+  for (const char* name : {"top__accuracy", "top_0_accuracy", "top_x_accuracy", "top_-1_accuracy", "top_5x_accuracy",
+                           "top_1001_accuracy", "accuracy", "top_5"}) {
     EXPECT_EQ(top_n_of(name), 0) << name;
   }
   EXPECT_TRUE(is_more_better("top_5_accuracy"));
