@@ -47,10 +47,11 @@ double tolerance_of(const Tensor& output) { return size_of(output.dtype()) < 4 ?
 // Whether the classes of every place are at least 0 and sum to 1, which scores do by no accident.
 bool are_probabilities(const Tensor& output) {
   const Tensor values = output.to(DType::kFloat64).contiguous();
-  const int64_t classes = values.size(values.ndim() == 1 ? 0 : 1);
+  if (values.ndim() < 2) return false;
+  const int64_t classes = values.size(1);
   if (classes < 2 || values.numel() < kMinRows * classes) return false;
   const double tolerance = tolerance_of(output);
-  const int64_t rows = values.ndim() == 1 ? 1 : values.size(0), places = values.numel() / (rows * classes);
+  const int64_t rows = values.size(0), places = values.numel() / (rows * classes);
   const double* data = values.data<double>();
   for (int64_t row = 0; row < rows; ++row) {
     for (int64_t place = 0; place < places; ++place) {

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstring>
 #include <map>
 
 #include "core/base/error.h"
@@ -40,9 +39,7 @@ Tensor join(const std::string& path, const Column& column) {
   Tensor out = Tensor::empty(shape, first.dtype());
   char* to = static_cast<char*>(out.raw_data());
   for (const InferTensor* part : column.parts) {
-    const size_t size = part->tensor.size_bytes();
-    if (size > 0) std::memcpy(to, part->tensor.raw_data(), size);
-    to += size;
+    to = std::copy_n(static_cast<const char*>(part->tensor.raw_data()), part->tensor.size_bytes(), to);
   }
   return out;
 }

@@ -253,6 +253,10 @@ TEST_F(RecordedRequests, AreDataToTrainOn) {
   EXPECT_EQ(table.at("x").data<float>()[5], 13);
   EXPECT_EQ(table.at("output.x").data<float>()[2], 9);
 
+  // A single number is a row.
+  const std::string single = record_of(floats("x", {}, 4), {});
+  EXPECT_EQ(read_data_file(write(recorded_requests_magic() + single + single)).at("x").sizes(), (Dims{2}));
+
   const auto message_of = [&](const std::string& bytes) -> std::string {
     try {
       read_data_file(write(recorded_requests_magic() + bytes));
@@ -263,6 +267,12 @@ TEST_F(RecordedRequests, AreDataToTrainOn) {
   };
   const std::string good = record_of(floats("x", {1, 2}, 1), {});
   EXPECT_THAT(message_of(good + record_of(floats("x", {1, 3}, 1), {})), HasSubstr("'x' has rows of different shapes"));
+  InferTensor doubles = floats("x", {1, 2}, 1);
+  doubles.datatype = DataType::kFp64;
+  doubles.tensor = doubles.tensor.to(DType::kFloat64);
+  for (const InferTensor& other : {doubles, floats("x", {1, 2, 1}, 1), floats("x", {}, 1), words("x", {"a"})}) {
+    EXPECT_THAT(message_of(good + record_of(other, {})), HasSubstr("'x' has rows of different shapes"));
+  }
   EXPECT_THAT(message_of(good + record_of(floats("z", {1, 2}, 1), {})), HasSubstr("'x' is in 1 of 2 requests"));
   EXPECT_THAT(message_of(record_of(words("w", {"a"}), {})), HasSubstr("'w' has texts"));
   EXPECT_THAT(message_of(""), HasSubstr("holds no arrays"));

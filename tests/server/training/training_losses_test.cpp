@@ -123,10 +123,12 @@ TEST(TrainingLossesTest, ProbabilitiesAreToldFromScores) {
   EXPECT_FALSE(is_warned(floats({8}, {0.125F, 0.125F, 0.125F, 0.125F, 0.125F, 0.125F, 0.125F, 0.125F})));
   EXPECT_TRUE(is_warned(floats({1, 2, 4}, {0.5F, 0.25F, 1, 0, 0.5F, 0.75F, 0, 1})));
   EXPECT_FALSE(is_warned(floats({1, 2, 4}, {0.5F, 0.25F, 1, 0, 0.5F, 0.75F, 0, 0.5F})));
+  const Tensor bound = Tensor::scalar(1e-4).as_view({1}, {1}, 0);
   for (const char* name : {"nll", "kl_div"}) {
     EXPECT_NO_THROW(check_first_output(loss_of(name), floats({2}, {0, -1})));
     EXPECT_NO_THROW(check_first_output(loss_of(name), floats({2}, {0.00005F, -1})));  // a rounded 0
     EXPECT_THROW(check_first_output(loss_of(name), floats({2}, {0.001F, -1})), Error);
+    EXPECT_NO_THROW(check_first_output(loss_of(name), bound));
   }
 }
 

@@ -1,0 +1,119 @@
+// Where a job's batches come from: files, a rank's part of them, and what is held back.
+#include "server/training/data/batch_source.h"
+
+#include <gmock/gmock.h>
+
+#include <fstream>
+
+#include "core/jit/runtime/module.h"
+#include "core/nn/data/dataset.h"
+#include "core/ops/generator.h"
+#include "tests/server/error_of.h"
+#include "tests/server/temporary_folder.h"
+
+namespace tensord::server {
+namespace {
+
+using ::testing::HasSubstr;
+using Batches = std::vector<std::vector<int>>;
+
+Tensor rows(int64_t count) {
+  Tensor out = Tensor::empty(Dims{count, 1}, DType::kFloat32);
+  for (int64_t i = 0; i < count; ++i) out.data<float>()[i] = static_cast<float>(i);
+  return out;
+}
+
+JobSpec spec_of(int64_t batch_size, bool drop_last, int64_t world_size = 1) {
+  JobSpec spec;
+  spec.batch_size = batch_size;
+  spec.data.shuffle = false;
+  spec.data.drop_last = drop_last;
+  spec.distribution.world_size = world_size;
+  return spec;
+}
+
+// The rows of each batch of an epoch; a rank may have none.
+Batches epoch_of(BatchSource& source) {
+  Batches out;
+  std::vector<Tensor> batch;
+  while (source.next(batch, [] { return false; }) == BatchSource::Next::kBatch) {
+    std::vector<int>& numbers = out.emplace_back();
+    if (batch.empty()) continue;
+    for (int64_t i = 0; i < batch[0].size(0); ++i) numbers.push_back(static_cast<int>(batch[0].data<float>()[i]));
+  }
+  return out;
+}
+
+TEST(BatchSourceTest, AFileEndsWithWhatIsLeftOrWithoutIt) {
+  const nn::TensorDataset data({rows(5)});
+  ops::Generator generator(1);
+  const auto source = make_file_source(data, spec_of(2, false), generator);
+  EXPECT_EQ(source->batches_per_epoch(), 3);
+  EXPECT_EQ(epoch_of(*source), (Batches{{0, 1}, {2, 3}, {4}}));
+  const auto whole = make_file_source(data, spec_of(2, true), generator);
+  EXPECT_EQ(whole->batches_per_epoch(), 2);
+  EXPECT_EQ(epoch_of(*whole), (Batches{{0, 1}, {2, 3}}));
+  EXPECT_EQ(epoch_of(*make_file_source(data, spec_of(5, true), generator)), (Batches{{0, 1, 2, 3, 4}}));
+  EXPECT_THAT(error_of([&] { make_file_source(data, spec_of(6, true), generator); }).what(),
+              HasSubstr("batch_size: 6 is more than the 5 rows"));
+}
+
+TEST(BatchSourceTest, RanksShareEachBatch) {
+  const nn::TensorDataset data({rows(5)});
+  const auto of_rank = [&](int rank, int64_t batch_size, bool drop_last) {
+    const auto source = make_rank_source(data, spec_of(batch_size, drop_last, 2), rank);
+    const Batches found = epoch_of(*source);
+    EXPECT_EQ(static_cast<int64_t>(found.size()), source->batches_per_epoch());
+    EXPECT_EQ(source->batches(), source->batches_per_epoch());
+    return found;
+  };
+  EXPECT_EQ(of_rank(0, 3, false), (Batches{{0, 2}, {3}}));
+  EXPECT_EQ(of_rank(1, 3, false), (Batches{{1}, {4}}));
+  EXPECT_EQ(of_rank(0, 2, false), (Batches{{0}, {2}, {4}}));
+  EXPECT_EQ(of_rank(1, 2, false), (Batches{{1}, {3}, {}}));
+  EXPECT_EQ(of_rank(0, 2, true), (Batches{{0}, {2}}));
+  EXPECT_EQ(of_rank(1, 5, true), (Batches{{1, 3}}));
+  EXPECT_THAT(error_of([&] { make_rank_source(data, spec_of(6, true, 2), 0); }).what(),
+              HasSubstr("batch_size: 6 is more than the 5 rows"));
+}
+
+constexpr const char* kNet = R"(
+class Net(Module):
+    __parameters__ = ["weight"]
+    weight: Tensor
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * self.weight
+)";
+
+TEST(BatchSourceTest, RowsAreHeldBackOnBothSides) {
+  const testing::TemporaryFolder folder("batch_source");
+  const std::string archive = (folder.path() / "net.pt").string();
+  jit::Module::compile(kNet, {{"weight", rows(1)}})->save(archive);
+  std::ofstream(folder.path() / "d.csv") << "x,y\n0,0\n1,0\n2,0\n3,0\n";
+  LossSpec loss;
+  loss.builtin = "mse";
+  loss.label = "y";
+  const TrainingModel model(archive, loss, {}, false);
+  const auto split = [&](double fraction) {
+    JobSpec spec = spec_of(1, false);
+    spec.data.file = "d.csv";
+    spec.evaluation.fraction = fraction;
+    return read_job_data(spec, folder.path().string(), model);
+  };
+  for (const auto& [fraction, held_back] : {std::pair{0.25, 1}, {0.6, 2}, {0.75, 3}}) {
+    const JobData data = split(fraction);
+    EXPECT_EQ(data.evaluation->size(), held_back);
+    EXPECT_EQ(data.to_train_on()->size(), 4 - held_back);
+  }
+  for (const double fraction : {0.1, 0.9}) {
+    EXPECT_THAT(error_of([&] { split(fraction); }).what(), HasSubstr("of 4 rows leaves none on one side"));
+  }
+  EXPECT_EQ(split(0).evaluation, nullptr);
+  const Error missing = error_of([&] { resolve_data_file((folder.path() / "no").string(), "d.csv", "data.file"); });
+  EXPECT_EQ(missing.code(), ErrorCode::kNotFound);
+  EXPECT_THAT(missing.what(), HasSubstr("data.file: the data folder "));
+}
+
+}  // namespace
+}  // namespace tensord::server
