@@ -39,16 +39,11 @@ struct StartOrder {
   std::vector<int64_t> ranks;
   std::string task;  // as RankTask's text; the host puts in its own paths and limits
 };
-struct InputOrder {
-  std::string start;
-  int64_t rank = 0;
-  std::string line;
-};
 struct StopOrder {
   std::string start;
 };
 // The first one only says that the sender lives.
-using HostOrder = std::variant<std::monostate, WelcomeOrder, PrepareOrder, StartOrder, InputOrder, StopOrder>;
+using HostOrder = std::variant<std::monostate, WelcomeOrder, PrepareOrder, StartOrder, StopOrder>;
 
 struct PreparedReport {
   std::string start;

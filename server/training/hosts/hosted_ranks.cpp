@@ -1,7 +1,6 @@
 #include "server/training/hosts/hosted_ranks.h"
 
 #include <algorithm>
-#include <deque>
 #include <optional>
 #include <vector>
 
@@ -23,7 +22,6 @@ namespace fs = std::filesystem;
 constexpr int64_t kIdleSilenceSeconds = 30;
 constexpr int64_t kMaxSilenceSeconds = 24 * 3600;
 constexpr size_t kMaxFiles = 1024;
-constexpr size_t kMaxInputs = 1024;
 
 void check_start(const std::string& start) {
   const bool is_plain =
@@ -68,11 +66,6 @@ class HostedRanks::Start {
     }
     changed_.notify_all();
   }
-  void add_input(const InputOrder& order) {
-    const MutexLock lock(mutex_);
-    check(inputs_.size() < kMaxInputs, "input: more than is read");
-    inputs_.push_back(order);
-  }
 
  private:
   struct Running {
@@ -106,8 +99,8 @@ class HostedRanks::Start {
 
   // All data files as they are in this server's own folder, or all of them in the start's.
   void prepare() {
-    bool is_all_here = true;
-    for (const HostFile& file : order_.files) is_all_here = is_all_here && (!file.is_data || own_file(file));
+    const bool is_all_here =
+        std::ranges::all_of(order_.files, [this](const HostFile& file) { return !file.is_data || own_file(file); });
     for (const HostFile& file : order_.files) {
       if (file.is_data && is_all_here) continue;
       const fs::path to = below(file.is_data ? folder_ / "data" : folder_, file.path);
@@ -123,7 +116,7 @@ class HostedRanks::Start {
     data_folder_ = is_all_here ? hosted_.options_.data_folder : (folder_ / "data").string();
   }
 
-  // The file of that name in this server's data folder, where it has the same bytes.
+  // The file of that name in this server's data folder, where it has the same bytes. None also where the start ends.
   std::optional<std::string> own_file(const HostFile& file) {
     if (hosted_.options_.data_folder.empty()) return std::nullopt;
     std::string path;
@@ -132,10 +125,8 @@ class HostedRanks::Start {
       std::error_code error;
       if (fs::file_size(path, error) != file.size_bytes) return std::nullopt;
       const auto facts = known_.of(path, [this] { return is_stopped(); });
-      if (!facts) fail(ErrorCode::kCancelled, "the start was given up");
-      return facts->sha256 == file.sha256 ? std::optional(path) : std::nullopt;
-    } catch (const Error& error) {
-      if (error.code() == ErrorCode::kCancelled) throw;
+      return facts && facts->sha256 == file.sha256 ? std::optional(path) : std::nullopt;
+    } catch (const Error&) {
       return std::nullopt;
     }
   }
@@ -159,7 +150,7 @@ class HostedRanks::Start {
     task.nice = options.nice;
     if (options.memory_bytes > 0) {
       const uint64_t max = options.memory_bytes / static_cast<uint64_t>(count);
-      task.memory_bytes = task.memory_bytes == 0 ? max : std::min(task.memory_bytes, max);
+      if (task.memory_bytes == 0 || task.memory_bytes > max) task.memory_bytes = max;
     }
     task.address = distributed::own_address(task.store_host, options.interface);
     return task;
@@ -179,23 +170,9 @@ class HostedRanks::Start {
       std::vector<pollfd> fds;
       for (const Running& rank : ranks) rank.link->add_fds(fds);
       wait_for_news(fds);
-      pass_inputs_on(ranks);
       for (Running& rank : ranks) pass_on(rank, task.job.id);
     }
     log(LogLevel::kInfo, "training ranks for another host ended", {{"job", task.job.id}});
-  }
-
-  void pass_inputs_on(std::vector<Running>& ranks) {
-    std::deque<InputOrder> inputs;
-    {
-      const MutexLock lock(mutex_);
-      inputs.swap(inputs_);
-    }
-    for (const InputOrder& input : inputs) {
-      for (Running& rank : ranks) {
-        if (rank.rank == input.rank && !rank.has_ended) rank.link->write_input(input.line);
-      }
-    }
   }
 
   void pass_on(Running& rank, const std::string& job) {
@@ -222,7 +199,6 @@ class HostedRanks::Start {
   CondVar changed_;
   bool is_stopped_ TENSORD_GUARDED_BY(mutex_) = false;
   std::optional<StartOrder> begin_ TENSORD_GUARDED_BY(mutex_);
-  std::deque<InputOrder> inputs_ TENSORD_GUARDED_BY(mutex_);
   Thread thread_;  // last: it uses the rest
 };
 
@@ -251,8 +227,6 @@ void HostedRanks::take(const HostOrder& order) {
     start_ = std::make_unique<Start>(*this, *prepare);
   } else if (const auto* begin = std::get_if<StartOrder>(&order)) {
     if (start_ && start_->name() == begin->start) start_->begin(*begin);
-  } else if (const auto* input = std::get_if<InputOrder>(&order)) {
-    if (start_ && start_->name() == input->start) start_->add_input(*input);
   } else if (const auto* stop = std::get_if<StopOrder>(&order)) {
     if (!start_ || start_->name() != stop->start) return;
     start_.reset();

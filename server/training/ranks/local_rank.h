@@ -20,7 +20,8 @@ class LocalRank final : public RankLink {
 
   const std::string& host() const override { return host_; }
   int64_t pid() const override { return process_.pid(); }
-  bool write_input(const std::string& line) override { return process_.write_input(line + "\n"); }
+  // A line to its standard input. False where it does not read any more.
+  bool write_input(const std::string& line) { return process_.write_input(line + "\n"); }
   std::optional<std::string> read(const OnLine& on_event, const OnLine& on_output) override;
   void add_fds(std::vector<pollfd>& fds) const override;
 

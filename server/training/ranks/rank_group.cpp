@@ -124,7 +124,7 @@ void RankGroup::tell(double loss, int64_t rows, int64_t all_rows, JobRequest req
   told_ = Tensor::empty(Dims{3}, DType::kFloat64);
   told_.data<double>()[0] = rows == 0 ? 0 : loss * static_cast<double>(rows) / static_cast<double>(all_rows);
   told_.data<double>()[1] = is_first() ? static_cast<double>(request) : 0;
-  told_.data<double>()[2] = is_first() && checkpoint_is_due ? 1 : 0;
+  told_.data<double>()[2] = static_cast<double>(is_first() && checkpoint_is_due);
   telling_ = group_.all_reduce(told_);
 }
 

@@ -19,8 +19,6 @@ class RankLink {
 
   virtual const std::string& host() const = 0;
   virtual int64_t pid() const = 0;  // 0: not known yet
-  // A line to its standard input. False where it does not read any more.
-  virtual bool write_input(const std::string& line) = 0;
   // What it said since the last call, and then, once it has ended, how: "signal 9 (Killed)". All that it said is read
   // once it is seen to have ended.
   virtual std::optional<std::string> read(const OnLine& on_event, const OnLine& on_output) = 0;

@@ -38,8 +38,7 @@ void say(const Json& json) {
   const std::string line = json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   std::string_view rest = line;
   while (!rest.empty()) {
-    const ssize_t written = write(kEvents, rest.data(), rest.size());
-    if (written < 0 && errno == EINTR) continue;
+    const ssize_t written = TEMP_FAILURE_RETRY(write(kEvents, rest.data(), rest.size()));
     if (written < 0) _exit(1);  // nobody is there any more
     rest.remove_prefix(static_cast<size_t>(written));
   }

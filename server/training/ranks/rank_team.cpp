@@ -139,7 +139,9 @@ void RankTeam::start() {
   task.address = task.store_host = address;
   for (int rank = 0; rank < host_size_; ++rank) {
     task.rank = rank;
-    add_rank(std::make_unique<LocalRank>(options_.program, options_.host, task, rank == 0 ? job_.stream() : nullptr));
+    auto link = std::make_unique<LocalRank>(options_.program, options_.host, task, rank == 0 ? job_.stream() : nullptr);
+    if (rank == 0) first_ = link.get();
+    add_rank(std::move(link));
   }
   if (remote_) {
     for (auto& link : remote_->start(task, host_size_)) add_rank(std::move(link));
@@ -209,18 +211,18 @@ void RankTeam::rewind_stream(const std::string& reason) {
   stream->close(ErrorCode::kUnavailable, concat(reason, "; batches from ", first, " on are needed again"));
 }
 
-void RankTeam::pass_requests_on() {
-  const JobRequest request = job_.request();
-  if (request == passed_on_ || request == JobRequest::kNone || request == JobRequest::kCancel) return;
+void RankTeam::pass_on(JobRequest request) {
+  if (request == passed_on_) return;
   passed_on_ = request;
   // Rank 0 tells the others, so that all stop after the same step. One that has ended hears nothing.
-  ranks_.front()->link->write_input(request == JobRequest::kPause ? "pause" : "stop");
+  first_->write_input(request == JobRequest::kPause ? "pause" : "stop");
 }
 
 std::optional<Trainer::Outcome> RankTeam::supervise(Lost& lost) {
   for (;;) {
-    if (job_.request() == JobRequest::kCancel) return Trainer::Outcome::kCancelled;
-    pass_requests_on();
+    const JobRequest request = job_.request();
+    if (request == JobRequest::kCancel) return Trainer::Outcome::kCancelled;
+    pass_on(request);
     read_news();
     for (const auto& rank : ranks_) {
       if (rank->failure && !rank->failure->is_other) {

@@ -15,6 +15,8 @@
 
 namespace tensord::server {
 
+class LocalRank;
+
 // The processes that train one job together, seen from the daemon that the job was given to: starts them here and on
 // other hosts, passes on what is wanted of the job, takes over their progress, and starts all of them again, from the
 // last checkpoint, when one was lost, or its host was, or another host's disk is full or fails. Runs on the calling
@@ -58,7 +60,7 @@ class RankTeam {
   RankTask task() const;
   void add_rank(std::unique_ptr<RankLink> link);
   void read_news();
-  void pass_requests_on();
+  void pass_on(JobRequest request);  // kNone only before anything else
   void take(Rank& rank, std::string_view line);
   void take_progress(Rank& rank, const std::string& line);
   std::optional<Lost> lost_rank() const;
@@ -75,6 +77,7 @@ class RankTeam {
   RestingHosts resting_;
   std::unique_ptr<RemoteHosts> remote_;  // null: all ranks are here
   std::vector<std::unique_ptr<Rank>> ranks_;
+  LocalRank* first_ = nullptr;  // rank 0, which is always here
   JobRequest passed_on_ = JobRequest::kNone;
   std::string warning_, message_;  // of rank 0
   int64_t restarts_ = 0;

@@ -43,10 +43,6 @@ class RemoteHosts::Rank final : public RankLink {
 
   const std::string& host() const override { return host_.info().name; }
   int64_t pid() const override { return pid_; }
-  bool write_input(const std::string& line) override {
-    host_.send(InputOrder{start_, number_, line});
-    return host_.left().empty();
-  }
   std::optional<std::string> read(const OnLine& on_event, const OnLine& on_output) override {
     for (const LineReport& line : std::exchange(lines_, {})) (line.is_event ? on_event : on_output)(line.line);
     return how_;

@@ -25,8 +25,7 @@ constexpr auto kRest = 1ms;
 
 bool write_all(int socket, const char* bytes, size_t count) {
   while (count > 0) {
-    const ssize_t written = send(socket, bytes, count, MSG_NOSIGNAL);
-    if (written < 0 && errno == EINTR) continue;
+    const ssize_t written = TEMP_FAILURE_RETRY(send(socket, bytes, count, MSG_NOSIGNAL));
     if (written < 0) return false;
     bytes += written;
     count -= static_cast<size_t>(written);
@@ -36,8 +35,7 @@ bool write_all(int socket, const char* bytes, size_t count) {
 
 bool read_all(int socket, char* bytes, size_t count) {
   while (count > 0) {
-    const ssize_t got = read(socket, bytes, count);
-    if (got < 0 && errno == EINTR) continue;
+    const ssize_t got = TEMP_FAILURE_RETRY(read(socket, bytes, count));
     if (got <= 0) return false;
     bytes += got;
     count -= static_cast<size_t>(got);

@@ -70,12 +70,6 @@ struct OrderWriter {
     for (const int64_t rank : order.ranks) start.add_ranks(rank);
     start.set_task(order.task);
   }
-  void operator()(const InputOrder& order) const {
-    rpc::Input& input = *message.mutable_input();
-    input.set_start(order.start);
-    input.set_rank(order.rank);
-    input.set_line(order.line);
-  }
   void operator()(const StopOrder& order) const { message.mutable_stop()->set_start(order.start); }
 };
 
@@ -121,8 +115,6 @@ HostOrder to_order(const rpc::HostOrder& message) {
       return StartOrder{message.start().start(),
                         {message.start().ranks().begin(), message.start().ranks().end()},
                         message.start().task()};
-    case rpc::HostOrder::kInput:
-      return InputOrder{message.input().start(), message.input().rank(), message.input().line()};
     case rpc::HostOrder::kStop: return StopOrder{message.stop().start()};
     case rpc::HostOrder::ORDER_NOT_SET: break;
   }

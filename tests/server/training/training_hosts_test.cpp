@@ -17,6 +17,7 @@
 #include "server/training/hosts/file_cache.h"
 #include "server/training/hosts/host_registry.h"
 #include "server/training/hosts/hosted_ranks.h"
+#include "server/training/ranks/remote_hosts.h"
 #include "tests/server/temporary_folder.h"
 
 namespace tensord::server {
@@ -444,11 +445,33 @@ TEST_F(HostedRanksTest, AStartBeginsOnceWithAsManyRanksAsAreAllowed) {
   }
 }
 
-TEST_F(HostedRanksTest, InputsThatNobodyReadsEnd) {
-  ranks_->take(PrepareOrder{"01234567", {}, 5});
-  for (int i = 0; i < 1024; ++i) ranks_->take(InputOrder{"01234567", 0, "x"});
-  ranks_->take(InputOrder{"76543210", 0, "x"});
-  EXPECT_EQ(refusal(InputOrder{"01234567", 0, "x"}), "input: more than is read");
+TEST_F(HostedRanksTest, PathsStayInTheFolder) {
+  const auto refused = [&](const std::string& path) {
+    return refusal(PrepareOrder{"01234567", {file_of("abc", path)}, 5});
+  };
+  for (const char* path : {"", "/abc", "../abc", "a/../../abc", ".."}) {
+    EXPECT_EQ(refused(path), concat("files.path: '", path, "' is no path in a folder"));
+  }
+  const std::string longest(4096, 'a');
+  EXPECT_EQ(refused(longest + 'a'), concat("files.path: '", longest.substr(0, 256), "' is no path in a folder"));
+  ranks_->take(PrepareOrder{"01234567", {file_of("abc", longest)}, 5});
+  EXPECT_EQ(next<FailedReport>().start, "01234567");  // of the file system's own bound
+}
+
+TEST_F(HostedRanksTest, OrdersWithoutAStartDoNothing) {
+  ranks_->take(StartOrder{"01234567", {0}, ""});
+  ranks_->take(StopOrder{"01234567"});
+  EXPECT_EQ(ranks_->silence_limit().count(), 30);
+}
+
+TEST(RemoteHosts, OtherHostsThatAreNeeded) {
+  EXPECT_EQ(RemoteHosts::needed({}, 1), 0U);
+  DistributionSpec spec;
+  spec.world_size = 4;
+  for (const auto& [processes, hosts] : {std::pair(4, 0), std::pair(3, 1), std::pair(2, 1), std::pair(1, 3)}) {
+    spec.processes_per_host = processes;
+    EXPECT_EQ(RemoteHosts::needed(spec, 4), static_cast<size_t>(hosts)) << processes;
+  }
 }
 
 TEST(HostMessages, CodesThatAreNoneAreInternal) {

@@ -73,10 +73,6 @@ TEST(HostWire, OrdersComeBackAsTheyWere) {
   EXPECT_EQ(start.start, "s");
   EXPECT_EQ(start.ranks, (std::vector<int64_t>{2, 3}));
   EXPECT_EQ(start.task, "{\"task\": 1}");
-  const auto input = std::get<InputOrder>(sent<HostOrder>(InputOrder{"s", 3, "pause"}));
-  EXPECT_EQ(input.start, "s");
-  EXPECT_EQ(input.rank, 3);
-  EXPECT_EQ(input.line, "pause");
   EXPECT_EQ(std::get<StopOrder>(sent<HostOrder>(StopOrder{"s"})).start, "s");
   EXPECT_TRUE(std::holds_alternative<std::monostate>(sent<HostOrder>(std::monostate())));
 }
