@@ -30,7 +30,7 @@ void gather(Call& c) {
 void scatter(Call& c) {
   const std::string index = indices(c, c.in("index"));
   std::string source;
-  if (c.op().schema.find_argument("src") >= 0) {
+  if (c.has("src")) {
     if (c.t("src").sizes() != c.t("index").sizes() || c.t2("src").sizes() != c.t2("index").sizes())
       c.refuse("a source larger than the index has no form in ONNX here");
     source = c.operand("src", c.dtype());
@@ -38,7 +38,7 @@ void scatter(Call& c) {
     source = c.emit("Expand", {c.operand("value", c.dtype()), c.shape_of(index)});
   }
   Attributes attributes{{"axis", c.dim("dim", c.t().ndim())}};
-  if (c.op().schema.find_argument("reduce") >= 0) c.refuse("with a reduction has no form in ONNX here");
+  if (c.has("reduce")) c.refuse("with a reduction has no form in ONNX here");
   const bool adds = c.op().schema.name.starts_with("aten::scatter_add");
   if (adds) attributes.emplace_back("reduction", std::string("add"));
   c.set(c.emit("ScatterElements", {c.x(), index, source}, attributes));

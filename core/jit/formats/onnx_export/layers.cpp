@@ -32,7 +32,7 @@ void linear(Call& c) {
 
 // beta * self + alpha * product
 void add_product(Call& c) {
-  const bool is_batch = c.op().schema.find_argument("batch1") >= 0;
+  const bool is_batch = c.has("batch1");
   const char *first = is_batch ? "batch1" : "mat1", *second = is_batch ? "batch2" : c.has("vec") ? "vec" : "mat2";
   std::string y = c.emit("MatMul", {c.x(first), c.x(second)}), self = c.x();
   if (c.in("alpha").is_dynamic || c.number("alpha") != 1) y = c.emit("Mul", {y, c.scalar(c.in("alpha"), c.dtype())});
@@ -75,8 +75,8 @@ void convolution(Call& c) {
   const Tensor& weight = c.t("weight");
   const auto count = static_cast<size_t>(weight.ndim() - 2);
   const bool is_alone = c.t("input").ndim() == weight.ndim() - 1;
-  const bool is_transposed = (c.op().schema.find_argument("transposed") >= 0 && c.flag("transposed")) ||
-                             c.op().schema.name.starts_with("aten::conv_transpose");
+  const bool is_transposed =
+      (c.has("transposed") && c.flag("transposed")) || c.op().schema.name.starts_with("aten::conv_transpose");
   Window window;
   for (size_t i = 0; i < count; ++i) window.kernel.push_back(weight.size(static_cast<int64_t>(i) + 2));
   window.stride = spread(c.ints("stride"), count);
@@ -176,9 +176,7 @@ std::string filled(Call& c, int64_t size, double value, DType type) {
 }
 
 void batch_norm(Call& c) {
-  const char* training = c.op().schema.find_argument("training") >= 0 ? "training"
-                         : c.op().schema.find_argument("train") >= 0  ? "train"
-                                                                      : nullptr;
+  const char* training = c.has("training") ? "training" : c.has("train") ? "train" : nullptr;
   if ((training && c.flag(training)) || !c.has("running_mean") || !c.has("running_var"))
     c.refuse("with the statistics of the batch has no form in ONNX here: call eval() before the model is saved");
   const int64_t channels = c.t("running_mean").numel();
@@ -199,7 +197,7 @@ void layer_norm(Call& c) {
 }
 
 void group_norm(Call& c) {
-  const char* groups = c.op().schema.find_argument("num_groups") >= 0 ? "num_groups" : "group";
+  const char* groups = c.has("num_groups") ? "num_groups" : "group";
   const int64_t channels = c.t("input").size(1);
   const std::string weight = c.has("weight") ? c.x("weight") : filled(c, channels, 1, c.dtype());
   const std::string bias = c.has("bias") ? c.x("bias") : filled(c, channels, 0, c.dtype());
@@ -233,8 +231,7 @@ void attention(Call& c) {
   if (c.has("dropout_p") && c.number("dropout_p") != 0)
     c.refuse("drops elements: call eval() before the model is saved");
   const Tensor &query = c.t("query"), &key = c.t("key");
-  if (c.op().schema.find_argument("enable_gqa") >= 0 && c.flag("enable_gqa"))
-    c.refuse("enable_gqa has no form in ONNX here");
+  if (c.has("enable_gqa") && c.flag("enable_gqa")) c.refuse("enable_gqa has no form in ONNX here");
   const int64_t rank = query.ndim(), width = query.size(rank - 1);
   const double scale = c.has("scale") ? c.number("scale") : 1 / std::sqrt(static_cast<double>(width));
   const std::string q = c.x("query"), k = c.x("key");
@@ -271,11 +268,11 @@ void resize(Call& c, const char* mode, const std::string& coordinates, bool is_n
   if (is_nearest) attributes.emplace_back("nearest_mode", std::string("floor"));
   if (std::string_view(mode) == "cubic") attributes.emplace_back("cubic_coeff_a", -0.75);
   std::vector<double> factors;
-  if (c.op().schema.find_argument("scale_factors") >= 0 && c.has("scale_factors")) {
+  if (c.has("scale_factors")) {
     for (const Traced& factor : c.list("scale_factors")) factors.push_back(factor.a.to_float());
   }
   for (const char* name : {"scales", "scales_d", "scales_h", "scales_w"}) {
-    if (c.op().schema.find_argument(name) >= 0 && c.has(name)) factors.push_back(c.number(name));
+    if (c.has(name)) factors.push_back(c.number(name));
   }
   if (!factors.empty()) {
     if (factors.size() != count) c.refuse("some factors alone have no form in ONNX here");

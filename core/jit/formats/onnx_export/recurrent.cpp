@@ -66,7 +66,7 @@ Layer layer_of(Call& c, const std::vector<Traced>& params, size_t first, size_t 
 }
 
 void recurrent(Call& c, const Kind& kind, const Attributes& own_attributes) {
-  if (c.op().schema.find_argument("input") < 0) c.refuse("packed sequences have no form in ONNX here");
+  if (!c.has("input")) c.refuse("packed sequences have no form in ONNX here");
   const bool is_lstm = std::string_view(kind.op_type) == "LSTM";
   if (c.flag("train") && c.number("dropout") != 0) c.refuse("drops elements: call eval() before the model is saved");
   const Tensor& input = c.t("input");

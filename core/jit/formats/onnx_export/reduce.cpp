@@ -11,7 +11,7 @@ namespace {
 Dims reduced_dims(Call& c, const char* name) {
   const int64_t rank = c.t().ndim();
   Dims dims;
-  if (c.op().schema.find_argument(name) >= 0 && c.has(name)) {
+  if (c.has(name)) {
     for (const int64_t dim : c.ints(name)) {
       if (rank > 0) dims.push_back(wrap_dim(dim, rank));
     }
@@ -22,7 +22,7 @@ Dims reduced_dims(Call& c, const char* name) {
   return dims;
 }
 
-bool keeps_dims(Call& c) { return c.op().schema.find_argument("keepdim") >= 0 && c.flag("keepdim"); }
+bool keeps_dims(Call& c) { return c.has("keepdim") && c.flag("keepdim"); }
 
 std::string reduce(Call& c, const char* op_type, const std::string& x, const Dims& dims, bool keeps) {
   if (c.t().ndim() == 0) return x;
@@ -45,11 +45,11 @@ void logical_reduction(Call& c) {
 
 template <const char* kReduce, const char* kIndex>
 void extreme(Call& c) {
-  if (c.op().schema.find_argument("other") >= 0) {
+  if (c.has("other")) {
     const char* name = std::string_view(kReduce) == "ReduceMax" ? "Max" : "Min";
     return c.set(c.emit(name, {c.operand("self", c.dtype()), c.operand("other", c.dtype())}));
   }
-  if (c.op().schema.find_argument("dim") < 0) return c.set(reduce(c, kReduce, c.x(), reduced_dims(c, "dim"), false));
+  if (!c.has("dim")) return c.set(reduce(c, kReduce, c.x(), reduced_dims(c, "dim"), false));
   const int64_t dim = c.dim("dim", std::max<int64_t>(c.t().ndim(), 1));
   const std::string x = c.x();
   c.set(reduce(c, kReduce, x, Dims{dim}, keeps_dims(c)), 0);
@@ -85,8 +85,8 @@ std::string count_less(Call& c, const Dims& dims, double correction) {
 std::string variance(Call& c) {
   const Dims dims = reduced_dims(c, "dim");
   double correction = 1;
-  if (c.op().schema.find_argument("unbiased") >= 0) correction = c.flag("unbiased") ? 1 : 0;
-  if (c.op().schema.find_argument("correction") >= 0 && c.has("correction")) correction = c.number("correction");
+  if (c.has("unbiased")) correction = c.flag("unbiased") ? 1 : 0;
+  if (c.has("correction")) correction = c.number("correction");
   const std::string x = c.x(), mean = reduce(c, "ReduceMean", x, dims, true);
   const std::string distance = c.emit("Sub", {x, mean});
   const std::string sum = reduce(c, "ReduceSum", c.emit("Mul", {distance, distance}), dims, keeps_dims(c));

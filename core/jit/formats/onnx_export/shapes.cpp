@@ -12,8 +12,8 @@ namespace {
 Traced known(int64_t value) { return tracing::wrap(value); }
 
 void view(Call& c) {
-  if (c.op().schema.find_argument("dtype") >= 0) c.refuse("another type over the same memory has no form in ONNX");
-  const char* sizes = c.op().schema.find_argument("shape") >= 0 ? "shape" : "size";
+  if (c.has("dtype")) c.refuse("another type over the same memory has no form in ONNX");
+  const char* sizes = c.has("shape") ? "shape" : "size";
   c.set(c.reshape(c.x(), c.list(sizes)));
 }
 
@@ -46,7 +46,7 @@ void unsqueeze(Call& c) { c.set(c.emit("Unsqueeze", {c.x(), c.int_vector({c.dim(
 void squeeze(Call& c) {
   Dims dims;
   const int64_t rank = c.t().ndim();
-  const bool has_dim = c.op().schema.find_argument("dim") >= 0;
+  const bool has_dim = c.has("dim");
   for (int64_t i = 0; i < rank; ++i) {
     bool is_meant = !has_dim;
     if (has_dim) {
@@ -122,7 +122,7 @@ void repeat(Call& c) {
 }
 
 void repeat_interleave(Call& c) {
-  if (c.op().schema.find_argument("repeats") < 0 || !c.in("repeats").a.is_int() || !c.has("dim"))
+  if (!c.has("repeats") || !c.in("repeats").a.is_int() || !c.has("dim"))
     c.refuse("this overload has no form in ONNX here");
   const int64_t dim = c.dim("dim", c.t().ndim());
   const std::string x = c.x();
@@ -248,7 +248,7 @@ void triangle(Call& c) {
 // PyTorch's order: from the last dimension, begin and end of each.
 std::string padded(Call& c, const std::string& x, const Tensor& t, const std::string& mode) {
   std::vector<Traced> begins(static_cast<size_t>(t.ndim()), known(0)), ends = begins;
-  const std::vector<Traced> given = c.list(c.op().schema.find_argument("pad") >= 0 ? "pad" : "padding");
+  const std::vector<Traced> given = c.list(c.has("pad") ? "pad" : "padding");
   for (size_t i = 0; i + 1 < given.size(); i += 2) {
     const size_t dim = static_cast<size_t>(t.ndim()) - 1 - i / 2;
     begins[dim] = given[i];
@@ -263,7 +263,7 @@ std::string padded(Call& c, const std::string& x, const Tensor& t, const std::st
 
 void pad(Call& c) {
   std::string mode = "constant";
-  if (c.op().schema.find_argument("mode") >= 0) mode = c.text("mode");
+  if (c.has("mode")) mode = c.text("mode");
   if (mode == "replicate") mode = "edge";
   if (mode == "circular") mode = "wrap";
   c.set(padded(c, c.x(), c.t(), mode));
@@ -291,7 +291,7 @@ void full(Call& c) { filled(c, c.operand("fill_value", c.dtype()), c.size_vector
 void full_like(Call& c) { filled(c, c.operand("fill_value", c.dtype()), c.shape_of(c.x())); }
 
 void arange(Call& c) {
-  const bool has_start = c.op().schema.find_argument("start") >= 0, has_step = c.op().schema.find_argument("step") >= 0;
+  const bool has_start = c.has("start"), has_step = c.has("step");
   // The count comes from the numbers as they are given, so a whole range of floats is computed in them.
   const DType type = c.dtype();
   const std::string start = has_start ? c.scalar(c.in("start"), type) : c.scalar(0, type);
@@ -300,7 +300,7 @@ void arange(Call& c) {
 }
 
 void meshgrid(Call& c) {
-  const bool is_xy = c.op().schema.find_argument("indexing") >= 0 && c.text("indexing") == "xy";
+  const bool is_xy = c.has("indexing") && c.text("indexing") == "xy";
   const std::vector<Traced> tensors = c.list("tensors");
   Strings vectors;
   std::vector<Traced> sizes;
