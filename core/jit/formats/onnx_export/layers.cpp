@@ -307,6 +307,7 @@ std::span<const HandlerRow> layer_rows() {
       {"aten::mm", matmul},
       {"aten::bmm", matmul},
       {"aten::mv", matmul},
+      {"aten::dot", matmul},
       {"aten::linear", linear},
       {"aten::addmm", add_product},
       {"aten::addmv", add_product},

@@ -93,6 +93,11 @@ void remainder(Call& c) {
   c.set(c.emit("Sub", {a, c.emit("Mul", {c.emit("Floor", {c.emit("Div", {a, b})}), b})}));
 }
 
+// The sign is the first operand's.
+void fmod(Call& c) {
+  c.set(c.emit("Mod", {c.operand("self", c.dtype()), c.operand("other", c.dtype())}, {{"fmod", int64_t{1}}}));
+}
+
 void power(Call& c) {
   const char* base = c.has("self") ? "self" : "base";
   c.set(c.emit("Pow", {c.operand(base, c.dtype()), c.operand("exponent", c.dtype())}));
@@ -347,6 +352,7 @@ std::span<const HandlerRow> pointwise_rows() {
       {"aten::div", of_tensors<divide>},
       {"aten::floor_divide", floor_divide},
       {"aten::remainder", of_tensors<remainder>},
+      {"aten::fmod", fmod},
       {"aten::pow", of_tensors<power>},
       {"aten::eq", of_tensors<compare<kEqual>>},
       {"aten::ne", of_tensors<not_equal>},
@@ -362,6 +368,7 @@ std::span<const HandlerRow> pointwise_rows() {
       {"aten::bitwise_xor", bitwise<kBitwiseXor, kXor>},
       {"aten::__and__", of_tensors<bitwise<kBitwiseAnd, kAnd>>},
       {"aten::__or__", of_tensors<bitwise<kBitwiseOr, kOr>>},
+      {"aten::__xor__", of_tensors<bitwise<kBitwiseXor, kXor>>},
       {"aten::bitwise_not", bitwise_not},
       {"aten::where", where},
       {"aten::masked_fill", masked_fill},

@@ -1,0 +1,122 @@
+// Calls written as ONNX and as exported programs, read again and run: the same numbers, for fixed and open sizes.
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <random>
+
+#include "core/base/error.h"
+#include "core/jit/formats/onnx_export/export.h"
+#include "core/jit/formats/pt2_export/export.h"
+#include "core/jit/runtime/module.h"
+#include "core/tensor/grad_mode.h"
+
+namespace tensord::jit {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using tracing::ExportArgument;
+
+struct ExportCase {
+  const char* body;               // of forward(x), where x has sizes [4, 4]
+  bool is_open = false;           // the first dimension: [7, 4] as well
+  const char* onnx_refuses = "";  // with this message
+};
+
+Tensor example(const Dims& sizes, unsigned seed) {
+  std::mt19937 engine(seed);
+  const Tensor out = Tensor::empty(sizes, DType::kFloat32);
+  for (int64_t i = 0; i < out.numel(); ++i) out.data<float>()[i] = static_cast<float>(engine() % 4001) / 1000 - 2;
+  return out;
+}
+
+void collect(const ops::Value& value, std::vector<Tensor>& out) {
+  if (value.is_tensor()) out.push_back(value.to_tensor());
+  if (value.is_list()) {
+    for (const ops::Value& item : value.to_list()->items) collect(item, out);
+  }
+  if (value.is_tuple()) {
+    for (const ops::Value& item : value.to_tuple()->items) collect(item, out);
+  }
+}
+
+std::vector<Tensor> results(const Module& module, const Tensor& input) {
+  const GradModeGuard guard({.is_enabled = false, .is_inference = true});
+  std::vector<Tensor> out;
+  const ops::Value argument = input.clone();
+  collect(module.method("forward").run(*make_frame(), std::span(&argument, 1)), out);
+  return out;
+}
+
+void expect_same(const std::vector<Tensor>& found, const std::vector<Tensor>& expected) {
+  ASSERT_EQ(found.size(), expected.size());
+  for (size_t i = 0; i < found.size(); ++i) {
+    ASSERT_EQ(found[i].sizes(), expected[i].sizes());
+    ASSERT_EQ(found[i].dtype(), expected[i].dtype());
+    const Tensor a = found[i].to(DType::kFloat64).contiguous(), b = expected[i].to(DType::kFloat64).contiguous();
+    for (int64_t k = 0; k < a.numel(); ++k) {
+      const double x = a.data<double>()[k], y = b.data<double>()[k];
+      if (std::isnan(x) && std::isnan(y)) continue;
+      if (x == y) continue;
+      ASSERT_NEAR(x, y, 1e-5 * (1 + std::abs(y))) << "output " << i << " at " << k;
+    }
+  }
+}
+
+class ExportCases : public ::testing::TestWithParam<ExportCase> {
+ protected:
+  ExportCases() : folder_(fs::temp_directory_path() / concat("export_cases_", getpid())) {
+    fs::create_directories(folder_);
+  }
+  ~ExportCases() override { fs::remove_all(folder_); }
+
+  std::string path(const char* name) const { return (folder_ / name).string(); }
+
+  const fs::path folder_;
+};
+
+TEST_P(ExportCases, IsTheSameInBothFormats) {
+  const ExportCase& one = GetParam();
+  const std::string source = concat(
+      "class M(Module):\n    training: bool\n    def forward(self, x: Tensor):\n        return ", one.body, "\n");
+  LoadOptions options;
+  options.for_training = true;  // the graph has the model's own operators
+  const auto module = Module::compile(source, {}, options);
+  const Tensor first = example({4, 4}, 1), second = example({one.is_open ? 7 : 4, 4}, 2);
+  const std::vector<Tensor> expected[] = {results(*module, first), results(*module, second)};
+  const Method& method = module->method("forward");
+  const std::vector<ExportArgument> arguments{{.name = "x", .first = first, .second = second, .fixed = {}}};
+  const auto expect_written = [&](const std::string& file) {
+    const auto written = Module::load(file);
+    expect_same(results(*written, first), expected[0]);
+    expect_same(results(*written, second), expected[1]);
+  };
+  const GradModeGuard guard({.is_enabled = true, .is_inference = false});
+  {
+    SCOPED_TRACE("pt2");
+    pt2::export_program(path("m.pt2"), method.graph(), module->object(), arguments);
+    expect_written(path("m.pt2"));
+  }
+  SCOPED_TRACE("onnx");
+  try {
+    onnx::export_model(path("m.onnx"), method.graph(), module->object(), arguments, {});
+  } catch (const Error& error) {
+    ASSERT_STRNE(one.onnx_refuses, "") << error.what();
+    ASSERT_THAT(error.what(), HasSubstr(one.onnx_refuses));
+    return;
+  }
+  ASSERT_STREQ(one.onnx_refuses, "");
+  expect_written(path("m.onnx"));
+}
+
+const ExportCase kCases[] = {
+#include "tests/formats/export_cases.inc"
+};
+
+INSTANTIATE_TEST_SUITE_P(All, ExportCases, ::testing::ValuesIn(kCases),
+                         [](const auto& info) { return concat("case", info.index); });
+
+}  // namespace
+}  // namespace tensord::jit
