@@ -202,6 +202,26 @@ class Scan(torch.nn.Module):
         return scan(lambda carry, x: (carry * 0.5 + x, carry.cos()), init, xs, dim=0)
 
 
+@feature("associative_scan", randn(6, 3), randn(3), decomposed=False, more=[(randn(6, 3, seed=4), randn(3, seed=5))])
+class AssociativeScan(torch.nn.Module):
+    def forward(self, xs, y):
+        from torch._higher_order_ops.associative_scan import associative_scan
+
+        def combined(a, b):
+            return a[0] + b[0], a[1] * b[1]
+
+        # What runs on a processor takes the one, what is exported as an operator the other.
+        mode = "pointwise" if torch.compiler.is_exporting() else "generic"
+        return associative_scan(combined, (xs, xs + y), dim=0, combine_mode=mode)
+
+
+@feature("powers", randn(4, 3), dynamic=({0: Dim("rows", min=2, max=9)},), more=[(randn(2, 3),), (randn(9, 3),)], decomposed=False)
+class Powers(torch.nn.Module):
+    def forward(self, x):
+        rows = x.shape[0]
+        return torch.arange(rows**2), torch.zeros(torch.sym_ite(rows > 3, rows, rows + 1)), x * rows**0.5
+
+
 @feature("no_grad", randn(3, 4))
 class NoGrad(torch.nn.Module):
     def __init__(self):

@@ -37,6 +37,34 @@ TEST_F(Pt2Parts, Nodes) {
   EXPECT_THAT(unknown(json{{"as_int", 0}}), HasSubstr("aten::relu: argument 'strange' is not supported"));
 }
 
+TEST_F(Pt2Parts, FunctionsOfPython) {
+  const auto error = [&](const char* target, const std::function<void(json & node)>& change) {
+    return error_after("powers", [&](json& p) {
+      for (json& node : graph_of(p)["nodes"]) {
+        if (node["target"] == target) return change(node);
+      }
+      ADD_FAILURE() << "no " << target;
+    });
+  };
+  const auto exponent = [](int64_t number) {
+    return [=](json& node) { node["inputs"][1]["arg"] = json{{"as_int", number}}; };
+  };
+  EXPECT_EQ(error("_operator.pow", exponent(0)), "none");
+  EXPECT_EQ(error("_operator.pow", exponent(16)), "none");
+  for (const int64_t number : {-1, 17}) {
+    EXPECT_THAT(error("_operator.pow", exponent(number)), HasSubstr("supported for exponents from 0 to 16 alone"));
+  }
+  EXPECT_THAT(error("torch.sym_ite",
+                    [](json& node) {
+                      node["inputs"][2]["arg"] = json{{"as_float", 1.5}};
+                    }),
+              HasSubstr("torch.sym_ite of int and float is not supported"));
+  EXPECT_THAT(error("torch.sym_ite", [](json& node) { node["inputs"].erase(2); }),
+              HasSubstr("torch.sym_ite takes 3 arguments, not 2"));
+  EXPECT_THAT(error("torch.sym_ite", [](json& node) { node["target"] = "torch.sym_strange"; }),
+              HasSubstr("torch.sym_strange"));
+}
+
 // Checks that PyTorch writes into programs fail when they run.
 TEST_F(Pt2Parts, Assertions) {
   const auto raised = [&](const char* target, const std::vector<std::pair<const char*, json>>& inputs) -> std::string {

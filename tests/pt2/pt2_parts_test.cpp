@@ -254,7 +254,37 @@ TEST_F(Pt2Parts, HigherOrderOperators) {
   refused(
       "while_loop", [](json& p) { body(p, 0)["outputs"] = json::array(); }, "while_loop: a condition has 0 results");
   refused(
-      "while_loop", [&](json& p) { again(body(p, 1)["outputs"]); }, "while_loop: ");
+      "while_loop", [&](json& p) { again(body(p, 1)["outputs"]); },
+      "while_loop: a body takes 2 values, but is given 3");
+  refused(
+      "while_loop",
+      [](json& p) {
+        json& outputs = body(p, 1)["outputs"];
+        outputs.erase(1);
+      },
+      "while_loop: a body takes 2 values, but is given 1");
+  refused(
+      "associative_scan", [&](json& p) { again(body(p, 0)["outputs"]); },
+      "associative_scan: the body gives another number of values");
+  refused(
+      "associative_scan",
+      [](json& p) {
+        higher_order(p)["inputs"][1]["arg"] = json{{"as_tensors", json::array()}};
+      },
+      "associative_scan: there is nothing to go over");
+  // Numbers instead of tensors.
+  refused(
+      "while_loop",
+      [](json& p) {
+        body(p, 1)["outputs"][1] = json{{"as_int", 3}};
+      },
+      "while_loop: value 1 that is carried changes its type");
+  refused(
+      "cond",
+      [](json& p) {
+        body(p, 1)["outputs"][0] = json{{"as_int", 3}};
+      },
+      "cond: result 0 has another type in each branch");
   refused(
       "map",
       [](json& p) {

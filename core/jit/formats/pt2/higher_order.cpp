@@ -146,15 +146,13 @@ class HigherOrder {
     const GraphBuilder::Inside inside(builder_, block);
     Values next = body(round, inner);
     if (!first) next.insert(next.begin(), builder_.constant(true));
-    if (next.size() != carried.size() + 1) {
-      fail(ErrorCode::kDataLoss, name_, ": carries ", carried.size(), " values, but its body gives ", next.size() - 1);
-    }
-    for (size_t i = 0; i < next.size(); ++i) {
-      if (i > 0 && !ops::same_type(next[i]->type(), carried[i - 1]->type())) {
-        fail(ErrorCode::kDataLoss, name_, ": value ", i - 1, " that is carried changes its type");
+    check_internal(next.size() == carried.size() + 1, name_, ": the body gives another number of values");
+    for (size_t i = 0; i < carried.size(); ++i) {
+      if (!ops::same_type(next[i + 1]->type(), carried[i]->type())) {
+        fail(ErrorCode::kDataLoss, name_, ": value ", i, " that is carried changes its type");
       }
-      block->add_output(next[i]);
     }
+    for (GraphValue* value : next) block->add_output(value);
     Values results;
     for (const GraphValue* value : carried) results.push_back(node->add_output(value->type()));
     return results;
