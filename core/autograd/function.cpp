@@ -70,7 +70,7 @@ bool FunctionContext::needs_input_grad(size_t argument) const {
 
 std::vector<Tensor> FunctionNode::apply(std::vector<Tensor> gradients) {
   if (context.materializes_) {
-    for (size_t i = 0; i < gradients.size() && i < shapes_.size(); ++i) {
+    for (size_t i = 0; i < gradients.size(); ++i) {
       if (!gradients[i].defined()) gradients[i] = ops::call("aten::zeros_like", shapes_[i]);
     }
   }
@@ -150,10 +150,10 @@ void FunctionCall::give_history(Tensor& result, uint32_t number, size_t count) {
   const FunctionContext& context = node_->context;
   const bool is_dirty = contains(context.dirty_, result), was_given = is_input(result);
   const bool is_differentiable =
-      result.defined() && autograd::is_differentiable(result.dtype()) && !contains(context.non_differentiable_, result);
+      autograd::is_differentiable(result.dtype()) && !contains(context.non_differentiable_, result);
   node_->add_result(is_differentiable ? result : Tensor());
   if (!is_differentiable) {
-    if (result.defined() && was_given) result = detach(result);
+    if (was_given) result = detach(result);
     return;
   }
   if (is_dirty) return rebase_history(result, node_);
@@ -183,9 +183,9 @@ void FunctionCall::finish(std::vector<Tensor>& results) {
       const TensorState* state = tensor.defined() ? state_of(tensor) : nullptr;
       const bool is_own = state && (state->grad_fn == NodePtr(node_) || contains(context.dirty_, tensor));
       // A view of what was written would own this node by its base's history.
-      const bool is_over = !is_own && tensor.defined() && !tensor.is_meta() && is_over_dirty(tensor);
+      const bool is_over = !is_own && tensor.defined() && is_over_dirty(tensor);
       context.saved_.emplace_back(is_over ? detach(tensor) : tensor, is_own ? node_.get() : nullptr,
-                                  is_own && state->grad_fn == NodePtr(node_) ? state->output_nr : 0);
+                                  is_own ? state->output_nr : 0);
     }
   }
   context.is_backward_ = true;

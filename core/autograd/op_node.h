@@ -33,7 +33,7 @@ class OpNode final : public Node {
   struct Version {
     uint8_t argument;  // or result
     bool is_output;
-    uint16_t item;  // of a list
+    uint32_t item;  // of a list
     uint32_t version;
   };
   // Saved by hooks: what inputs_ or outputs_ have in its place is its shape.

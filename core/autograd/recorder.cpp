@@ -89,7 +89,7 @@ IntrusivePtr<OpNode> make_node(const OpInfo& info, const Op& op) {
 }
 
 bool writes(const Op& op, Arguments arguments) {
-  return op.writes_when < 0 || arguments[static_cast<size_t>(op.writes_when)].to_bool();
+  return op.writes_when == -1 || arguments[static_cast<size_t>(op.writes_when)].to_bool();
 }
 
 uint64_t written_bits(const OpInfo& info, const Op& op, Arguments arguments) {
@@ -175,8 +175,7 @@ void record_composite_write(const OpInfo& info, const Op& op, Arguments argument
 }
 
 std::string short_name(const Op& op) {
-  const size_t colons = op.schema.name.rfind(':');
-  return colons == std::string::npos ? op.schema.name : op.schema.name.substr(colons + 1);
+  return op.schema.name.substr(op.schema.name.rfind(':') + 1);  // npos + 1 is 0
 }
 
 void record(const Op& op, Arguments arguments, std::vector<Value>& returns) {

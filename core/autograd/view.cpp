@@ -51,14 +51,13 @@ class AsStrided final : public Node {
   std::vector<Tensor> apply(std::vector<Tensor> gradients) override {
     static const ops::Op& op = ops::get_op("aten::as_strided");
     std::vector<Tensor> out(1);
-    if (!gradients[0].defined() || !needs_edge(0)) return out;
+    if (!gradients[0].defined()) return out;
     const Place place(base_, view_);
     const Tensor g = place.is_complex_of_pairs ? ops::call("aten::view_as_real", gradients[0]) : gradients[0];
     const Tensor base = place.is_pairs ? as_real_pairs(base_) : base_;
     const Value arguments[] = {base, ops::make_int_list(place.sizes), ops::make_int_list(place.strides), place.offset};
     const Value result(Tensor::meta(g.sizes(), g.dtype(), g.device()));
     const std::vector<Value> found = op.gradient({arguments, std::span(&result, 1), std::span(&g, 1), 1});
-    if (found.empty() || !found[0].is_tensor()) return out;
     out[0] = place.is_pairs ? ops::call("aten::view_as_complex", ops::call("aten::contiguous", found[0]))
                             : found[0].to_tensor();
     return out;
@@ -103,7 +102,7 @@ std::vector<Tensor> CopySlices::apply(std::vector<Tensor> gradients) {
                 Tensor::empty_strided(base_.sizes(), base_.strides(), gradient.dtype(), gradient.device()), gradient);
   const Tensor part = Place(base_, view_).of(whole);
   std::vector<Tensor> found = write_->apply({ops::call("aten::clone", part)});
-  for (size_t i = 0; i < out.size() && i < found.size(); ++i) {
+  for (size_t i = 0; i < out.size(); ++i) {
     if (!needs_edge(i)) continue;
     if (i > 0) {
       out[i] = std::move(found[i]);
@@ -174,7 +173,7 @@ NodePtr refresh(const Tensor& tensor, ViewState& view) {
   auto node = make_intrusive<AsStrided>(gradient_edge(view.base), shape_of(view.base), shape_of(tensor));
   view.output_nr = 0;
   view.version = version;
-  if (view.retains_grad && view.slot) {
+  if (view.retains_grad) {
     if (view.grad_fn) release_retained(*view.grad_fn, *view.slot);
     retain_in(*node, 0, view.slot);
   }
