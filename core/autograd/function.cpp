@@ -123,7 +123,11 @@ void FunctionCall::add_argument_of(const Tensor* tensor) {
   is_recorded_ |= is_needed;
 }
 
-bool FunctionCall::is_input(const Tensor& tensor) const { return contains(inputs_, tensor); }
+std::optional<size_t> FunctionCall::input_of(const Tensor& tensor) const {
+  const auto at = std::find_if(inputs_.begin(), inputs_.end(), [&](const Tensor& input) { return input.is_same(tensor); });
+  if (at == inputs_.end()) return std::nullopt;
+  return static_cast<size_t>(at - inputs_.begin());
+}
 
 bool FunctionCall::is_over_dirty(const Tensor& tensor) const {
   const auto& dirty = node_->context.dirty_;
@@ -148,16 +152,17 @@ void FunctionCall::check_dirty(const std::vector<Tensor>& results) const {
 
 void FunctionCall::give_history(Tensor& result, uint32_t number, size_t count) {
   const FunctionContext& context = node_->context;
-  const bool is_dirty = contains(context.dirty_, result), was_given = is_input(result);
+  const bool is_dirty = contains(context.dirty_, result);
+  const std::optional<size_t> input = input_of(result);
   const bool is_differentiable =
       autograd::is_differentiable(result.dtype()) && !contains(context.non_differentiable_, result);
   node_->add_result(is_differentiable ? result : Tensor());
   if (!is_differentiable) {
-    if (was_given) result = detach(result);
+    if (input) result = detach(result);
     return;
   }
-  if (is_dirty) return rebase_history(result, node_);
-  if (was_given) {
+  if (is_dirty) return rebase_history(result, node_, number, input.value_or(0));
+  if (input) {
     const Tensor source = result;
     result = detach(source);
     track_view(source, result, Creation::kCustomFunction);

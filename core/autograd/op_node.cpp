@@ -42,6 +42,10 @@ Edge edge_of(const Value& value) { return value.is_tensor() ? gradient_edge(valu
 
 }  // namespace
 
+bool is_tensor_list(const Value& value) {
+  return value.is_list() && value.to_list()->element->kind() == ops::TypeKind::kTensor;
+}
+
 Value OpNode::keep(const Tensor& tensor, size_t argument, size_t item, bool is_written) {
   if (!is_bit(saved_inputs_, argument)) return shape_of(tensor);
   check_savable(tensor);
@@ -138,11 +142,11 @@ void OpNode::save_outputs(std::span<const Value> returns) {
     const Value& value = returns[i];
     if (value.is_tensor()) {
       outputs_.push_back(keep_output(value.to_tensor(), i, 0, result++));
-    } else if (value.is_list()) {
+    } else if (is_tensor_list(value)) {
       std::vector<Value> kept;
       const auto& items = value.to_list()->items;
-      for (size_t k = 0; k < items.size(); ++k) {
-        kept.push_back(items[k].is_tensor() ? keep_output(items[k].to_tensor(), i, k, result++) : items[k]);
+      for (size_t k = 0; k < items.size(); ++k, ++result) {
+        kept.push_back(items[k].is_tensor() ? keep_output(items[k].to_tensor(), i, k, result) : items[k]);
       }
       outputs_.push_back(ops::make_list(value.to_list()->element, std::move(kept)));
     } else {
@@ -191,7 +195,7 @@ std::vector<Value> OpNode::outputs_with_history(std::span<const Value> outputs) 
   };
   std::vector<Value> out;
   for (const Value& value : outputs) {
-    if (value.is_list()) {
+    if (is_tensor_list(value)) {
       std::vector<Value> items;
       for (const Value& item : value.to_list()->items) items.push_back(with_history(item));
       out.push_back(ops::make_list(value.to_list()->element, std::move(items)));

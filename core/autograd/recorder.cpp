@@ -52,7 +52,7 @@ void compute_below(const Op& op, Arguments arguments, std::vector<Value>& return
 }
 
 bool share_memory(const Tensor& a, const Tensor& b) {
-  return a.is_meta() ? b.is_meta() && a.alias_id() == b.alias_id() : a.storage() == b.storage();
+  return a.is_meta() ? a.alias_id() == b.alias_id() : a.storage() == b.storage();  // 0 is no meta tensor's
 }
 
 // Visits the tensors among the returns with their numbers, lists taken apart; None counts as one.
@@ -63,7 +63,7 @@ void for_each_result(std::span<const Value> returns, Fn&& fn) {
       fn(value.to_tensor());
     } else if (value.is_none()) {
       fn(Tensor());
-    } else if (value.is_list() && value.to_list()->element->kind() == ops::TypeKind::kTensor) {
+    } else if (is_tensor_list(value)) {
       for (const Value& item : value.to_list()->items) fn(item.is_tensor() ? item.to_tensor() : Tensor());
     }
   }

@@ -71,11 +71,10 @@ class AsStrided final : public Node {
 // through the node of the write, the rest goes on as it is.
 class CopySlices final : public Node {
  public:
-  CopySlices(const Tensor& base, const Tensor& view, NodePtr write)
-      : base_(shape_of(base)), view_(shape_of(view)), write_(std::move(write)) {
-    const std::span<const Edge> edges = write_->next_edges();
-    add_edge(gradient_edge(base));
-    for (size_t i = 1; i < edges.size(); ++i) add_edge(edges[i]);
+  CopySlices(const Tensor& base, const Tensor& view, NodePtr write, size_t edge)
+      : base_(shape_of(base)), view_(shape_of(view)), write_(std::move(write)), edge_(edge) {
+    for (const Edge& other : write_->next_edges()) add_edge(other);
+    next_edges_[edge] = gradient_edge(base);
     add_result(base);
     write_->set_whole(this);
   }
@@ -91,6 +90,7 @@ class CopySlices final : public Node {
 
   Tensor base_, view_;  // meta
   NodePtr write_;
+  size_t edge_;  // that of what was overwritten, here of the base
 };
 
 std::vector<Tensor> CopySlices::apply(std::vector<Tensor> gradients) {
@@ -104,16 +104,16 @@ std::vector<Tensor> CopySlices::apply(std::vector<Tensor> gradients) {
   std::vector<Tensor> found = write_->apply({ops::call("aten::clone", part)});
   for (size_t i = 0; i < out.size(); ++i) {
     if (!needs_edge(i)) continue;
-    if (i > 0) {
+    if (i != edge_) {
       out[i] = std::move(found[i]);
       continue;
     }
-    if (found[0].defined()) {
-      ops::call("aten::copy_", part, found[0]);
+    if (found[i].defined()) {
+      ops::call("aten::copy_", part, found[i]);
     } else {
       ops::call("aten::zero_", part);
     }
-    out[0] = whole;
+    out[i] = whole;
   }
   return out;
 }
@@ -194,11 +194,11 @@ void check_write(const Tensor& tensor) {
   }
 }
 
-void rebase_history(const Tensor& tensor, NodePtr node) {
+void rebase_history(const Tensor& tensor, NodePtr node, uint32_t output_nr, size_t edge) {
   ViewState* view = view_of(tensor);
-  if (!view) return set_history(tensor, std::move(node), 0);
+  if (!view) return set_history(tensor, std::move(node), output_nr);
   check_internal(node->results().size() == 1, "functions which modify views in-place must return a single tensor");
-  set_history(view->base, make_intrusive<CopySlices>(view->base, tensor, std::move(node)), 0);
+  set_history(view->base, make_intrusive<CopySlices>(view->base, tensor, std::move(node), edge), 0);
   refresh(tensor, *view);
 }
 

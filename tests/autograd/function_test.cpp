@@ -196,6 +196,26 @@ TEST(Function, ADirtyInputKeepsItsPlaceAmongTheResults) {
   EXPECT_EQ(numbers(grad(w)), (Numbers{20}));
 }
 
+// Adds to the second argument, of which the gradient of both is.
+struct AddsTo : Function<AddsTo> {
+  static Tensor forward(FunctionContext& context, const Tensor& x, const Tensor& y) {
+    context.mark_dirty({y});
+    return add_in_place(y, x);
+  }
+  static std::vector<Tensor> backward(FunctionContext&, std::vector<Tensor> grads) {
+    return {scale(grads[0], 3), scale(grads[0], 10)};
+  }
+};
+
+TEST(Function, ADirtyViewNeedNotBeTheFirstArgument) {
+  const Tensor x = leaf({1}), w = leaf({2, 5}), whole = scale(w, 1);
+  AddsTo::apply(x, slice(whole, 1, 2));
+  EXPECT_EQ(numbers(whole), (Numbers{2, 6}));
+  backward(sum(scale(whole, 2)));
+  EXPECT_EQ(numbers(grad(x)), (Numbers{6}));
+  EXPECT_EQ(numbers(grad(w)), (Numbers{2, 20}));
+}
+
 // Writes past the operators, as code of others would.
 struct Zeroes : Function<Zeroes> {
   static Tensor forward(FunctionContext& context, const Tensor& x) {
