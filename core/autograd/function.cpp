@@ -124,7 +124,8 @@ void FunctionCall::add_argument_of(const Tensor* tensor) {
 }
 
 std::optional<size_t> FunctionCall::input_of(const Tensor& tensor) const {
-  const auto at = std::find_if(inputs_.begin(), inputs_.end(), [&](const Tensor& input) { return input.is_same(tensor); });
+  const auto at =
+      std::find_if(inputs_.begin(), inputs_.end(), [&](const Tensor& input) { return input.is_same(tensor); });
   if (at == inputs_.end()) return std::nullopt;
   return static_cast<size_t>(at - inputs_.begin());
 }

@@ -243,7 +243,8 @@ std::vector<Tensor> OpNode::apply(std::vector<Tensor> gradients) {
   }
   const std::span<const Value> inputs = packed_ ? std::span<const Value>(unpacked_inputs) : inputs_;
   const std::span<const Value> outputs = packed_ ? std::span<const Value>(unpacked_outputs) : outputs_;
-  const bool is_complex = ops::has_complex(inputs) || ops::has_complex(outputs);  // gradients are of the outputs' dtypes
+  const bool is_complex =
+      ops::has_complex(inputs) || ops::has_complex(outputs);  // gradients are of the outputs' dtypes
   const auto gradient_of = [&](const ops::GradArgs& args) {
     return is_complex ? ops::complex_gradient(op, args) : op.gradient(args);
   };

@@ -12,7 +12,8 @@
 
 namespace tensord::autograd {
 
-// Whether a result is a list of tensors: each item, also None, is a result of the node then, as any other tensor or None.
+// Whether a result is a list of tensors: each item, also None, is a result of the node then, as any other tensor or
+// None.
 bool is_tensor_list(const ops::Value& value);
 
 // The backward of one call of an operator: what the record says of its gradient, and what that reads.

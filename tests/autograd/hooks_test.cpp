@@ -177,6 +177,15 @@ TEST(Accumulate, AHistoryOfAHookIsLeftBehind) {
   EXPECT_FALSE(requires_grad(grad(x)));
 }
 
+TEST(Accumulate, GradientsWithoutMemoryAreNoNumbers) {
+  for (const Tensor& x : {Tensor::meta(Dims{2}, DType::kFloat64), constant({1, 2})}) {
+    set_requires_grad(x);
+    backward(x, Tensor::meta(Dims{2}, DType::kFloat64));
+    EXPECT_TRUE(grad(x).is_meta());
+    EXPECT_THAT(error_of([&] { grad(x).data<double>(); }), HasSubstr("no elements to read"));
+  }
+}
+
 // Gradients that come together are added in place where that is nobody else's memory.
 TEST(Accumulate, SumsLeaveReadOnlyMemoryAlone) {
   struct Fixed : Function<Fixed> {

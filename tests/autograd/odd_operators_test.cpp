@@ -21,15 +21,15 @@ BackwardOptions creating() {
 }
 
 // Nothing, a number, numbers and e to the power of x: gradients are counted by what may be a tensor.
-const OpBuilder mixed = OpBuilder("test::mixed(Tensor self) -> (Tensor?, int, int[], Tensor)", __FILE__, __LINE__)
-                            .direct([](std::span<const Value> v) {
-                              return ops::detail::Returns{
-                                  {Value(), 7, ops::make_int_list(Dims{8, 9}), exp(v[0].to_tensor())}};
-                            })
-                            .gradient([](const GradArgs& args) {
-                              return std::vector<Tensor>{mul(args.grad_outputs[1], args.outputs[3].to_tensor())};
-                            })
-                            .saves("result3");
+const OpBuilder mixed =
+    OpBuilder("test::mixed(Tensor self) -> (Tensor?, int, int[], Tensor)", __FILE__, __LINE__)
+        .direct([](std::span<const Value> v) {
+          return ops::detail::Returns{{Value(), 7, ops::make_int_list(Dims{8, 9}), exp(v[0].to_tensor())}};
+        })
+        .gradient([](const GradArgs& args) {
+          return std::vector<Tensor>{mul(args.grad_outputs[1], args.outputs[3].to_tensor())};
+        })
+        .saves("result3");
 
 TEST(OddOperators, WithResultsThatAreNoTensors) {
   const Tensor x = leaf({0, 0});
@@ -43,24 +43,23 @@ TEST(OddOperators, WithResultsThatAreNoTensors) {
 }
 
 // x, and nothing and e to the power of its halves.
-const OpBuilder lists = OpBuilder("test::with_list(Tensor self) -> (Tensor, Tensor[])", __FILE__, __LINE__)
-                            .direct([](std::span<const Value> v) {
-                              const Tensor x = v[0].to_tensor();
-                              Values halves{Value(), exp(slice(x, 0, 1)), exp(slice(x, 1, 2))};
-                              return ops::detail::Returns{
-                                  {x.clone(), ops::make_list(ops::tensor_type(), std::move(halves))}};
-                            })
-                            .gradient([](const GradArgs& args) {
-                              const auto& halves = args.outputs[1].to_list()->items;
-                              std::vector<Tensor> parts;
-                              for (size_t i = 1; i < 3; ++i) {
-                                const Tensor& gradient = args.grad_outputs[1 + i];
-                                parts.push_back(gradient.defined() ? mul(gradient, halves[i].to_tensor())
-                                                                   : constant({0}));
-                              }
-                              return std::vector{ops::call("aten::cat", parts, 0)};
-                            })
-                            .saves("result1");
+const OpBuilder lists =
+    OpBuilder("test::with_list(Tensor self) -> (Tensor, Tensor[])", __FILE__, __LINE__)
+        .direct([](std::span<const Value> v) {
+          const Tensor x = v[0].to_tensor();
+          Values halves{Value(), exp(slice(x, 0, 1)), exp(slice(x, 1, 2))};
+          return ops::detail::Returns{{x.clone(), ops::make_list(ops::tensor_type(), std::move(halves))}};
+        })
+        .gradient([](const GradArgs& args) {
+          const auto& halves = args.outputs[1].to_list()->items;
+          std::vector<Tensor> parts;
+          for (size_t i = 1; i < 3; ++i) {
+            const Tensor& gradient = args.grad_outputs[1 + i];
+            parts.push_back(gradient.defined() ? mul(gradient, halves[i].to_tensor()) : constant({0}));
+          }
+          return std::vector{ops::call("aten::cat", parts, 0)};
+        })
+        .saves("result1");
 
 TEST(OddOperators, WithAListBehindATensor) {
   const Tensor x = leaf({0, 0});
@@ -74,7 +73,8 @@ TEST(OddOperators, WithAListBehindATensor) {
   EXPECT_EQ(numbers(grad(std::vector{sum(first)}, std::vector{x}).at(0)), (Numbers{0, 3}));
   const std::vector<Tensor> written = halves();
   add_in_place(written[1], constant({1}));
-  EXPECT_THAT(error_of([&] { backward(written[0]); }), HasSubstr("which is output 3 of WithListBackward0, is at version 1"));
+  EXPECT_THAT(error_of([&] { backward(written[0]); }),
+              HasSubstr("which is output 3 of WithListBackward0, is at version 1"));
 }
 
 const OpBuilder given_back = OpBuilder("test::given_back(Tensor self) -> Tensor", __FILE__, __LINE__)
@@ -90,12 +90,12 @@ TEST(OddOperators, ThatGiveTheirArgumentBack) {
   EXPECT_EQ(numbers(grad(x)), (Numbers{1, 1}));
 }
 
-const OpBuilder negate = OpBuilder("test::negate_(Tensor(a!) self) -> ()", __FILE__, __LINE__)
-                             .direct([](const Tensor& x) {
-                               for (double& value : std::span(x.data<double>(), static_cast<size_t>(x.numel()))) {
-                                 value = -value;
-                               }
-                             });
+const OpBuilder negate =
+    OpBuilder("test::negate_(Tensor(a!) self) -> ()", __FILE__, __LINE__).direct([](const Tensor& x) {
+      for (double& value : std::span(x.data<double>(), static_cast<size_t>(x.numel()))) {
+        value = -value;
+      }
+    });
 
 TEST(OddOperators, ThatWriteAndGiveNothing) {
   const ops::Op& op = ops::get_op("test::negate_");

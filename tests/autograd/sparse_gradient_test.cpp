@@ -147,15 +147,15 @@ TEST(SparseGradient, GoesThroughFunctionsThatKnowIt) {
   EXPECT_THAT(numbers(of_all), ElementsAre(0, 0, 1, 1, 0, 0));
   EXPECT_FALSE(gradient_by([](const Tensor&) { return Tensor(); }).defined());
   // What looks like it but has no elements, and one of another shape.
-  EXPECT_EQ(error_of([&] {
-              gradient_by([](const Tensor& g) { return Tensor::meta(g.sizes(), g.dtype()); });
-            }),
+  EXPECT_EQ(error_of([&] { gradient_by([](const Tensor& g) { return Tensor::meta(g.sizes(), g.dtype()); }); }),
             "Function PassesBackward does not take a sparse gradient");
-  EXPECT_THAT(error_of([&] { gradient_by([](const Tensor&) {
-                const EnableGradGuard recorded;
-                const Tensor larger = leaf({1, 2, 3, 4, 5, 6, 7, 8}, {4, 2});
-                return grad(std::vector{sum(rows_of(larger, {3}))}, std::vector{larger}).at(0);
-              }); }),
+  EXPECT_THAT(error_of([&] {
+                gradient_by([](const Tensor&) {
+                  const EnableGradGuard recorded;
+                  const Tensor larger = leaf({1, 2, 3, 4, 5, 6, 7, 8}, {4, 2});
+                  return grad(std::vector{sum(rows_of(larger, {3}))}, std::vector{larger}).at(0);
+                });
+              }),
               HasSubstr("got a sparse gradient of [4, 2] but expected [3, 2]"));
 }
 
@@ -192,17 +192,6 @@ TEST(SparseGradient, IsLookedAtForNan) {
   };
   EXPECT_EQ(incoming({1, 2}), "no error");
   EXPECT_THAT(incoming({1, NAN}), HasSubstr("Function 'EmbeddingBackward0' returned nan values in its 0th output."));
-}
-
-// Without elements it is no gradient that could be added up.
-TEST(SparseGradient, IsWhatItIsNotWithoutValues) {
-  struct Empty : Function<Empty> {
-    static Tensor forward(FunctionContext&, const Tensor& x) { return scale(x, 1); }
-    static std::vector<Tensor> backward(FunctionContext&, std::vector<Tensor> grads) {
-      return {Tensor::meta(grads[0].sizes(), grads[0].dtype())};
-    }
-  };
-  EXPECT_NE(error_of([] { backward(sum(Empty::apply(table()))); }), "no error");
 }
 
 TEST(SparseGradient, OfBagsIsThatOfTheDenseOnes) {
