@@ -98,7 +98,7 @@ std::vector<Tensor> FunctionNode::apply(std::vector<Tensor> gradients) {
     auto refusal = make_intrusive<DelayedError>(
         "trying to differentiate twice a function that was marked with @once_differentiable");
     refusal->add_result(gradient);
-    set_history(gradient, std::move(refusal), 0);
+    set_history(gradient, refusal, 0);
   }
   return out;
 }
@@ -130,6 +130,10 @@ std::optional<size_t> FunctionCall::input_of(const Tensor& tensor) const {
   return static_cast<size_t>(at - inputs_.begin());
 }
 
+bool FunctionCall::has_gradient(const Tensor& result) const {
+  return is_differentiable(result.dtype()) && !contains(node_->context.non_differentiable_, result);
+}
+
 bool FunctionCall::is_over_dirty(const Tensor& tensor) const {
   const auto& dirty = node_->context.dirty_;
   return std::any_of(dirty.begin(), dirty.end(),
@@ -155,10 +159,9 @@ void FunctionCall::give_history(Tensor& result, uint32_t number, size_t count) {
   const FunctionContext& context = node_->context;
   const bool is_dirty = contains(context.dirty_, result);
   const std::optional<size_t> input = input_of(result);
-  const bool is_differentiable =
-      autograd::is_differentiable(result.dtype()) && !contains(context.non_differentiable_, result);
-  node_->add_result(is_differentiable ? result : Tensor());
-  if (!is_differentiable) {
+  const bool has_gradient = this->has_gradient(result);
+  node_->add_result(has_gradient ? result : Tensor());
+  if (!has_gradient) {
     if (input) result = detach(result);
     return;
   }
@@ -187,7 +190,8 @@ void FunctionCall::finish(std::vector<Tensor>& results) {
     for (size_t i = 0; i < results.size(); ++i) give_history(results[i], static_cast<uint32_t>(i), results.size());
     for (const Tensor& tensor : context.to_save_) {
       const TensorState* state = tensor.defined() ? state_of(tensor) : nullptr;
-      const bool is_own = state && (state->grad_fn == NodePtr(node_) || contains(context.dirty_, tensor));
+      const bool is_own =
+          state && has_gradient(tensor) && (state->grad_fn == NodePtr(node_) || contains(context.dirty_, tensor));
       // A view of what was written would own this node by its base's history.
       const bool is_over = !is_own && tensor.defined() && is_over_dirty(tensor);
       context.saved_.emplace_back(is_over ? detach(tensor) : tensor, is_own ? node_.get() : nullptr,

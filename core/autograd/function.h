@@ -82,6 +82,7 @@ class FunctionCall {
   void check_dirty(const std::vector<Tensor>& results) const;
   void give_history(Tensor& result, uint32_t number, size_t count);
   std::optional<size_t> input_of(const Tensor& tensor) const;  // its number among the tensors given
+  bool has_gradient(const Tensor& result) const;
   bool is_over_dirty(const Tensor& tensor) const;
 
   IntrusivePtr<FunctionNode> node_;

@@ -105,7 +105,8 @@ Tensor shape_of(const Tensor& tensor) {
   if (const TensorState* state = state_of(tensor); state && state->grad_fn) {
     // Not where it has been given other memory since.
     const Tensor& known = state->grad_fn->results()[state->output_nr];
-    if (known.sizes() == tensor.sizes() && known.strides() == tensor.strides() && known.offset() == tensor.offset()) {
+    if (known.sizes() == tensor.sizes() && known.strides() == tensor.strides() && known.offset() == tensor.offset() &&
+        known.device() == tensor.device()) {
       return known;
     }
   }

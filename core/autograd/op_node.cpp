@@ -55,7 +55,7 @@ Value OpNode::keep(const Tensor& tensor, size_t argument, size_t item, bool is_w
   const Tensor kept = is_target ? copy_before_write(tensor) : is_over_target ? detach(tensor) : tensor;
   if (hooks_are_set() && !kept.is_meta()) return pack(kept, argument, false, item);
   keeps_elements_ |= !kept.is_meta();
-  if (!kept.is_meta() && (is_target || !is_written)) {
+  if (is_target || !is_written) {
     versions_.push_back({static_cast<uint8_t>(argument), false, static_cast<uint32_t>(item), kept.version()});
   }
   return kept;
@@ -71,13 +71,13 @@ Value OpNode::pack(const Tensor& tensor, size_t argument, bool is_output, size_t
 void OpNode::unpack_into(std::vector<Value>& inputs, std::vector<Value>& outputs) const {
   for (const Packed& packed : *packed_) {
     Value& place = packed.is_output ? outputs[packed.argument] : inputs[packed.argument];
-    Tensor tensor = packed.tensor.unpack(is_grad_enabled());
+    const Tensor tensor = packed.tensor.unpack(is_grad_enabled());
     if (!place.is_list()) {
-      place = std::move(tensor);
+      place = tensor;
       continue;
     }
     std::vector<Value> items = place.to_list()->items;
-    items[packed.item] = std::move(tensor);
+    items[packed.item] = tensor;
     place = ops::make_list(place.to_list()->element, std::move(items));
   }
 }
@@ -151,7 +151,7 @@ void OpNode::save_outputs(std::span<const Value> returns) {
       outputs_.push_back(ops::make_list(value.to_list()->element, std::move(kept)));
     } else {
       result += value.is_none() ? 1 : 0;
-      outputs_.push_back(value);
+      outputs_.push_back(keep_other(value));
     }
   }
 }

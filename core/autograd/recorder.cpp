@@ -157,7 +157,7 @@ void record_write(const OpInfo& info, const Op& op, Arguments arguments, std::ve
   node->add_result(target);
   const Value result(target);
   node->save_outputs({&result, 1});
-  rebase_history(target, std::move(node));
+  rebase_history(target, node);
 }
 
 // The functional form records itself; what it gives is copied into the target.

@@ -185,5 +185,32 @@ TEST(FunctionSaves, WrittenIntegersWithoutAHistory) {
   });
 }
 
+// Writes its second argument, which has no gradient from then on.
+struct Overwrites : Function<Overwrites> {
+  static Tensors forward(FunctionContext& context, const Tensor& x, const Tensor& y) {
+    ops::call("aten::fill_.Scalar", y, 7);
+    context.mark_dirty({y});
+    context.mark_non_differentiable({y});
+    context.save_for_backward({y});
+    return {scale(x, 1), y};
+  }
+  static Tensors backward(FunctionContext& context, Tensors grads) {
+    const Tensor y = context.saved().at(0);
+    EXPECT_FALSE(requires_grad(y));
+    return {mul(grads[0], y), {}};
+  }
+};
+
+TEST(FunctionSaves, WhatItWroteWithoutAGradient) {
+  with_and_without_hooks([] {
+    static const ops::Op& var_mean = ops::get_op("aten::var_mean");
+    const Tensor x = leaf({5});
+    const Tensor mean = ops::run(var_mean, ops::bind(var_mean, {leaf({1, 2}), true}))[1].to_tensor();
+    EXPECT_EQ(output_nr(mean), 1u);
+    backward(Overwrites::apply(x, mean)[0], {}, creating());
+    EXPECT_EQ(numbers(grad(x)), (Numbers{7}));
+  });
+}
+
 }  // namespace
 }  // namespace tensord::autograd

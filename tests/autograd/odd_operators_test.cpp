@@ -160,8 +160,11 @@ TEST(OddOperators, ThatTheRegistryDoesNotHold) {
 
 TEST(OddOperators, OnTensorsWithoutMemory) {
   const Tensor x = leaf({1, 2}), nothing = Tensor::meta(Dims{2}, DType::kFloat64);
-  const SavedTensorHooksScope scope(save_on_cpu());
+  int packed = 0;
+  const SavedTensorHooksScope scope({[&](const Tensor& tensor) -> std::any { return ++packed, tensor; },
+                                     [](const std::any& kept) { return std::any_cast<const Tensor&>(kept); }});
   EXPECT_NE(error_of([&] { mul(x, nothing); }), "no error");
+  EXPECT_EQ(packed, 0);  // the gradient reads it, but there is nothing to keep
 }
 
 // The shape that is known from the call is not that of a tensor which has other memory since.

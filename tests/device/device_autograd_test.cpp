@@ -62,5 +62,11 @@ TEST(DeviceAutograd, MemoryOfAnotherTensor) {
   EXPECT_EQ(error_of([&] { set_(there({1, 2}), there({3, 4})); }), "no error");
 }
 
+TEST(DeviceAutograd, TheShapeOfATensorThatWasMoved) {
+  const Tensor y = scale(leaf_there({1, 2}), 2);
+  take_memory(y, constant({3, 4}));
+  EXPECT_EQ(shape_of(y).device(), Device{});
+}
+
 }  // namespace
 }  // namespace tensord::autograd
