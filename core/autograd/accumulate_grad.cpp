@@ -28,7 +28,7 @@ void add_into(const Tensor& total, const Tensor& gradient) {
 }
 
 bool is_alone(const Tensor& tensor, uint32_t handles) {
-  return tensor.impl()->use_count() <= handles && tensor.storage() && tensor.storage()->use_count() == 1;
+  return tensor.impl()->use_count() <= handles && tensor.storage()->use_count() == 1;
 }
 
 bool has_layout_of(const Tensor& gradient, const Tensor& leaf) {
@@ -63,7 +63,9 @@ std::vector<Tensor> AccumulateGrad::apply(std::vector<Tensor> gradients) {
   if (!total.defined()) {
     // The pass keeps it for hooks that run afterwards, which see it and write nothing.
     const uint32_t handles = has_post_hooks(*this) ? 2 : 1;
-    const bool may_take = !is_grad_enabled() && is_alone(gradient, handles) && has_layout_of(gradient, leaf);
+    // One without elements, that of a meta tensor, has none to share.
+    const bool may_take =
+        gradient.is_meta() || (!is_grad_enabled() && is_alone(gradient, handles) && has_layout_of(gradient, leaf));
     total =
         may_take ? (state_of(gradient) ? detach(gradient) : std::move(gradient)) : copy_in_layout_of(gradient, leaf);
   } else if (is_grad_enabled() || ops::stands_for(total)) {

@@ -70,7 +70,7 @@ bool FunctionContext::needs_input_grad(size_t argument) const {
 
 std::vector<Tensor> FunctionNode::apply(std::vector<Tensor> gradients) {
   if (context.materializes_) {
-    for (size_t i = 0; i < gradients.size() && i < shapes_.size(); ++i) {
+    for (size_t i = 0; i < gradients.size(); ++i) {
       if (!gradients[i].defined()) gradients[i] = ops::call("aten::zeros_like", shapes_[i]);
     }
   }
@@ -98,7 +98,7 @@ std::vector<Tensor> FunctionNode::apply(std::vector<Tensor> gradients) {
     auto refusal = make_intrusive<DelayedError>(
         "trying to differentiate twice a function that was marked with @once_differentiable");
     refusal->add_result(gradient);
-    set_history(gradient, std::move(refusal), 0);
+    set_history(gradient, refusal, 0);
   }
   return out;
 }
@@ -123,7 +123,16 @@ void FunctionCall::add_argument_of(const Tensor* tensor) {
   is_recorded_ |= is_needed;
 }
 
-bool FunctionCall::is_input(const Tensor& tensor) const { return contains(inputs_, tensor); }
+std::optional<size_t> FunctionCall::input_of(const Tensor& tensor) const {
+  const auto at =
+      std::find_if(inputs_.begin(), inputs_.end(), [&](const Tensor& input) { return input.is_same(tensor); });
+  if (at == inputs_.end()) return std::nullopt;
+  return static_cast<size_t>(at - inputs_.begin());
+}
+
+bool FunctionCall::has_gradient(const Tensor& result) const {
+  return is_differentiable(result.dtype()) && !contains(node_->context.non_differentiable_, result);
+}
 
 bool FunctionCall::is_over_dirty(const Tensor& tensor) const {
   const auto& dirty = node_->context.dirty_;
@@ -148,16 +157,16 @@ void FunctionCall::check_dirty(const std::vector<Tensor>& results) const {
 
 void FunctionCall::give_history(Tensor& result, uint32_t number, size_t count) {
   const FunctionContext& context = node_->context;
-  const bool is_dirty = contains(context.dirty_, result), was_given = is_input(result);
-  const bool is_differentiable =
-      result.defined() && autograd::is_differentiable(result.dtype()) && !contains(context.non_differentiable_, result);
-  node_->add_result(is_differentiable ? result : Tensor());
-  if (!is_differentiable) {
-    if (result.defined() && was_given) result = detach(result);
+  const bool is_dirty = contains(context.dirty_, result);
+  const std::optional<size_t> input = input_of(result);
+  const bool has_gradient = this->has_gradient(result);
+  node_->add_result(has_gradient ? result : Tensor());
+  if (!has_gradient) {
+    if (input) result = detach(result);
     return;
   }
-  if (is_dirty) return rebase_history(result, node_);
-  if (was_given) {
+  if (is_dirty) return rebase_history(result, node_, number, input.value_or(0));
+  if (input) {
     const Tensor source = result;
     result = detach(source);
     track_view(source, result, Creation::kCustomFunction);
@@ -181,11 +190,12 @@ void FunctionCall::finish(std::vector<Tensor>& results) {
     for (size_t i = 0; i < results.size(); ++i) give_history(results[i], static_cast<uint32_t>(i), results.size());
     for (const Tensor& tensor : context.to_save_) {
       const TensorState* state = tensor.defined() ? state_of(tensor) : nullptr;
-      const bool is_own = state && (state->grad_fn == NodePtr(node_) || contains(context.dirty_, tensor));
+      const bool is_own =
+          state && has_gradient(tensor) && (state->grad_fn == NodePtr(node_) || contains(context.dirty_, tensor));
       // A view of what was written would own this node by its base's history.
-      const bool is_over = !is_own && tensor.defined() && !tensor.is_meta() && is_over_dirty(tensor);
+      const bool is_over = !is_own && tensor.defined() && is_over_dirty(tensor);
       context.saved_.emplace_back(is_over ? detach(tensor) : tensor, is_own ? node_.get() : nullptr,
-                                  is_own && state->grad_fn == NodePtr(node_) ? state->output_nr : 0);
+                                  is_own ? state->output_nr : 0);
     }
   }
   context.is_backward_ = true;

@@ -81,7 +81,8 @@ class FunctionCall {
   void add_argument_of(const Tensor* tensor);
   void check_dirty(const std::vector<Tensor>& results) const;
   void give_history(Tensor& result, uint32_t number, size_t count);
-  bool is_input(const Tensor& tensor) const;
+  std::optional<size_t> input_of(const Tensor& tensor) const;  // its number among the tensors given
+  bool has_gradient(const Tensor& result) const;
   bool is_over_dirty(const Tensor& tensor) const;
 
   IntrusivePtr<FunctionNode> node_;

@@ -28,7 +28,7 @@ Tensor sum_to(const Tensor& gradient, const Dims& sizes) {
   Dims dims;
   const size_t extra = gradient.sizes().size() - sizes.size();
   for (size_t i = 0; i < gradient.sizes().size(); ++i) {
-    if (i < extra || (sizes[i - extra] == 1 && gradient.sizes()[i] != 1)) dims.push_back(static_cast<int64_t>(i));
+    if (i < extra || sizes[i - extra] == 1) dims.push_back(static_cast<int64_t>(i));
   }
   const Tensor sum = ops::call("aten::sum.dim_IntList", gradient, dims, true);
   return extra == 0 ? sum : ops::call("aten::reshape", sum, sizes);
@@ -62,7 +62,7 @@ void add_gradient(Tensor& total, Tensor gradient) {
   if (!total.defined()) {
     total = std::move(gradient);
   } else if (!is_grad_enabled() && is_alone(total) && total.storage()->is_writable() &&
-             total.dtype() == gradient.dtype() && is_non_overlapping_and_dense(total.sizes(), total.strides())) {
+             is_non_overlapping_and_dense(total.sizes(), total.strides())) {
     run_one(add, {total, gradient, 1});
   } else {
     total = sum_of(total, gradient);

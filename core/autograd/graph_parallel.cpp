@@ -117,7 +117,7 @@ class ParallelPass {
     uint32_t inboxes = 0;
     for (NodeTask* task : by_age) {
       task->first_inbox = inboxes;
-      inboxes += static_cast<uint32_t>(std::max<size_t>(1, task->node->results().size()));
+      inboxes += static_cast<uint32_t>(task->node->results().size());
     }
     inboxes_.resize(inboxes);
     std::vector<uint32_t> given(inboxes, 0);

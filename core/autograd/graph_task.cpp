@@ -41,7 +41,7 @@ void run_tensor_hooks(NodeHooks& hooks, std::vector<Tensor>& gradients) {
   const auto of_tensors = hooks.of_tensors;
   lock.unlock();
   for (const auto& entry : of_tensors) {
-    if (entry.result >= gradients.size() || !gradients[entry.result].defined()) continue;
+    if (!gradients[entry.result].defined()) continue;
     if (Tensor replaced = entry.hook(gradients[entry.result]); replaced.defined()) gradients[entry.result] = replaced;
   }
 }
@@ -59,7 +59,7 @@ void run_pre_hooks(NodeHooks& hooks, std::vector<Tensor>& gradients) {
     }
   }
   for (const auto& [result, slot] : retained) {
-    if (result >= gradients.size() || !gradients[result].defined()) continue;
+    if (!gradients[result].defined()) continue;
     const MutexLock slot_lock(slot->mutex);
     slot->value = slot->value.defined() ? sum_of(slot->value, gradients[result]) : copy_of(gradients[result]);
   }
@@ -80,19 +80,11 @@ void run_post_hooks(NodeHooks& hooks, std::vector<Tensor>& outputs, const std::v
 
 void check_outputs(const Node& node, std::vector<Tensor>& outputs) {
   const std::span<const Edge> edges = node.next_edges();
-  const bool only_undefined = outputs.size() > edges.size() &&
-                              std::none_of(outputs.begin() + static_cast<std::ptrdiff_t>(edges.size()), outputs.end(),
-                                           [](const Tensor& tensor) { return tensor.defined(); });
-  if (only_undefined) outputs.resize(edges.size());
-  if (outputs.size() != edges.size()) {
-    fail(ErrorCode::kInvalidArgument, "Function ", node.name(), " returned an incorrect number of gradients (expected ",
-         edges.size(), ", got ", outputs.size(), ")");
-  }
+  check_internal(outputs.size() == edges.size(), "a node gave ", outputs.size(), " gradients for ", edges.size(),
+                 " edges");
   for (size_t i = 0; i < edges.size(); ++i) {
     if (!edges[i] || !outputs[i].defined()) continue;
-    const std::span<const Tensor> results = edges[i].node->results();
-    if (edges[i].input_nr >= results.size() || !results[edges[i].input_nr].defined()) continue;
-    const Tensor& like = results[edges[i].input_nr];
+    const Tensor& like = edges[i].node->results()[edges[i].input_nr];
     if (fits(outputs[i], like)) continue;
     const std::string problem = fit_gradient(outputs[i], like);
     if (problem.empty()) continue;
@@ -172,7 +164,7 @@ NodeTask& GraphTask::task_of(Node* node) {
     at = (at + 1) & (slots_.size() - 1);
   }
   NodeTask& task = tasks_.emplace_back(node);
-  task.gradients.resize(std::max<size_t>(1, node->results().size()));
+  task.gradients.resize(node->results().size());
   task.first_edge = ~uint32_t{0};
   slots_[at] = &task;
   return task;
@@ -255,7 +247,6 @@ void GraphTask::discover() {
 // --- the pass
 
 void GraphTask::deliver(NodeTask& task, uint32_t result, Tensor gradient) {
-  if (result >= task.gradients.size()) task.gradients.resize(result + 1);
   if (gradient.defined()) add_gradient(task.gradients[result], std::move(gradient));
 }
 

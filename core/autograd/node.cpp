@@ -103,13 +103,11 @@ HookHandle Node::register_hook(PostHook hook) {
 
 Tensor shape_of(const Tensor& tensor) {
   if (const TensorState* state = state_of(tensor); state && state->grad_fn) {
-    const std::span<const Tensor> results = state->grad_fn->results();
-    if (state->output_nr < results.size() && results[state->output_nr].defined()) {
-      const Tensor& known = results[state->output_nr];
-      if (known.sizes() == tensor.sizes() && known.strides() == tensor.strides() && known.offset() == tensor.offset() &&
-          known.dtype() == tensor.dtype()) {
-        return known;
-      }
+    // Not where it has been given other memory since.
+    const Tensor& known = state->grad_fn->results()[state->output_nr];
+    if (known.sizes() == tensor.sizes() && known.strides() == tensor.strides() && known.offset() == tensor.offset() &&
+        known.device() == tensor.device()) {
+      return known;
     }
   }
   Tensor meta = Tensor::meta_strided(tensor.sizes(), tensor.strides(), tensor.dtype(), tensor.device());

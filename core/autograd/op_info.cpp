@@ -29,8 +29,7 @@ bool is_list_type(const Type& type) {
 std::string node_stem(const std::string& op_name) {
   std::string out;
   bool starts = true;
-  const size_t colons = op_name.rfind(':');
-  for (const char c : op_name.substr(colons == std::string::npos ? 0 : colons + 1)) {
+  for (const char c : op_name.substr(op_name.rfind(':') + 1)) {  // npos + 1 is 0
     const bool is_letter = std::isalpha(static_cast<unsigned char>(c)) != 0;
     if (c != '_') out += starts && is_letter ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
     starts = !is_letter;
@@ -50,7 +49,7 @@ std::string node_name(const Op& op) {
 }
 
 Role role_of(const Op& op, const OpInfo& info) {
-  if (info.tensors.empty() || op.schema.is_vararg) return Role::kPass;
+  if (info.tensors.empty()) return Role::kPass;
   bool gives_tensor = false;
   for (const auto& item : op.schema.returns) gives_tensor |= is_tensor_type(*item.type);
   bool writes_list = false, writes_keyword = false;
@@ -72,7 +71,8 @@ OpInfo make_info(const Op& op) {
   info.op = &op;
   info.gradient_op = op.base ? op.base : &op;
   const auto& arguments = op.schema.arguments;
-  for (size_t i = 0; i < arguments.size() && i < 64; ++i) {
+  check_internal(arguments.size() / 64 == 0, op.name(), " has more arguments than a mask has bits");
+  for (size_t i = 0; i < arguments.size(); ++i) {
     if (!is_tensor_type(*arguments[i].type)) continue;
     info.tensors.push_back(static_cast<uint8_t>(i));
     if (arguments[i].alias.is_write) info.written.push_back(static_cast<uint8_t>(i));

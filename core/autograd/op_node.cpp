@@ -17,7 +17,7 @@ namespace {
 using ops::List;
 using ops::Value;
 
-bool is_bit(uint64_t bits, size_t i) { return i < 64 && (bits >> i & 1); }
+bool is_bit(uint64_t bits, size_t i) { return bits >> i & 1; }
 
 // Lists are mutable: one that somebody else holds is copied.
 Value keep_other(const Value& value) {
@@ -36,31 +36,27 @@ Tensor copy_before_write(const Tensor& tensor) {
   return copy;
 }
 
-bool has_complex_part(std::span<const Value> inputs, std::span<const Value> outputs,
-                      std::span<const Tensor> gradients) {
-  return ops::has_complex(inputs) || ops::has_complex(outputs) ||
-         std::any_of(gradients.begin(), gradients.end(),
-                     [](const Tensor& g) { return g.defined() && is_complex(g.dtype()); });
-}
-
 bool is_gradient(const Value& value) { return value.is_tensor() || ops::as_sparse(value); }
 
 Edge edge_of(const Value& value) { return value.is_tensor() ? gradient_edge(value.to_tensor()) : Edge(); }
 
 }  // namespace
 
+bool is_tensor_list(const Value& value) {
+  return value.is_list() && value.to_list()->element->kind() == ops::TypeKind::kTensor;
+}
+
 Value OpNode::keep(const Tensor& tensor, size_t argument, size_t item, bool is_written) {
   if (!is_bit(saved_inputs_, argument)) return shape_of(tensor);
   check_savable(tensor);
   const bool is_target = is_written && target_ && argument == info_.target;
   // What lies over the memory that is written would own this node by its history, and fails its check anyway.
-  const bool is_over_target = target_ && !tensor.is_meta() && tensor.storage().get() == target_;
+  const bool is_over_target = target_ && tensor.storage().get() == target_;
   const Tensor kept = is_target ? copy_before_write(tensor) : is_over_target ? detach(tensor) : tensor;
   if (hooks_are_set() && !kept.is_meta()) return pack(kept, argument, false, item);
   keeps_elements_ |= !kept.is_meta();
-  if (!kept.is_meta() && (is_target || !is_written)) {
-    versions_.push_back(
-        {static_cast<uint8_t>(argument), false, static_cast<uint16_t>(std::min<size_t>(item, 0xFFFF)), kept.version()});
+  if (is_target || !is_written) {
+    versions_.push_back({static_cast<uint8_t>(argument), false, static_cast<uint32_t>(item), kept.version()});
   }
   return kept;
 }
@@ -75,13 +71,13 @@ Value OpNode::pack(const Tensor& tensor, size_t argument, bool is_output, size_t
 void OpNode::unpack_into(std::vector<Value>& inputs, std::vector<Value>& outputs) const {
   for (const Packed& packed : *packed_) {
     Value& place = packed.is_output ? outputs[packed.argument] : inputs[packed.argument];
-    Tensor tensor = packed.tensor.unpack(is_grad_enabled() && !packed.is_output);
+    const Tensor tensor = packed.tensor.unpack(is_grad_enabled());
     if (!place.is_list()) {
-      place = std::move(tensor);
+      place = tensor;
       continue;
     }
     std::vector<Value> items = place.to_list()->items;
-    items[packed.item] = std::move(tensor);
+    items[packed.item] = tensor;
     place = ops::make_list(place.to_list()->element, std::move(items));
   }
 }
@@ -103,14 +99,13 @@ void OpNode::save_inputs(std::span<const Value> arguments, uint64_t requiring, u
     saved_outputs_ = info_.gradient_op->saved_outputs;
   } else {
     for (const uint8_t i : info_.tensors) {
-      if (!is_bit(requiring, i) || i >= info_.saved_for.size()) continue;
+      if (!is_bit(requiring, i)) continue;
       saved_inputs_ |= info_.saved_for[i].inputs;
       saved_outputs_ |= info_.saved_for[i].outputs;
     }
   }
   const bool has_gradient = static_cast<bool>(info_.gradient_op->gradient);
-  const bool writes_target = info_.role == OpInfo::Role::kWrite && is_bit(written, info_.target);
-  target_ = writes_target ? arguments[info_.target].to_tensor().storage().get() : nullptr;
+  target_ = info_.role == OpInfo::Role::kWrite ? arguments[info_.target].to_tensor().storage().get() : nullptr;
   inputs_.reserve(arguments.size());
   size_t next = 0;
   for (size_t i = 0; i < arguments.size(); ++i) {
@@ -130,13 +125,12 @@ void OpNode::save_inputs(std::span<const Value> arguments, uint64_t requiring, u
 }
 
 Value OpNode::keep_output(const Tensor& tensor, size_t output, size_t item, uint32_t result) {
-  if (!is_bit(saved_outputs_, output) || tensor.is_meta()) {
-    return result < results_.size() && results_[result].defined() ? results_[result] : shape_of(tensor);
+  if (!is_bit(saved_outputs_, output)) {
+    return results_[result].defined() ? results_[result] : shape_of(tensor);
   }
   if (hooks_are_set()) return pack(detach(tensor), output, true, item);
   keeps_elements_ = true;
-  versions_.push_back(
-      {static_cast<uint8_t>(output), true, static_cast<uint16_t>(std::min<size_t>(item, 0xFFFF)), tensor.version()});
+  versions_.push_back({static_cast<uint8_t>(output), true, static_cast<uint32_t>(item), tensor.version()});
   return detach(tensor);
 }
 
@@ -148,16 +142,16 @@ void OpNode::save_outputs(std::span<const Value> returns) {
     const Value& value = returns[i];
     if (value.is_tensor()) {
       outputs_.push_back(keep_output(value.to_tensor(), i, 0, result++));
-    } else if (value.is_list()) {
+    } else if (is_tensor_list(value)) {
       std::vector<Value> kept;
       const auto& items = value.to_list()->items;
-      for (size_t k = 0; k < items.size(); ++k) {
-        kept.push_back(items[k].is_tensor() ? keep_output(items[k].to_tensor(), i, k, result++) : items[k]);
+      for (size_t k = 0; k < items.size(); ++k, ++result) {
+        kept.push_back(items[k].is_tensor() ? keep_output(items[k].to_tensor(), i, k, result) : items[k]);
       }
       outputs_.push_back(ops::make_list(value.to_list()->element, std::move(kept)));
     } else {
       result += value.is_none() ? 1 : 0;
-      outputs_.push_back(value);
+      outputs_.push_back(keep_other(value));
     }
   }
 }
@@ -170,7 +164,7 @@ void OpNode::check_versions() const {
     if (tensor.version() == saved.version) [[likely]]
       continue;
     if (saved.is_output) {
-      check_version(tensor, saved.version, this, saved.item + (value.is_list() ? 0u : saved.argument));
+      check_version(tensor, saved.version, this, saved.item + saved.argument);
     } else {
       const NodePtr node = grad_fn(tensor);
       check_version(tensor, saved.version, node.get(), output_nr(tensor));
@@ -196,12 +190,12 @@ std::vector<Value> OpNode::outputs_with_history(std::span<const Value> outputs) 
     const uint32_t number = result++;
     if (!value.is_tensor() || value.to_tensor().is_meta()) return value;
     Tensor out = detach(value.to_tensor());
-    if (is_differentiable(out.dtype())) set_history(out, history(), is_part() ? 0 : number);
+    if (is_differentiable(out.dtype())) set_history(out, history(), number);  // a part has one result
     return out;
   };
   std::vector<Value> out;
   for (const Value& value : outputs) {
-    if (value.is_list()) {
+    if (is_tensor_list(value)) {
       std::vector<Value> items;
       for (const Value& item : value.to_list()->items) items.push_back(with_history(item));
       out.push_back(ops::make_list(value.to_list()->element, std::move(items)));
@@ -213,19 +207,18 @@ std::vector<Value> OpNode::outputs_with_history(std::span<const Value> outputs) 
 }
 
 std::vector<Tensor> OpNode::by_edge(std::vector<Value> gradients) const {
+  gradients.resize(inputs_.size());  // those of the last arguments may be left out
   std::vector<Tensor> out(next_edges_.size());
   size_t edge = 0;
   for (const uint8_t i : info_.tensors) {
     const size_t count = inputs_[i].is_list() ? inputs_[i].to_list()->items.size() : 1;
-    if (i < gradients.size() && gradients[i].is_list()) {
+    if (gradients[i].is_list()) {
       const auto& items = gradients[i].to_list()->items;
-      if (items.size() != count) {
-        fail(ErrorCode::kInternal, name(), " returned ", items.size(), " gradients for a list of ", count);
-      }
+      check_internal(items.size() == count, "a gradient function gave ", items.size(), " for a list of ", count);
       for (size_t k = 0; k < count; ++k) {
         if (is_gradient(items[k])) out[edge + k] = ops::to_tensor(items[k]);
       }
-    } else if (i < gradients.size() && is_gradient(gradients[i])) {
+    } else if (is_gradient(gradients[i])) {
       check_internal(!inputs_[i].is_list(), info_.node_name, " returned one gradient for a list");
       out[edge] = ops::to_tensor(gradients[i]);
     }
@@ -250,7 +243,8 @@ std::vector<Tensor> OpNode::apply(std::vector<Tensor> gradients) {
   }
   const std::span<const Value> inputs = packed_ ? std::span<const Value>(unpacked_inputs) : inputs_;
   const std::span<const Value> outputs = packed_ ? std::span<const Value>(unpacked_outputs) : outputs_;
-  const bool is_complex = has_complex_part(inputs, outputs, gradients);
+  const bool is_complex =
+      ops::has_complex(inputs) || ops::has_complex(outputs);  // gradients are of the outputs' dtypes
   const auto gradient_of = [&](const ops::GradArgs& args) {
     return is_complex ? ops::complex_gradient(op, args) : op.gradient(args);
   };

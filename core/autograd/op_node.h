@@ -12,6 +12,10 @@
 
 namespace tensord::autograd {
 
+// Whether a result is a list of tensors: each item, also None, is a result of the node then, as any other tensor or
+// None.
+bool is_tensor_list(const ops::Value& value);
+
 // The backward of one call of an operator: what the record says of its gradient, and what that reads.
 class OpNode final : public Node {
  public:
@@ -33,7 +37,7 @@ class OpNode final : public Node {
   struct Version {
     uint8_t argument;  // or result
     bool is_output;
-    uint16_t item;  // of a list
+    uint32_t item;  // of a list
     uint32_t version;
   };
   // Saved by hooks: what inputs_ or outputs_ have in its place is its shape.

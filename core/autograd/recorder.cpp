@@ -52,7 +52,7 @@ void compute_below(const Op& op, Arguments arguments, std::vector<Value>& return
 }
 
 bool share_memory(const Tensor& a, const Tensor& b) {
-  return a.is_meta() ? b.is_meta() && a.alias_id() == b.alias_id() : a.storage() == b.storage();
+  return a.is_meta() ? a.alias_id() == b.alias_id() : a.storage() == b.storage();  // 0 is no meta tensor's
 }
 
 // Visits the tensors among the returns with their numbers, lists taken apart; None counts as one.
@@ -63,7 +63,7 @@ void for_each_result(std::span<const Value> returns, Fn&& fn) {
       fn(value.to_tensor());
     } else if (value.is_none()) {
       fn(Tensor());
-    } else if (value.is_list() && value.to_list()->element->kind() == ops::TypeKind::kTensor) {
+    } else if (is_tensor_list(value)) {
       for (const Value& item : value.to_list()->items) fn(item.is_tensor() ? item.to_tensor() : Tensor());
     }
   }
@@ -89,7 +89,7 @@ IntrusivePtr<OpNode> make_node(const OpInfo& info, const Op& op) {
 }
 
 bool writes(const Op& op, Arguments arguments) {
-  return op.writes_when < 0 || arguments[static_cast<size_t>(op.writes_when)].to_bool();
+  return op.writes_when == -1 || arguments[static_cast<size_t>(op.writes_when)].to_bool();
 }
 
 uint64_t written_bits(const OpInfo& info, const Op& op, Arguments arguments) {
@@ -157,7 +157,7 @@ void record_write(const OpInfo& info, const Op& op, Arguments arguments, std::ve
   node->add_result(target);
   const Value result(target);
   node->save_outputs({&result, 1});
-  rebase_history(target, std::move(node));
+  rebase_history(target, node);
 }
 
 // The functional form records itself; what it gives is copied into the target.
@@ -175,8 +175,7 @@ void record_composite_write(const OpInfo& info, const Op& op, Arguments argument
 }
 
 std::string short_name(const Op& op) {
-  const size_t colons = op.schema.name.rfind(':');
-  return colons == std::string::npos ? op.schema.name : op.schema.name.substr(colons + 1);
+  return op.schema.name.substr(op.schema.name.rfind(':') + 1);  // npos + 1 is 0
 }
 
 void record(const Op& op, Arguments arguments, std::vector<Value>& returns) {

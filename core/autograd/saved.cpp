@@ -1,7 +1,6 @@
 #include "core/autograd/saved.h"
 
 #include "core/autograd/anomaly.h"
-#include "core/autograd/differentiable.h"
 #include "core/autograd/meta.h"
 #include "core/autograd/variable.h"
 #include "core/base/error.h"
@@ -54,8 +53,7 @@ SavedTensor::SavedTensor(const Tensor& tensor, const Node* owner, uint32_t outpu
 Tensor SavedTensor::unpack() const {
   if (packed_) {
     Tensor out = packed_->unpack(is_grad_enabled());
-    if (owner_ && is_differentiable(out.dtype()))
-      set_history(out, owner_->history(), owner_->is_part() ? 0 : output_nr_);
+    if (owner_) set_history(out, owner_->history(), output_nr_);
     return out;
   }
   if (!tensor_.defined()) return {};
@@ -66,7 +64,7 @@ Tensor SavedTensor::unpack() const {
   }
   check_version(tensor_, version_, owner_, output_nr_);
   Tensor out = detach(tensor_);
-  if (is_differentiable(out.dtype())) set_history(out, owner_->history(), owner_->is_part() ? 0 : output_nr_);
+  set_history(out, owner_->history(), output_nr_);
   return out;
 }
 

@@ -24,7 +24,7 @@ void check_version(const Tensor& saved, uint32_t version, const Node* computed_b
 class SavedTensor {
  public:
   SavedTensor() = default;
-  // `owner`: the node that keeps it, when the tensor is its result number `output_nr`.
+  // `owner`: the node that keeps it, when the tensor is its result number `output_nr`, which has a gradient.
   explicit SavedTensor(const Tensor& tensor, const Node* owner = nullptr, uint32_t output_nr = 0);
   // Undefined when an undefined one was saved. Throws Error when it was written.
   Tensor unpack() const;

@@ -13,7 +13,7 @@ namespace {
 
 void check_changeable(const Tensor& tensor, const char* what) {
   check(tensor.defined(), what, ": argument 'self' is an undefined tensor");
-  check(!ops::stands_for(tensor) && !tensor.is_meta(), what, ": a tensor without memory (meta or sparse)");
+  check(!tensor.is_meta(), what, ": a tensor without memory (meta or sparse)");
   check(!tensor.impl()->is_inference, what,
         ": a tensor made in inference mode, as those of a loaded model are, keeps its memory, which runs of models "
         "remember");
@@ -26,13 +26,13 @@ void forget_base(const Tensor& tensor) {
   if (view_of(tensor)) tensor.impl()->autograd = nullptr;
 }
 
-// Elements of its dtype from the beginning of the storage to the end of the last one of these sizes.
-int64_t end_of(const Tensor& tensor, const Dims& sizes) {
-  int64_t end = 0;
+// From the beginning of the storage to the end of the last element of these sizes.
+size_t bytes_of(const Tensor& tensor, const Dims& sizes) {
+  int64_t end = 0, bytes = 0;
   const bool is_too_large = __builtin_add_overflow(tensor.offset(), checked_numel(sizes), &end) ||
-                            end > static_cast<int64_t>(PTRDIFF_MAX / size_of(tensor.dtype()));
+                            __builtin_mul_overflow(end, size_of(tensor.dtype()), &bytes);
   check(!is_too_large, "resize_: the size of shape ", sizes, " in bytes overflows");
-  return end;
+  return static_cast<size_t>(bytes);
 }
 
 Storage storage_of(const StorageImpl& from, size_t size_bytes) {
@@ -40,7 +40,7 @@ Storage storage_of(const StorageImpl& from, size_t size_bytes) {
   const Device device = from.device();
   DeviceStream& stream = current_stream(device);
   const size_t kept = std::min(size_bytes, from.size_bytes());
-  if (kept > 0) device_runtime(device).copy(to->data(), device, from.data(), device, kept, stream);
+  device_runtime(device).copy(to->data(), device, from.data(), device, kept, stream);
   from.record_stream(stream);
   while (to->version() != from.version()) to->bump_version();
   return to;
@@ -71,7 +71,7 @@ void take_memory(const Tensor& tensor, const Tensor& source) {
 void resize_(const Tensor& tensor, const Dims& sizes) {
   check_changeable(tensor, "resize_");
   if (tensor.sizes() == sizes) return;
-  const auto bytes = static_cast<size_t>(end_of(tensor, sizes)) * size_of(tensor.dtype());
+  const size_t bytes = bytes_of(tensor, sizes);
   if (checked_numel(sizes) > 0 && bytes > tensor.storage()->size_bytes()) {
     check_sole(tensor, "resize_");
     tensor.impl()->storage = storage_of(*tensor.storage(), bytes);

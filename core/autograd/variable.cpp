@@ -47,8 +47,9 @@ TensorState& ensure_state(const Tensor& tensor) {
 }
 
 void set_history(const Tensor& tensor, NodePtr node, uint32_t output_nr) {
+  check_internal(node->results()[output_nr].defined(), "a history from a node that knows no such result");
   TensorState& state = ensure_state(tensor);
-  if (state.retains_grad && state.slot) {
+  if (state.retains_grad) {
     if (state.grad_fn) release_retained(*state.grad_fn, *state.slot);
     retain_in(*node, output_nr, state.slot);
   }

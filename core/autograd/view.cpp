@@ -51,14 +51,13 @@ class AsStrided final : public Node {
   std::vector<Tensor> apply(std::vector<Tensor> gradients) override {
     static const ops::Op& op = ops::get_op("aten::as_strided");
     std::vector<Tensor> out(1);
-    if (!gradients[0].defined() || !needs_edge(0)) return out;
+    if (!gradients[0].defined()) return out;
     const Place place(base_, view_);
     const Tensor g = place.is_complex_of_pairs ? ops::call("aten::view_as_real", gradients[0]) : gradients[0];
     const Tensor base = place.is_pairs ? as_real_pairs(base_) : base_;
     const Value arguments[] = {base, ops::make_int_list(place.sizes), ops::make_int_list(place.strides), place.offset};
     const Value result(Tensor::meta(g.sizes(), g.dtype(), g.device()));
     const std::vector<Value> found = op.gradient({arguments, std::span(&result, 1), std::span(&g, 1), 1});
-    if (found.empty() || !found[0].is_tensor()) return out;
     out[0] = place.is_pairs ? ops::call("aten::view_as_complex", ops::call("aten::contiguous", found[0]))
                             : found[0].to_tensor();
     return out;
@@ -72,11 +71,10 @@ class AsStrided final : public Node {
 // through the node of the write, the rest goes on as it is.
 class CopySlices final : public Node {
  public:
-  CopySlices(const Tensor& base, const Tensor& view, NodePtr write)
-      : base_(shape_of(base)), view_(shape_of(view)), write_(std::move(write)) {
-    const std::span<const Edge> edges = write_->next_edges();
-    add_edge(gradient_edge(base));
-    for (size_t i = 1; i < edges.size(); ++i) add_edge(edges[i]);
+  CopySlices(const Tensor& base, const Tensor& view, NodePtr write, size_t edge)
+      : base_(shape_of(base)), view_(shape_of(view)), write_(std::move(write)), edge_(edge) {
+    for (const Edge& other : write_->next_edges()) add_edge(other);
+    next_edges_[edge] = gradient_edge(base);
     add_result(base);
     write_->set_whole(this);
   }
@@ -92,6 +90,7 @@ class CopySlices final : public Node {
 
   Tensor base_, view_;  // meta
   NodePtr write_;
+  size_t edge_;  // that of what was overwritten, here of the base
 };
 
 std::vector<Tensor> CopySlices::apply(std::vector<Tensor> gradients) {
@@ -103,18 +102,18 @@ std::vector<Tensor> CopySlices::apply(std::vector<Tensor> gradients) {
                 Tensor::empty_strided(base_.sizes(), base_.strides(), gradient.dtype(), gradient.device()), gradient);
   const Tensor part = Place(base_, view_).of(whole);
   std::vector<Tensor> found = write_->apply({ops::call("aten::clone", part)});
-  for (size_t i = 0; i < out.size() && i < found.size(); ++i) {
+  for (size_t i = 0; i < out.size(); ++i) {
     if (!needs_edge(i)) continue;
-    if (i > 0) {
+    if (i != edge_) {
       out[i] = std::move(found[i]);
       continue;
     }
-    if (found[0].defined()) {
-      ops::call("aten::copy_", part, found[0]);
+    if (found[i].defined()) {
+      ops::call("aten::copy_", part, found[i]);
     } else {
       ops::call("aten::zero_", part);
     }
-    out[0] = whole;
+    out[i] = whole;
   }
   return out;
 }
@@ -174,7 +173,7 @@ NodePtr refresh(const Tensor& tensor, ViewState& view) {
   auto node = make_intrusive<AsStrided>(gradient_edge(view.base), shape_of(view.base), shape_of(tensor));
   view.output_nr = 0;
   view.version = version;
-  if (view.retains_grad && view.slot) {
+  if (view.retains_grad) {
     if (view.grad_fn) release_retained(*view.grad_fn, *view.slot);
     retain_in(*node, 0, view.slot);
   }
@@ -195,11 +194,11 @@ void check_write(const Tensor& tensor) {
   }
 }
 
-void rebase_history(const Tensor& tensor, NodePtr node) {
+void rebase_history(const Tensor& tensor, NodePtr node, uint32_t output_nr, size_t edge) {
   ViewState* view = view_of(tensor);
-  if (!view) return set_history(tensor, std::move(node), 0);
+  if (!view) return set_history(tensor, std::move(node), output_nr);
   check_internal(node->results().size() == 1, "functions which modify views in-place must return a single tensor");
-  set_history(view->base, make_intrusive<CopySlices>(view->base, tensor, std::move(node)), 0);
+  set_history(view->base, make_intrusive<CopySlices>(view->base, tensor, std::move(node), edge), 0);
   refresh(tensor, *view);
 }
 

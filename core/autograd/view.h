@@ -18,9 +18,9 @@ NodePtr refresh(const Tensor& tensor, ViewState& view);
 // of one, to views that came about in certain ways.
 void check_write(const Tensor& tensor);
 
-// After an in-place write: `node` computed what `tensor` is now. For a view, its base gets a node that
-// puts the part into the whole.
-void rebase_history(const Tensor& tensor, NodePtr node);
+// After an in-place write: `tensor` is result `output_nr` of `node` now, whose edge `edge` is that of what was
+// overwritten. For a view, its base gets a node that puts the part into the whole.
+void rebase_history(const Tensor& tensor, NodePtr node, uint32_t output_nr = 0, size_t edge = 0);
 
 // Adds the gradient of a node's result to what `slot` is read for, whenever it runs.
 void retain_in(Node& node, uint32_t result, IntrusivePtr<GradSlot> slot);

@@ -66,6 +66,49 @@ TEST(Threads, BranchesRunSideBySide) {
   EXPECT_EQ(numbers(grad(x)), (Numbers{1}));
 }
 
+// How many are in there at most at once. Each waits a while for others.
+struct Meets : Function<Meets> {
+  static Tensor forward(FunctionContext&, const Tensor& x) { return scale(x, 1); }
+  static std::vector<Tensor> backward(FunctionContext&, std::vector<Tensor> grads) {
+    const int others = inside++;
+    for (int most = largest; most <= others && !largest.compare_exchange_weak(most, others + 1);) {
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(60));
+    --inside;
+    return grads;
+  }
+  static Tensor of_branches(const Tensor& x, int count) {
+    Tensor total = x;
+    for (int i = 0; i < count; ++i) total = add(total, apply(scale(x, 1)));
+    largest = 0;
+    return total;
+  }
+  static inline std::atomic<int> inside{0}, largest{0};
+};
+
+TEST(Threads, AreNoneWhereNodesAreNumberedOrWaitedFor) {
+  const Tensor x = leaf({1});
+  BackwardOptions options{.create_graph = true, .threads = 3};
+  backward(Meets::of_branches(x, 3), {}, options);
+  EXPECT_EQ(Meets::largest, 1);
+  // A pass within another one keeps to its thread.
+  const Tensor outer = scale(x, 1);
+  options.create_graph = false;
+  register_hook(outer, [&](const Tensor&) {
+    const EnableGradGuard recorded;
+    backward(Meets::of_branches(leaf({1}), 3), {}, options);
+    return Tensor();
+  });
+  backward(outer);
+  EXPECT_EQ(Meets::largest, 1);
+}
+
+TEST(Threads, AreNotMoreThanAFew) {
+  backward(Meets::of_branches(leaf({1}), 80), {}, {.threads = 80});
+  EXPECT_GT(Meets::largest, 1);
+  EXPECT_LE(Meets::largest, 64);
+}
+
 struct Throws : Function<Throws> {
   static Tensor forward(FunctionContext&, const Tensor& x) { return scale(x, 1); }
   static std::vector<Tensor> backward(FunctionContext&, std::vector<Tensor>) {
@@ -86,6 +129,32 @@ TEST(Threads, ErrorsReachTheCaller) {
       EXPECT_EQ(error.code(), ErrorCode::kOutOfRange);
     }
   }
+}
+
+// Two that fail at once: the first is told of.
+struct FailsInTurn : Function<FailsInTurn> {
+  static Tensor forward(FunctionContext& context, const Tensor& x, bool is_first) {
+    context.data["is_first"] = is_first;
+    return scale(x, 1);
+  }
+  static std::vector<Tensor> backward(FunctionContext& context, std::vector<Tensor>) {
+    ++inside;
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(200);
+    while (inside.load() < 2 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    const bool is_first = context.data["is_first"].to_bool();
+    if (!is_first) std::this_thread::sleep_for(std::chrono::seconds(2));
+    fail(ErrorCode::kOutOfRange, is_first ? "the first" : "the second");
+  }
+  static inline std::atomic<int> inside{0};
+};
+
+TEST(Threads, TheFirstErrorIsTheOneThatIsThrown) {
+  FailsInTurn::inside = 0;
+  const Tensor x = leaf({1}), w = leaf({2});
+  BackwardOptions options;
+  options.threads = 2;
+  EXPECT_EQ(error_of([&] { backward(add(FailsInTurn::apply(x, true), FailsInTurn::apply(w, false)), {}, options); }),
+            "the first");
 }
 
 TEST(Threads, ManyPassesAtOnceAddToTheSameLeaves) {
@@ -178,6 +247,34 @@ TEST(Anomaly, NanIsNamedWithItsForward) {
   EXPECT_THAT(text, HasSubstr("Function 'SqrtBackward0' returned nan values in its 0th output."));
   EXPECT_THAT(text, HasSubstr("aten::sqrt"));
   EXPECT_THAT(text, HasSubstr("model.py:12, in forward"));
+}
+
+struct Double : Function<Double> {
+  static Tensor forward(FunctionContext&, const Tensor& x) { return scale(x, 2); }
+  static std::vector<Tensor> backward(FunctionContext&, std::vector<Tensor> grads) {
+    return {depth++ == 0 ? Double::apply(grads[0]) : scale(grads[0], 2)};
+  }
+  static inline int depth = 0;
+};
+
+// A node that a pass makes comes from the node that ran then, which comes from a call itself.
+TEST(Anomaly, NodesOfARecordedPassNameTheNodeThatMadeThem) {
+  const AnomalyModeGuard guard;
+  const Tensor x = leaf({2});
+  const auto origin_of_gradient = [&](const Tensor& y, const Tensor& weight) {
+    const Tensor first = grad(std::vector{y}, std::vector{x}, std::vector{weight}, {.create_graph = true}).at(0);
+    return grad_fn(first)->origin();
+  };
+  EXPECT_EQ(origin_of_gradient(ops::call("aten::exp", x), leaf({1})),
+            "aten::mul.Tensor\nin the backward of ExpBackward0, itself made\naten::exp");
+  // One of no operator's has nothing before it.
+  EXPECT_EQ(origin_of_gradient(Double::apply(x), leaf({1})), "in the backward of DoubleBackward");
+}
+
+// A node can be run by hand, outside of a pass.
+TEST(Nodes, RunWithoutAPass) {
+  const Tensor x = leaf({2, 3}), y = mul(x, constant({5, 7}));
+  EXPECT_EQ(numbers(grad_fn(y)->apply({constant({1, 10})}).at(0)), (Numbers{5, 70}));
 }
 
 TEST(Anomaly, ErrorsSayWhereTheCallWasMade) {

@@ -3,6 +3,8 @@
 
 #include "tests/autograd/support.h"
 
+struct OfNoNamespace {};
+
 namespace tensord::autograd {
 namespace {
 
@@ -75,6 +77,11 @@ TEST(Function, ASavedResultKeepsItsHistoryWithoutACycle) {
     node = grad_fn(y);
   }
   EXPECT_EQ(node->use_count(), 1u);
+}
+
+TEST(Function, IsCalledAsItsTypeIs) {
+  EXPECT_EQ(function_name(typeid(Cube)), "Cube");
+  EXPECT_EQ(function_name(typeid(OfNoNamespace)), "OfNoNamespace");
 }
 
 struct Mixed : Function<Mixed> {
@@ -168,6 +175,47 @@ TEST(Function, DirtyInputs) {
   EXPECT_EQ(numbers(grad(w)), (Numbers{20, 2}));
 }
 
+// The written argument is the second of two results.
+struct AddsToTheSecond : Function<AddsToTheSecond> {
+  static std::vector<Tensor> forward(FunctionContext& context, const Tensor& x, const Tensor& y) {
+    context.mark_dirty({y});
+    return {scale(x, 3), add_in_place(y, constant({1}))};
+  }
+  static std::vector<Tensor> backward(FunctionContext&, std::vector<Tensor> grads) {
+    return {scale(grads[0], 3), scale(grads[1], 10)};
+  }
+};
+
+TEST(Function, ADirtyInputKeepsItsPlaceAmongTheResults) {
+  const Tensor x = leaf({1}), w = leaf({2}), y = scale(w, 1);
+  const std::vector<Tensor> out = AddsToTheSecond::apply(x, y);
+  EXPECT_TRUE(out[1].is_same(y));
+  EXPECT_EQ(output_nr(y), 1u);
+  backward(scale(y, 2));
+  EXPECT_EQ(numbers(grad(x)), (Numbers{0}));
+  EXPECT_EQ(numbers(grad(w)), (Numbers{20}));
+}
+
+// Adds to the second argument, of which the gradient of both is.
+struct AddsTo : Function<AddsTo> {
+  static Tensor forward(FunctionContext& context, const Tensor& x, const Tensor& y) {
+    context.mark_dirty({y});
+    return add_in_place(y, x);
+  }
+  static std::vector<Tensor> backward(FunctionContext&, std::vector<Tensor> grads) {
+    return {scale(grads[0], 3), scale(grads[0], 10)};
+  }
+};
+
+TEST(Function, ADirtyViewNeedNotBeTheFirstArgument) {
+  const Tensor x = leaf({1}), w = leaf({2, 5}), whole = scale(w, 1);
+  AddsTo::apply(x, slice(whole, 1, 2));
+  EXPECT_EQ(numbers(whole), (Numbers{2, 6}));
+  backward(sum(scale(whole, 2)));
+  EXPECT_EQ(numbers(grad(x)), (Numbers{6}));
+  EXPECT_EQ(numbers(grad(w)), (Numbers{2, 20}));
+}
+
 // Writes past the operators, as code of others would.
 struct Zeroes : Function<Zeroes> {
   static Tensor forward(FunctionContext& context, const Tensor& x) {
@@ -212,6 +260,34 @@ TEST(Function, AnInputReturnedAsItIs) {
                 "a custom Function"));
   backward(sum(y));
   EXPECT_EQ(numbers(grad(x)), (Numbers{-1, -1}));
+}
+
+struct FirstOf : Function<FirstOf> {
+  static Tensor forward(FunctionContext&, const Tensor& x) { return slice(x, 0, 1); }
+  static std::vector<Tensor> backward(FunctionContext&, std::vector<Tensor> grads) {
+    return {mul(grads[0], constant({-1, 0}))};
+  }
+};
+struct HalvesOf : Function<HalvesOf> {
+  static std::vector<Tensor> forward(FunctionContext&, const Tensor& x) { return {slice(x, 0, 1), slice(x, 1, 2)}; }
+  static std::vector<Tensor> backward(FunctionContext&, std::vector<Tensor> grads) {
+    return {add(mul(grads[0], constant({-1, 0})), mul(grads[1], constant({0, -2})))};
+  }
+};
+
+TEST(Function, ViewsOfItsInputs) {
+  const Tensor x = leaf({1, 2}), first = FirstOf::apply(x);
+  EXPECT_THAT(error_of([&] { scale_in_place(first, 2); }),
+              HasSubstr("Output 0 of FirstOfBackward is a view and is being modified inplace. This view was created "
+                        "inside a custom Function"));
+  backward(first);
+  EXPECT_EQ(numbers(grad(x)), (Numbers{-1, 0}));
+  const std::vector<Tensor> halves = HalvesOf::apply(x);
+  EXPECT_THAT(error_of([&] { scale_in_place(halves[1], 2); }),
+              HasSubstr("Output 1 of HalvesOfBackward is a view and is being modified inplace. This view is the output "
+                        "of a function that returns multiple views."));
+  backward(halves[1]);
+  EXPECT_EQ(numbers(grad(x)), (Numbers{-1, -2}));
 }
 
 struct Once : Function<Once> {

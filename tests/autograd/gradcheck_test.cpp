@@ -80,6 +80,80 @@ TEST(Gradcheck, WrongSecondGradientsAreShown) {
   EXPECT_THAT(error_of([&] { gradgradcheck(function, {leaf({2, 3})}); }), HasSubstr("Jacobian mismatch"));
 }
 
+// Two results that are 0; the gradient is `alone` where only one of them has one.
+struct Uneven : Function<Uneven> {
+  static std::vector<Tensor> forward(FunctionContext& context, const Tensor& x) {
+    context.set_materialize_grads(false);
+    return {scale(x, 0), scale(x, 0)};
+  }
+  static std::vector<Tensor> backward(FunctionContext&, std::vector<Tensor> grads) {
+    const bool is_alone = !grads[0].defined() || !grads[1].defined();
+    const Tensor like = grads[0].defined() ? grads[0] : grads[1];
+    return {constant(Numbers(static_cast<size_t>(like.numel()), is_alone ? alone : 0), like.sizes())};
+  }
+  static inline double alone = 0;
+};
+
+TEST(Gradcheck, UndefinedGradientsMayDifferALittle) {
+  const TensorFunction function = [](const std::vector<Tensor>& x) { return Uneven::apply(x[0]); };
+  const auto with = [&](double alone) {
+    Uneven::alone = alone;
+    return error_of([&] { gradcheck(function, {leaf({0.5})}); });
+  };
+  EXPECT_EQ(with(0), "no error");
+  EXPECT_EQ(with(1e-9), "no error");
+  EXPECT_THAT(with(1.1e-9), HasSubstr("Expected backward function to handle undefined output grads"));
+}
+
+TEST(Gradcheck, UndefinedGradientsOfWhatIsNoNumberOrNotUsed) {
+  const TensorFunction function = [](const std::vector<Tensor>& x) {
+    return std::vector{ops::call("aten::sqrt", x[0]), scale(x[0], 2)};
+  };
+  gradcheck(function, {leaf({-1})});
+  gradcheck(function, {leaf({4}), leaf({1})});
+}
+
+TEST(Gradcheck, ANumberForNoneIsWrong) {
+  struct Root : Function<Root> {
+    static Tensor forward(FunctionContext&, const Tensor& x) { return ops::call("aten::sqrt", x); }
+    static std::vector<Tensor> backward(FunctionContext&, std::vector<Tensor> grads) { return {grads[0]}; }
+  };
+  const TensorFunction function = [](const std::vector<Tensor>& x) { return std::vector{Root::apply(x[0])}; };
+  EXPECT_THAT(error_of([&] { gradcheck(function, {leaf({-1})}); }), HasSubstr("Jacobian mismatch"));
+}
+
+TEST(Gradcheck, GradientsOfAnotherDtypeAreRefused) {
+  const Tensor x = leaf({1, 2});
+  register_hook(x, [](const Tensor& gradient) { return gradient.to(DType::kFloat32); });
+  const TensorFunction function = [](const std::vector<Tensor>& x) { return std::vector{scale(x[0], 2)}; };
+  EXPECT_THAT(error_of([&] { gradcheck(function, {x}); }),
+              HasSubstr("gradcheck: the gradient of float64[2] is float32[2]"));
+}
+
+struct Listens : Function<Listens> {
+  static Tensor forward(FunctionContext&, const Tensor& x) { return scale(x, 1); }
+  static std::vector<Tensor> backward(FunctionContext&, std::vector<Tensor> grads) {
+    heard.push_back(numbers(grads[0]));
+    return grads;
+  }
+  static inline std::vector<Numbers> heard;
+};
+
+TEST(Gradcheck, SecondGradientsAreTakenAtTheGivenOnes) {
+  const TensorFunction function = [](const std::vector<Tensor>& x) {
+    return std::vector{mul(x[0], x[0]), Listens::apply(mul(x[0], x[0]))};
+  };
+  const auto first_heard = [&](const std::vector<Tensor>& grad_outputs) {
+    Listens::heard.clear();
+    gradgradcheck(function, {leaf({2, 3})}, grad_outputs);
+    return Listens::heard.at(0);
+  };
+  EXPECT_EQ(first_heard({Tensor(), constant({7, 8})}), (Numbers{7, 8}));
+  const Numbers made_up = first_heard({constant({7, 8}), Tensor()});
+  EXPECT_NE(made_up, (Numbers{7, 8}));
+  EXPECT_EQ(first_heard({constant({7, 8})}), made_up);
+}
+
 TEST(Gradcheck, StridedInputsAndViews) {
   const Tensor x = constant({1, 2, 3, 4, 5, 6}, {2, 3});
   const Tensor transposed = x.as_view({3, 2}, {1, 3}, 0);
@@ -96,6 +170,8 @@ TEST(Gradcheck, StridedInputsAndViews) {
 TEST(Gradcheck, RefusesWhatItCannotCheck) {
   const TensorFunction same = [](const std::vector<Tensor>& x) { return std::vector{scale(x[0], 1)}; };
   EXPECT_THAT(error_of([&] { gradcheck(same, {constant({1})}); }),
+              HasSubstr("gradcheck expects at least one input tensor to require gradient"));
+  EXPECT_THAT(error_of([&] { gradgradcheck(same, {constant({1})}); }),
               HasSubstr("gradcheck expects at least one input tensor to require gradient"));
   EXPECT_THAT(error_of([&] { gradcheck(same, {leaf({1}, {1}, DType::kFloat32)}); }),
               HasSubstr("input 0 must be float64, got float32"));

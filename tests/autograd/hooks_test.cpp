@@ -2,7 +2,9 @@
 #include <mutex>
 #include <thread>
 
+#include "core/autograd/function.h"
 #include "core/autograd/hooks/callbacks.h"
+#include "core/autograd/hooks/hooks.h"
 #include "tests/autograd/support.h"
 
 namespace tensord::autograd {
@@ -135,6 +137,73 @@ TEST(RetainGrad, KeepsWhatHooksMadeOfIt) {
   EXPECT_THAT(error_of([] { retain_grad(constant({1})); }),
               HasSubstr("can't retain_grad on Tensor that has requires_grad=False"));
   retain_grad(x);  // a leaf keeps it anyway
+}
+
+TEST(RetainGrad, TwiceIsAsOnce) {
+  const Tensor x = leaf({1, 2}), y = scale(x, 2);
+  retain_grad(y);
+  retain_grad(y);
+  backward(sum(scale(y, 3)));
+  EXPECT_EQ(numbers(grad(y)), (Numbers{3, 3}));
+}
+
+TEST(NodeHooks, AreSeenWhileTheyAreThere) {
+  const Tensor x = leaf({1, 2}), y = scale(x, 2), z = scale(x, 3);
+  const NodePtr node = grad_fn(y);
+  EXPECT_FALSE(has_hooks(*node));
+  const auto seen_with = [&](HookHandle handle) {
+    const bool is_seen = has_hooks(*node);
+    handle.remove();
+    EXPECT_FALSE(has_hooks(*node));
+    return is_seen;
+  };
+  EXPECT_TRUE(seen_with(register_hook(y, [](const Tensor&) { return Tensor(); })));
+  EXPECT_TRUE(seen_with(node->register_prehook([](const auto&) { return std::optional<std::vector<Tensor>>(); })));
+  EXPECT_TRUE(
+      seen_with(node->register_hook([](const auto&, const auto&) { return std::optional<std::vector<Tensor>>(); })));
+  retain_grad(z);
+  EXPECT_TRUE(has_hooks(*grad_fn(z)));
+}
+
+// A hook's gradient may have a history; that of a pass that is not recorded has none.
+TEST(Accumulate, AHistoryOfAHookIsLeftBehind) {
+  const Tensor x = leaf({1, 2}), w = leaf({3, 4});
+  register_hook(x, [&](const Tensor& gradient) {
+    const EnableGradGuard recorded;
+    return mul(gradient, w);
+  });
+  backward(sum(mul(x, x)));
+  EXPECT_EQ(numbers(grad(x)), (Numbers{6, 16}));
+  EXPECT_FALSE(requires_grad(grad(x)));
+}
+
+TEST(Accumulate, GradientsWithoutMemoryAreNoNumbers) {
+  for (const Tensor& x : {Tensor::meta(Dims{2}, DType::kFloat64), constant({1, 2})}) {
+    set_requires_grad(x);
+    backward(x, Tensor::meta(Dims{2}, DType::kFloat64));
+    EXPECT_TRUE(grad(x).is_meta());
+    EXPECT_THAT(error_of([&] { grad(x).data<double>(); }), HasSubstr("no elements to read"));
+  }
+}
+
+// Gradients that come together are added in place where that is nobody else's memory.
+TEST(Accumulate, SumsLeaveReadOnlyMemoryAlone) {
+  struct Fixed : Function<Fixed> {
+    static Tensor forward(FunctionContext&, const Tensor& x) { return scale(x, 1); }
+    static std::vector<Tensor> backward(FunctionContext&, std::vector<Tensor>) {
+      static double memory[] = {5, 6};
+      return {Tensor::from_storage(wrap_storage(
+                                       memory, sizeof(memory), [] {}, {}, /*is_writable=*/false),
+                                   Dims{2}, Dims{1}, 0, DType::kFloat64)};
+    }
+  };
+  const Tensor x = leaf({1, 2}), y = scale(x, 1), early = scale(y, 2);
+  for (int i = 0; i < 2; ++i) {
+    // The later node gives its gradient first.
+    backward(sum(add(early, Fixed::apply(y))), {}, retaining());
+    EXPECT_EQ(numbers(grad(x)), (Numbers{7, 8}));
+    set_grad(x, {});
+  }
 }
 
 TEST(Accumulate, FirstGradientIsTakenOverWhenNobodyElseHasIt) {

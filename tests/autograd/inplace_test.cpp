@@ -320,6 +320,26 @@ TEST(Views, OfNoGradModeMayNotBeWrittenOutsideOfIt) {
   scale_in_place(part, 2);
 }
 
+TEST(Views, OfViewsOfNoGradModeMayNotEither) {
+  const Tensor y = scale(leaf({1, 2}), 1);
+  const Tensor part = [&] {
+    const NoGradGuard guard;
+    return slice(y, 0, 1);
+  }();
+  const Tensor inner = slice(part, 0, 1);
+  EXPECT_THAT(error_of([&] { scale_in_place(inner, 2); }),
+              HasSubstr("Output 0 of SliceBackward0 is a view of a view which was created in no_grad mode and is being "
+                        "modified inplace with grad mode enabled."));
+}
+
+TEST(Views, OfTensorsWithoutMemory) {
+  const Tensor x = Tensor::meta(Dims{2, 3}, DType::kFloat64);
+  set_requires_grad(x);
+  const Tensor row = select(x, 1);
+  EXPECT_TRUE(is_view(row));
+  EXPECT_TRUE(base_of(row).is_same(x));
+}
+
 TEST(Views, DetachedTensorsAreNone) {
   const Tensor x = leaf({1, 2});
   const Tensor y = scale(x, 1), constant_y = detach(y), other = ops::call("aten::detach", y);

@@ -75,6 +75,9 @@ TEST(AutogradRefusals, GradientsThatAreSet) {
   EXPECT_EQ(numbers(grad(x)), (Numbers{3, 4}));
   EXPECT_EQ(refusal(Tensor()), "no error");
   EXPECT_FALSE(grad(x).defined());
+  const Tensor unknown = constant({1});
+  set_grad(unknown, Tensor());
+  EXPECT_FALSE(unknown.impl()->autograd);  // it is as cheap to compute with as before
 }
 
 TEST(AutogradRefusals, Flags) {
@@ -148,6 +151,8 @@ TEST(AutogradRefusals, InferenceTensors) {
   const InferenceModeGuard inference;
   EXPECT_EQ(error_of(multiply), "no error");
   EXPECT_EQ(error_of([&] { scale_in_place(made, 2); }), "no error");
+  EXPECT_EQ(error_of([&] { set_requires_grad(made); }), "no error");
+  EXPECT_TRUE(requires_grad(made));
 }
 
 TEST(AutogradRefusals, HalfAPairOfSavedTensorHooks) {

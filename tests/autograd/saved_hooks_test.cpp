@@ -109,6 +109,38 @@ TEST(SavedTensorHooks, AnotherTensorIsRefused) {
   EXPECT_THAT(error_of([] { SavedTensorHooksScope scope({}); }), HasSubstr("both pack and unpack must be given"));
 }
 
+TEST(SavedTensorHooks, OnlyATensorOfTheSameKindIsTaken) {
+  const auto error_with = [](const Tensor& other) {
+    const Tensor x = leaf({1, 2});
+    Tensor y;
+    {
+      const SavedTensorHooksScope scope(
+          {[](const Tensor& tensor) -> std::any { return tensor; }, [&other](const std::any&) { return other; }});
+      y = sum(product(x, x));
+    }
+    return error_of([&] { backward(y); });
+  };
+  EXPECT_EQ(error_with(constant({5, 6})), "no error");
+  EXPECT_EQ(error_with(Tensor()), "SavedTensorHooks: unpack gave an undefined tensor for float64[2]");
+  EXPECT_EQ(error_with(constant({5, 6}, Dims{2}, DType::kFloat32)),
+            "SavedTensorHooks: unpack gave float32[2] for float64[2]");
+}
+
+TEST(SavedTensorHooks, AConstantComesBackAsOne) {
+  const Tensor x = leaf({1, 2}), factor = constant({3, 4});
+  Counter counter;
+  Tensor y;
+  {
+    const SavedTensorHooksScope scope(counter.hooks());
+    y = sum(product(x, factor));
+  }
+  BackwardOptions options;
+  options.create_graph = true;
+  const Tensor first = grad(std::span(&y, 1), std::span(&x, 1), {}, options)[0];
+  EXPECT_EQ(numbers(first), (Numbers{3, 4}));
+  EXPECT_FALSE(requires_grad(first));
+}
+
 TEST(SavedTensorHooks, AnErrorInPackLeavesTheScopeAsItWas) {
   const Tensor x = leaf({1});
   Counter counter;

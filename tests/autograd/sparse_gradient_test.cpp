@@ -1,5 +1,8 @@
 // Sparse gradients on their way: sums with each other and with dense ones, hooks, gradients of gradients, and what
 // refuses them.
+#include <cmath>
+
+#include "core/autograd/function.h"
 #include "core/ops/sparse.h"
 #include "tests/autograd/support.h"
 
@@ -117,6 +120,78 @@ TEST(SparseGradient, EndsInOneErrorWhereItCannotGo) {
                 ops::call("aten::embedding_sparse_backward", x, indices({0, 1, 3}), 3, -1, false);
               }),
               HasSubstr("index 3 is out of range"));
+}
+
+// Gives what it is told of the sparse gradient that comes, to the first of two arguments.
+struct Passes : Function<Passes> {
+  static Tensor forward(FunctionContext&, const Tensor& x, const Tensor&) { return scale(x, 1); }
+  static std::vector<Tensor> backward(FunctionContext&, std::vector<Tensor> grads) {
+    return {change(grads.at(0)), Tensor()};
+  }
+  static inline std::function<Tensor(const Tensor&)> change;
+};
+
+TEST(SparseGradient, GoesThroughFunctionsThatKnowIt) {
+  const auto gradient_by = [](std::function<Tensor(const Tensor&)> change) {
+    Passes::change = std::move(change);
+    const Tensor x = table(), other = leaf({1});
+    backward(sum(rows_of(Passes::apply(x, other), {1})));
+    EXPECT_FALSE(grad(other).defined());
+    return grad(x);
+  };
+  const Tensor same = gradient_by([](const Tensor& gradient) { return gradient; });
+  EXPECT_TRUE(is_sparse_gradient(same));
+  EXPECT_THAT(numbers(dense(same)), ElementsAre(0, 0, 1, 1, 0, 0));
+  const Tensor of_all = gradient_by(dense);
+  EXPECT_FALSE(is_sparse_gradient(of_all));
+  EXPECT_THAT(numbers(of_all), ElementsAre(0, 0, 1, 1, 0, 0));
+  EXPECT_FALSE(gradient_by([](const Tensor&) { return Tensor(); }).defined());
+  // What looks like it but has no elements, and one of another shape.
+  EXPECT_EQ(error_of([&] { gradient_by([](const Tensor& g) { return Tensor::meta(g.sizes(), g.dtype()); }); }),
+            "Function PassesBackward does not take a sparse gradient");
+  EXPECT_THAT(error_of([&] {
+                gradient_by([](const Tensor&) {
+                  const EnableGradGuard recorded;
+                  const Tensor larger = leaf({1, 2, 3, 4, 5, 6, 7, 8}, {4, 2});
+                  return grad(std::vector{sum(rows_of(larger, {3}))}, std::vector{larger}).at(0);
+                });
+              }),
+              HasSubstr("got a sparse gradient of [4, 2] but expected [3, 2]"));
+}
+
+TEST(SparseGradient, OfRecordedPassesIsAddedOutOfPlace) {
+  const Tensor x = table(), w = leaf({2});
+  const auto pass = [&](const Tensor& y) { backward(sum(mul(y, w)), {}, {.create_graph = true}); };
+  pass(rows_of(x, {0}));
+  const Tensor first = grad(x);
+  EXPECT_TRUE(is_sparse_gradient(first));
+  EXPECT_TRUE(requires_grad(first));
+  set_grad(x, {});
+  pass(x);
+  const Tensor second = grad(x);
+  EXPECT_THAT(numbers(second), ElementsAre(2, 2, 2, 2, 2, 2));
+  pass(rows_of(x, {2}));
+  EXPECT_FALSE(grad(x).is_same(second));
+  EXPECT_THAT(numbers(second), ElementsAre(2, 2, 2, 2, 2, 2));
+  EXPECT_THAT(numbers(grad(x)), ElementsAre(2, 2, 2, 2, 4, 4));
+  const Tensor total = sum(grad(x));
+  set_grad(x, {});
+  EXPECT_EQ(numbers(autograd::grad(std::span(&total, 1), std::span(&w, 1)).front()), (Numbers{8}));
+}
+
+TEST(SparseGradient, IsLookedAtForNan) {
+  const AnomalyModeGuard guard;
+  const auto pass = [](double factor) {
+    const Tensor x = table();
+    backward(sum(scale(rows_of(x, {1}), factor)));
+    EXPECT_TRUE(is_sparse_gradient(grad(x)));
+  };
+  pass(2);
+  const auto incoming = [](const Numbers& gradient) {
+    return error_of([&] { backward(rows_of(table(), {1}), constant(gradient, {1, 2})); });
+  };
+  EXPECT_EQ(incoming({1, 2}), "no error");
+  EXPECT_THAT(incoming({1, NAN}), HasSubstr("Function 'EmbeddingBackward0' returned nan values in its 0th output."));
 }
 
 TEST(SparseGradient, OfBagsIsThatOfTheDenseOnes) {
