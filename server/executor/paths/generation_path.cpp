@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstring>
 #include <deque>
 
 #include "core/base/delay_point.h"
@@ -328,8 +327,7 @@ void GenerationPath::add_collected(Generation& generation, std::vector<InferTens
     output.shape = output.tensor.sizes();
     char* to = static_cast<char*>(output.tensor.raw_data());
     for (const Tensor& part : generation.collected) {
-      if (part.size_bytes() > 0) std::memcpy(to, part.raw_data(), part.size_bytes());
-      to += part.size_bytes();
+      to = std::copy_n(static_cast<const char*>(part.raw_data()), part.size_bytes(), to);
     }
   }
 }

@@ -93,8 +93,7 @@ ResponseCache::Key ResponseCache::key_of(uint64_t model, const InferRequest& req
   RequestHash hash(seed_);
   std::vector<size_t> order(request.inputs.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::sort(order.begin(), order.end(),
-            [&](size_t a, size_t b) { return request.input_indices[a] < request.input_indices[b]; });
+  std::ranges::sort(order, {}, [&](size_t i) { return request.input_indices[i]; });
   hash.add(uint64_t{order.size()});
   for (const size_t i : order) {
     hash.add(uint64_t{request.input_indices[i]});

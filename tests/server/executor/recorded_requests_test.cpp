@@ -16,6 +16,7 @@
 #include "core/base/log.h"
 #include "server/executor/requests/request_capture.h"
 #include "server/training/data/data_file.h"
+#include "tests/server/error_of.h"
 #include "tests/server/fake_models.h"
 
 namespace tensord::server {
@@ -200,6 +201,27 @@ TEST_F(RecordedRequests, WhatAHeadSaysMustFitItsData) {
         << inputs;
   }
   EXPECT_THAT(read("{", ""), HasSubstr("the head of record 1 is malformed"));
+  const std::string one = tensor_head("FP32", "[0]", 0);
+  for (const std::string& list : {std::string("null"), concat("{\"a\":", one, "}"), std::string("\"text\"")}) {
+    const std::string head =
+        concat(R"({"model":"m","version":"1","id":"","time_unix_us":0,"inputs":)", list, R"(,"outputs":[]})");
+    EXPECT_THAT(
+        error_of([&] { read_recorded_requests(write(recorded_requests_magic() + raw_record(head, "", 0))); }).what(),
+        HasSubstr("file.requests: record 1 is malformed"))
+        << list;
+  }
+  EXPECT_THAT(
+      error_of([&] { read_recorded_requests(write(recorded_requests_magic() + raw_record("", "", 0))); }).what(),
+      HasSubstr("the head of record 1 is malformed"));
+}
+
+TEST_F(RecordedRequests, FilesThatCannotBeRead) {
+  EXPECT_EQ(error_of([&] { read_recorded_requests(folder_ / "missing"); }).code(), ErrorCode::kNotFound);
+  EXPECT_THAT(error_of([&] { read_recorded_requests(write("TNSDREQ")); }).what(), HasSubstr("is no file of recorded"));
+  // One that gives less than it has.
+  const std::filesystem::path short_file = "/sys/devices/system/cpu/online";
+  if (!std::filesystem::exists(short_file) || std::filesystem::file_size(short_file) != 4096) return;
+  EXPECT_THAT(error_of([&] { read_recorded_requests(short_file); }).what(), HasSubstr("online: cannot be read"));
 }
 
 TEST_F(RecordedRequests, AHeadHasAtMostAMegabyte) {
@@ -436,6 +458,48 @@ TEST_F(RecordedRequests, CaptureKeepsToItsRequestsWhereAllBeginAtOnce) {
   const auto requests = read_recorded_requests(files().at(0));
   EXPECT_EQ(requests.size(), 2u);
   EXPECT_TRUE(requests[0].outputs.empty());  // not asked for
+}
+
+// While the disk takes nothing, 64 MB of records wait; what comes then is dropped, and said.
+TEST_F(RecordedRequests, WhatWaitsForTheDiskIsBounded) {
+  static std::atomic<bool> is_stuck, is_free;
+  static std::atomic<int> dropped;
+  is_stuck = is_free = false;
+  dropped = 0;
+  set_log_sink([](LogLevel, std::string_view message, std::initializer_list<LogField>, const std::source_location&) {
+    if (message == "requests were not kept") ++dropped;
+    if (message != "captured requests cannot be written") return;
+    is_stuck = true;
+    is_stuck.notify_all();
+    is_free.wait(false);
+  });
+  const auto request_with = [](size_t bytes) {
+    InferRequest request = request_of(1);
+    request.inputs[0] = words("x", {std::string(bytes, 'a')});
+    return request;
+  };
+  const auto record_bytes = [&](size_t bytes) {
+    RecordWriter writer("m", "1", "r", 1'700'000'000'000'000);
+    writer.add_input(request_with(bytes).inputs[0]);
+    return writer.finish().size();
+  };
+  constexpr size_t kQuarter = size_t{16} << 20;
+  const size_t size = kQuarter - (record_bytes(kQuarter) - kQuarter);
+  ASSERT_EQ(record_bytes(size), kQuarter);
+  const std::filesystem::path folder = folder_ / "gone";
+  {
+    RequestCapture capture({.folder = folder.string()});
+    std::filesystem::remove_all(folder);
+    capture.start("m", "1", kSignature, request_of(1))->keep();
+    is_stuck.wait(false);
+    for (int i = 0; i < 4; ++i) capture.start("m", "1", kSignature, request_with(size))->keep();
+    EXPECT_EQ(dropped, 0);
+    capture.start("m", "1", kSignature, request_of(1))->keep();
+    EXPECT_EQ(dropped, 1);
+    is_free = true;
+    is_free.notify_all();
+  }
+  EXPECT_EQ(dropped, 1);
 }
 
 TEST_F(RecordedRequests, LargeRequestsAreNotCaptured) {
