@@ -211,7 +211,7 @@ bool GenerationPath::take(Running& running) {
       waiting_.pop_front();
     }
     if (!waiting_.empty()) changed_.notify_one();
-    if (running.empty() && rejected.empty() && is_stopped_) return false;
+    if (running.empty() && is_stopped_) return false;
   }
   for (Rejected& one : rejected) finish(*one.generation, std::move(one.status));
   return true;
@@ -319,7 +319,7 @@ void GenerationPath::collect(Generation& generation) const {
 // One response has what was fed back in all steps, one after the other, and the rest of the last step.
 void GenerationPath::add_collected(Generation& generation, std::vector<InferTensor>& outputs) const {
   for (InferTensor& output : outputs) {
-    if (output.name != step_.options().feedback_output || generation.collected.empty()) continue;
+    if (output.name != step_.options().feedback_output) continue;
     int64_t count = 0;
     for (const Tensor& part : generation.collected) count += part.numel();
     output.tensor = Tensor::empty(step_.model().has_batch_dimension() ? Dims{1, count} : Dims{count},

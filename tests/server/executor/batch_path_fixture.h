@@ -116,7 +116,8 @@ class BatchPathTest : public ::testing::Test {
     entered = {};
     opened = {};
     gate = opened.get_future().share();
-    submit(request_of({1, 1}, {-1}), blocker.emplace_back());
+    submit(request_of({1, blocker_size}, std::vector<float>(static_cast<size_t>(blocker_size), -1)),
+           blocker.emplace_back());
     entered.get_future().wait();
     const std::lock_guard lock(mutex);
     shapes.clear();
@@ -137,6 +138,7 @@ class BatchPathTest : public ::testing::Test {
   std::function<void()> on_run;
   std::vector<Dims> shapes;  // of the runs' inputs
   std::vector<Tensor> seen;
+  int64_t blocker_size = 1;
   std::list<Client> blocker;
   std::promise<void> entered, opened;
   std::shared_future<void> gate;

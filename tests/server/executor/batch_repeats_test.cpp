@@ -24,6 +24,7 @@ class BatchRepeatsTest : public testing::BatchPathTest {
     input.has_dims = input.allows_ragged_batch = true;
     config.inputs = {input};
     config.ragged.padding_value = 13;
+    blocker_size = buckets.back();  // is not padded
     config.ragged.buckets = std::move(buckets);
   }
   void run_alone(const Dims& shape, const std::vector<float>& values, Client& client) {
