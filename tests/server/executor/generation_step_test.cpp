@@ -251,6 +251,10 @@ TEST_F(GenerationStepTest, WithoutBatchesAndWithoutFeedback) {
   EXPECT_EQ(row.length, 3);
   EXPECT_EQ(seen[2].shape, (Dims{1}));
   EXPECT_THAT(values_of(seen[2]), ElementsAre(3));
+  config.parameters.erase("generation_length_input");
+  GenerationRow scalar = row_with(Dims{});
+  run(scalar, {float_tensor("next", {}, {7})});
+  EXPECT_EQ(scalar.length, 1);
   config.parameters.clear();
   GenerationRow same = row_with(Dims{3});
   run(same, {float_tensor("next", {1}, {7})});

@@ -1,9 +1,12 @@
 // How the workers of a model are warmed up, and what they say of it.
 #include "server/executor/model/model_workers.h"
 
+#include <dlfcn.h>
 #include <gmock/gmock.h>
+#include <pthread.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <thread>
 

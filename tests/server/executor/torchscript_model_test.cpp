@@ -206,6 +206,12 @@ TEST_F(TorchScriptModelTest, WhatIsSavedInTrainingModeIsSaid) {
       warnings("x: Tensor",
                "return torch.batch_norm(torch.dropout(x, 0.5, True), None, None, x, x, False, 0.1, 1e-5, False)"),
       acts("aten::dropout"));
+  const auto gru = [](const char* dropout) {
+    return concat("return torch.gru(x, x, [x, x, x, x], True, 1, ", dropout, ", True, False, False)[0]");
+  };
+  EXPECT_THAT(warnings("x: Tensor", gru("0.5")), acts("aten::gru"));
+  EXPECT_THAT(warnings("x: Tensor", gru("0.0")), IsEmpty());
+  EXPECT_THAT(warnings("x: Tensor", "return torch.norm(x, None, [1], False)"), IsEmpty()) << "a p that is no number";
   // Where it lies deeper, behind what does no harm.
   EXPECT_THAT(
       warnings("x: Tensor",
