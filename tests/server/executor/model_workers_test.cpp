@@ -15,6 +15,19 @@
 #include "tests/server/fake_models.h"
 #include "tests/server/fake_sink.h"
 
+namespace {
+
+std::atomic<bool> has_no_threads = false;
+
+}  // namespace
+
+// Takes the place of the C library's for everything in this program.
+extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*),
+                              void* argument) {
+  static const auto real = reinterpret_cast<decltype(&pthread_create)>(dlsym(RTLD_NEXT, "pthread_create"));
+  return has_no_threads ? EAGAIN : real(thread, attributes, run, argument);
+}
+
 namespace tensord::server {
 namespace {
 
@@ -37,14 +50,16 @@ class ModelWorkersTest : public ::testing::Test {
     return workers.warnings();
   }
   // How often a model that does this runs.
-  int runs_of(const std::function<void()>& work, std::vector<WarmupRequest> requests, int count = 1) const {
+  int runs_of(const std::function<void()>& work, std::vector<WarmupRequest> requests, int count = 1,
+              int threads = 1) const {
     std::atomic<int> runs = 0;
     const testing::FakeModel model(signature_, [&](const auto&, const auto&) {
       ++runs;
       work();
       return RunResult();
     });
-    ModelWorkers workers("m", model, {.workers = count, .warmup = std::move(requests)}, {});
+    ModelWorkers workers("m", model, {.workers = count, .threads_per_worker = threads, .warmup = std::move(requests)},
+                         {});
     workers.warm_up();
     return runs;
   }
@@ -84,6 +99,15 @@ TEST_F(ModelWorkersTest, EveryWorkerRunsEachRequest) {
   for (const int workers : {1, 2, 7}) {
     EXPECT_EQ(runs_of([] {}, {{.name = "a", .count = 3}, {.name = "b"}}, workers), 4 * workers);
   }
+}
+
+TEST_F(ModelWorkersTest, WhereThereIsNoOtherThread) {
+  has_no_threads = true;
+  EXPECT_EQ(runs_of([] {}, {{.name = "a"}}, /*count=*/5), 5) << "the one that is there does it all";
+  EXPECT_THAT(error_of([&] { runs_of([] {}, {{.name = "a"}}, 1, /*threads=*/2); }).what(),
+              HasSubstr("a worker is to have 2 threads, but the process gets 1"));
+  has_no_threads = false;
+  EXPECT_EQ(runs_of([] {}, {{.name = "a"}}, 1, /*threads=*/2), 1);
 }
 
 TEST_F(ModelWorkersTest, WhatFailsIsSaid) {
