@@ -56,7 +56,7 @@ uint64_t size_of_outputs(const std::vector<InferTensor>& outputs) {
   for (const InferTensor& output : outputs) {
     size += kTensorBytes + output.name.size();
     if (output.tensor.defined()) size += output.tensor.size_bytes();
-    for (const std::string& text : output.strings) size += sizeof(text) + text.size();
+    for (const std::string& text : output.strings) size += sizeof(std::string) + text.size();
   }
   return size;
 }
