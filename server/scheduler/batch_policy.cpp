@@ -114,7 +114,7 @@ SchedulingPolicy::Added BatchPolicy::add(TaskPtr& task) {
   const int64_t enough = rules_.preferred_rows.empty()
                              ? rules_.max_rows
                              : *std::min_element(rules_.preferred_rows.begin(), rules_.preferred_rows.end());
-  const bool is_ready = rules_.max_delay_ns == 0 || pushes || group->second.rows >= std::min(enough, rules_.max_rows) ||
+  const bool is_ready = rules_.max_delay_ns == 0 || pushes || group->second.rows >= enough ||
                         hold_ns < group->second.hold_ns || (rules_.keeps_order && groups_.size() > 1);
   return is_ready ? Added::kIsReady : Added::kWaits;
 }

@@ -133,7 +133,7 @@ void Scheduler::release(size_t slot) {
   TENSORD_DELAY("scheduler.release");
   const MutexLock lock(mutex_);
   free_slots_.push_back(slot);
-  if (policy_->size() != 0 && !is_stopped_) wake();
+  if (policy_->size() != 0) wake();
 }
 
 std::optional<Scheduler::Work> Scheduler::wait_for_work(Permit before) {

@@ -153,10 +153,9 @@ void SequencePolicy::release(const SequencePtr& sequence) {
   }
   places_[sequence->instance][sequence->place] = nullptr;
   sequence->has_place = false;
-  if (!backlog_.empty() && give_place(backlog_.front())) {
-    backlog_.front()->last_used_ns = std::max(backlog_.front()->last_used_ns, sequence->last_used_ns);
-    backlog_.pop_front();
-  }
+  if (backlog_.empty()) return;
+  give_place(backlog_.front());
+  backlog_.pop_front();
 }
 
 void SequencePolicy::drop_dead_of(const SequencePtr& sequence, int64_t now_ns, Rejections& rejected) {
@@ -257,7 +256,7 @@ size_t OldestSequencePolicy::batch_size(size_t ready, int64_t waited_ns) const {
   const size_t max = std::min(ready, options().rows);
   size_t preferred = 0;
   for (const int64_t size : oldest_.preferred_sizes) {
-    if (size > 0 && static_cast<size_t>(size) <= max) preferred = std::max(preferred, static_cast<size_t>(size));
+    if (static_cast<size_t>(size) <= max) preferred = std::max(preferred, static_cast<size_t>(size));
   }
   if (preferred > 0) return preferred;
   return max == options().rows || waited_ns >= options().max_delay_ns ? max : 0;

@@ -12,9 +12,7 @@
 namespace tensord::server {
 
 WorkerPool::WorkerPool(size_t max, std::chrono::milliseconds idle_time)
-    : max_(std::max<size_t>(max, 1)),
-      kept_(static_cast<size_t>(std::max(1, available_cores()))),
-      idle_time_(idle_time) {
+    : max_(std::max<size_t>(max, 1)), kept_(static_cast<size_t>(available_cores())), idle_time_(idle_time) {
   start();
 }
 

@@ -196,6 +196,17 @@ TEST_F(TraceFiles, TextsOfTensors) {
   tensors.push_back(words);
   tensors.push_back(tensor_of("large", {5000}, DType::kUInt8));
   std::memset(tensors.back().tensor.raw_data(), 1, 5000);
+  InferTensor many = tensor_of("many pieces", {4097 + (16 << 20)}, DType::kUInt8);
+  const std::vector<uint8_t> ones(16 << 20, 1);
+  ScatteredBytes long_pieces;
+  long_pieces.pieces = {{ones.data(), 4097}, {ones.data(), ones.size()}};
+  many.scattered = std::make_shared<const ScatteredBytes>(long_pieces);
+  tensors.push_back(many);
+  for (const size_t size : {65535, 65536}) {
+    words.name = concat("long words ", size);
+    words.strings = {std::string(size, 'a'), "b"};
+    tensors.push_back(words);
+  }
 
   TraceOptions wanted = options(1);
   wanted.settings.has_timestamps = false;
@@ -213,6 +224,9 @@ TEST_F(TraceFiles, TextsOfTensors) {
   using Texts = std::pair<std::string, std::string>;
   EXPECT_EQ(seen["floats"], Texts("2,2", "0.5,-0.5,-1.5,-2.5"));
   EXPECT_EQ(seen["longs"], Texts("2", "-7,9007199254740993"));
+  EXPECT_EQ(seen["many pieces"].second, seen["large"].second);
+  EXPECT_EQ(seen["long words 65535"].second, std::string(65535, 'a') + ",b");
+  EXPECT_EQ(seen["long words 65536"].second, std::string(65536, 'a'));
   EXPECT_EQ(seen["scalar"], Texts("", "3"));
   EXPECT_EQ(seen["nothing"], Texts("0,3", ""));
   EXPECT_EQ(seen["pieces"], Texts("4", "1,2,3,4"));

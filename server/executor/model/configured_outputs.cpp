@@ -42,9 +42,7 @@ void apply_config(const ModelConfig::TensorConfig& config, const std::string& fi
   }
   if (!config.datatype.empty()) {
     spec.datatype = parse_datatype(config.datatype);
-    const bool is_usable =
-        spec.datatype && (*spec.datatype == DataType::kBytes || to_dtype(tensor_datatype(*spec.datatype)));
-    check(is_usable, file, ": data_type ", config.datatype, " of '", config.name, "' is not supported");
+    check(spec.datatype.has_value(), file, ": data_type ", config.datatype, " of '", config.name, "' is not supported");
   }
   const auto with_batch = [&](const std::vector<int64_t>& dims) {
     Dims out;

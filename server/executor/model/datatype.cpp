@@ -1,5 +1,6 @@
 #include "server/executor/model/datatype.h"
 
+#include <algorithm>
 #include <array>
 
 #include "core/base/error.h"
@@ -54,11 +55,12 @@ std::optional<DataType> parse_datatype(std::string_view name) {
 }
 
 DataType from_dtype(DType dtype) {
-  for (size_t i = 0; i < std::size(kRows); ++i) {
-    if (kRows[i].dtype == dtype) return static_cast<DataType>(i);
+  const Row* found = std::ranges::find(kRows, dtype, &Row::dtype);
+  if (found == std::end(kRows)) {
+    fail(ErrorCode::kUnimplemented, "the protocol has no datatype for outputs of ", name_of(dtype),
+         "; a model can answer with torch.view_as_real of them");
   }
-  fail(ErrorCode::kUnimplemented, "the protocol has no datatype for outputs of ", name_of(dtype),
-       "; a model can answer with torch.view_as_real of them");
+  return static_cast<DataType>(found - kRows);
 }
 
 }  // namespace tensord::server

@@ -12,7 +12,7 @@ namespace {
 
 // What an ensemble's configuration leaves to its steps.
 ModelConfig completed(ModelConfig config, const ModelDirectory* directory) {
-  if (!config.is_ensemble() || !directory || config.is_decoupled) return config;
+  if (!config.is_ensemble() || config.is_decoupled) return config;
   config.is_decoupled = has_decoupled_step(config, *directory);
   check(!config.is_decoupled || !config.has_response_cache,
         "response_cache cannot be used with the decoupled transaction policy, which a step of the ensemble has");
@@ -20,7 +20,7 @@ ModelConfig completed(ModelConfig config, const ModelDirectory* directory) {
 }
 
 ClassLabels class_labels_of(const ModelConfig& config, const ModelDirectory* directory) {
-  return config.is_ensemble() && directory ? ensemble_labels(config, *directory) : read_class_labels(config);
+  return config.is_ensemble() ? ensemble_labels(config, *directory) : read_class_labels(config);
 }
 
 }  // namespace

@@ -94,7 +94,7 @@ class Flattener {
 
   void add_tuple(const ops::TupleObject& tuple, const std::string& name, int depth) {
     for (size_t i = 0; i < tuple.items.size(); ++i) {
-      const bool is_named = tuple.type && i < tuple.type->field_names().size();
+      const bool is_named = tuple.type != nullptr;
       const std::string item = is_named       ? join(name, tuple.type->field_names()[i])
                                : name.empty() ? std::string()
                                               : join(name, std::to_string(i));

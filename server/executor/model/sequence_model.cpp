@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
 #include <limits>
 #include <set>
 
 #include "core/base/error.h"
 #include "core/tensor/shape.h"
 #include "server/executor/model/generation_options.h"
+#include "server/executor/model/read_exactly.h"
 
 namespace tensord::server {
 namespace {
@@ -52,17 +52,6 @@ Tensor read_only(const Tensor& tensor) {
   Storage storage = wrap_storage(
       tensor.raw_data(), tensor.size_bytes(), [tensor] {}, {}, /*is_writable=*/false);
   return Tensor::from_storage(std::move(storage), tensor.sizes(), tensor.strides(), 0, tensor.dtype());
-}
-
-void read_initial_file(const std::string& file, const Tensor& tensor, const std::string& what) {
-  std::ifstream in(file, std::ios::binary | std::ios::ate);
-  const std::streamoff found = in.good() ? static_cast<std::streamoff>(in.tellg()) : -1;
-  check(found >= 0, what, ": initial_state: ", file, " cannot be read");
-  check(static_cast<uint64_t>(found) == tensor.size_bytes(), what, ": initial_state: ", file, " has ", found,
-        " bytes, expected ", tensor.size_bytes());
-  in.seekg(0);
-  in.read(static_cast<char*>(tensor.raw_data()), static_cast<std::streamsize>(tensor.size_bytes()));
-  check(in.good(), what, ": initial_state: ", file, " cannot be read");
 }
 
 }  // namespace
@@ -145,11 +134,12 @@ void SequenceModel::add_state(const SequenceBatchingConfig::State& config, const
   const std::vector<int64_t>& dims = config.has_initial_state ? config.initial_dims : config.dims;
   for (const int64_t dim : config.dims) state.dims.push_back(dim);
   for (const int64_t dim : dims) first.push_back(dim < 0 ? 1 : dim);
-  Tensor initial = Tensor::empty(first, *dtype);
+  const Tensor initial = Tensor::empty(first, *dtype);
+  auto* const bytes = static_cast<char*>(initial.raw_data());
   if (config.has_initial_state && !config.initial_is_zero) {
-    read_initial_file(config.initial_file, initial, what);
-  } else if (initial.numel() > 0) {
-    std::memset(initial.raw_data(), 0, initial.size_bytes());
+    read_exactly(config.initial_file, bytes, initial.size_bytes(), concat(what, ": initial_state"));
+  } else {
+    std::fill_n(bytes, initial.size_bytes(), 0);
   }
   state.initial = read_only(initial);
   states_.push_back(std::move(state));

@@ -109,8 +109,6 @@ std::vector<size_t> match_inputs(const Signature& signature, const std::string& 
     check(datatype.has_value(), "inference input '", header.name, "' has unknown data-type '", header.datatype, "'");
     check(spec.takes_bytes == (datatype == DataType::kBytes), "inference input '", header.name, "' data-type is '",
           header.datatype, "', but model '", model, "' expects ", spec.takes_bytes ? "'BYTES'" : "a tensor of numbers");
-    check(datatype == DataType::kBytes || to_dtype(tensor_datatype(*datatype)), "inference input '", header.name,
-          "' data-type '", header.datatype, "' is not supported: no tensor has it");
     check_shape(spec, signature, model, header);
   }
   check_batch(signature, model, headers);

@@ -26,7 +26,7 @@ bool trains(const Node& node) {
     const ops::Value* value = constant_of(node, i);
     if (value == nullptr) continue;
     const std::string& name = arguments[i].name;
-    if ((name == "train" || name == "training") && value->is_bool()) is_told = is_told || value->to_bool();
+    if ((name == "train" || name == "training") && value->is_bool()) is_told = value->to_bool();
     if ((name == "p" || name == "dropout") && value->is_number()) is_nothing = value->to_scalar().to_double() == 0;
   }
   return is_told && !is_nothing;

@@ -1,7 +1,6 @@
 #include "server/executor/paths/batch_inputs.h"
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 
 #include "core/base/error.h"
@@ -29,8 +28,7 @@ class ByteSource {
       check_internal(!pieces_.empty(), "an input has fewer bytes than its shape says");
       const std::span<const uint8_t> piece = pieces_.front().subspan(used_);
       const size_t part = std::min(count, piece.size());
-      if (part > 0) std::memcpy(target, piece.data(), part);
-      target += part;
+      target = std::copy_n(piece.data(), part, target);
       count -= part;
       used_ += part;
       if (used_ == pieces_.front().size()) {
@@ -63,7 +61,7 @@ void fill(const Tensor& tensor, double value) {
   dispatch_all(tensor.dtype(), "padding", [&]<class T>() {
     if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
       check(value >= static_cast<double>(std::numeric_limits<T>::min()) &&
-                value < static_cast<double>(std::numeric_limits<T>::max()),
+                value < static_cast<double>(std::numeric_limits<T>::max()) + 1,
             "parameter 'ragged_padding' is ", value, ", which ", name_of(tensor.dtype()), " cannot hold");
       std::fill_n(tensor.data<T>(), tensor.numel(), static_cast<T>(value));
     } else if constexpr (std::is_same_v<T, bool>) {
@@ -110,7 +108,7 @@ std::vector<int64_t> make_batch_key(const InferRequest& request, const RaggedRul
   std::vector<size_t> order(request.inputs.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
   const auto& indices = request.input_indices;
-  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return indices[a] < indices[b]; });
+  std::ranges::sort(order, {}, [&](size_t i) { return indices[i]; });
   std::vector<int64_t> key;
   for (const size_t i : order) {
     const InferTensor& input = request.inputs[i];
@@ -181,7 +179,7 @@ void BatchInputs::gather_strings(size_t input, std::span<const InferTensor* cons
 
 Dims BatchInputs::padded_shape(size_t input, const RaggedRules& ragged, std::span<const InferTensor* const> parts) {
   Dims shape = parts[0]->shape;
-  if (!shape.empty() && parts.size() > 1) shape[0] = rows_;
+  if (parts.size() > 1) shape[0] = rows_;
   if (!ragged.is_ragged(input)) return shape;
   for (size_t dim = 1; dim < shape.size(); ++dim) {
     PaddedDim padded{input, dim, 0, {}};

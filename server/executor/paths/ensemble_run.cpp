@@ -220,7 +220,7 @@ size_t EnsembleRun::next_step(const Branch& branch) const {
 }
 
 bool EnsembleRun::take_job(Branch& branch, Job& job) {
-  if (branch.is_forked || branch.is_done) return false;
+  if (branch.is_forked) return false;
   job.step = next_step(branch);
   if (job.step == kNone) {
     if (branch.running == 0) finish_branch(branch);
@@ -330,7 +330,7 @@ void EnsembleRun::on_answer(StepSink& sink, InferResult result, bool is_final) {
     const EnsemblePlan::Step& step = context_.plan.steps[sink.step];
     if (!result.status.ok()) {
       fail_with(result.status);
-    } else if (!has_failed_ && !result.is_empty) {
+    } else if (!result.is_empty) {
       if (step.is_decoupled) {
         add_child(branch, sink.step, result);
       } else {
@@ -344,7 +344,7 @@ void EnsembleRun::on_answer(StepSink& sink, InferResult result, bool is_final) {
       --branch.running;
       if (step.is_decoupled) {
         branch.is_fork_over = true;
-        if (branch.active == 0 && branch.parked.empty()) finish_branch(branch);
+        if (branch.active == 0) finish_branch(branch);
       }
       queue(branch);
     }
@@ -383,6 +383,7 @@ void EnsembleRun::add_child(Branch& branch, size_t step, InferResult& result) {
 
 void EnsembleRun::start_children(Branch& branch) {
   const size_t max = context_.plan.max_inflight ? context_.plan.max_inflight : kNone;
+  // So none is parked while none is active.
   while (!branch.parked.empty() && branch.active < max) {
     ++branch.active;
     queue(*branch.parked.front());
@@ -396,7 +397,7 @@ void EnsembleRun::finish_branch(Branch& branch) {
   if (!parent) return;
   --parent->active;
   start_children(*parent);
-  if (parent->is_fork_over && parent->active == 0 && parent->parked.empty()) finish_branch(*parent);
+  if (parent->is_fork_over && parent->active == 0) finish_branch(*parent);
 }
 
 // Moves the answers that are next into ready_. True when the branch has no more of them.
@@ -406,11 +407,10 @@ bool EnsembleRun::collect(Branch& branch) {
     return branch.is_done;
   }
   while (!branch.children.empty() && collect(*branch.children.front())) branch.children.pop_front();
-  return branch.is_done && branch.children.empty();
+  return branch.is_done;
 }
 
 std::optional<EnsembleRun::Answer> EnsembleRun::next_answer() {
-  if (is_over_) return std::nullopt;
   if (!has_failed_ && root_) {
     try {
       if (collect(*root_)) root_.reset();

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstring>
 #include <deque>
 
 #include "core/base/delay_point.h"
@@ -212,7 +211,7 @@ bool GenerationPath::take(Running& running) {
       waiting_.pop_front();
     }
     if (!waiting_.empty()) changed_.notify_one();
-    if (running.empty() && rejected.empty() && is_stopped_) return false;
+    if (running.empty() && is_stopped_) return false;
   }
   for (Rejected& one : rejected) finish(*one.generation, std::move(one.status));
   return true;
@@ -320,7 +319,7 @@ void GenerationPath::collect(Generation& generation) const {
 // One response has what was fed back in all steps, one after the other, and the rest of the last step.
 void GenerationPath::add_collected(Generation& generation, std::vector<InferTensor>& outputs) const {
   for (InferTensor& output : outputs) {
-    if (output.name != step_.options().feedback_output || generation.collected.empty()) continue;
+    if (output.name != step_.options().feedback_output) continue;
     int64_t count = 0;
     for (const Tensor& part : generation.collected) count += part.numel();
     output.tensor = Tensor::empty(step_.model().has_batch_dimension() ? Dims{1, count} : Dims{count},
@@ -328,8 +327,7 @@ void GenerationPath::add_collected(Generation& generation, std::vector<InferTens
     output.shape = output.tensor.sizes();
     char* to = static_cast<char*>(output.tensor.raw_data());
     for (const Tensor& part : generation.collected) {
-      if (part.size_bytes() > 0) std::memcpy(to, part.raw_data(), part.size_bytes());
-      to += part.size_bytes();
+      to = std::copy_n(static_cast<const char*>(part.raw_data()), part.size_bytes(), to);
     }
   }
 }

@@ -56,7 +56,7 @@ uint64_t size_of_outputs(const std::vector<InferTensor>& outputs) {
   for (const InferTensor& output : outputs) {
     size += kTensorBytes + output.name.size();
     if (output.tensor.defined()) size += output.tensor.size_bytes();
-    for (const std::string& text : output.strings) size += sizeof(text) + text.size();
+    for (const std::string& text : output.strings) size += sizeof(std::string) + text.size();
   }
   return size;
 }
@@ -93,8 +93,7 @@ ResponseCache::Key ResponseCache::key_of(uint64_t model, const InferRequest& req
   RequestHash hash(seed_);
   std::vector<size_t> order(request.inputs.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::sort(order.begin(), order.end(),
-            [&](size_t a, size_t b) { return request.input_indices[a] < request.input_indices[b]; });
+  std::ranges::sort(order, {}, [&](size_t i) { return request.input_indices[i]; });
   hash.add(uint64_t{order.size()});
   for (const size_t i : order) {
     hash.add(uint64_t{request.input_indices[i]});

@@ -125,8 +125,8 @@ std::unique_ptr<SequencePolicy> SequencePath::make_policy() const {
         options, DirectSequencePolicy::DirectOptions{.minimum_utilization = utilization, .keeps_rows = keeps_rows_});
   }
   options.max_delay_ns = nanoseconds(config_.oldest_max_queue_delay_us);
-  const auto candidates = static_cast<size_t>(std::max(config_.oldest_max_candidate_sequences, 0));
-  if (candidates > 0) options.places = candidates;
+  const int32_t candidates = config_.oldest_max_candidate_sequences;
+  if (candidates > 0) options.places = static_cast<size_t>(candidates);
   return std::make_unique<OldestSequencePolicy>(
       options, OldestSequencePolicy::OldestOptions{.preferred_sizes = config_.oldest_preferred_batch_sizes,
                                                    .preserves_ordering = config_.oldest_preserves_ordering});
@@ -226,7 +226,7 @@ void wait_until(CondVar& changed, MutexLock& lock, int64_t until_ns) {
   if (until_ns == kNoDeadline) {
     changed.wait(lock);
   } else {
-    changed.wait_for(lock, std::chrono::nanoseconds(std::max<int64_t>(until_ns - Clock::system().now_ns(), 0)));
+    changed.wait_for(lock, std::chrono::nanoseconds(until_ns - Clock::system().now_ns()));
   }
 }
 

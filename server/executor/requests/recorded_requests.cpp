@@ -1,6 +1,7 @@
 #include "server/executor/requests/recorded_requests.h"
 
-#include <cstring>
+#include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -42,29 +43,29 @@ std::string open_object(const Json& json) {
 class Reader {
  public:
   Reader(const std::string& path, const RecordLimits& limits) : path_(path), limits_(limits) {
-    file_.open(path, std::ios::binary | std::ios::ate);
-    if (!file_) fail(ErrorCode::kNotFound, path, ": cannot be opened");
-    left_ = static_cast<uint64_t>(std::max<std::streamoff>(file_.tellg(), 0));
+    std::error_code error;
+    left_ = std::filesystem::file_size(path, error);
+    if (error) fail(ErrorCode::kNotFound, path, ": cannot be opened");
     if (left_ > limits.bytes) {
       fail(ErrorCode::kResourceExhausted, path, ": has ", left_, " bytes, more than ", limits.bytes);
     }
-    file_.seekg(0);
-    std::string magic(kMagic.size(), '\0');
-    if (!read(magic.data(), magic.size()) || magic != kMagic) {
-      fail(ErrorCode::kDataLoss, path, ": is no file of recorded requests");
-    }
+    file_.open(path, std::ios::binary);
+    std::string magic(std::min<uint64_t>(left_, kMagic.size()), '\0');
+    read(magic.data(), magic.size());
+    if (magic != kMagic) fail(ErrorCode::kDataLoss, path, ": is no file of recorded requests");
   }
 
   // False at the end of the file, or of what is whole in it.
   bool next(RecordedRequest& request) {
+    if (left_ < kLengthBytes) return false;
     char lengths[kLengthBytes];
-    if (!read(lengths, sizeof(lengths))) return false;
+    read(lengths, sizeof(lengths));
     const auto head_bytes = read_number<uint32_t>(lengths);
     const auto data_bytes = read_number<uint64_t>(lengths + 4);
     if (head_bytes > kMaxHeadBytes) fail(ErrorCode::kDataLoss, path_, ": record ", number_, " has a bad length");
     if (head_bytes > left_ || data_bytes > left_ - head_bytes) return false;
     std::string head(head_bytes, '\0');
-    if (!read(head.data(), head.size())) return false;
+    read(head.data(), head.size());
     if (++number_ > limits_.requests) {
       fail(ErrorCode::kResourceExhausted, path_, ": has more than ", limits_.requests, " requests");
     }
@@ -77,11 +78,11 @@ class Reader {
   }
 
  private:
-  bool read(char* to, uint64_t size) {
-    if (size > left_) return false;
+  // Of what is left.
+  void read(char* to, uint64_t size) {
     file_.read(to, static_cast<std::streamsize>(size));
+    if (!file_) fail(ErrorCode::kDataLoss, path_, ": cannot be read");
     left_ -= size;
-    return static_cast<bool>(file_);
   }
 
   void parse(const Json& head, uint64_t data_bytes, RecordedRequest& request) {
@@ -117,18 +118,17 @@ class Reader {
       read_strings(count, bytes, out.strings);
       return out;
     }
-    const auto dtype = to_dtype(tensor_datatype(out.datatype));
-    check_record(dtype && count <= bytes / size_of(out.datatype) && count * size_of(out.datatype) == bytes);
+    check_record(count <= bytes / size_of(out.datatype) && count * size_of(out.datatype) == bytes);
     if (is_wide_unsigned(out.datatype)) {
       const WideTensor wide = make_wide_tensor(out.datatype, out.shape);
-      check_record(bytes == 0 || read(wide.wire_bytes, bytes));
+      read(wide.wire_bytes, bytes);
       widen(wide, out.datatype, concat(path_, ": record ", number_, ", '", out.name, "'"));
       out.tensor = wide.tensor;
       return out;
     }
-    out.tensor = Tensor::empty(out.shape, *dtype);
-    if (bytes > 0) check_record(read(static_cast<char*>(out.tensor.raw_data()), bytes));
-    if (*dtype == DType::kBool) {
+    out.tensor = Tensor::empty(out.shape, *to_dtype(out.datatype));
+    read(static_cast<char*>(out.tensor.raw_data()), bytes);
+    if (out.datatype == DataType::kBool) {
       // Other values than 0 and 1 are no bools.
       auto* values = static_cast<uint8_t*>(out.tensor.raw_data());
       for (uint64_t i = 0; i < bytes; ++i) values[i] = values[i] != 0 ? 1 : 0;
@@ -139,12 +139,13 @@ class Reader {
   void read_strings(uint64_t count, uint64_t bytes, std::vector<std::string>& out) {
     for (uint64_t i = 0; i < count; ++i) {
       char length_bytes[4];
-      check_record(bytes >= 4 && read(length_bytes, 4));
+      check_record(bytes >= 4);
+      read(length_bytes, 4);
       const auto length = read_number<uint32_t>(length_bytes);
       bytes -= 4;
       check_record(length <= bytes);
       out.emplace_back(length, '\0');
-      if (length > 0) check_record(read(out.back().data(), length));
+      read(out.back().data(), length);
       bytes -= length;
     }
     check_record(bytes == 0);
@@ -184,7 +185,7 @@ void RecordWriter::add(const InferTensor& tensor, DataType wire_datatype, std::s
     const Tensor values = tensor.tensor.contiguous();
     if (wire_datatype != tensor.datatype) {
       append_narrowed(values, wire_datatype, data_);
-    } else if (values.size_bytes() > 0) {
+    } else {
       data_.append(static_cast<const char*>(values.raw_data()), values.size_bytes());
     }
   }

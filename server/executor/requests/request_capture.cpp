@@ -83,8 +83,7 @@ std::shared_ptr<CapturedRequest> RequestCapture::sample(const std::string& model
   for (size_t i = 0; i < request.inputs.size(); ++i) {
     const InferTensor& input = request.inputs[i];
     const std::optional<DataType>& sent = signature.inputs.at(request.input_indices.at(i)).datatype;
-    const bool is_narrower = sent && is_wide_unsigned(*sent) && tensor_datatype(*sent) == input.datatype;
-    writer.add_input(input, is_narrower ? *sent : input.datatype);
+    writer.add_input(input, sent.value_or(input.datatype));
   }
   return std::make_shared<CapturedRequest>(*this, model, std::move(writer));
 }

@@ -20,7 +20,7 @@ Tensor first_of(const InferTensor& tensor) {
   size_t left = out.size_bytes();
   for (const auto& piece : tensor.scattered->pieces) {
     const size_t size = std::min(left, piece.size());
-    if (size > 0) to = std::copy_n(piece.data(), size, to);
+    to = std::copy_n(piece.data(), size, to);
     left -= size;
   }
   return out;

@@ -1,6 +1,7 @@
 #include "server/executor/warmup/output_probe.h"
 
 #include <algorithm>
+#include <ranges>
 
 #include "core/base/cancellation.h"
 #include "core/base/clock.h"
@@ -20,10 +21,10 @@ struct Seen {
 bool is_known(const TensorSpec& spec) { return spec.datatype && spec.shape; }
 
 bool has_open_inputs(const Signature& signature) {
-  const size_t first = signature.max_batch_size > 0 ? 1 : 0;
-  return std::any_of(signature.inputs.begin(), signature.inputs.end(), [&](const TensorSpec& spec) {
-    return !spec.shape || std::any_of(spec.shape->begin() + static_cast<ptrdiff_t>(std::min(first, spec.shape->size())),
-                                      spec.shape->end(), [](int64_t size) { return size < 0; });
+  const int first = signature.max_batch_size > 0 ? 1 : 0;
+  return std::ranges::any_of(signature.inputs, [&](const TensorSpec& spec) {
+    return !spec.shape ||
+           std::ranges::any_of(*spec.shape | std::views::drop(first), [](int64_t size) { return size < 0; });
   });
 }
 

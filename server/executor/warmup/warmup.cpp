@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
 #include <limits>
 #include <random>
 #include <set>
@@ -10,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/file_text.h"
 #include "core/tensor/shape.h"
+#include "server/executor/model/read_exactly.h"
 #include "server/executor/model/sequence_model.h"
 #include "server/executor/model/wide_unsigned.h"
 #include "server/executor/requests/recorded_requests.h"
@@ -46,20 +46,8 @@ void fill_random(Tensor& tensor) {
     for (int64_t i = 0; i < drawn; ++i) {
       data[i] = static_cast<T>(static_cast<float>(is_float ? uniform(engine) : static_cast<double>(engine() & 1)));
     }
-    for (int64_t i = drawn; i < tensor.numel(); i += drawn) {
-      std::copy_n(data, std::min(drawn, tensor.numel() - i), data + i);
-    }
+    for (int64_t i = drawn; i < tensor.numel(); ++i) data[i] = data[i - drawn];
   });
-}
-
-void read_file(const std::string& file, char* data, size_t size_bytes, const std::string& what) {
-  std::ifstream in(file, std::ios::binary | std::ios::ate);
-  const std::streamoff found = in.good() ? static_cast<std::streamoff>(in.tellg()) : -1;
-  check(found >= 0, what, ": ", file, " cannot be read");
-  check(static_cast<uint64_t>(found) == size_bytes, what, ": ", file, " has ", found, " bytes, expected ", size_bytes);
-  in.seekg(0);
-  in.read(data, static_cast<std::streamsize>(size_bytes));
-  check(in.good() || size_bytes == 0, what, ": ", file, " cannot be read");
 }
 
 // Elements of BYTES lie one after another, each with its length in 4 bytes before it.
@@ -98,20 +86,18 @@ InferTensor make_input(const std::string& name, DataType datatype, Dims shape, S
                                           : std::vector<std::string>(static_cast<size_t>(count));
     return out;
   }
-  const std::optional<DType> dtype = to_dtype(tensor_datatype(datatype));
-  check(dtype.has_value(), what, ": data_type ", name_of(datatype), " is not supported: no tensor has it");
-  Tensor tensor = Tensor::empty(out.shape, *dtype);
+  Tensor tensor = Tensor::empty(out.shape, *to_dtype(tensor_datatype(datatype)));
   if (source == Source::kFile && is_wide_unsigned(datatype)) {
     const WideTensor wide = make_wide_tensor(datatype, out.shape);
-    read_file(file, wide.wire_bytes, static_cast<size_t>(count) * size_of(datatype), what);
+    read_exactly(file, wide.wire_bytes, static_cast<size_t>(count) * size_of(datatype), what);
     widen(wide, datatype, what);
     tensor = wide.tensor;
   } else if (source == Source::kFile) {
-    read_file(file, static_cast<char*>(tensor.raw_data()), tensor.size_bytes(), what);
+    read_exactly(file, static_cast<char*>(tensor.raw_data()), tensor.size_bytes(), what);
   } else if (source == Source::kRandom) {
     fill_random(tensor);
-  } else if (tensor.numel() > 0) {
-    std::memset(tensor.raw_data(), 0, tensor.size_bytes());
+  } else {
+    std::fill_n(static_cast<char*>(tensor.raw_data()), tensor.size_bytes(), 0);
   }
   out.tensor = read_only(tensor);
   return out;

@@ -151,6 +151,144 @@ TEST(BatchInputs, RefusesPaddingThatTheTypeCannotHold) {
   EXPECT_THROW(BatchInputs(signature, rules, requests), Error);
 }
 
+TEST(BatchInputs, PaddingAtTheEndsOfAType) {
+  const auto is_refused = [](DType dtype, double padding) {
+    const Signature signature = one_input(true);
+    const RaggedRules rules(signature, ragged_config({4}, padding));
+    InferRequest request;
+    request.batch_size = 1;
+    InferTensor& input = request.inputs.emplace_back();
+    input.datatype = from_dtype(dtype);
+    input.shape = {1, 3};
+    input.tensor = Tensor::empty(input.shape, dtype);
+    request.input_indices = {0};
+    InferRequest* requests[] = {&request};
+    try {
+      const BatchInputs batch(signature, rules, requests);
+      const Tensor padded = batch.inputs()[0]->tensor;
+      EXPECT_EQ(padded.sizes(), (Dims{1, 4}));
+      return padded.to(DType::kFloat64).contiguous().data<double>()[3] != padding;
+    } catch (const Error&) {
+      return true;
+    }
+  };
+  for (const double fits : {-128.0, 0.0, 127.0}) EXPECT_FALSE(is_refused(DType::kInt8, fits)) << fits;
+  for (const double beyond : {-129.0, 128.0}) EXPECT_TRUE(is_refused(DType::kInt8, beyond)) << beyond;
+  for (const double fits : {0.0, 255.0}) EXPECT_FALSE(is_refused(DType::kUInt8, fits)) << fits;
+  for (const double beyond : {-1.0, 256.0}) EXPECT_TRUE(is_refused(DType::kUInt8, beyond)) << beyond;
+  const double end = 9223372036854775808.0;  // of int64
+  EXPECT_FALSE(is_refused(DType::kInt64, -end));
+  EXPECT_TRUE(is_refused(DType::kInt64, end));
+  EXPECT_FALSE(is_refused(DType::kBool, 1));
+  EXPECT_FALSE(is_refused(DType::kFloat32, 0.5));
+}
+
+// "x" is ragged, "w" are texts.
+struct WithTexts {
+  WithTexts() : signature(one_input(true)) {
+    signature.inputs.resize(2);
+    signature.inputs[1].name = "w";
+    signature.inputs[1].takes_bytes = true;
+    for (InferRequest* request : {&shorter, &longer}) {
+      InferTensor& words = request->inputs.emplace_back();
+      words.name = "w";
+      words.datatype = DataType::kBytes;
+      words.shape = {1, 2};
+      words.strings = {"a", "bc"};
+      request->input_indices = {0, 1};
+    }
+  }
+  Signature signature;
+  InferRequest shorter = make_request({1, 1}, 1), longer = make_request({1, 3}, 5);
+};
+
+TEST(BatchInputs, TextsBesidePaddedInputs) {
+  WithTexts made;
+  const RaggedRules rules(made.signature, ragged_config());
+  EXPECT_TRUE(rules.is_ragged(0));
+  EXPECT_FALSE(rules.is_ragged(1));
+  InferRequest* requests[] = {&made.shorter, &made.longer};
+  const BatchInputs batch(made.signature, rules, requests);
+  EXPECT_EQ(batch.copied_bytes(0), sizeof(int32_t) + 3);
+  const BatchInputs alone = batch.alone(0);
+  expect_counts_up(alone.inputs()[0]->tensor, {1, 1}, 1);
+  EXPECT_EQ(alone.inputs()[1]->strings, (std::vector<std::string>{"a", "bc"}));
+  EXPECT_EQ(alone.inputs()[1]->shape, (Dims{1, 2}));
+  // An output of texts that is as long as what was padded.
+  InferTensor texts;
+  texts.name = "texts";
+  texts.datatype = DataType::kBytes;
+  texts.shape = {2, 3};
+  texts.strings.resize(6);
+  EXPECT_THROW(batch.split({texts}, made.signature), Error);
+  texts.shape = {2, 2};
+  texts.strings.resize(4);
+  EXPECT_EQ(batch.split({texts}, made.signature)[0].at(0).strings.size(), 2u);
+}
+
+TEST(BatchInputs, TextsOfOneRequestAreNotJoined) {
+  WithTexts made;
+  made.longer.inputs.erase(made.longer.inputs.begin());
+  made.longer.input_indices = {1};
+  InferRequest* requests[] = {&made.longer};
+  const BatchInputs batch(made.signature, RaggedRules(made.signature, {}), requests);
+  EXPECT_EQ(batch.copied_bytes(0), 0u);
+  EXPECT_EQ(batch.inputs()[1]->strings.size(), 2u);
+}
+
+TEST(BatchInputs, TextsAreNotPadded) {
+  const WithTexts made;
+  ModelConfig config = ragged_config();
+  config.inputs[0].name = "w";
+  EXPECT_THROW(RaggedRules(made.signature, config), Error);
+  config.inputs[0].name = "nobody";
+  EXPECT_FALSE(RaggedRules(made.signature, config).is_ragged(0));
+}
+
+// Which dimensions of an output are cut to the request's own, by the specification of the output.
+TEST(BatchInputs, CutsOpenDimensionsThatAreAsLongAsAPaddedOne) {
+  Signature signature = one_input(true);
+  const RaggedRules rules(signature, ragged_config());
+  InferRequest shorter = make_request({1, 1}, 1), longer = make_request({1, 3}, 5);
+  InferRequest* requests[] = {&shorter, &longer};
+  const BatchInputs batch(signature, rules, requests);
+  const auto cut = [&](const Dims& shape) {
+    InferTensor output;
+    output.name = "x";
+    output.shape = shape;
+    output.tensor = Tensor::empty(shape, DType::kFloat32);
+    const auto answers = batch.split({output}, signature);
+    EXPECT_EQ(answers[1].at(0).shape, answers[1][0].tensor.sizes());
+    EXPECT_EQ(answers[1][0].shape[1], shape[1]) << "the longest is as it was";
+    return answers[0].at(0).shape;
+  };
+  EXPECT_EQ(cut({2, 3}), (Dims{1, 1}));
+  EXPECT_EQ(cut({2, 4}), (Dims{1, 4}));
+  EXPECT_EQ(cut({2, 4, 3}), (Dims{1, 4, 1}));
+  signature.outputs[0].shape = Dims{-1, -1};
+  EXPECT_EQ(cut({2, 3}), (Dims{1, 1}));
+  EXPECT_EQ(cut({2, 4, 3}), (Dims{1, 4, 3})) << "more dimensions than the configuration says";
+  signature.outputs[0].shape = Dims{-1, 4, -1};
+  EXPECT_EQ(cut({2, 4, 3}), (Dims{1, 4, 1}));
+  signature.outputs[0].shape = Dims{-1, 3, 3};
+  EXPECT_EQ(cut({2, 3, 3}), (Dims{1, 3, 3}));
+  signature.outputs.clear();
+  EXPECT_EQ(cut({2, 3}), (Dims{1, 1}));
+}
+
+TEST(BatchInputs, RefusesToCutWhereTwoPaddedDimensionsDiffer) {
+  const Signature signature = one_input(true);
+  const RaggedRules rules(signature, ragged_config());
+  const auto split = [&](const Dims& first, const Dims& second) {
+    InferRequest a = make_request(first, 1), b = make_request(second, 5);
+    InferRequest* requests[] = {&a, &b};
+    const BatchInputs batch(signature, rules, requests);
+    return batch.split({*batch.inputs()[0]}, signature);
+  };
+  EXPECT_EQ(split({1, 2, 2}, {1, 3, 3})[0].at(0).shape, (Dims{1, 2, 2})) << "cut to the same";
+  EXPECT_THROW(split({1, 2, 1}, {1, 3, 3}), Error);
+}
+
 TEST(BatchInputs, RefusesOutputsWithoutARowForEach) {
   const Signature signature = one_input(true);
   const RaggedRules rules(signature, {});

@@ -86,6 +86,40 @@ TEST(ConfiguredOutputs, KeysThatOnlyARunTells) {
   EXPECT_THAT(applied(list, {"OUTPUT__0", "OUTPUT__1", "OUTPUT__2"}), ElementsAre("first=1", "second=2"));
 }
 
+// Steps of a generation need outputs that clients do not get.
+TEST(ConfiguredOutputs, WhatAGenerationNeedsStays) {
+  const auto with = [](const std::string& parameters) {
+    return concat(R"(output [ { name: "text" } ] sequence_batching { iterative_sequence: true } )", parameters);
+  };
+  const std::string feedback = R"(parameters { key: "generation_output" value: { string_value: "next" } }
+                                  parameters { key: "generation_input" value: { string_value: "tokens" } })";
+  const ConfiguredOutputs known = configured(with(feedback), {"text", "next", "more"});
+  EXPECT_THAT(applied(known, {"text", "next", "more"}), ElementsAre("text=1", "next=2"));
+  EXPECT_EQ(known.own_index(1), 1);
+  const ConfiguredOutputs open = configured(with(feedback), {}, true);
+  EXPECT_THAT(applied(open, {"more", "next", "text"}), ElementsAre("text=3", "next=2"));
+  EXPECT_EQ(open.own_index(1), -1);
+  EXPECT_EQ(configured(with(feedback), {"text", "more"}).specs().size(), 1u) << "there is no such result";
+  EXPECT_EQ(configured(with(""), {"text", "next"}).specs().size(), 1u);
+}
+
+TEST(ConfiguredOutputs, AReshapeNeedsToKnowTheShapeItGoesTo) {
+  const auto shape = [](const std::string& dims) {
+    const ConfiguredOutputs outputs =
+        configured(concat(R"(output [ { name: "a" reshape { shape: [ 2, 3 ] } )", dims, " } ]"), {"a"});
+    std::vector<InferTensor> results{result("a", {2, 3})};
+    outputs.apply(results);
+    return results[0].shape;
+  };
+  EXPECT_EQ(shape("dims: [ 6 ]"), (Dims{6}));
+  EXPECT_EQ(shape(""), (Dims{2, 3}));
+}
+
+TEST(ConfiguredOutputs, ARunThatReturnsNothing) {
+  const ConfiguredOutputs outputs = configured(R"(output [ { name: "a" } ])", {}, true);
+  EXPECT_THAT(error_of([&] { applied(outputs, {}); }).what(), HasSubstr("but the model returned nothing"));
+}
+
 TEST(ConfiguredOutputs, WhatCannotBeIsRefused) {
   EXPECT_THAT(error_of([] { configured(R"(output [ { name: "a" }, { name: "b" } ])", {"OUTPUT__0"}); }).what(),
               HasSubstr("config.pbtxt names output 'b', but forward returns 1"));

@@ -57,14 +57,16 @@ using Function = std::function<std::vector<InferTensor>(const std::vector<InferT
 
 class EnsembleTest : public ::testing::Test, public ModelDirectory {
  protected:
-  std::shared_ptr<ModelVersion> find(const std::string& name, const std::string&) const override {
+  std::shared_ptr<ModelVersion> find(const std::string& name, const std::string& version) const override {
+    found_version = version;
     const auto found = models_.find(name);
     if (found == models_.end()) fail(ErrorCode::kNotFound, "Request for unknown model: '", name, "' is not found");
     return found->second;
   }
 
-  void add(const std::string& name, std::unique_ptr<const Model> model, ModelConfig config = {}) {
+  void add(const std::string& name, std::unique_ptr<const Model> model, ModelConfig config = {}, int workers = 1) {
     ModelVersion::Options options;
+    options.workers = workers;
     options.directory = this;
     ModelMetrics& metrics = metrics_.model(name, "1");
     models_[name] = std::make_shared<ModelVersion>(name, 1, std::move(model), std::move(config), options, metrics);
@@ -170,6 +172,7 @@ class EnsembleTest : public ::testing::Test, public ModelDirectory {
 
   Metrics metrics_{"test"};
   std::map<std::string, std::shared_ptr<ModelVersion>> models_;
+  mutable std::string found_version;  // which was looked for last
   std::atomic<int> endless_runs{0};
   std::vector<Dims> seen_shapes;  // by add_identity(), of steps one after the other
 };

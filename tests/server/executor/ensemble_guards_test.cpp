@@ -286,5 +286,106 @@ TEST_F(EnsembleGuardsTest, ATextNamesASequenceToo) {
   EXPECT_EQ(answers.results[0].parameters, expected);
 }
 
+TEST_F(EnsembleGuardsTest, AnEnsembleThatIsSaidToBeDecoupledIs) {
+  add_plus("one", 1);
+  ModelConfig config = config_of({kFirst});
+  add_ensemble("plain", config);
+  EXPECT_FALSE(models_["plain"]->config().is_decoupled);
+  config.is_decoupled = true;
+  add_ensemble("all", config);
+  EXPECT_TRUE(models_["all"]->config().is_decoupled);
+}
+
+TEST_F(EnsembleGuardsTest, VersionsOfStepsAreLookedForAsTheyAreSaid) {
+  add_plus("one", 1);
+  const auto version_of = [&](int64_t version) {
+    ModelConfig config = config_of({kFirst});
+    config.ensemble_steps[0].version = version;
+    EXPECT_EQ(refusal(config), "no error");
+    return found_version;
+  };
+  EXPECT_EQ(version_of(-1), "");
+  EXPECT_EQ(version_of(0), "0");
+  EXPECT_EQ(version_of(12), "12");
+}
+
+TEST_F(EnsembleGuardsTest, TensorsWithoutElementsHaveShapesToo) {
+  add_identity("none", 0, {0});
+  add_identity("three", 0, {3});
+  for (const auto& [first, second] : {std::pair("none", "three"), std::pair("three", "none")}) {
+    EXPECT_THAT(
+        refusal(config_of({step(first, {{"x", "in"}}, {{"y", "a"}}), step(second, {{"x", "a"}}, {{"y", "b"}})})),
+        HasSubstr("has shapes"));
+  }
+}
+
+// What one side does not say fits whatever the other does.
+TEST_F(EnsembleGuardsTest, TypesThatAreNotKnownFit) {
+  add_identity("typed", 0, {2});
+  add_plus("one", 1);
+  Signature open = signature_of({"x"}, {});
+  open.outputs_are_complete = false;
+  add_signature("open", open);
+  for (const char* first : {"typed", "one", "open"}) {
+    for (const char* second : {"typed", "one"}) {
+      ModelConfig config =
+          config_of({step(first, {{"x", "in"}}, {{"y", "a"}}), step(second, {{"x", "a"}}, {{"y", "out"}})});
+      config.outputs = {named("out")};
+      add_ensemble("all", config);
+      EXPECT_TRUE(run_all().status.ok()) << first << second;
+    }
+  }
+}
+
+TEST_F(EnsembleGuardsTest, AReshapeNeedsToKnowTheShapeOfTheClient) {
+  add_plus("one", 1);
+  ModelConfig config = config_of({kFirst});
+  config.inputs = {named("in", "FP32")};
+  config.outputs = {named("a", "FP32")};
+  for (ModelConfig::TensorConfig* tensor : {&config.inputs[0], &config.outputs[0]}) {
+    tensor->has_reshape = true;
+    tensor->reshape = {2, 1};
+  }
+  add_ensemble("all", config);
+  const InferResult result = run_all();
+  ASSERT_TRUE(result.status.ok()) << result.status;
+  EXPECT_EQ(result.outputs[0].shape, (Dims{2}));
+}
+
+// Answers that were held for one before them go out together, and only the last one is the last.
+TEST_F(EnsembleGuardsTest, AnswersThatComeOutOfOrderAreOrdered) {
+  add_items("items");
+  std::atomic<int> begun = 0;
+  add("late",
+      std::make_unique<FakeModel>(signature_of({"x"}, {"y"}),
+                                  [&](std::span<const InferTensor* const> inputs, const auto&) {
+                                    const float x = values_of(*inputs[0])[0];
+                                    if (x == 1) {
+                                      while (models_["late"]->metrics().counts().success.count < 3) {
+                                        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                                      }
+                                      std::this_thread::sleep_for(std::chrono::milliseconds(30));
+                                    }
+                                    ++begun;
+                                    RunResult result;
+                                    result.outputs = {floats("y", {10 * x})};
+                                    return result;
+                                  }),
+      {}, /*workers=*/2);
+  ModelConfig config =
+      config_of({step("items", {{"x", "in"}}, {{"y", "a"}}), step("late", {{"x", "a"}}, {{"y", "out"}})});
+  config.outputs = {named("out")};
+  add_ensemble("all", config);
+  Answers answers;
+  submit("all", {floats("in", {1, 2, 3, 4})}, answers);
+  answers.wait();
+  std::vector<float> got;
+  for (const InferResult& result : answers.results) {
+    for (const InferTensor& output : result.outputs) got.push_back(values_of(output)[0]);
+  }
+  EXPECT_THAT(got, ElementsAre(10, 20, 30, 40));
+  EXPECT_EQ(begun, 4);
+}
+
 }  // namespace
 }  // namespace tensord::server::testing

@@ -171,6 +171,46 @@ TEST_F(GenerationStepTest, OnlyRowsThatFitShareAStep) {
   EXPECT_NE(key({1, 2}), padded.key(without));
 }
 
+// Only what is fed back is filled up.
+TEST_F(GenerationStepTest, OtherInputsShareAStepInEqualSizes) {
+  signature = signature_of({"tokens", "image", "length"}, {"next"});
+  signature.max_batch_size = 4;
+  pad();
+  const GenerationStep step("m", config, signature);
+  const auto key = [&](const Dims& image) {
+    GenerationRow row = row_with({1, 2});
+    row.inputs.push_back(float_tensor("image", image, {}));
+    row.input_indices.push_back(1);
+    return step.key(row);
+  };
+  EXPECT_EQ(key({1, 3}), key({1, 3}));
+  EXPECT_NE(key({1, 3}), key({1, 4}));
+}
+
+// What is longer than the positions that count is cut, in a row without a batch, too.
+TEST_F(GenerationStepTest, AStateThatIsLongerThanWhatCountsIsCut) {
+  drop_batches();
+  add_state({-1});
+  pad();
+  GenerationRow row = row_with(Dims{2});
+  row.length = 1;
+  row.state = {float_tensor("", {3}, {1, 2, 3}).tensor};
+  run(row, {float_tensor("next", {1}, {7}), float_tensor("new_past", {3}, {1, 2, 3})});
+  EXPECT_THAT(values_of(seen.at(1)), ElementsAre(3));
+}
+
+TEST_F(GenerationStepTest, TextsEndNoRow) {
+  config.parameters["generation_end_output"] = "end";
+  InferTensor texts;
+  texts.name = "end";
+  texts.datatype = DataType::kBytes;
+  texts.shape = {1, 1};
+  texts.strings = {"done"};
+  GenerationRow row = row_with({1, 1});
+  run(row, {float_tensor("next", {1, 1}, {7}), texts});
+  EXPECT_FALSE(row.is_done);
+}
+
 TEST_F(GenerationStepTest, StatesOfOtherSizesRunApartWithoutLengths) {
   add_state({-1, 2});
   GenerationRow a = row_with({1, 1}, 1), b = a;
@@ -211,6 +251,10 @@ TEST_F(GenerationStepTest, WithoutBatchesAndWithoutFeedback) {
   EXPECT_EQ(row.length, 3);
   EXPECT_EQ(seen[2].shape, (Dims{1}));
   EXPECT_THAT(values_of(seen[2]), ElementsAre(3));
+  config.parameters.erase("generation_length_input");
+  GenerationRow scalar = row_with(Dims{});
+  run(scalar, {float_tensor("next", {}, {7})});
+  EXPECT_EQ(scalar.length, 1);
   config.parameters.clear();
   GenerationRow same = row_with(Dims{3});
   run(same, {float_tensor("next", {1}, {7})});

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
 #include "core/base/error.h"
 #include "server/executor/model/model_version.h"
 #include "tests/server/fake_models.h"
@@ -28,8 +31,8 @@ class OutputProbeTest : public ::testing::Test {
     signature_.inputs[0].shape = Dims{-1, 3};
   }
 
-  // The signature of a model that answers so, given its input.
-  Signature probe(std::function<Outputs(const InferTensor&)> function) {
+  // The signature of a model that answers so, given its input. Without requests of its own: zeros.
+  Signature probe(std::function<Outputs(const InferTensor&)> function, std::vector<WarmupRequest> requests = {}) {
     const testing::FakeModel model(signature_, [&](std::span<const InferTensor* const> inputs, const auto&) {
       ++runs_;
       RunResult result;
@@ -39,8 +42,11 @@ class OutputProbeTest : public ::testing::Test {
     ModelConfig config;
     config.max_batch_size = signature_.max_batch_size;
     Signature out = signature_;
-    complete_outputs(model, make_warmup(signature_, config, "m"), 1, out);
+    complete_outputs(model, requests.empty() ? make_warmup(signature_, config, "m") : requests, 1, out);
     return out;
+  }
+  static WarmupRequest rows(int64_t count, int64_t size) {
+    return {.name = "rows", .inputs = {tensor("x", {count, size})}, .input_indices = {0}, .batch_size = count};
   }
 
   Signature signature_ = testing::signature_of({"x"}, {"y", "z"});
@@ -121,6 +127,60 @@ TEST_F(OutputProbeTest, DoesNotRunWhatWouldTellNothing) {
   signature_.inputs[0].shape = Dims{-1, -1};
   probe(nothing);
   EXPECT_EQ(runs_, 0);
+}
+
+TEST_F(OutputProbeTest, ShapesNeedTwoBatchesAndInputsOfKnownSizes) {
+  const auto same = [](const InferTensor& x) { return Outputs{tensor("y", x.shape), tensor("z", {x.shape[0]})}; };
+  const auto seen = [&](std::vector<WarmupRequest> requests) { return probe(same, std::move(requests)).outputs[0]; };
+  EXPECT_EQ(seen({rows(1, 3), rows(2, 3)}).shape, (Dims{-1, 3}));
+  EXPECT_FALSE(seen({rows(2, 3), rows(2, 3)}).shape);
+  EXPECT_FALSE(seen({rows(2, 3)}).shape);
+  EXPECT_EQ(seen({rows(2, 3)}).datatype, DataType::kFp32);
+  signature_.inputs[0].shape = Dims{-1, 0};
+  EXPECT_EQ(seen({rows(1, 0), rows(2, 0)}).shape, (Dims{-1, -1}));
+  for (const std::optional<Dims>& open : {std::optional<Dims>(Dims{-1, -1}), std::optional<Dims>()}) {
+    signature_.inputs[0].shape = open;
+    EXPECT_FALSE(seen({rows(1, 3), rows(2, 3)}).shape);
+    EXPECT_EQ(seen({rows(1, 3), rows(2, 3)}).datatype, DataType::kFp32);
+  }
+  signature_.max_batch_size = 0;
+  signature_.inputs[0].shape = Dims{-1, 3};
+  EXPECT_FALSE(seen({rows(1, 3)}).shape) << "without a batch the first size is one like others";
+  signature_.inputs[0].shape = Dims{2, 3};
+  EXPECT_EQ(seen({rows(2, 3)}).shape, (Dims{2, 3}));
+}
+
+TEST_F(OutputProbeTest, WhatDoesNotComeEachTimeStaysUnknown) {
+  const Signature once = probe([](const InferTensor& x) {
+    Outputs out{tensor("y", {x.shape[0], 5})};
+    if (x.shape[0] == 1) out.push_back(tensor("z", {1, 7}));
+    return out;
+  });
+  EXPECT_EQ(once.outputs[0].shape, (Dims{-1, 5}));
+  EXPECT_FALSE(once.outputs[1].datatype);
+  const Signature never = probe([](const InferTensor& x) { return Outputs{tensor("y", {x.shape[0]})}; });
+  EXPECT_EQ(never.outputs[0].shape, (Dims{-1}));
+  EXPECT_FALSE(never.outputs[1].datatype);
+}
+
+TEST_F(OutputProbeTest, RanksThatChangeStayUnknown) {
+  const Signature seen = probe([](const InferTensor& x) {
+    return Outputs{x.shape[0] == 1 ? tensor("y", {1, 1}) : tensor("y", {x.shape[0]}), tensor("z", {})};
+  });
+  EXPECT_EQ(seen.outputs[0].datatype, DataType::kFp32);
+  EXPECT_FALSE(seen.outputs[0].shape);
+  EXPECT_EQ(seen.outputs[1].datatype, DataType::kFp32);
+  EXPECT_FALSE(seen.outputs[1].shape);
+}
+
+TEST_F(OutputProbeTest, ASlowModelRunsOnce) {
+  const Signature seen = probe([](const InferTensor& x) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1010));
+    return Outputs{tensor("y", {x.shape[0]}), tensor("z", {x.shape[0]})};
+  });
+  EXPECT_EQ(runs_, 1);
+  EXPECT_EQ(seen.outputs[0].datatype, DataType::kFp32);
+  EXPECT_FALSE(seen.outputs[0].shape);
 }
 
 TEST_F(OutputProbeTest, AFailureIsLeftToTheWarmUp) {

@@ -1,67 +1,21 @@
 #include "server/executor/requests/recorded_requests.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
-#include <atomic>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <thread>
 
-#include "core/base/error.h"
-#include "core/base/log.h"
-#include "server/executor/requests/request_capture.h"
 #include "server/training/data/data_file.h"
-#include "tests/server/fake_models.h"
+#include "tests/server/error_of.h"
+#include "tests/server/executor/recorded_fixture.h"
 
 namespace tensord::server {
 namespace {
 
 using ::testing::ElementsAre;
+using testing::floats;
 using ::testing::HasSubstr;
-
-class RecordedRequests : public ::testing::Test {
- protected:
-  RecordedRequests() : folder_(std::filesystem::temp_directory_path() / ("records" + std::to_string(getpid()))) {
-    std::filesystem::create_directories(folder_);
-  }
-  ~RecordedRequests() override { std::filesystem::remove_all(folder_); }
-
-  std::string write(const std::string& bytes) const {
-    const std::string path = (folder_ / "file.requests").string();
-    std::ofstream(path, std::ios::binary) << bytes;
-    return path;
-  }
-  std::vector<std::string> files() const {
-    std::vector<std::string> out;
-    for (const auto& entry : std::filesystem::directory_iterator(folder_)) out.push_back(entry.path().string());
-    return out;
-  }
-
-  const std::filesystem::path folder_;
-};
-
-InferTensor floats(const std::string& name, Dims shape, float first) {
-  InferTensor out;
-  out.name = name;
-  out.shape = shape;
-  out.tensor = Tensor::empty(shape, DType::kFloat32);
-  for (int64_t i = 0; i < out.tensor.numel(); ++i) out.tensor.data<float>()[i] = first + static_cast<float>(i);
-  return out;
-}
-
-InferTensor words(const std::string& name, std::vector<std::string> strings) {
-  InferTensor out;
-  out.name = name;
-  out.datatype = DataType::kBytes;
-  out.shape = {static_cast<int64_t>(strings.size())};
-  out.strings = std::move(strings);
-  return out;
-}
+using testing::RecordedRequests;
+using testing::words;
 
 std::string record() {
   RecordWriter writer("m", "2", "id \"1\"", 1234567);
@@ -200,6 +154,27 @@ TEST_F(RecordedRequests, WhatAHeadSaysMustFitItsData) {
         << inputs;
   }
   EXPECT_THAT(read("{", ""), HasSubstr("the head of record 1 is malformed"));
+  const std::string one = tensor_head("FP32", "[0]", 0);
+  for (const std::string& list : {std::string("null"), concat("{\"a\":", one, "}"), std::string("\"text\"")}) {
+    const std::string head =
+        concat(R"({"model":"m","version":"1","id":"","time_unix_us":0,"inputs":)", list, R"(,"outputs":[]})");
+    EXPECT_THAT(
+        error_of([&] { read_recorded_requests(write(recorded_requests_magic() + raw_record(head, "", 0))); }).what(),
+        HasSubstr("file.requests: record 1 is malformed"))
+        << list;
+  }
+  EXPECT_THAT(
+      error_of([&] { read_recorded_requests(write(recorded_requests_magic() + raw_record("", "", 0))); }).what(),
+      HasSubstr("the head of record 1 is malformed"));
+}
+
+TEST_F(RecordedRequests, FilesThatCannotBeRead) {
+  EXPECT_EQ(error_of([&] { read_recorded_requests(folder_ / "missing"); }).code(), ErrorCode::kNotFound);
+  EXPECT_THAT(error_of([&] { read_recorded_requests(write("TNSDREQ")); }).what(), HasSubstr("is no file of recorded"));
+  // One that gives less than it has.
+  const std::filesystem::path short_file = "/sys/devices/system/cpu/online";
+  if (!std::filesystem::exists(short_file) || std::filesystem::file_size(short_file) != 4096) return;
+  EXPECT_THAT(error_of([&] { read_recorded_requests(short_file); }).what(), HasSubstr("online: cannot be read"));
 }
 
 TEST_F(RecordedRequests, AHeadHasAtMostAMegabyte) {
@@ -293,196 +268,6 @@ TEST_F(RecordedRequests, BoolsAreZeroOrOne) {
     const auto* read = static_cast<const uint8_t*>(tensors[0].tensor.raw_data());
     EXPECT_THAT(std::vector<int>(read, read + 5), ElementsAre(1, 0, 1, 1, 1));
   }
-}
-
-InferRequest request_of(float first) {
-  InferRequest request;
-  request.id = "r";
-  request.inputs.push_back(floats("x", {1, 2}, first));
-  request.input_indices = {0};
-  return request;
-}
-
-const Signature kSignature = testing::signature_of({"x"}, {"y"});
-
-TEST_F(RecordedRequests, CaptureKeepsSamplesOfGoodRequests) {
-  {
-    RequestCapture capture({.folder = folder_.string(), .models = {"m"}, .rate = 2, .has_outputs = true});
-    EXPECT_EQ(capture.start("other", "1", kSignature, request_of(0)), nullptr);
-    for (int i = 0; i < 6; ++i) {
-      const auto captured = capture.start("m", "1", kSignature, request_of(static_cast<float>(i)));
-      EXPECT_EQ(captured != nullptr, i % 2 == 0);
-      if (!captured || i == 2) continue;  // the one of i = 2 failed
-      captured->add_outputs({floats("y", {1}, 7)});
-      captured->keep();
-    }
-  }
-  ASSERT_EQ(files().size(), 1u);
-  const auto requests = read_recorded_requests(files()[0]);
-  ASSERT_EQ(requests.size(), 2u);
-  EXPECT_EQ(requests[0].inputs[0].tensor.data<float>()[0], 0);
-  EXPECT_EQ(requests[1].inputs[0].tensor.data<float>()[0], 4);
-  EXPECT_EQ(requests[1].outputs.at(0).tensor.data<float>()[0], 7);
-}
-
-TEST_F(RecordedRequests, UnsignedNumbersAreKeptAsTheyWereSent) {
-  Signature signature = kSignature;
-  signature.inputs[0].datatype = DataType::kUint32;
-  {
-    RequestCapture capture({.folder = folder_.string()});
-    InferRequest request = request_of(0);
-    InferTensor& input = request.inputs[0];
-    input.datatype = DataType::kInt64;  // as it reaches the model
-    input.shape = {3};
-    input.tensor = Tensor::empty(Dims{3}, DType::kInt64);
-    for (int64_t i = 0; i < 3; ++i) input.tensor.data<int64_t>()[i] = 4294967293 + i;
-    capture.start("m", "1", signature, request)->keep();
-  }
-  const InferTensor kept = read_recorded_requests(files().at(0)).at(0).inputs.at(0);
-  EXPECT_EQ(kept.datatype, DataType::kUint32);
-  ASSERT_EQ(kept.tensor.dtype(), DType::kInt64);
-  for (int64_t i = 0; i < 3; ++i) EXPECT_EQ(kept.tensor.data<int64_t>()[i], 4294967293 + i);
-}
-
-TEST_F(RecordedRequests, AFolderThatCannotBeMadeIsRefused) {
-  const std::string file = write("");
-  try {
-    RequestCapture({.folder = file + "/below"});
-    ADD_FAILURE();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::kUnavailable);
-    EXPECT_THAT(error.what(), HasSubstr("--capture-dir"));
-  }
-}
-
-// A folder that went away is said once a model, and nothing is written into one that came back.
-TEST_F(RecordedRequests, AFileThatCannotBeWrittenIsGivenUp) {
-  static std::atomic<int> said;
-  said = 0;
-  set_log_sink(
-      [](LogLevel level, std::string_view message, std::initializer_list<LogField>, const std::source_location&) {
-        if (level == LogLevel::kError && message == "captured requests cannot be written") ++said;
-      });
-  const std::filesystem::path folder = folder_ / "gone";
-  {
-    RequestCapture capture({.folder = folder.string()});
-    std::filesystem::remove_all(folder);
-    capture.start("m", "1", kSignature, request_of(1))->keep();
-    while (said == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    std::filesystem::create_directories(folder);
-    capture.start("m", "1", kSignature, request_of(2))->keep();
-    capture.start("other", "1", kSignature, request_of(3))->keep();
-  }
-  EXPECT_EQ(said, 1);
-  const auto written = std::filesystem::directory_iterator(folder);
-  ASSERT_EQ(std::distance(begin(written), end(written)), 1);
-  EXPECT_THAT(std::filesystem::directory_iterator(folder)->path().filename().string(), ::testing::StartsWith("other-"));
-}
-
-// A record that waits in the stream's buffer is lost as well, and said so.
-TEST_F(RecordedRequests, ADiskThatIsFullIsSaid) {
-  static std::atomic<int> said;
-  said = 0;
-  set_log_sink(
-      [](LogLevel level, std::string_view message, std::initializer_list<LogField>, const std::source_location&) {
-        if (level == LogLevel::kError && message == "captured requests cannot be written") ++said;
-      });
-  rlimit before{};
-  getrlimit(RLIMIT_FSIZE, &before);
-  signal(SIGXFSZ, SIG_IGN);
-  const rlimit small{.rlim_cur = 16, .rlim_max = before.rlim_max};
-  setrlimit(RLIMIT_FSIZE, &small);
-  {
-    RequestCapture capture({.folder = folder_.string()});
-    capture.start("m", "1", kSignature, request_of(1))->keep();
-  }
-  setrlimit(RLIMIT_FSIZE, &before);
-  EXPECT_EQ(said, 1);
-}
-
-// What is kept is written while the daemon goes on.
-TEST_F(RecordedRequests, CaptureWritesWithoutBeingStopped) {
-  RequestCapture capture({.folder = folder_.string()});
-  capture.start("a/b", "1", kSignature, request_of(3))->keep();
-  while (files().empty() || std::filesystem::file_size(files()[0]) <= recorded_requests_magic().size()) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  EXPECT_THAT(std::filesystem::path(files()[0]).filename().string(), ::testing::StartsWith("a_b-"));
-  capture.stop();
-  EXPECT_EQ(capture.start("a/b", "1", kSignature, request_of(3)), nullptr);
-  EXPECT_EQ(read_recorded_requests(files()[0]).size(), 1u);
-}
-
-TEST_F(RecordedRequests, CaptureKeepsToItsBytesExactly) {
-  RecordWriter writer("m", "1", "r", 1'700'000'000'000'000);
-  writer.add_input(floats("x", {1, 2}, 1));
-  const uint64_t one = writer.finish().size();
-  for (const uint64_t limit : {one - 1, one, 2 * one - 1, 2 * one}) {
-    {
-      RequestCapture capture({.folder = folder_.string(), .max_bytes = limit});
-      // All begin before one of them ends.
-      std::vector<std::shared_ptr<CapturedRequest>> captured;
-      for (int i = 0; i < 3; ++i) captured.push_back(capture.start("m", "1", kSignature, request_of(1)));
-      for (const auto& it : captured) it->keep();
-      EXPECT_EQ(capture.start("m", "1", kSignature, request_of(1)) == nullptr, limit % one == 0);
-    }
-    size_t kept = 0;
-    for (const std::string& file : files()) {
-      kept += read_recorded_requests(file).size();
-      std::filesystem::remove(file);
-    }
-    EXPECT_EQ(kept, limit / one);
-  }
-}
-
-TEST_F(RecordedRequests, CaptureKeepsToItsRequestsWhereAllBeginAtOnce) {
-  {
-    RequestCapture capture({.folder = folder_.string(), .has_outputs = false, .max_requests = 2});
-    std::vector<std::shared_ptr<CapturedRequest>> captured;
-    for (int i = 0; i < 4; ++i) captured.push_back(capture.start("m", "1", kSignature, request_of(1)));
-    for (const auto& it : captured) it->add_outputs({floats("y", {1}, 7)});
-    for (const auto& it : captured) it->keep();
-  }
-  const auto requests = read_recorded_requests(files().at(0));
-  EXPECT_EQ(requests.size(), 2u);
-  EXPECT_TRUE(requests[0].outputs.empty());  // not asked for
-}
-
-TEST_F(RecordedRequests, LargeRequestsAreNotCaptured) {
-  RequestCapture capture({.folder = folder_.string()});
-  constexpr int64_t kMax = (int64_t{32} << 20) / 4;
-  for (const int64_t more : {0, 1}) {
-    InferRequest request = request_of(1);
-    request.inputs[0].shape = {kMax + more};
-    request.inputs[0].tensor = Tensor::empty(request.inputs[0].shape, DType::kFloat32);
-    EXPECT_EQ(capture.start("m", "1", kSignature, request) == nullptr, more == 1);
-  }
-  InferRequest texts = request_of(1);
-  texts.inputs[0] = words("x", {std::string((size_t{32} << 20) - 4, 'a')});
-  EXPECT_NE(capture.start("m", "1", kSignature, texts), nullptr);
-  texts.inputs[0].strings.emplace_back();
-  EXPECT_EQ(capture.start("m", "1", kSignature, texts), nullptr);
-}
-
-TEST_F(RecordedRequests, CaptureEndsAtItsLimits) {
-  {
-    RequestCapture capture({.folder = folder_.string(), .max_requests = 3});
-    for (int i = 0; i < 10; ++i) {
-      if (const auto captured = capture.start("m", "1", kSignature, request_of(1))) captured->keep();
-    }
-  }
-  EXPECT_EQ(read_recorded_requests(files().at(0)).size(), 3u);
-  std::filesystem::remove(files()[0]);
-  {
-    RequestCapture capture({.folder = folder_.string(), .max_bytes = 400});
-    for (int i = 0; i < 10; ++i) {
-      if (const auto captured = capture.start("m", "1", kSignature, request_of(1))) captured->keep();
-    }
-  }
-  EXPECT_LE(std::filesystem::file_size(files().at(0)), 408u);
-  EXPECT_GE(read_recorded_requests(files()[0]).size(), 1u);
-  RequestCapture off({});
-  EXPECT_EQ(off.start("m", "1", kSignature, request_of(1)), nullptr);
 }
 
 }  // namespace

@@ -107,12 +107,15 @@ TEST_F(RecordedWarmupTest, RefusesOtherFiles) {
   EXPECT_THROW(make_warmup(signature_, config(), "m"), Error);
 }
 
-TEST_F(RecordedWarmupTest, LargeZerosAreNotMadeUnasked) {
-  ModelConfig config;
-  config.max_batch_size = 4;
-  EXPECT_EQ(make_warmup(signature_, config, "m").size(), 2u);
-  signature_.inputs[0].shape = Dims{-1, int64_t{1} << 40, int64_t{1} << 40};
-  EXPECT_TRUE(make_warmup(signature_, config, "m").empty());
+TEST_F(RecordedWarmupTest, TheBatchIsThatOfTheFirstInput) {
+  RecordWriter nothing("m", "1", "id", 0);
+  std::ofstream(file_, std::ios::binary) << recorded_requests_magic() << nothing.finish();
+  signature_.inputs[0].is_optional = true;
+  EXPECT_EQ(make_warmup(signature_, config(), "m").at(0).batch_size, 1);
+  write({rows(2, 1)});
+  EXPECT_EQ(make_warmup(signature_, config(), "m").at(0).batch_size, 2);
+  signature_.max_batch_size = 0;
+  EXPECT_EQ(make_warmup(signature_, config(), "m").at(0).batch_size, 1);
 }
 
 }  // namespace

@@ -91,6 +91,24 @@ TEST(ResponseCache, ForgetsWhatWasNotAskedForTheLongest) {
   EXPECT_EQ(cache.size_bytes(), 0u);
 }
 
+TEST(ResponseCache, HoldsAsMuchAsItsBytesExactly) {
+  const auto outputs = [] { return std::vector<InferTensor>{floats("y", std::vector<float>(350))}; };
+  const auto key = [](ResponseCache& cache, float number) {
+    return cache.key_of(0, request_of({floats("x", {number})}));
+  };
+  ResponseCache large(1 << 20);
+  large.insert(key(large, 1), outputs());
+  const uint64_t one = large.size_bytes();
+  for (const uint64_t bytes : {one - 1, one, 2 * one - 1, 2 * one}) {
+    ResponseCache cache(bytes);
+    cache.insert(key(cache, 1), outputs());
+    cache.insert(key(cache, 2), outputs());
+    EXPECT_EQ(cache.size_bytes(), bytes / one * one);
+    EXPECT_EQ(cache.find(key(cache, 2)).has_value(), bytes >= one);
+    EXPECT_EQ(cache.find(key(cache, 1)).has_value(), bytes == 2 * one);
+  }
+}
+
 TEST(ResponseCache, KeepsACopyThatNobodyWritesTo) {
   ResponseCache cache(1 << 20);
   const auto key = cache.key_of(cache.add_model(), request_of({floats("x", {1})}));
@@ -252,6 +270,102 @@ TEST_F(CachedModelTest, InputsThatClientsCanChangeAreCopied) {
   EXPECT_EQ(metrics_.counts().copied_bytes, sizeof(float));
   EXPECT_EQ(run(1).outputs[0].tensor.data<float>()[0], 2);
   EXPECT_EQ(runs_, 1);
+}
+
+TEST_F(CachedModelTest, OnlyModelsThatAskForItAreKept) {
+  ModelVersion::Options options;
+  options.cache = &cache_;
+  ModelMetrics metrics("other", "1");
+  ModelVersion plain("other", 1, testing::identity_model(), {}, options, metrics);
+  for (int i = 0; i < 2; ++i) {
+    FakeSink answer;
+    plain.submit(request_of({floats("x", {4})}), answer);
+    EXPECT_TRUE(answer.wait().status.ok());
+  }
+  EXPECT_EQ(metrics.counts().inference_count, 2u);
+  EXPECT_EQ(metrics.counts().cache_miss.count, 0u);
+  EXPECT_EQ(cache_.size_bytes(), 0u);
+}
+
+// Keeps what it is given until the test answers.
+struct HeldPath final : RequestPath {
+  explicit HeldPath(std::vector<InferSink*>& held) : sinks(held) {}
+  void submit(InferRequest&&, InferSink& sink) override { sinks.push_back(&sink); }
+  void record_cancelled() override {}
+  void stop() override {}
+  std::vector<InferSink*>& sinks;
+};
+
+class CachedPathTest : public ::testing::Test {
+ protected:
+  void submit(
+      FakeSink& sink, const std::function<void(InferRequest&)>& change = [](InferRequest&) {}) {
+    InferRequest request = request_of({floats("x", {4})});
+    request.deadline_ns = 1000;
+    change(request);
+    path_->submit(std::move(request), sink);
+  }
+  void answer(size_t run, absl::Status status = absl::OkStatus(), ParameterMap parameters = {}) {
+    InferResult result;
+    result.status = std::move(status);
+    result.parameters = std::move(parameters);
+    if (result.status.ok()) result.outputs = {floats("y", {7})};
+    held_.at(run)->respond(std::move(result), /*is_final=*/true);
+  }
+
+  ModelMetrics metrics_{"m", "1"};
+  ResponseCache cache_{1 << 20};
+  std::vector<InferSink*> held_;  // what runs
+  std::unique_ptr<RequestPath> path_ = make_cached_path(std::make_unique<HeldPath>(held_), cache_, metrics_);
+};
+
+TEST_F(CachedPathTest, OnlyRequestsThatWouldNotBeAnsweredSoonerWait) {
+  FakeSink first, same, later, sooner, timeout, priority;
+  submit(first);
+  submit(same);
+  submit(later, [](InferRequest& request) { request.deadline_ns = 1001; });
+  EXPECT_EQ(held_.size(), 1u);
+  submit(sooner, [](InferRequest& request) { request.deadline_ns = 999; });
+  EXPECT_EQ(held_.size(), 2u);
+  submit(timeout, [](InferRequest& request) { request.queue_timeout_us = 5; });
+  EXPECT_EQ(held_.size(), 3u);
+  submit(priority, [](InferRequest& request) { request.priority = 2; });
+  EXPECT_EQ(held_.size(), 4u);
+  for (size_t run = 4; run-- > 0;) answer(run);
+  for (FakeSink* sink : {&first, &same, &later, &sooner, &timeout, &priority}) {
+    EXPECT_EQ(sink->wait().outputs.at(0).name, "y");
+  }
+  EXPECT_EQ(held_.size(), 4u);
+}
+
+// The one that others wait for is still that when another one of the same inputs has ended.
+TEST_F(CachedPathTest, OthersGoOnToWaitForTheFirst) {
+  FakeSink first, sooner, waiting, cancelled;
+  submit(first);
+  submit(sooner, [](InferRequest& request) { request.deadline_ns = 999; });
+  answer(1, absl::InternalError("no"));
+  EXPECT_EQ(sooner.wait().status.message(), "no");
+  submit(waiting);
+  submit(cancelled);
+  EXPECT_EQ(held_.size(), 2u);
+  cancelled.cancel();
+  path_->record_cancelled();
+  EXPECT_EQ(cancelled.wait().status.code(), absl::StatusCode::kCancelled);
+  answer(0);
+  EXPECT_EQ(waiting.wait().outputs.at(0).name, "y");
+}
+
+TEST_F(CachedPathTest, AnswersWithParametersAreNotKept) {
+  FakeSink first, second;
+  submit(first);
+  answer(0, absl::OkStatus(), {{"sequence_id", int64_t{3}}});
+  EXPECT_EQ(first.wait().parameters.size(), 1u);
+  EXPECT_EQ(cache_.size_bytes(), 0u);
+  submit(second);
+  ASSERT_EQ(held_.size(), 2u);
+  answer(1);
+  EXPECT_GT(cache_.size_bytes(), 0u);
+  EXPECT_EQ(second.wait().outputs.size(), 1u);
 }
 
 TEST(CacheOptions, ReadsTheFlags) {

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "core/ops/boxed.h"
 #include "server/executor/model/reshape.h"
 #include "tests/server/error_of.h"
 
@@ -61,6 +62,32 @@ TEST(ResultTest, EveryKindOfValue) {
   EXPECT_EQ(flatten_result(ops::make_list(kInt, {int64_t{4}, int64_t{5}}))[0].tensor.data<int64_t>()[0], 4);
 }
 
+TEST(ResultTest, ListsOfListsOfNumbersComeListByList) {
+  const auto list = [](int64_t item) { return ops::make_list(kInt, {item}); };
+  EXPECT_THAT(outputs_of(ops::make_list(ops::list_type(kInt), {list(1), list(2)})),
+              ElementsAre("OUTPUT__0 INT64 [1]", "OUTPUT__1 INT64 [1]"));
+}
+
+TEST(ResultTest, WhatHasNoPlaceInAResponse) {
+  const auto dict = [](const ops::TypePtr& type, Value key) {
+    auto out = make_intrusive<ops::DictObject>(type, kTensor);
+    out->set(std::move(key), tensor());
+    return Value(ops::Dict(std::move(out)));
+  };
+  EXPECT_THAT(outputs_of(dict(kInt, int64_t{3})), ElementsAre("3 FP32 [2]"));
+  EXPECT_THAT(outputs_of(dict(kText, std::string("a"))), ElementsAre("a FP32 [2]"));
+  EXPECT_THAT(error_of([&] { outputs_of(dict(kFloat, 0.5)); }).what(), HasSubstr("returned a dict with keys of type "));
+  struct Sparse final : ops::BoxedTensor {
+    Sparse() : BoxedTensor(ops::BoxedKind::kSparse) {}
+    const Dims& sizes() const override { return shape; }
+    std::string describe() const override { return "sparse float32[2]"; }
+    Dims shape{2};
+  };
+  const Value sparse = IntrusivePtr<ops::OpaqueObject>(make_intrusive<Sparse>());
+  EXPECT_THAT(error_of([&] { outputs_of(sparse); }).what(),
+              HasSubstr("returned a tensor sparse float32[2], which has no place in a response: its to_dense()"));
+}
+
 TEST(ResultTest, RowsOfTextsAreOfOneLength) {
   const auto rows = [](std::vector<Value> items) { return ops::make_list(ops::list_type(kText), std::move(items)); };
   EXPECT_THAT(outputs_of(rows({texts({"a", "b"}), texts({"c", "d"})})), ElementsAre("OUTPUT__0 BYTES [2, 2]"));
@@ -109,7 +136,8 @@ TEST(ResultTest, ATensorInOtherSizes) {
                         Case{{3, 4, 5}, {-1, 4, -1}, {-1, 2, 2, -1}, {3, 2, 2, 5}}, Case{{0}, {-1}, {-1, 3}, {0, 3}},
                         Case{{6}, {5}, {2, 3}, {}}, Case{{6, 1}, {6}, {2, 3}, {}}, Case{{2, 4}, {2, 3}, {6}, {}},
                         Case{{3, 4}, {2, 4}, {8}, {}}, Case{{6}, {6}, {2, 2}, {}}, Case{{5}, {-1}, {4}, {}},
-                        Case{{4}, {4}, {-1, 4}, {}}}) {
+                        Case{{4}, {4}, {-1, 4}, {}}, Case{{0}, {0}, {-1, 4}, {}}, Case{{3}, {0}, {3}, {}},
+                        Case{{0}, {-1}, {0, -1}, {0, 0}}}) {
     InferTensor tensor;
     tensor.name = "x";
     tensor.shape = c.shape;

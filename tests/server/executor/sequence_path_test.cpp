@@ -1,14 +1,17 @@
 // Requests of sequences through a model version: batches, controls, state, errors.
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <mutex>
 #include <thread>
 
+#include "core/base/log.h"
 #include "server/executor/model/model_version.h"
 #include "tests/server/fake_models.h"
 #include "tests/server/fake_sink.h"
@@ -56,7 +59,10 @@ class SequencePathTest : public ::testing::Test {
 
   // y = sum of what the sequence sent so far; 13 is refused.
   void load() {
-    auto model = std::make_unique<FakeModel>(signature, [this](Inputs inputs, const auto&) { return run(inputs); });
+    load([this](Inputs inputs, const auto&) { return run(inputs); });
+  }
+  void load(testing::RunFn function) {
+    auto model = std::make_unique<FakeModel>(signature, std::move(function));
     version = std::make_unique<ModelVersion>("m", 1, std::move(model), config, ModelVersion::Options{},
                                              metrics.model("m", "1"));
   }
@@ -117,6 +123,16 @@ TEST_F(SequencePathTest, AModelWithStateOfItsOwnIsNotRunAgain) {
   for (FakeSink* sink : {&good, &bad})
     EXPECT_THAT(sink->wait().status.message(), ::testing::HasSubstr("13 is refused"));
   EXPECT_TRUE(runs.empty());
+}
+
+TEST_F(SequencePathTest, AModelThatWritesToItsInputsIsNotRunAgain) {
+  signature.writes_inputs = true;
+  load();
+  FakeSink good, bad;
+  send(1, 1, good, /*is_start=*/true);
+  send(2, 13, bad, /*is_start=*/true);
+  for (FakeSink* sink : {&good, &bad})
+    EXPECT_THAT(sink->wait().status.message(), ::testing::HasSubstr("13 is refused"));
 }
 
 TEST_F(SequencePathTest, StateGoesFromRequestToRequest) {
@@ -348,39 +364,116 @@ TEST_F(SequencePathTest, EveryRequestWakesAWorker) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(kRequests / 2));
 }
 
-// A decoupled model: as many responses as x says.
-TEST(DecoupledPathTest, ItemsAreResponses) {
-  Metrics metrics("test");
-  ModelConfig config;
-  config.is_decoupled = true;
-  auto model = std::make_unique<FakeModel>(signature_of({"x"}, {"y"}), [](Inputs inputs, const auto&) {
-    RunResult result;
-    const auto count = static_cast<int>(values_of(*inputs[0])[0]);
-    if (count < 0) fail(ErrorCode::kScriptRaised, "below zero");
-    for (int i = 0; i < count; ++i) {
-      result.responses.push_back({float_tensor("y", {1}, {static_cast<float>(i)})});
-    }
-    return result;
+// One sequence at a time, with nothing to wait for.
+class SequenceRunsTest : public SequencePathTest {
+ protected:
+  SequenceRunsTest() {
+    sequences().oldest_preferred_batch_sizes.clear();
+    sequences().oldest_max_queue_delay_us = 0;
+  }
+};
+
+TEST_F(SequenceRunsTest, ARunThatNobodyWaitsForIsStopped) {
+  std::promise<void> begun;
+  load([&](Inputs, const std::function<bool()>& is_cancelled) -> RunResult {
+    begun.set_value();
+    for (int i = 0; i < 20'000 && !is_cancelled(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    fail(is_cancelled() ? ErrorCode::kCancelled : ErrorCode::kInternal, "the run ended");
   });
-  ModelVersion version("m", 1, std::move(model), config, {}, metrics.model("m", "1"));
-  const auto ask = [&](float count, FakeSink& sink) {
-    InferRequest request;
-    request.inputs.push_back(float_tensor("x", {1}, {count}));
-    request.input_indices = {0};
-    version.submit(std::move(request), sink);
-    sink.wait();
-  };
-  FakeSink three, none, bad;
-  ask(3, three);
-  ASSERT_EQ(three.results().size(), 3);
-  EXPECT_EQ(values_of(three.results()[2].outputs[0]), Floats{2});
-  EXPECT_FALSE(three.results()[2].is_empty);
-  ask(0, none);
-  ASSERT_EQ(none.results().size(), 1);
-  EXPECT_TRUE(none.results()[0].is_empty);
-  ask(-1, bad);
-  ASSERT_EQ(bad.results().size(), 1);
-  EXPECT_EQ(bad.results()[0].status.code(), absl::StatusCode::kInvalidArgument);
+  FakeSink sink;
+  send(1, 1, sink, /*is_start=*/true);
+  begun.get_future().wait();
+  sink.cancel();
+  EXPECT_EQ(sink.wait().status.code(), absl::StatusCode::kCancelled);
+}
+
+// A worker that comes by one that was given up answers it, though nothing is left to run.
+TEST_F(SequenceRunsTest, AWorkerAnswersThoseThatWereGivenUp) {
+  std::promise<void> begun, goes_on;
+  load([&](Inputs inputs, const auto&) {
+    begun.set_value();
+    goes_on.get_future().wait();
+    return run(inputs);
+  });
+  FakeSink first, second;
+  send(1, 1, first, /*is_start=*/true);
+  begun.get_future().wait();
+  send(2, 1, second, /*is_start=*/true);
+  second.cancel();
+  goes_on.set_value();
+  EXPECT_EQ(answer(first), 1);
+  EXPECT_EQ(second.wait().status.code(), absl::StatusCode::kCancelled);
+}
+
+TEST_F(SequenceRunsTest, OptionalInputsThatNobodySent) {
+  signature = signature_of({"x", "sum_in", "more"}, {"y", "sum_out"});
+  signature.inputs[2].is_optional = true;
+  signature.max_batch_size = 4;
+  load([&](Inputs inputs, const auto&) {
+    EXPECT_EQ(inputs[2], nullptr);
+    const InferTensor* const given[] = {inputs[0], inputs[1]};
+    return run(given);
+  });
+  FakeSink sink;
+  send(1, 3, sink, /*is_start=*/true);
+  EXPECT_EQ(answer(sink), 3);
+}
+
+TEST_F(SequenceRunsTest, WithoutCandidatesThereAreAsManyAsRows) {
+  sequences().oldest_max_candidate_sequences = 0;
+  load();
+  for (uint64_t sequence = 1; sequence <= 3; ++sequence) {
+    FakeSink sink;
+    send(sequence, 3, sink, /*is_start=*/true);
+    EXPECT_EQ(answer(sink), 3);
+  }
+}
+
+TEST_F(SequenceRunsTest, TimesBeyondTheEndOfTimeNeverCome) {
+  sequences().max_sequence_idle_us = UINT64_MAX;
+  load();
+  FakeSink first, second;
+  send(1, 1, first, /*is_start=*/true);
+  EXPECT_EQ(answer(first), 1);
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  send(1, 1, second);
+  EXPECT_EQ(answer(second), 2);
+}
+
+// What is refused at once has no place in the order of answers.
+TEST_F(SequenceRunsTest, RefusalsDoNotWaitForTheOrder) {
+  sequences().oldest_preserves_ordering = true;
+  load();
+  FakeSink refused, good, refused_too, also_good;
+  send(1, 1, refused);
+  EXPECT_EQ(refused.wait().status.code(), absl::StatusCode::kInvalidArgument);
+  send(1, 1, good, /*is_start=*/true);
+  EXPECT_EQ(answer(good), 1);
+  send(2, 1, refused_too);
+  EXPECT_EQ(refused_too.wait().status.code(), absl::StatusCode::kInvalidArgument);
+  send(1, 1, also_good);
+  EXPECT_EQ(answer(also_good), 2);
+}
+
+TEST_F(SequenceRunsTest, InstancesThatAreNotUsedAreSaid) {
+  static std::atomic<int> said;
+  said = 0;
+  set_log_sink([](LogLevel, std::string_view message, std::initializer_list<LogField>, const std::source_location&) {
+    if (message == "one instance is used: the model keeps state in itself") ++said;
+  });
+  for (const bool keeps_state : {false, true}) {
+    for (const int workers : {0, 1, 2}) {
+      signature.keeps_state = keeps_state;
+      config.workers = workers;
+      load();
+      EXPECT_EQ(said.exchange(0), keeps_state && workers == 2 ? 1 : 0) << workers;
+    }
+  }
+}
+
+TEST_F(SequenceRunsTest, ADecoupledModelNeedsStepsToAnswerSeveralTimes) {
+  config.is_decoupled = true;
+  EXPECT_THROW(load(), Error);
 }
 
 }  // namespace

@@ -148,6 +148,12 @@ TEST_F(SignatureTest, EveryDatatypeByItsName) {
   }
 }
 
+TEST_F(SignatureTest, TypesOfTensorsThatTheProtocolHas) {
+  EXPECT_EQ(from_dtype(DType::kBool), DataType::kBool);
+  EXPECT_EQ(from_dtype(DType::kFloat64), DataType::kFp64);
+  EXPECT_THAT(error_of([] { from_dtype(DType::kComplex64); }).what(), HasSubstr("has no datatype for outputs of"));
+}
+
 TEST_F(SignatureTest, WhatCannotBeCached) {
   Metrics metrics("test");
   ModelConfig config;

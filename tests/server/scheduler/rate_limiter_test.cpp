@@ -34,6 +34,9 @@ TEST(RateLimiter, RefusesWhatCanNeverRun) {
   RateLimiter limiter({{{"R", false}, 3}});
   EXPECT_THROW(limiter.add_client("m", {{"R", false, 4}}, 1), Error);
   EXPECT_THROW(limiter.add_client("m", {{"T", true, 1}, {"T", true, 1}}, 1), Error);
+  RateLimiter global({{{"R", true}, 3}});
+  EXPECT_THROW(global.add_client("m", {{"R", false, 1}}, 1), Error);
+  EXPECT_TRUE(global.add_client("m", {{"R", true, 1}}, 1));
   const auto client = limiter.add_client("m", {{"S", true, 1}}, 1);
   EXPECT_THROW(limiter.add_client("n", {{"S", false, 1}}, 1), Error);
 }
@@ -150,6 +153,14 @@ TEST(RateLimiter, StopLetsThoseBehindGo) {
   large->stop();
   first.join();
   behind.join();
+}
+
+TEST(RateLimiter, OneThatIsStoppedGetsNothingAtOnce) {
+  RateLimiter limiter({{{"R", false}, 2}});
+  const auto client = limiter.add_client("m", {{"R", false, 1}}, 1);
+  EXPECT_TRUE(client->try_acquire());
+  client->stop();
+  EXPECT_FALSE(client->try_acquire());
 }
 
 TEST(RateLimiter, StopEndsTheWait) {

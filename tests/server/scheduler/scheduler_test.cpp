@@ -131,6 +131,47 @@ TEST(Scheduler, RunsShortTasksOnTheCallersThreadWhenASlotIsFree) {
   EXPECT_NE(busy_slot.get_future().get(), std::this_thread::get_id());
 }
 
+// Notes the thread that it runs on, or that it was rejected.
+class Whereabouts final : public Task {
+ public:
+  explicit Whereabouts(std::promise<std::thread::id>& ran_on) : ran_on_(ran_on) {}
+  void run(size_t, int64_t) override { ran_on_.set_value(std::this_thread::get_id()); }
+  void reject(ErrorCode, const char*) override { ran_on_.set_value({}); }
+
+ private:
+  std::promise<std::thread::id>& ran_on_;
+};
+
+std::thread::id ran_on(Scheduler& scheduler) {
+  std::promise<std::thread::id> out;
+  scheduler.submit(std::make_unique<Whereabouts>(out), /*may_run_here=*/true);
+  return out.get_future().get();
+}
+
+TEST(Scheduler, TheCallersThreadRunsNothingAfterStop) {
+  Scheduler scheduler(fifo(16), options(1));
+  scheduler.stop();
+  EXPECT_EQ(ran_on(scheduler), std::thread::id());
+}
+
+TEST(Scheduler, TheCallersThreadRunsNothingThatMayWaitForOthers) {
+  BatchRules rules;
+  rules.max_rows = 2;
+  rules.max_delay_ns = 1;
+  Scheduler scheduler(std::make_unique<BatchPolicy>(rules), options(1));
+  EXPECT_NE(ran_on(scheduler), std::this_thread::get_id());
+}
+
+TEST(Scheduler, TheCallersThreadNeedsAPermitToo) {
+  RateLimiter limiter({{{"R", false}, 1}});
+  const auto client = limiter.add_client("m", {{"R", false, 1}}, 1);
+  Scheduler::Options limited = options(1);
+  limited.rate_limiter = client.get();
+  Scheduler scheduler(fifo(16), std::move(limited));
+  EXPECT_EQ(ran_on(scheduler), std::this_thread::get_id());
+  EXPECT_EQ(limiter.usage("R", false).second, 0u);
+}
+
 // Each worker waits for all the others: only ends when every worker runs at once.
 TEST(Scheduler, RunsAllWorkersSideBySide) {
   constexpr int kWorkers = 4;

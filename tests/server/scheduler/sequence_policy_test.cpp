@@ -288,6 +288,38 @@ TEST_F(SequencePolicyTest, PreferredSizes) {
   EXPECT_EQ(run(), Ids{3});
 }
 
+TEST_F(SequencePolicyTest, TheLargestPreferredSizeThatFitsIsTaken) {
+  for (const std::vector<int64_t>& sizes : {std::vector<int64_t>{4, 2}, {2, 4}, {2, 4, 6}}) {
+    use_oldest(8, 8, {.preferred_sizes = sizes});
+    for (int id = 1; id <= 5; ++id) add(static_cast<uint64_t>(id), id, {.start = true});
+    EXPECT_EQ(run(), (std::vector<int>{1, 2, 3, 4}));
+  }
+}
+
+TEST_F(SequencePolicyTest, IdleForeverIsNoTimeThatEnds) {
+  auto forever = options(2, 2);
+  forever.idle_ns = kNoDeadline;
+  policy = std::make_unique<OldestSequencePolicy>(forever, OldestSequencePolicy::OldestOptions{});
+  add(1, 1, {.start = true});
+  EXPECT_EQ(run(), (std::vector<int>{1}));
+  now += 1'000'000'000;
+  EXPECT_EQ(run(), (std::vector<int>{}));
+  add(1, 2);
+  EXPECT_EQ(run(), (std::vector<int>{2}));
+}
+
+TEST_F(SequencePolicyTest, TheNextDeadlineIsTheEarliestOfAll) {
+  use_oldest(4, 4);
+  add(1, 1, {.start = true, .deadline_ns = 200});
+  add(2, 2, {.start = true, .deadline_ns = 300});
+  EXPECT_EQ(policy->next_expiry_ns(), 200);
+  policy->drop_dead(now, rejected);
+  EXPECT_EQ(policy->next_expiry_ns(), 200);
+  policy->drop_dead(200, rejected);
+  EXPECT_EQ(rejected_ids(), (std::vector<int>{1}));
+  EXPECT_EQ(policy->next_expiry_ns(), 300);
+}
+
 TEST_F(SequencePolicyTest, OrderIsKeptWhereAsked) {
   use_oldest(4, 4, {.preferred_sizes = {}, .preserves_ordering = true});
   add(1, 1, {.start = true, .shape = "4"});
