@@ -3,11 +3,13 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <fcntl.h>
 
 #include <fstream>
 
+#include "tests/server/error_of.h"
 #include "tests/server/temporary_folder.h"
 
 namespace tensord::server {
@@ -82,6 +84,19 @@ TEST_F(ModelStamps, FoldersAreLookedAtToADepth) {
   }
   fs::create_directory_symlink(folder_.path(), folder_.path() / "2");
   EXPECT_EQ(stamp().versions.size(), 2u);
+}
+
+TEST_F(ModelStamps, FoldersOfManyFilesAreNoModels) {
+  const auto link = [&](int i) {
+    ASSERT_EQ(symlink("nowhere", (folder_.path() / "1" / std::to_string(i)).c_str()), 0);
+  };
+  fs::create_directory(folder_.path() / "1");
+  for (int i = 1; i < 100'000; ++i) link(i);  // with the folder itself that many
+  EXPECT_EQ(stamp().versions.size(), 1u);
+  link(0);
+  const Error error = error_of([&] { stamp(); });
+  EXPECT_EQ(error.code(), ErrorCode::kResourceExhausted);
+  EXPECT_EQ(std::string(error.what()), (folder_.path() / "1").string() + ": more than 100000 files");
 }
 
 }  // namespace

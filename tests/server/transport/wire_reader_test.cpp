@@ -164,6 +164,9 @@ TEST(WireReaderBounds, WhereBytesLie) {
   EXPECT_EQ(c.pieces().size(), 5u);
   EXPECT_EQ(in_whole.contiguous(), nullptr);  // nothing is left
   EXPECT_TRUE(in_whole.pieces().empty());
+  // A part of a piece is no more than that.
+  WireReader piece = whole.reader();
+  EXPECT_EQ(piece.read_part(2).pieces().at(0).size(), 2u);
   // One that ends with its piece lies in it whole.
   WireReader rest = halves.reader();
   rest.advance(3);
@@ -176,7 +179,7 @@ TEST(WireReaderBounds, LargeCopiesBeginAndEndAnywhere) {
   std::string bytes(min + 130, '\0');
   for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * 131 >> 3);
   for (const size_t count : {min - 1, min, min + 63, min + 130}) {
-    for (const size_t piece : {bytes.size(), size_t{1} << 20, (size_t{1} << 20) + 33}) {
+    for (const size_t piece : {bytes.size(), size_t{1} << 20, (size_t{1} << 20) + 33, size_t{70}, size_t{10}}) {
       const Cut cut(bytes.substr(0, count), piece);
       for (const size_t shift : {0, 1, 63}) {
         std::string to(count + 130, '-');
