@@ -144,6 +144,10 @@ class RepositoryTest(unittest.TestCase):
         with self.assertRaises(grpc.RpcError) as caught:
             self.daemon.stub.RepositoryModelLoad(pb.RepositoryModelLoadRequest(repository_name="r", model_name="b"))
         self.assertEqual(caught.exception.code(), CODE.UNIMPLEMENTED)
+        for call, message in ((self.daemon.stub.RepositoryIndex, pb.RepositoryIndexRequest(repository_name="r")),
+                              (self.daemon.stub.RepositoryModelUnload,
+                               pb.RepositoryModelUnloadRequest(repository_name="r", model_name="b"))):
+            self.assert_fails(CODE.UNIMPLEMENTED, "'repository_name' specification is not supported", call, message)
         self.assertTrue(self.daemon.stub.ServerReady(pb.ServerReadyRequest()).ready)
         self.assertEqual(self.daemon.stop(), 0)
 
@@ -236,6 +240,7 @@ class RepositoryTest(unittest.TestCase):
         self.assertEqual(self.ask("m", "stable"), 2)
         self.assertEqual(self.ask("m", "canary"), 3)
         self.assert_fails(CODE.NOT_FOUND, "does not serve version 9", self.load, "m", version_labels="stable=9")
+        self.assert_fails(CODE.INVALID_ARGUMENT, "got nothing", self.load, "m", version_labels="")
         self.assert_fails(CODE.INVALID_ARGUMENT, "failed to get model version from specified version string", self.ask,
                           "m", "beta")
 

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <map>
 #include <utility>
 
 #include "core/base/error.h"
@@ -32,10 +33,10 @@ constexpr int kHandshakeTimeoutMs = 10'000;
 constexpr int kMaxMetadataBytes = 16 << 10;
 
 grpc_compression_level compression_level(const std::string& name) {
-  if (name == "low") return GRPC_COMPRESS_LEVEL_LOW;
-  if (name == "medium") return GRPC_COMPRESS_LEVEL_MED;
-  if (name == "high") return GRPC_COMPRESS_LEVEL_HIGH;
-  return GRPC_COMPRESS_LEVEL_NONE;
+  static const std::map<std::string, grpc_compression_level> kLevels{{"low", GRPC_COMPRESS_LEVEL_LOW},
+                                                                     {"medium", GRPC_COMPRESS_LEVEL_MED},
+                                                                     {"high", GRPC_COMPRESS_LEVEL_HIGH}};
+  return kLevels.at(name);
 }
 
 // The socket of a server that still listens on it is not taken away.

@@ -124,8 +124,7 @@ class JoinCall final : public GrpcCall {
 
   void close(const grpc::Status& status) {
     const MutexLock lock(mutex_);
-    if (is_finished_ || closing_) return;
-    closing_ = status;
+    if (!closing_) closing_ = status;
     write_next();
   }
 
@@ -144,7 +143,7 @@ class JoinCall final : public GrpcCall {
     const auto silence = host_ ? host_->silence() : std::chrono::steady_clock::now() - made_;
     if (silence > kGone) context().TryCancel();
     if (!is_finished_) {
-      if (host_ && waiting_.empty() && !is_writing_) {
+      if (!is_writing_) {
         waiting_.push_back(to_byte_buffer(rpc::HostOrder()));
         write_next();
       }

@@ -99,6 +99,16 @@ TEST_F(ListeningTest, APortIsOfOneServer) {
   EXPECT_THAT(error.what(), HasSubstr("cannot listen for gRPC on 127.0.0.1:"));
 }
 
+TEST_F(ListeningTest, AddressesWithColonsAreInBrackets) {
+  std::unique_ptr<Listening> listening;
+  try {
+    listening = listen({}, "::1");
+  } catch (const Error&) {
+    GTEST_SKIP() << "the machine has no IPv6";
+  }
+  EXPECT_EQ(listening->address(), concat("[::1]:", listening->port()));
+}
+
 TEST_F(ListeningTest, ASocketIsOfOneServer) {
   const std::string path = folder_.path() / "socket";
   {
