@@ -33,9 +33,8 @@ constexpr int kHandshakeTimeoutMs = 10'000;
 constexpr int kMaxMetadataBytes = 16 << 10;
 
 grpc_compression_level compression_level(const std::string& name) {
-  static const std::map<std::string, grpc_compression_level> kLevels{{"low", GRPC_COMPRESS_LEVEL_LOW},
-                                                                     {"medium", GRPC_COMPRESS_LEVEL_MED},
-                                                                     {"high", GRPC_COMPRESS_LEVEL_HIGH}};
+  static const std::map<std::string, grpc_compression_level> kLevels{
+      {"low", GRPC_COMPRESS_LEVEL_LOW}, {"medium", GRPC_COMPRESS_LEVEL_MED}, {"high", GRPC_COMPRESS_LEVEL_HIGH}};
   return kLevels.at(name);
 }
 

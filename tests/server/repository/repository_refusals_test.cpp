@@ -114,7 +114,7 @@ TEST_F(RepositoryRefusals, WeightsAloneNeedAModelThatTakesThem) {
   EXPECT_THAT(load_with("n", {}, {{"2/weights.pt", "5"}}).second,
               HasSubstr("its version_policy does not name version 2"));
   EXPECT_EQ(load_with("n", {}, {{"3/weights.pt", "5"}}).second, "no error");
-  EXPECT_EQ(states("n"), "1 READY, 3 READY");
+  EXPECT_EQ(repository_->ready_versions("n"), (std::vector<std::string>{"1", "3"}));
   // Without a folder it is no weights' name.
   EXPECT_THAT(load_with("m", {}, {{"weights.pt", "5"}}).second, HasSubstr("Load parameter 'config' must be specified"));
 }
