@@ -17,8 +17,10 @@ using WireType = WireReader::WireType;
 // The message lives as long as this.
 class Cut {
  public:
-  Cut(const std::string& bytes, size_t piece_bytes) {
-    for (size_t at = 0; at < bytes.size(); at += piece_bytes) parts_.push_back(bytes.substr(at, piece_bytes));
+  // The first piece may have another size.
+  Cut(const std::string& bytes, size_t piece_bytes, size_t first_bytes = 0) {
+    if (first_bytes > 0) parts_.push_back(bytes.substr(0, first_bytes));
+    for (size_t at = first_bytes; at < bytes.size(); at += piece_bytes) parts_.push_back(bytes.substr(at, piece_bytes));
     for (const std::string& part : parts_)
       wire_.add_piece({reinterpret_cast<const uint8_t*>(part.data()), part.size()});
   }
@@ -179,8 +181,8 @@ TEST(WireReaderBounds, LargeCopiesBeginAndEndAnywhere) {
   std::string bytes(min + 130, '\0');
   for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * 131 >> 3);
   for (const size_t count : {min - 1, min, min + 63, min + 130}) {
-    for (const size_t piece : {bytes.size(), size_t{1} << 20, (size_t{1} << 20) + 33, size_t{70}, size_t{10}}) {
-      const Cut cut(bytes.substr(0, count), piece);
+    for (const size_t piece : {bytes.size(), size_t{1} << 20, (size_t{1} << 20) + 33}) {
+      const Cut cut(bytes.substr(0, count), piece, piece / 100'000);
       for (const size_t shift : {0, 1, 63}) {
         std::string to(count + 130, '-');
         cut.reader().copy_to(to.data() + shift, count);
