@@ -300,6 +300,12 @@ class RepositoryTest(unittest.TestCase):
             self.assertEqual(stub.ModelMetadata(pb.ModelMetadataRequest(name=name)).name, name)
         for name in "abcab":
             self.assertEqual(stub.ModelConfig(pb.ModelConfigRequest(name=name)).config.name, name)
+        # Streams wait for it as well, request by request.
+        questions = [request(name, [("x", "FP32", [1], struct.pack("<f", 1))], request_id=str(i))
+                     for i, name in enumerate(["a", "b", "missing", "c", "a"])]
+        answers = list(stub.ModelStreamInfer(iter(questions), timeout=300))
+        self.assertEqual([answer.infer_response.id for answer in answers], list("01234"))
+        self.assertEqual([bool(answer.error_message) for answer in answers], [False, False, True, False, False])
         self.assertFalse(stub.ModelReady(pb.ModelReadyRequest(name="missing")).ready)
         self.assertGreater(self.daemon.metric("tensord_model_evictions_total"), 5)
         self.assert_fails(CODE.NOT_FOUND, "Request for unknown model", self.ask, "missing")
