@@ -12,7 +12,6 @@
 namespace tensord::server {
 namespace {
 
-using grpc::health::v1::Health;
 using grpc::health::v1::HealthCheckRequest;
 using grpc::health::v1::HealthCheckResponse;
 

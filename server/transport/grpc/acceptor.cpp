@@ -40,9 +40,10 @@ int listen_unix(const std::string& path, mode_t mode) {
   const int made = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   // The socket is made with its permissions, so that nobody comes in before they are set.
   const mode_t previous = umask(~mode & 0777);
-  bind(made, reinterpret_cast<const sockaddr*>(&address), sizeof(address));
+  int result = bind(made, reinterpret_cast<const sockaddr*>(&address), sizeof(address));
   umask(previous);
-  if (listen(made, SOMAXCONN) == 0) return made;  // one that is not bound cannot
+  if (result == 0) result = listen(made, SOMAXCONN);
+  if (result == 0) return made;
   close(made);
   fail(ErrorCode::kUnavailable, "cannot listen for gRPC on unix:", path);
 }
