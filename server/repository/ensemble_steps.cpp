@@ -54,29 +54,23 @@ std::vector<std::string> EnsembleSteps::waiting_for(const std::string& step) con
 }
 
 bool EnsembleSteps::is_outdated(const std::string& ensemble) const {
-  return models_.read([&](const ModelTable::Models& models) {
-    const auto model = models.find(ensemble);
-    if (model == models.end() || !model->second.is_served()) return false;
-    const auto& planned = model->second.planned;
-    return std::any_of(planned.begin(), planned.end(), [&](const auto& step) {
-      const auto found = models.find(step.first);
-      return found != models.end() && found->second.revision != step.second;
-    });
+  using Revisions = std::map<std::string, uint64_t>;
+  const Revisions planned =
+      models_.read(ensemble, [](const ModelEntry& entry) { return entry.is_served() ? entry.planned : Revisions(); });
+  return std::any_of(planned.begin(), planned.end(), [&](const auto& step) {
+    return models_.read(step.first, [](const ModelEntry& entry) { return entry.revision; }) != step.second;
   });
 }
 
 std::vector<std::string> EnsembleSteps::loaded_along_with(const std::string& ensemble) const {
-  return models_.read([&](const ModelTable::Models& models) {
-    std::vector<std::string> found;
-    const auto model = models.find(ensemble);
-    if (model == models.end()) return found;
-    for (const EnsembleStepConfig& step : model->second.plan.layout.config.ensemble_steps) {
-      const auto entry = models.find(step.model);
-      const bool is_along = entry != models.end() && entry->second.is_loaded_along;
-      if (is_along && std::find(found.begin(), found.end(), step.model) == found.end()) found.push_back(step.model);
-    }
-    return found;
-  });
+  const auto steps =
+      models_.read(ensemble, [](const ModelEntry& entry) { return entry.plan.layout.config.ensemble_steps; });
+  std::set<std::string> found;
+  for (const EnsembleStepConfig& step : steps) {
+    if (models_.read(step.model, [](const ModelEntry& entry) { return entry.is_loaded_along; }))
+      found.insert(step.model);
+  }
+  return {found.begin(), found.end()};
 }
 
 std::vector<std::string> EnsembleSteps::that_tried(const std::vector<std::string>& steps) const {

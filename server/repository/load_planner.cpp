@@ -22,8 +22,7 @@ constexpr const char* kWeightNames[] = {"weights.safetensors", "weights.pt"};
 // The version whose weights the file has, where it is one of weights alone: "2/weights.pt"; else 0.
 int64_t version_of_weights(const std::string& path) {
   const size_t slash = path.find('/');
-  if (slash == std::string::npos) return 0;
-  const std::string file = path.substr(slash + 1);
+  const std::string file = path.substr(slash + 1);  // all of it, where there is no folder
   const bool is_weights =
       std::any_of(std::begin(kWeightNames), std::end(kWeightNames), [&](const char* name) { return file == name; });
   return is_weights ? version_number(path.substr(0, slash)) : 0;
@@ -32,8 +31,7 @@ int64_t version_of_weights(const std::string& path) {
 // Puts a version into a layout, and leaves those that the policy then wants.
 void add_version_file(ModelLayout& layout, int64_t number, const fs::path& file) {
   std::erase_if(layout.versions, [&](const auto& version) { return version.number == number; });
-  const auto place = std::find_if(layout.versions.begin(), layout.versions.end(),
-                                  [&](const auto& version) { return version.number > number; });
+  const auto place = std::ranges::lower_bound(layout.versions, number, {}, &ModelLayout::Version::number);
   layout.versions.insert(place, {.number = number, .file = file, .weights = {}, .error = {}});
   const ModelConfig& config = layout.config;
   if (config.version_policy == ModelConfig::VersionPolicy::kSpecific) {
@@ -92,8 +90,7 @@ LoadPlan LoadPlanner::of_folder(const std::string& root, const std::string& name
   LoadPlan plan;
   plan.stamp = stamp_model(fs::path(root) / name);
   plan.layout = scan(root, name);
-  plan.is_forced =
-      models_.read(name, [](const ModelEntry& entry) { return entry.is_served() && entry.plan.is_override(); });
+  plan.is_forced = models_.read(name, [](const ModelEntry& entry) { return entry.plan.is_override(); });
   return plan;
 }
 
@@ -173,9 +170,7 @@ LoadPlan LoadPlanner::with_weights(const LoadRequest& request) {
   const auto& [path, weights] = *request.files.begin();
   const int64_t number = version_of_weights(path);
   const VersionSource base = source_of(request.name, 0);
-  const std::optional<LoadPlan> served = models_.plan_of_served(request.name);
-  if (!served) fail(ErrorCode::kNotFound, "Request for unknown model: '", request.name, "' has no available versions");
-  LoadPlan plan = *served;
+  LoadPlan plan = models_.plan_of_served(request.name).value();  // as the caller holds its name
   if (plan.layout.config.is_ensemble() || !settings_.write_weights) {
     fail(ErrorCode::kUnimplemented, "file:", path, ": model '", request.name, "' has no weights of its own");
   }

@@ -9,7 +9,7 @@ namespace fs = std::filesystem;
 
 uint64_t file_bytes(const ModelLayout::Version& version) {
   std::error_code error;
-  const uint64_t size = fs::is_regular_file(version.file, error) ? fs::file_size(version.file, error) : 0;
+  const uint64_t size = fs::file_size(version.file, error);
   return error ? 0 : size;
 }
 

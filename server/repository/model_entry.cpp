@@ -46,7 +46,6 @@ uint64_t ModelEntry::bytes() const {
 }
 
 bool ModelEntry::serves_all_of(const LoadPlan& wanted) const {
-  if (!error.empty()) return false;
   const auto belonging =
       std::count_if(versions.begin(), versions.end(), [](const auto& version) { return version.second.belongs(); });
   const auto& list = wanted.layout.versions;
@@ -62,13 +61,21 @@ std::shared_ptr<ModelVersion> ModelEntry::handle_of(int64_t version) const {
   return found == versions.end() ? nullptr : found->second.served.handle;
 }
 
-void ModelEntry::move(int64_t version, VersionEvent event) {
+namespace {
+
+VersionState state_of(const std::map<int64_t, VersionEntry>& versions, int64_t version) {
   const auto found = versions.find(version);
-  const VersionState next = next_state(found == versions.end() ? VersionState::kUnknown : found->second.state, event);
+  return found == versions.end() ? VersionState::kUnknown : found->second.state;
+}
+
+}  // namespace
+
+void ModelEntry::move(int64_t version, VersionEvent event) {
+  const VersionState next = next_state(state_of(versions, version), event);
   if (next != VersionState::kUnknown) {
     versions[version].state = next;
-  } else if (found != versions.end()) {
-    versions.erase(found);
+  } else {
+    versions.erase(version);
   }
 }
 
@@ -174,9 +181,9 @@ bool ModelEntry::fail(const std::string& reason, const std::string& in_root, con
 }
 
 void ModelEntry::forget_failed(int64_t version) {
-  const auto found = versions.find(version);
-  if (found == versions.end() || serves(found->second.state)) return;
-  if (found->second.state == VersionState::kRefused || !is_served()) move(version, VersionEvent::kDrop);
+  const VersionState state = state_of(versions, version);
+  const bool may_stay = state == VersionState::kUnknown || is_served();
+  if (state == VersionState::kRefused || !may_stay) move(version, VersionEvent::kDrop);
 }
 
 std::map<int64_t, std::shared_ptr<ModelVersion>> ModelEntry::unload(const std::string& reason, bool withhold) {
@@ -199,11 +206,9 @@ std::map<int64_t, std::shared_ptr<ModelVersion>> ModelEntry::unload(const std::s
 }
 
 void ModelEntry::record_gone(int64_t version, const std::string& reason) {
-  const auto found = versions.find(version);
-  if (found == versions.end()) return;
-  const bool was_unloading = found->second.state == VersionState::kUnloading;
+  if (state_of(versions, version) != VersionState::kUnloading) return;
   move(version, VersionEvent::kGone);
-  if (was_unloading) found->second.served.reason = reason;
+  versions[version].served.reason = reason;
 }
 
 }  // namespace tensord::server

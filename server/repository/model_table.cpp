@@ -126,21 +126,26 @@ bool ModelTable::is_owner_served(OwnerId owner) const {
   });
 }
 
+namespace {
+
+// There is something to say of it.
+bool is_known(const ModelEntry& entry) { return entry.has_versions() || !entry.error.empty(); }
+
+}  // namespace
+
 std::vector<ModelTable::IndexEntry> ModelTable::index(
     const std::map<std::string, std::vector<std::string>>& on_disk) const {
   std::set<std::string> names;
   for (const auto& [name, roots] : on_disk) names.insert(name);
   const ReaderLock lock(mutex_);
   for (const auto& [name, entry] : models_) {
-    if (!entry.is_unloaded()) names.insert(name);
+    if (is_known(entry) && !entry.is_unloaded()) names.insert(name);
   }
   std::vector<IndexEntry> out;
   for (const std::string& name : names) {
     const auto model = models_.find(name);
-    const bool is_known = model != models_.end() && (model->second.has_versions() || !model->second.error.empty());
-    if (!is_known) {
-      const auto found = on_disk.find(name);
-      if (found != on_disk.end() && found->second.size() > 1) {
+    if (model == models_.end() || !is_known(model->second)) {
+      if (on_disk.at(name).size() > 1) {
         out.push_back({name, "", ModelState::kUnavailable, kTwoRepositories});
       } else {
         out.push_back({name, "", std::nullopt, ""});

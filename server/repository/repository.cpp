@@ -244,7 +244,7 @@ void Repository::commit(const LoadPlan& plan, LoadedVersions loaded) {
 void Repository::show_ready(const std::string& name) {
   models_.read(name, [&](const ModelEntry& entry) {
     for (const auto& [number, version] : entry.versions) {
-      if (!version.belongs() || version.state == VersionState::kUnloaded) continue;
+      if (!version.belongs()) continue;
       metrics_.model(name, std::to_string(number)).set_ready(version.served.handle != nullptr);
     }
     return true;

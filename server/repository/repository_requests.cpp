@@ -79,7 +79,7 @@ void Repository::load_model(const LoadRequest& request, bool is_along, const std
   if (plan.override_folders.empty()) plan = planner_.of_request(request);
   const bool was_override = models_.change(name, [&](ModelEntry& entry) {
     entry.is_loaded_along = is_along && (entry.is_loaded_along || !entry.is_served());
-    return entry.plan.is_override() && entry.is_served();
+    return entry.plan.is_override();
   });
   // A plan that replaces files of clients by those of the repository has the same numbers for other files.
   if (was_override && !plan.is_override()) plan.is_forced = true;
@@ -99,10 +99,9 @@ void Repository::plan_ensembles_again(const std::string& step) {
       const auto room = budget_.hold();
       const NameLocks::Held held = names_.hold(name);
       if (!ensembles_.is_outdated(name)) continue;
-      std::optional<LoadPlan> plan = models_.plan_of_served(name);
-      if (!plan) continue;
-      plan->is_forced = true;
-      serve(*plan);
+      LoadPlan plan = models_.plan_of_served(name).value();
+      plan.is_forced = true;
+      serve(plan);
     } catch (const Error& error) {
       log(LogLevel::kWarning, "ensemble cannot be loaded again", {{"model", name}, {"reason", error.what()}});
     }

@@ -32,10 +32,9 @@ class NewFolder {
   fs::path path_;
 };
 
-int64_t largest_ready(const std::vector<std::string>& versions) {
-  int64_t largest = 0;
-  for (const std::string& version : versions) largest = std::max<int64_t>(largest, std::stoll(version));
-  return largest;
+// Of versions in their order; 0: there is none.
+int64_t largest_of(const std::vector<std::string>& versions) {
+  return versions.empty() ? 0 : std::stoll(versions.back());
 }
 
 }  // namespace
@@ -49,7 +48,7 @@ void Repository::serve_changed(const LoadPlan& plan) {
   models_.change([&](ModelTable::Models& models) {
     ModelEntry& entry = models[name];
     entry.forget_failed(failed->first);
-    if (!entry.has_versions() && entry.error.empty()) models.erase(name);
+    if (!entry.has_versions()) models.erase(name);
   });
   fail(ErrorCode::kFailedPrecondition, name, " version ", failed->first, " cannot be served: ", failed->second);
 }
@@ -79,7 +78,7 @@ Repository::Added Repository::add_version_alone(const std::string& name, const W
   try {
     ModelLayout before = planner_.scan(root, name);
     // The folder of a version that is served may be gone.
-    before.largest_number = std::max(before.largest_number, largest_ready(ready_versions(name)));
+    before.largest_number = std::max(before.largest_number, largest_of(ready_versions(name)));
     int64_t number = 0;
     {
       const NewFolder temporary(before.folder);
@@ -111,7 +110,7 @@ Repository::RolledBack Repository::roll_back_alone(const std::string& name) {
     fail(ErrorCode::kFailedPrecondition, "model '", name,
          "' has a version policy that names its versions; change that");
   }
-  const int64_t current = largest_ready(ready_versions(name));
+  const int64_t current = largest_of(ready_versions(name));
   const fs::path withdrawn = withdraw_version(before, current);
   try {
     const LoadPlan after = planner_.of_folder(root, name);

@@ -36,11 +36,6 @@ std::shared_future<void> RetiredVersions::add(std::shared_ptr<ModelVersion> vers
   return gone;
 }
 
-size_t RetiredVersions::size() const {
-  const MutexLock lock(mutex_);
-  return versions_.size();
-}
-
 void RetiredVersions::end(Retired retired) {
   TENSORD_DELAY("repository.end");
   log(LogLevel::kInfo, "model version ended",

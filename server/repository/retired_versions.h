@@ -20,8 +20,6 @@ class RetiredVersions {
 
   // The future is ready when the version has gone; before that `on_gone` was called, on a thread of this.
   std::shared_future<void> add(std::shared_ptr<ModelVersion> version, std::function<void()> on_gone = {});
-  // How many still have requests.
-  size_t size() const;
 
  private:
   struct Retired {
@@ -32,7 +30,7 @@ class RetiredVersions {
   void work();
   static void end(Retired retired);
 
-  mutable Mutex mutex_;
+  Mutex mutex_;
   CondVar changed_;
   std::vector<Retired> versions_ TENSORD_GUARDED_BY(mutex_);
   bool is_stopped_ TENSORD_GUARDED_BY(mutex_) = false;

@@ -169,13 +169,14 @@ class InferFeaturesTest(unittest.TestCase):
                           request("count_down", [("x", "INT64", [1], struct.pack("<q", 1))]))
 
     def test_errors_leave_the_stream_open(self):
-        stream = Stream(self.stub)
-        stream.send("nope", [], request_id="1")
-        stream.send("identity", [("x", "FP32", [1], fp32(5))], request_id="2")
-        answers = stream.rest()
-        self.assertEqual(answers[0].error_message, "Request for unknown model: 'nope' is not found")
-        self.assertEqual([a.infer_response.id for a in answers], ["1", "2"])
-        self.assertEqual(answers[1].error_message, "")
+        for metadata in ((), (("triton_grpc_error", "false"),)):
+            stream = Stream(self.stub, metadata=metadata)
+            stream.send("nope", [], request_id="1")
+            stream.send("identity", [("x", "FP32", [1], fp32(5))], request_id="2")
+            answers = stream.rest()
+            self.assertEqual(answers[0].error_message, "Request for unknown model: 'nope' is not found")
+            self.assertEqual([a.infer_response.id for a in answers], ["1", "2"])
+            self.assertEqual(answers[1].error_message, "")
 
     def test_errors_end_the_stream_where_the_client_wants_that(self):
         stream = Stream(self.stub, metadata=(("triton_grpc_error", "true"),))

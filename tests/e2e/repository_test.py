@@ -144,6 +144,10 @@ class RepositoryTest(unittest.TestCase):
         with self.assertRaises(grpc.RpcError) as caught:
             self.daemon.stub.RepositoryModelLoad(pb.RepositoryModelLoadRequest(repository_name="r", model_name="b"))
         self.assertEqual(caught.exception.code(), CODE.UNIMPLEMENTED)
+        for call, message in ((self.daemon.stub.RepositoryIndex, pb.RepositoryIndexRequest(repository_name="r")),
+                              (self.daemon.stub.RepositoryModelUnload,
+                               pb.RepositoryModelUnloadRequest(repository_name="r", model_name="b"))):
+            self.assert_fails(CODE.UNIMPLEMENTED, "'repository_name' specification is not supported", call, message)
         self.assertTrue(self.daemon.stub.ServerReady(pb.ServerReadyRequest()).ready)
         self.assertEqual(self.daemon.stop(), 0)
 
@@ -236,6 +240,7 @@ class RepositoryTest(unittest.TestCase):
         self.assertEqual(self.ask("m", "stable"), 2)
         self.assertEqual(self.ask("m", "canary"), 3)
         self.assert_fails(CODE.NOT_FOUND, "does not serve version 9", self.load, "m", version_labels="stable=9")
+        self.assert_fails(CODE.INVALID_ARGUMENT, "got nothing", self.load, "m", version_labels="")
         self.assert_fails(CODE.INVALID_ARGUMENT, "failed to get model version from specified version string", self.ask,
                           "m", "beta")
 
@@ -295,6 +300,12 @@ class RepositoryTest(unittest.TestCase):
             self.assertEqual(stub.ModelMetadata(pb.ModelMetadataRequest(name=name)).name, name)
         for name in "abcab":
             self.assertEqual(stub.ModelConfig(pb.ModelConfigRequest(name=name)).config.name, name)
+        # Streams wait for it as well, request by request.
+        questions = [request(name, [("x", "FP32", [1], struct.pack("<f", 1))], request_id=str(i))
+                     for i, name in enumerate(["a", "b", "missing", "c", "a"])]
+        answers = list(stub.ModelStreamInfer(iter(questions), timeout=300))
+        self.assertEqual([answer.infer_response.id for answer in answers], list("01234"))
+        self.assertEqual([bool(answer.error_message) for answer in answers], [False, False, True, False, False])
         self.assertFalse(stub.ModelReady(pb.ModelReadyRequest(name="missing")).ready)
         self.assertGreater(self.daemon.metric("tensord_model_evictions_total"), 5)
         self.assert_fails(CODE.NOT_FOUND, "Request for unknown model", self.ask, "missing")

@@ -349,6 +349,11 @@ class ServeTest(unittest.TestCase):
             self.assertIn("grpc.health.v1.Health", names)
             proto = descriptor_pb2.FileDescriptorProto.FromString(file.file_descriptor_response.file_descriptor_proto[0])
             self.assertEqual(proto.service[0].name, "GRPCInferenceService")
+            files = [descriptor_pb2.FileDescriptorProto.FromString(each)
+                     for each in file.file_descriptor_response.file_descriptor_proto]
+            names = [each.name for each in files]
+            self.assertEqual(len(names), len(set(names)), "each once")
+            self.assertLessEqual({name for each in files for name in each.dependency}, set(names))
             self.assertEqual(missing.error_response.error_code, CODE.NOT_FOUND.value[0])
 
     def test_metrics(self):

@@ -47,7 +47,7 @@ int open_temporary(const fs::path& file) {
 void write_all(int to, const char* data, size_t size, const fs::path& file) {
   while (size > 0) {
     const ssize_t written = write(to, data, size);
-    if (written < 0 && errno == EINTR) continue;
+    if (written == -1 && errno == EINTR) continue;
     if (written <= 0) fail_copy(file, errno);
     data += written;
     size -= static_cast<size_t>(written);
@@ -59,15 +59,15 @@ void copy_bytes(int from, int to, const fs::path& file) {
   for (;;) {
     const ssize_t copied = copy_file_range(from, nullptr, to, nullptr, kPieceBytes, 0);
     if (copied == 0) return;
-    if (copied < 0 && errno != EINTR) break;  // not between these file systems
+    if (copied == -1 && errno != EINTR) break;  // not between these file systems
     let_others_run();
   }
   std::vector<char> piece(kPieceBytes);
   for (;;) {
     const ssize_t got = read(from, piece.data(), piece.size());
     if (got == 0) return;
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail_copy(file, errno);
+    if (got == -1 && errno == EINTR) continue;
+    if (got == -1) fail_copy(file, errno);
     write_all(to, piece.data(), static_cast<size_t>(got), file);
     let_others_run();
   }
@@ -81,7 +81,7 @@ bool is_same(const struct stat& a, const struct stat& b) {
 
 ArchiveCopy::ArchiveCopy(const fs::path& file) {
   const FileDescriptor from(open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
-  if (from.get() < 0) {
+  if (from.get() == -1) {
     const int error = errno;
     if (error == EMFILE || error == ENFILE || error == ENOMEM || error == EIO) fail_copy(file, error);
     fail(ErrorCode::kNotFound, file.string(), ": cannot be opened: ", std::strerror(error));

@@ -26,7 +26,7 @@ int64_t file_clock_ns() {
 bool is_no_model(const fs::path& folder) {
   std::error_code error;
   if (folder.filename() == "lost+found") return true;
-  for (fs::directory_iterator at(folder, error); !error && at != fs::directory_iterator(); at.increment(error)) {
+  for (fs::directory_iterator at(folder, error); at != fs::directory_iterator(); at.increment(error)) {
     if (is_plain_name(at->path().filename().string())) return false;
   }
   return true;
@@ -48,7 +48,7 @@ std::vector<std::string> FolderChanges::wanted_at_start(const ModelRoots& found)
   warn_of_repositories(settings_.roots);
   if (found.empty()) {
     log(LogLevel::kWarning, "the model repository has no models: expected NAME/1/model.pt in it",
-        {{"folder", settings_.roots.empty() ? "" : settings_.roots.front()}});
+        {{"folder", settings_.roots.at(0)}});
   }
   const auto& only = settings_.only;
   const bool wants_all =
@@ -69,7 +69,9 @@ std::vector<std::string> FolderChanges::gone(const ModelRoots& found) const {
   return models_.read([&](const ModelTable::Models& models) {
     std::vector<std::string> gone;
     for (const auto& [name, entry] : models) {
-      if (!found.contains(name) && !entry.is_unloaded()) gone.push_back(name);
+      // One that never had versions and has no error is nothing that could go.
+      const bool is_there = entry.has_versions() ? !entry.is_unloaded() : !entry.error.empty();
+      if (!found.contains(name) && is_there) gone.push_back(name);
     }
     return gone;
   });

@@ -51,7 +51,7 @@ int64_t version_number(const std::string& name) {
   int64_t number = 0;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
   const bool is_number = error == std::errc() && end == name.data() + name.size() && name[0] != '0';
-  return is_number && number > 0 ? number : 0;
+  return is_number ? std::max<int64_t>(number, 0) : 0;
 }
 
 namespace {
@@ -286,7 +286,7 @@ fs::path open_repository(const std::string& root_text, std::vector<std::string>&
     fail(ErrorCode::kNotFound, "model repository ", root_text, " is not a folder that can be read");
   }
   fs::directory_iterator entries(root, error);
-  for (; !error && entries != fs::directory_iterator(); entries.increment(error)) {
+  for (; entries != fs::directory_iterator(); entries.increment(error)) {
     const std::string name = entries->path().filename().string();
     std::error_code ignored;
     if (is_plain_name(name) && entries->is_directory(ignored)) names.push_back(name);

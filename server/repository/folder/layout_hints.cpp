@@ -22,7 +22,7 @@ Names names_in(const fs::path& folder) {
   Names names;
   std::error_code error;
   size_t seen = 0;
-  for (fs::directory_iterator at(folder, error); !error && at != fs::directory_iterator(); at.increment(error)) {
+  for (fs::directory_iterator at(folder, error); at != fs::directory_iterator(); at.increment(error)) {
     const std::string name = at->path().filename().string();
     std::error_code ignored;
     if (++seen > kMaxEntries) break;
@@ -70,7 +70,7 @@ bool looks_like_version(const std::string& name) {
 bool has_version(const fs::path& model) {
   const Names names = names_in(model);
   return std::any_of(names.folders.begin(), names.folders.end(),
-                     [](const std::string& name) { return version_number(name) > 0; });
+                     [](const std::string& name) { return version_number(name) != 0; });
 }
 
 std::vector<std::string> version_like(const Names& names) {

@@ -28,11 +28,11 @@ constexpr size_t kMaxDepth = 8;
 void remove_left_folders(const fs::path& parent) {
   std::error_code error;
   fs::directory_iterator entries(parent, error);
-  for (; !error && entries != fs::directory_iterator(); entries.increment(error)) {
+  for (; entries != fs::directory_iterator(); entries.increment(error)) {
     const fs::path& path = entries->path();
     if (!path.filename().string().starts_with(kPrefix)) continue;
     const int fd = open((path / kLockName).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0) continue;  // another user's, or just being made
+    if (fd == -1) continue;  // another user's, or just being made
     std::error_code ignored;
     if (flock(fd, LOCK_EX | LOCK_NB) == 0) fs::remove_all(path, ignored);
     close(fd);
@@ -61,7 +61,7 @@ void write_file(const fs::path& path, const std::string& bytes) {
   std::ofstream out(path, std::ios::binary);
   out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   out.close();
-  if (error || !out) {
+  if (!out) {
     fail(ErrorCode::kResourceExhausted, "a file of the model cannot be written to ", path.parent_path().string());
   }
 }
@@ -96,7 +96,7 @@ fs::path OverrideStore::make_folder() {
     }
     home_ = pattern;
     lock_fd_ = open((home_ / kLockName).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (lock_fd_ >= 0) flock(lock_fd_, LOCK_EX | LOCK_NB);
+    flock(lock_fd_, LOCK_EX | LOCK_NB);
   }
   const fs::path root = home_ / std::to_string(++next_);
   std::error_code error;

@@ -22,7 +22,6 @@ class Stamper {
 
   // Adds what lies under `path`, which is called `name`. The order of a folder's entries says nothing.
   void add(const fs::path& path, const std::string& name, int depth, std::string& out) {
-    if (++files_ > kMaxFiles) fail(ErrorCode::kResourceExhausted, path.string(), ": more than ", kMaxFiles, " files");
     struct stat info {};
     if (stat(path.c_str(), &info) != 0) return;
     if (!S_ISDIR(info.st_mode)) {
@@ -36,13 +35,15 @@ class Stamper {
     for (const std::string& entry : names_in(path)) add(path / entry, concat(name, '/', entry), depth + 1, out);
   }
 
-  static std::vector<std::string> names_in(const fs::path& folder) {
+  std::vector<std::string> names_in(const fs::path& folder) {
     std::vector<std::string> names;
     std::error_code error;
     fs::directory_iterator entries(folder, error);
-    for (; !error && entries != fs::directory_iterator(); entries.increment(error)) {
+    for (; entries != fs::directory_iterator(); entries.increment(error)) {
+      if (++files_ > kMaxFiles) {
+        fail(ErrorCode::kResourceExhausted, folder.string(), ": more than ", kMaxFiles, " files");
+      }
       names.push_back(entries->path().filename().string());
-      if (names.size() > kMaxFiles) break;
     }
     std::sort(names.begin(), names.end());
     return names;
@@ -58,7 +59,7 @@ class Stamper {
 ModelStamp stamp_model(const fs::path& folder) {
   ModelStamp stamp;
   Stamper stamper(stamp);
-  for (const std::string& name : Stamper::names_in(folder)) {
+  for (const std::string& name : stamper.names_in(folder)) {
     if (name.starts_with('.')) continue;
     const int64_t number = version_number(name);
     stamper.add(folder / name, name, 0, number > 0 ? stamp.versions[number] : stamp.shared);

@@ -12,7 +12,6 @@
 namespace tensord::server {
 namespace {
 
-using grpc::health::v1::Health;
 using grpc::health::v1::HealthCheckRequest;
 using grpc::health::v1::HealthCheckResponse;
 
@@ -76,10 +75,10 @@ class WatchCall final : public GrpcCall, public HealthWatcher {
     writer_.Write(to_byte_buffer(response), written_.begin());
   }
 
-  void on_written(bool ok) {
+  void on_written(bool) {
     MutexLock lock(mutex_);
     is_writing_ = false;
-    if (is_over_ || !ok || state_.is_draining) {
+    if (is_over_ || state_.is_draining) {
       lock.unlock();
       end(grpc::Status(grpc::StatusCode::CANCELLED, "the watch has ended"));
     } else if (wanted_ != written_status_) {

@@ -36,13 +36,11 @@ TrainingBatch parse_training_batch(const WireMessage& message) {
 
 std::vector<std::pair<std::string, Tensor>> decode_training_batch(const TrainingBatch& batch,
                                                                   const WireMessage& message) {
-  // The job looks at names and shapes itself; here only the bytes must be those of the tensors.
+  // The job looks at names and shapes itself; here only the bytes must be those of the tensors, and none be texts.
   Signature any;
   for (const InferMessage::Input& input : batch.tensors.inputs) any.inputs.emplace_back().name = input.name;
   std::vector<std::pair<std::string, Tensor>> arrays;
   for (InferTensor& input : decode_inputs(batch.tensors, message, any).inputs) {
-    check(input.tensor.defined(), "inputs: '", input.name, "' is ", name_of(input.datatype),
-          ", which cannot be trained on");
     arrays.emplace_back(std::move(input.name), std::move(input.tensor));
   }
   return arrays;

@@ -7,7 +7,6 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -26,19 +25,25 @@ constexpr auto kPause = std::chrono::milliseconds(20);
 
 }  // namespace
 
-int listen_unix(const std::string& path, mode_t mode) {
+sockaddr_un unix_address(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   check(path.size() < sizeof(address.sun_path), "--grpc-unix-socket: ", path, " has more than ",
         sizeof(address.sun_path) - 1, " characters");
   std::memcpy(address.sun_path, path.data(), path.size());
+  return address;
+}
+
+int listen_unix(const std::string& path, mode_t mode) {
+  const sockaddr_un address = unix_address(path);
   unlink(path.c_str());
   const int made = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   // The socket is made with its permissions, so that nobody comes in before they are set.
   const mode_t previous = umask(~mode & 0777);
-  const bool is_bound = bind(made, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
+  int result = bind(made, reinterpret_cast<const sockaddr*>(&address), sizeof(address));
   umask(previous);
-  if (is_bound && listen(made, SOMAXCONN) == 0) return made;
+  if (result == 0) result = listen(made, SOMAXCONN);
+  if (result == 0) return made;
   close(made);
   fail(ErrorCode::kUnavailable, "cannot listen for gRPC on unix:", path);
 }
@@ -55,8 +60,10 @@ Acceptor::~Acceptor() {
 }
 
 void Acceptor::stop() {
-  const uint64_t one = 1;
-  if (thread_.joinable() && write(wake_, &one, sizeof(one)) == sizeof(one)) thread_.join();
+  if (thread_.joinable()) {
+    eventfd_write(wake_, 1);
+    thread_.join();
+  }
   for (const int listener : listeners_) close(listener);
   listeners_.clear();
 }
@@ -74,7 +81,7 @@ void Acceptor::serve() {
   std::vector<pollfd> files{{wake_, POLLIN, 0}};
   for (const int listener : listeners_) files.push_back({listener, POLLIN, 0});
   while (files.front().revents == 0) {
-    if (poll(files.data(), files.size(), -1) <= 0) continue;
+    poll(files.data(), files.size(), -1);  // after a signal it finds nobody to accept
     for (size_t i = 1; i < files.size(); ++i) {
       if (files[i].revents != 0) run_logged("accept", [&] { accept_one(files[i].fd); });
     }
@@ -85,7 +92,7 @@ void Acceptor::accept_one(int listener) {
   sockaddr_storage address{};
   socklen_t size = sizeof(address);
   const int connection = accept4(listener, reinterpret_cast<sockaddr*>(&address), &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
-  if (connection < 0) {
+  if (connection == -1) {
     if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) std::this_thread::sleep_for(kPause);
     return;
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <grpcpp/grpcpp.h>
+#include <sys/un.h>
 
 #include <memory>
 #include <string>
@@ -11,6 +12,8 @@
 
 namespace tensord::server {
 
+// Throws Error{kInvalidArgument} for a path that is too long.
+sockaddr_un unix_address(const std::string& path);
 // A socket at this path, whose file has these permissions from the start. Takes the place of one that is there. Throws
 // Error{kUnavailable}.
 int listen_unix(const std::string& path, mode_t mode);

@@ -6,11 +6,11 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <climits>
-#include <cstring>
+#include <map>
 #include <utility>
 
 #include "core/base/error.h"
@@ -33,19 +33,14 @@ constexpr int kHandshakeTimeoutMs = 10'000;
 constexpr int kMaxMetadataBytes = 16 << 10;
 
 grpc_compression_level compression_level(const std::string& name) {
-  if (name == "low") return GRPC_COMPRESS_LEVEL_LOW;
-  if (name == "medium") return GRPC_COMPRESS_LEVEL_MED;
-  if (name == "high") return GRPC_COMPRESS_LEVEL_HIGH;
-  return GRPC_COMPRESS_LEVEL_NONE;
+  static const std::map<std::string, grpc_compression_level> kLevels{
+      {"low", GRPC_COMPRESS_LEVEL_LOW}, {"medium", GRPC_COMPRESS_LEVEL_MED}, {"high", GRPC_COMPRESS_LEVEL_HIGH}};
+  return kLevels.at(name);
 }
 
 // The socket of a server that still listens on it is not taken away.
 void check_unused(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  check(path.size() < sizeof(address.sun_path), "--grpc-unix-socket: ", path, " has more than ",
-        sizeof(address.sun_path) - 1, " characters");
-  std::memcpy(address.sun_path, path.data(), path.size());
+  const sockaddr_un address = unix_address(path);
   const int client = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const bool is_used = connect(client, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
   close(client);
@@ -58,7 +53,7 @@ void check_unused(const std::string& path) {
 // A connection takes a file, or two; the usual limit of 1024 is for programs that use select().
 void raise_file_limit() {
   rlimit files{};
-  if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= files.rlim_max) return;
+  getrlimit(RLIMIT_NOFILE, &files);
   files.rlim_cur = files.rlim_max;
   setrlimit(RLIMIT_NOFILE, &files);
 }
@@ -67,12 +62,14 @@ void raise_file_limit() {
 int connections_by_files(int wanted) {
   constexpr rlim_t kOtherFiles = 256;
   rlimit files{};
-  if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur == RLIM_INFINITY) return wanted;
-  const rlim_t possible = files.rlim_cur > 2 * kOtherFiles ? files.rlim_cur - kOtherFiles : files.rlim_cur / 2;
-  if (possible >= static_cast<rlim_t>(wanted)) return wanted;
-  log(LogLevel::kWarning, "fewer connections are taken: the process may not open more files",
-      {{"connections", possible}, {"open_files", files.rlim_cur}, {"wanted", wanted}});
-  return static_cast<int>(possible);
+  getrlimit(RLIMIT_NOFILE, &files);
+  const rlim_t possible = files.rlim_cur - std::min(kOtherFiles, files.rlim_cur / 2);
+  const auto taken = static_cast<int>(std::min(possible, static_cast<rlim_t>(wanted)));
+  if (taken != wanted) {
+    log(LogLevel::kWarning, "fewer connections are taken: the process may not open more files",
+        {{"connections", taken}, {"open_files", files.rlim_cur}, {"wanted", wanted}});
+  }
+  return taken;
 }
 
 ConnectionGuard::Options guard_options(const NetworkOptions& options) {

@@ -24,7 +24,7 @@ FreeMemory::FreeMemory(uint64_t max_bytes)
 uint64_t FreeMemory::keep(uint64_t free_bytes) {
   least_free_ = std::min(least_free_, free_bytes);
   if (++looks_ < kLooksOfWindow) return free_bytes;
-  const uint64_t unused = least_free_ > kept_bytes_ ? least_free_ - kept_bytes_ : 0;
+  const uint64_t unused = least_free_ - std::min(least_free_, kept_bytes_);
   looks_ = 0;
   least_free_ = UINT64_MAX;
   return free_bytes - unused;

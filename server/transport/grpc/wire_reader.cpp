@@ -89,7 +89,7 @@ void WireReader::copy_to(void* target, size_t count) {
 
 uint64_t WireReader::read_long_varint() {
   uint64_t value = 0;
-  for (int shift = 0; shift < 70; shift += 7) {
+  for (int shift = 0;; shift += 7) {
     if (remaining_ == 0) fail_wire("it ends too early");
     const uint8_t byte = *position_++;
     --remaining_;
@@ -98,7 +98,6 @@ uint64_t WireReader::read_long_varint() {
     value |= static_cast<uint64_t>(byte & 0x7f) << shift;
     if ((byte & 0x80) == 0) return value;
   }
-  fail_wire("a varint is too long");
 }
 
 uint32_t WireReader::read_fixed32() {

@@ -12,6 +12,7 @@
 #include "server/training/training_service.h"
 #include "server/transport/grpc/unary_call.h"
 #include "server/transport/hosts/host_wire.h"
+#include "server/transport/hosts/peer_host.h"
 
 namespace tensord::server {
 namespace {
@@ -25,20 +26,6 @@ constexpr auto kGone = 30s;
 constexpr size_t kPieceBytes = 1 << 20;
 // Orders that wait for a host that does not read; each is of a few kilobytes.
 constexpr size_t kMaxWaiting = 4096;
-
-// "ipv4:10.0.0.7:51234" → "10.0.0.7". A Unix socket is of this host.
-std::string address_of(std::string peer) {
-  if (peer.starts_with("unix")) return "127.0.0.1";
-  const size_t colon = peer.find(':');
-  peer.erase(0, colon == std::string::npos ? 0 : colon + 1);
-  peer.erase(std::min(peer.rfind(':'), peer.size()));
-  for (const char* escaped : {"%5B", "%5D"}) {
-    if (const size_t at = peer.find(escaped); at != std::string::npos) peer.erase(at, 3);
-  }
-  std::erase(peer, '[');
-  std::erase(peer, ']');
-  return peer;
-}
 
 // A host's stream.
 class JoinCall final : public GrpcCall {
@@ -112,7 +99,7 @@ class JoinCall final : public GrpcCall {
     }
     auto* info = std::get_if<HostInfo>(&report);
     check(info != nullptr, "hello: must be the first report");
-    info->address = address_of(context().peer());
+    info->address = host_of_peer(context().peer());
     const auto self = std::static_pointer_cast<JoinCall>(shared_from_this());
     host = calls_.registry().join(std::move(*info), std::make_shared<Link>(self));
     {
@@ -137,8 +124,7 @@ class JoinCall final : public GrpcCall {
 
   void close(const grpc::Status& status) {
     const MutexLock lock(mutex_);
-    if (is_finished_ || closing_) return;
-    closing_ = status;
+    if (!closing_) closing_ = status;
     write_next();
   }
 
@@ -157,7 +143,7 @@ class JoinCall final : public GrpcCall {
     const auto silence = host_ ? host_->silence() : std::chrono::steady_clock::now() - made_;
     if (silence > kGone) context().TryCancel();
     if (!is_finished_) {
-      if (host_ && waiting_.empty() && !is_writing_) {
+      if (!is_writing_) {
         waiting_.push_back(to_byte_buffer(rpc::HostOrder()));
         write_next();
       }

@@ -157,9 +157,8 @@ struct HostJoiner::Impl {
       std::atomic<int64_t> heard{now_ns()};
       std::atomic<bool> is_over{false};
       Thread writer("join-write", [&] {
-        while (const auto message = outbox.pop(kPingInterval)) {
-          if (!stream->Write(*message)) return;
-        }
+        // Where a write fails reading ends, which closes the outbox.
+        while (const auto message = outbox.pop(kPingInterval)) stream->Write(*message);
       });
       Thread watch("join-watch", [&] { watch_silence(call, ranks, heard, is_over, reason); });
       const std::string broken = read_orders(*stream, ranks, heard, was_joined);

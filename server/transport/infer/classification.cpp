@@ -66,8 +66,8 @@ InferTensor classify(const InferTensor& output, int64_t classes, bool is_batched
   check(output.datatype != DataType::kBytes && output.datatype != DataType::kBool,
         "class result not available for output due to unsupported type '", name_of(output.datatype), "': '",
         output.name, "'");
-  check(!output.tensor.defined() || output.tensor.numel() <= kMaxElements, "classification output tensor too large: '",
-        output.name, "' has ", output.tensor.numel(), " elements, at most ", kMaxElements);
+  check(output.tensor.numel() <= kMaxElements, "classification output tensor too large: '", output.name, "' has ",
+        output.tensor.numel(), " elements, at most ", kMaxElements);
   const bool has_rows = is_batched && !output.shape.empty();
   const int64_t rows = has_rows ? output.shape[0] : 1;
   const int64_t in_row = rows > 0 ? output.tensor.numel() / rows : 0;

@@ -47,13 +47,13 @@ size_t smallest_wire_bytes(WireType type) {
   fail(ErrorCode::kInvalidArgument, "unexpected number of elements for ", what, ", expecting ", expected);
 }
 
-// The text that Triton has for texts: how many came, as far as they were looked at.
-[[noreturn]] void fail_string_count(const std::string& what, size_t got, int64_t expected) {
-  if (static_cast<int64_t>(got) < expected) {
-    fail(ErrorCode::kInvalidArgument, "expected ", expected, " string elements for ", what, ", got ", got);
-  }
-  fail(ErrorCode::kInvalidArgument, "unexpected number of string elements ", got, " for ", what, ", expecting ",
-       expected);
+// The texts that Triton has for texts: how many came, as far as they were looked at.
+void check_string_count(const std::string& what, size_t got, int64_t expected) {
+  check(static_cast<int64_t>(got) == expected, "expected ", expected, " string elements for ", what, ", got ", got);
+}
+void check_room_for_string(const std::string& what, size_t got, int64_t expected) {
+  check(static_cast<int64_t>(got) != expected, "unexpected number of string elements ", got + 1, " for ", what,
+        ", expecting ", expected);
 }
 
 // Writes elements one after another; refuses more than there is room for.
@@ -148,14 +148,14 @@ std::vector<std::string> decode_typed_strings(std::span<const WireReader> conten
     while (!part.at_end()) {
       const Tag tag = part.read_tag();
       if (tag.field == 8 && tag.type == WireType::kBytes) {
-        if (static_cast<int64_t>(out.size()) == count) fail_string_count(what, out.size() + 1, count);
+        check_room_for_string(what, out.size(), count);
         out.push_back(part.read_bytes());
       } else {
         part.skip(tag);
       }
     }
   }
-  if (static_cast<int64_t>(out.size()) != count) fail_string_count(what, out.size(), count);
+  check_string_count(what, out.size(), count);
   return out;
 }
 
@@ -163,7 +163,7 @@ std::vector<std::string> decode_raw_strings(WireReader raw, int64_t count, const
   std::vector<std::string> out;
   out.reserve(std::min(static_cast<size_t>(count), raw.remaining() / sizeof(uint32_t)));
   while (!raw.at_end()) {
-    if (static_cast<int64_t>(out.size()) == count) fail_string_count(what, out.size() + 1, count);
+    check_room_for_string(what, out.size(), count);
     check(raw.remaining() >= sizeof(uint32_t), "incomplete string length indicator for ", what);
     const uint32_t size = raw.read_fixed32();
     check(size <= raw.remaining(), "incomplete string data for ", what, ", expecting string of length ", size,
@@ -171,7 +171,7 @@ std::vector<std::string> decode_raw_strings(WireReader raw, int64_t count, const
     std::string& text = out.emplace_back(size, '\0');
     raw.copy_to(text.data(), size);
   }
-  if (static_cast<int64_t>(out.size()) != count) fail_string_count(what, out.size(), count);
+  check_string_count(what, out.size(), count);
   return out;
 }
 

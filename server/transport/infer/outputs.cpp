@@ -11,7 +11,7 @@ namespace {
 
 bool lies_in(const Tensor& tensor, const SharedRange& range) {
   const auto* data = static_cast<const uint8_t*>(tensor.raw_data());
-  return tensor.numel() > 0 && range.data != nullptr && data >= range.data && data < range.data + range.size_bytes;
+  return tensor.numel() > 0 && data >= range.data && data < range.data + range.size_bytes;
 }
 
 // Writes the output's data; what is left of it describes it.
@@ -43,10 +43,11 @@ const OutputPlan::Output* find_output(const OutputPlan& plan, const std::string&
 
 // By the configuration's name, whichever the request used.
 const std::vector<std::string>& labels_of(const ModelVersion& model, const std::string& output) {
-  const std::vector<TensorSpec>& specs = model.signature().outputs;
-  const auto spec =
-      std::find_if(specs.begin(), specs.end(), [&output](const TensorSpec& spec) { return spec.answers_to(output); });
-  return model.class_labels(spec == specs.end() ? output : spec->name);
+  const std::string* name = &output;
+  for (const TensorSpec& spec : model.signature().outputs) {
+    if (spec.answers_to(output)) name = &spec.name;
+  }
+  return model.class_labels(*name);
 }
 
 }  // namespace

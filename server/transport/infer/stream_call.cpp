@@ -282,7 +282,7 @@ void StreamCall::deliver(StreamRequest& request, const absl::Status& status, grp
 }
 
 void StreamCall::pass_on(const absl::Status& status, StreamAnswer answer) {
-  if (is_closing_ || is_cancelled()) return;
+  if (is_cancelled()) return;  // or closing
   if (!status.ok() && ends_on_error_) {
     close(to_grpc_status(status));
     return;
@@ -295,7 +295,7 @@ void StreamCall::pass_on(const absl::Status& status, StreamAnswer answer) {
 }
 
 void StreamCall::give_up(const std::string& reason) {
-  if (is_closing_ || is_cancelled()) return;
+  if (is_cancelled()) return;
   log(LogLevel::kWarning, "a stream is ended: its responses cannot wait for the client",
       {{"peer", context().peer()}, {"waiting_bytes", waiting_bytes_}, {"reason", reason}});
   close(grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, reason));
@@ -323,7 +323,7 @@ void StreamCall::advance() {
     is_reading_ = true;
     stream_.Read(&message_, read_.begin());
   }
-  if (is_writing_ || !waiting_.empty()) return;
+  if (is_writing_) return;
   const bool has_requests = !ordered_.empty() || !decoupled_.empty();
   if (is_closing_ || (!takes_input && !has_requests)) start_finish();
 }

@@ -12,7 +12,7 @@ import grpc
 import torch
 
 from tests.e2e.training import training_models as models
-from tests.e2e.daemon import training
+from tests.e2e.daemon import Daemon, training
 from tests.e2e.training.hosts import Coordinator, Worker
 from tests.e2e.processes import wait_until
 from tests.e2e.training.training_daemon import FAILED
@@ -150,6 +150,16 @@ class CoordinatorTest(unittest.TestCase):
         with grpc.insecure_channel(self.address) as channel, self.assertRaises(grpc.RpcError) as caught:
             hosts_pb2_grpc.HostServiceStub(channel).FetchFile(pb.FetchFileRequest(sha256="0" * 64), timeout=300)
         self.assertEqual(caught.exception.code(), grpc.StatusCode.NOT_FOUND)
+
+    def test_a_daemon_that_does_not_train_lets_nobody_in(self):
+        with Daemon(self.server.models) as daemon:
+            host = Host(daemon.ready["grpc"], version=self.version)
+            self.assertEqual(host.refused().code(), grpc.StatusCode.UNIMPLEMENTED)
+            with self.assertRaises(grpc.RpcError) as caught:
+                host.stub.FetchFile(pb.FetchFileRequest(sha256="0" * 64), timeout=300)
+            self.assertEqual(caught.exception.code(), grpc.StatusCode.UNIMPLEMENTED)
+            self.assertIn("--training-dir", caught.exception.details())
+            host.close()
 
     def job_with(self, host, **fields):
         distribution = training.Distribution(world_size=2, processes_per_host=1, timeout_seconds=3, max_restarts=0,

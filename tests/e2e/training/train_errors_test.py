@@ -265,6 +265,10 @@ class TrainErrorsTest(unittest.TestCase):
         message = batch(job.id, 0, self.x[:50], self.y[:50])
         message.raw_input_contents[0] = message.raw_input_contents[0][:-4]
         self.assert_code(CODE.INVALID_ARGUMENT, "byte size mismatch", self.server.stub.StreamData, iter([message]))
+        both = [batch(job.id, 0, self.x[:50], self.y[:50]), batch("other", 1, self.x[:50], self.y[:50])]
+        self.assert_code(CODE.INVALID_ARGUMENT, f"a stream is for one job, '{job.id}'", self.server.stub.StreamData,
+                         iter(both))
+        self.assert_code(CODE.INVALID_ARGUMENT, "the upload is empty", self.server.stub.UploadModel, iter([]))
         self.server.stub.DeleteJob(training.DeleteJobRequest(id=job.id), timeout=300)
 
 

@@ -164,12 +164,15 @@ class TrainingTest(unittest.TestCase):
             self.assertTrue(torch.equal(ours[name], wanted[name]), name)
 
     def test_the_life_of_jobs(self):
-        running = self.server.create(name="first of two", **ENDLESS)
+        running = self.server.create(name="first of two", publish=training.PublishPolicy(when="at_end", model="next"),
+                                     **ENDLESS)
         waiting = self.server.create(**ENDLESS)
         self.assertTrue(running.id.startswith("first-of-two-"))
         self.server.wait_until(running.id, lambda now: now.state == RUNNING and now.progress.step > 0)
         listed = self.server.stub.ListJobs(training.ListJobsRequest(model="mlp")).jobs
         self.assertEqual([job.id for job in listed][-2:], [running.id, waiting.id])
+        listed = self.server.stub.ListJobs(training.ListJobsRequest(model="next")).jobs
+        self.assertEqual([job.id for job in listed], [running.id])
         self.assertEqual(len(self.server.stub.ListJobs(training.ListJobsRequest(model="none")).jobs), 0)
         states = self.server.stub.ListJobs(training.ListJobsRequest(states=[RUNNING])).jobs
         self.assertEqual([job.id for job in states], [running.id])

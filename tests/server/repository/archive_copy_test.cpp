@@ -13,6 +13,7 @@
 #include <fstream>
 #include <functional>
 
+#include "core/base/atomic_file.h"
 #include "core/base/file_text.h"
 #include "tests/server/error_of.h"
 #include "tests/server/temporary_folder.h"
@@ -20,17 +21,20 @@
 // What the next calls do instead of what they should; each call takes the first.
 struct Calls {
   bool clones = true, copies_ranges = true;
-  int interrupts = 0;     // so many calls fail with EINTR first
-  size_t max = SIZE_MAX;  // bytes of a call
-  int write_error = 0;    // of every write
+  int interrupts = 0;                                   // so many calls that copy a range or read fail with EINTR first
+  int write_interrupts = 0;                             // and so many writes
+  size_t max = SIZE_MAX;                                // bytes of a call
+  int open_error = 0, read_error = 0, write_error = 0;  // of each of these calls
+  bool writes_nothing = false;                          // as write() may say of what takes no more
+  int fstats = -1;                                      // so many fstat() go well; negative: all
   std::function<void()> on_read;
   int reads = 0, writes = 0, ranges = 0;
 };
 static Calls calls;
 
-static bool is_interrupted() {
-  if (calls.interrupts == 0) return false;
-  --calls.interrupts;
+static bool is_interrupted(int& interrupts) {
+  if (interrupts == 0) return false;
+  --interrupts;
   errno = EINTR;
   return true;
 }
@@ -47,13 +51,34 @@ extern "C" int ioctl(int descriptor, unsigned long request, ...) noexcept {
   return static_cast<int>(syscall(SYS_ioctl, descriptor, request, argument));
 }
 
+extern "C" int open(const char* path, int flags, ...) {
+  va_list arguments;
+  va_start(arguments, flags);
+  const mode_t mode = (flags & (O_CREAT | __O_TMPFILE)) != 0 ? va_arg(arguments, mode_t) : 0;
+  va_end(arguments);
+  if (calls.open_error != 0) {
+    errno = calls.open_error;
+    return -1;
+  }
+  return static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, flags, mode));
+}
+
+extern "C" int fstat(int descriptor, struct stat* status) noexcept {
+  if (calls.fstats == 0) {
+    errno = EIO;
+    return -1;
+  }
+  if (calls.fstats > 0) --calls.fstats;
+  return static_cast<int>(syscall(SYS_fstat, descriptor, status));
+}
+
 extern "C" ssize_t copy_file_range(int from, off64_t* from_at, int to, off64_t* to_at, size_t size, unsigned flags) {
   ++calls.ranges;
-  if (is_interrupted()) return -1;
   if (!calls.copies_ranges) {
     errno = EXDEV;
     return -1;
   }
+  if (is_interrupted(calls.interrupts)) return -1;
   return syscall(SYS_copy_file_range, from, from_at, to, to_at, std::min(size, calls.max), flags);
 }
 
@@ -61,7 +86,11 @@ extern "C" ssize_t read(int descriptor, void* to, size_t size) {
   if (!calls.copies_ranges) {
     ++calls.reads;
     if (calls.on_read) calls.on_read();
-    if (is_interrupted()) return -1;
+    if (is_interrupted(calls.interrupts)) return -1;
+    if (calls.read_error != 0) {
+      errno = calls.read_error;
+      return -1;
+    }
   }
   return syscall(SYS_read, descriptor, to, std::min(size, calls.max));
 }
@@ -69,10 +98,10 @@ extern "C" ssize_t read(int descriptor, void* to, size_t size) {
 extern "C" ssize_t write(int descriptor, const void* from, size_t size) {
   if (!calls.copies_ranges && descriptor > 2) {
     ++calls.writes;
-    if (is_interrupted()) return -1;
+    if (is_interrupted(calls.write_interrupts)) return -1;
     if (calls.write_error != 0) {
       errno = calls.write_error;
-      return -1;
+      return calls.writes_nothing ? 0 : -1;
     }
   }
   return syscall(SYS_write, descriptor, from, std::min(size, calls.max));
@@ -90,6 +119,16 @@ class ArchiveCopyTest : public ::testing::Test {
   }
   ~ArchiveCopyTest() override { calls = Calls(); }
 
+  bool throws_disk_error() const {
+    try {
+      const ArchiveCopy copy(file_);
+    } catch (const DiskError&) {
+      return true;
+    } catch (const Error&) {
+    }
+    return false;
+  }
+
   testing::TemporaryFolder folder_{"copies"};
   const std::filesystem::path file_ = folder_.path() / "model.pt";
   std::string content_ = std::string((5 << 20) + 3, ' ');
@@ -100,10 +139,15 @@ TEST_F(ArchiveCopyTest, IsWholeHoweverItIsMade) {
     for (const int interrupts : {0, 1, 3}) {
       for (const size_t max : {SIZE_MAX, size_t{100'001}}) {
         SCOPED_TRACE(concat(copies_ranges, " ", interrupts, " ", max));
-        calls =
-            Calls{.clones = false, .copies_ranges = copies_ranges, .interrupts = interrupts, .max = max, .on_read = {}};
+        calls = Calls{.clones = false,
+                      .copies_ranges = copies_ranges,
+                      .interrupts = interrupts,
+                      .write_interrupts = copies_ranges ? 0 : interrupts,
+                      .max = max,
+                      .on_read = {}};
         const ArchiveCopy copy(file_);
         EXPECT_EQ(calls.interrupts, 0);
+        EXPECT_EQ(calls.write_interrupts, 0);
         EXPECT_EQ(calls.reads > 0, !copies_ranges);
         calls = Calls();
         EXPECT_EQ(file_text(copy.path()), content_);
@@ -130,8 +174,28 @@ TEST_F(ArchiveCopyTest, WhatGoesWrongIsToldByTheFile) {
   const Error full = error_of([&] { ArchiveCopy copy(file_); });
   EXPECT_EQ(full.code(), ErrorCode::kResourceExhausted);
   EXPECT_EQ(std::string(full.what()).find(file_.string()), 0u) << full.what();
-  calls.write_error = EIO;
+  const std::pair<int, ErrorCode> of_writes[] = {
+      {EIO, ErrorCode::kUnavailable}, {EDQUOT, ErrorCode::kResourceExhausted}, {EFBIG, ErrorCode::kResourceExhausted}};
+  for (const auto& [error, code] : of_writes) {
+    calls.write_error = error;
+    EXPECT_EQ(error_of([&] { ArchiveCopy copy(file_); }).code(), code) << std::strerror(error);
+    // What the disk has no room for may pass, a limit of the process not.
+    EXPECT_EQ(throws_disk_error(), error != EFBIG) << std::strerror(error);
+  }
+  calls.writes_nothing = true;
+  EXPECT_EQ(error_of([&] { ArchiveCopy copy(file_); }).code(), ErrorCode::kResourceExhausted);
+  calls = Calls{.clones = false, .copies_ranges = false, .read_error = EIO, .on_read = {}};
   EXPECT_EQ(error_of([&] { ArchiveCopy copy(file_); }).code(), ErrorCode::kUnavailable);
+  for (const int good : {0, 1}) {
+    calls = Calls{.fstats = good, .on_read = {}};
+    EXPECT_NE(std::string(error_of([&] { ArchiveCopy copy(file_); }).what()).find("cannot be copied"),
+              std::string::npos)
+        << good;
+  }
+  for (const int error : {EMFILE, ENFILE, ENOMEM, EIO, EACCES}) {
+    calls = Calls{.open_error = error, .on_read = {}};
+    EXPECT_EQ(throws_disk_error(), error != EACCES) << std::strerror(error);
+  }
   calls = Calls();
   EXPECT_EQ(error_of([&] { ArchiveCopy copy(folder_.path() / "none"); }).code(), ErrorCode::kNotFound);
   EXPECT_NE(std::string(error_of([&] { ArchiveCopy copy(folder_.path()); }).what()).find("not a file"),

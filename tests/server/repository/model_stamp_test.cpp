@@ -1,6 +1,8 @@
 // What is told of the files of a model, and how far is looked.
 #include "server/repository/folder/model_stamp.h"
 
+#include <dirent.h>
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -8,7 +10,22 @@
 
 #include <fstream>
 
+#include "tests/server/error_of.h"
 #include "tests/server/temporary_folder.h"
+
+// So many entries that lead nowhere come before those of a folder.
+static int entries_more = 0;
+
+extern "C" dirent* readdir(DIR* folder) {
+  static const auto real = reinterpret_cast<dirent* (*)(DIR*)>(dlsym(RTLD_NEXT, "readdir"));
+  if (entries_more == 0) return real(folder);
+  static dirent entry{};
+  entry.d_type = DT_LNK;
+  const std::string name = "f" + std::to_string(entries_more--);
+  name.copy(entry.d_name, sizeof(entry.d_name) - 1);
+  entry.d_name[name.size()] = '\0';
+  return &entry;
+}
 
 namespace tensord::server {
 namespace {
@@ -82,6 +99,17 @@ TEST_F(ModelStamps, FoldersAreLookedAtToADepth) {
   }
   fs::create_directory_symlink(folder_.path(), folder_.path() / "2");
   EXPECT_EQ(stamp().versions.size(), 2u);
+}
+
+TEST_F(ModelStamps, FoldersOfManyFilesAreNoModels) {
+  entries_more = 100'000;
+  EXPECT_EQ(stamp().shared, "");
+  EXPECT_EQ(entries_more, 0);
+  entries_more = 100'001;
+  const Error error = error_of([&] { stamp(); });
+  entries_more = 0;
+  EXPECT_EQ(error.code(), ErrorCode::kResourceExhausted);
+  EXPECT_EQ(std::string(error.what()), folder_.path().string() + ": more than 100000 files");
 }
 
 }  // namespace

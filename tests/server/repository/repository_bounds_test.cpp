@@ -9,12 +9,14 @@
 #include <cstdlib>
 #include <future>
 
+#include "core/base/atomic_file.h"
 #include "core/base/error.h"
 #include "server/repository/demand_loads.h"
 #include "server/repository/folder/layout.h"
 #include "server/repository/folder/layout_hints.h"
 #include "server/repository/folder/model_overrides.h"
 #include "server/repository/folder/model_stamp.h"
+#include "server/repository/folder/passing_failure.h"
 #include "server/repository/load_planner.h"
 #include "server/repository/version_labels.h"
 #include "tests/server/repository/repository_fixture.h"
@@ -53,6 +55,27 @@ TEST(RepositoryBounds, PlainNames) {
     EXPECT_EQ(version_number(text), 0) << text;
   }
   EXPECT_EQ(version_number("1"), 1);
+}
+
+TEST(RepositoryBounds, ModesOfControl) {
+  EXPECT_EQ(parse_control_mode("none"), ControlMode::kNone);
+  EXPECT_EQ(parse_control_mode("poll"), ControlMode::kPoll);
+  EXPECT_EQ(parse_control_mode("explicit"), ControlMode::kExplicit);
+  EXPECT_THAT(refusal_of([] { parse_control_mode("all"); }), HasSubstr("none, poll or explicit, got 'all'"));
+}
+
+// Failures that go by themselves, so that it is worth to try again.
+TEST(RepositoryBounds, FailuresThatMayPass) {
+  const auto of_files = [](std::errc code) { return fs::filesystem_error("x", std::make_error_code(code)); };
+  EXPECT_TRUE(may_pass(DiskError(ErrorCode::kResourceExhausted, "disk full")));
+  EXPECT_TRUE(may_pass(Error(ErrorCode::kUnavailable, "x")));
+  EXPECT_FALSE(may_pass(Error(ErrorCode::kResourceExhausted, "x")));
+  EXPECT_FALSE(may_pass(std::runtime_error("x")));
+  for (const std::errc code : {std::errc::too_many_files_open, std::errc::too_many_files_open_in_system,
+                               std::errc::not_enough_memory, std::errc::io_error}) {
+    EXPECT_TRUE(may_pass(of_files(code))) << static_cast<int>(code);
+  }
+  EXPECT_FALSE(may_pass(of_files(std::errc::no_such_file_or_directory)));
 }
 
 TEST(RepositoryBounds, NamesThatAreLoaded) {
@@ -121,6 +144,17 @@ TEST(RepositoryBounds, FilesOfALoad) {
   EXPECT_EQ(refusal_of([&] { store.add("m", files); }), "none");
   files.emplace("more", "");
   EXPECT_THAT(refusal_of([&] { store.add("m", files); }), HasSubstr("has more than 10000 files"));
+  EXPECT_EQ(store.bytes_in_use(), 0u);
+}
+
+TEST(RepositoryBounds, FilesOfALoadThatCannotBeWritten) {
+  OverrideStore store(0);
+  EXPECT_THAT(refusal_of([&] {
+                store.add("m", {{"a", "x"}, {"a/b", "a file is no folder"}});
+              }),
+              HasSubstr("RESOURCE_EXHAUSTED a file of the model cannot be written to "));
+  fs::remove_all(store.add("m", {{"a", "x"}})->root().parent_path());
+  EXPECT_THAT(refusal_of([&] { store.add("m", {{"a", "x"}}); }), HasSubstr("UNAVAILABLE "));
   EXPECT_EQ(store.bytes_in_use(), 0u);
 }
 

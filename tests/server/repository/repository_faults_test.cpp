@@ -4,7 +4,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <dlfcn.h>
 #include <cerrno>
+#include <thread>
 
 #include "server/repository/folder/layout.h"
 #include "tests/server/few_files.h"
@@ -23,6 +25,15 @@ extern "C" ssize_t read(int descriptor, void* to, size_t size) {
   return syscall(SYS_read, descriptor, to, size);
 }
 
+// No folder of a new name can be made.
+static bool refuses_folders = false;
+
+extern "C" char* mkdtemp(char* pattern) noexcept {
+  if (!refuses_folders) return reinterpret_cast<char* (*)(char*)>(dlsym(RTLD_NEXT, "mkdtemp"))(pattern);
+  errno = EACCES;
+  return nullptr;
+}
+
 namespace tensord::server {
 namespace {
 
@@ -32,7 +43,14 @@ using ::testing::HasSubstr;
 
 class RepositoryFaults : public testing::RepositoryFixture {
  protected:
-  ~RepositoryFaults() override { unreadable_file.clear(); }
+  ~RepositoryFaults() override {
+    unreadable_file.clear();
+    refuses_folders = false;
+  }
+  std::unique_ptr<const Model> open(const std::string& file, const ModelConfig& config) override {
+    if (on_open_) std::exchange(on_open_, nullptr)();
+    return RepositoryFixture::open(file, config);
+  }
   Repository& start_polling() {
     Repository::Options options;
     options.mode = ControlMode::kPoll;
@@ -41,6 +59,8 @@ class RepositoryFaults : public testing::RepositoryFixture {
     options.load_threads = 1;  // which share the files there are
     return start(std::move(options));
   }
+
+  std::function<void()> on_open_;  // of the next model
 };
 
 TEST_F(RepositoryFaults, ALookWithoutFilesChangesNothing) {
@@ -110,6 +130,22 @@ TEST_F(RepositoryFaults, AConfigurationThatCannotBeReadIsNoEmptyOne) {
   EXPECT_EQ(states("a"), "1 READY");
 }
 
+// What cannot be read is another thing while models before it are loaded: that may pass too.
+TEST_F(RepositoryFaults, WhatCannotBeReadAtItsTurnIsTriedAgain) {
+  add("a", "1", "number:1");
+  add("b", "1", "number:1");
+  configure("b", "version_policy: { all {} }");
+  on_open_ = [&] {
+    add("b", "2", "number:2");
+    unreadable_file = fs::canonical(root() / "b" / "config.pbtxt");
+  };
+  start_polling();
+  EXPECT_THAT(states("b"), HasSubstr("config.pbtxt: cannot be read"));
+  unreadable_file.clear();
+  repository_->poll();
+  EXPECT_EQ(states("b"), "1 READY, 2 READY");
+}
+
 TEST_F(RepositoryFaults, LinksThatLeadNowhereAreNamed) {
   add("a", "1", "number:1");
   fs::create_symlink(base_ / "nothing", root() / "a" / "2");
@@ -162,6 +198,30 @@ TEST_F(RepositoryFaults, AVersionThatCannotBeWrittenLeavesNothing) {
   });
   EXPECT_NE(code, ErrorCode::kInternal) << text;
   EXPECT_EQ(ask("a"), 1);
+}
+
+TEST_F(RepositoryFaults, AVersionNeedsAFolder) {
+  add("a", "1", "number:1");
+  start_polling();
+  refuses_folders = true;
+  const auto [code, text] = error_of([&] { repository_->add_version("a", [](const fs::path&, const auto&) {}); });
+  EXPECT_EQ(code, ErrorCode::kUnavailable);
+  EXPECT_THAT(text, HasSubstr("/a: no folder can be made in it"));
+}
+
+// Whoever waited for its name finds nothing, and leaves nothing.
+TEST_F(RepositoryFaults, AModelThatNeverWasIsNotUnloaded) {
+  start_polling();
+  std::thread other;
+  on_open_ = [&] {
+    other = std::thread([&] { repository_->unload("new"); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  };
+  EXPECT_ANY_THROW(repository_->add_version(
+      "new", [](const fs::path& folder, const std::string& name) { write(folder / name, "broken"); }));
+  other.join();
+  EXPECT_FALSE(repository_->has_model("new"));
+  EXPECT_EQ(states("new"), "");
 }
 
 }  // namespace

@@ -39,6 +39,8 @@ TEST_F(RepositoryHintsTest, AModelsFolderAsTheRepository) {
             "'model.pt' lies in it, and its name is a version's: 'models' is a model's folder, and --model-repository "
             "takes the folder above that");
   EXPECT_THAT(hints_for_repository(root()), ElementsAre(HasSubstr("seems to be a model's folder")));
+  fs::rename(root() / "config.pbtxt", root() / "config.pbtx");
+  EXPECT_THAT(hints_for_repository(root()), ElementsAre(HasSubstr("seems to be a model's folder")));
 }
 
 TEST_F(RepositoryHintsTest, AnArchiveWithoutAVersion) {

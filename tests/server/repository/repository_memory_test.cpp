@@ -19,6 +19,11 @@ class RepositoryMemoryTest : public testing::RepositoryFixture {
     text.resize(bytes, ' ');
     add(name, "1", text);
   }
+  std::unique_ptr<const Model> open(const std::string& file, const ModelConfig& config) override {
+    auto model = RepositoryFixture::open(file, config);
+    if (file.find("/vanishes/") != std::string::npos) fs::remove(file);
+    return model;
+  }
   Repository& start_with(uint64_t limit_bytes, bool on_demand = true) {
     return start({.roots = {},
                   .only = {},
@@ -119,6 +124,47 @@ TEST_F(RepositoryMemoryTest, WhatTurnsOutTooLargeIsNotServed) {
   EXPECT_THAT(message, ::testing::HasSubstr("more than --model-memory-limit of 1000 leaves"));
   EXPECT_EQ(states("unpacks").substr(0, 13), "1 UNAVAILABLE");
   EXPECT_EQ(states("small"), "1 READY");
+}
+
+// What takes nothing needs no room, also where there is none left.
+TEST_F(RepositoryMemoryTest, WhatHasNoFileTakesNothing) {
+  add_large("a", 400);
+  fs::create_directories(root() / "empty" / "1");
+  add("vanishes", "1", "number:1");
+  start_with(1000, /*on_demand=*/false);
+  repository_->load({.name = "a", .config = {}, .files = {}});
+  repository_->load({.name = "vanishes", .config = {}, .files = {}});
+  EXPECT_EQ(ask("vanishes"), 1);
+  const MemoryOwnerScope scope(repository_->find("a", "")->owner());
+  const Tensor held = Tensor::empty(Dims{5000}, DType::kUInt8);
+  EXPECT_THAT(error_of([&] { repository_->load({.name = "empty", .config = {}, .files = {}}); }).second,
+              ::testing::HasSubstr("model.pt is not there"));
+}
+
+TEST_F(RepositoryMemoryTest, EnsemblesMakeNoRoom) {
+  for (const char* name : {"a", "b", "c"}) add_large(name, 400);
+  configure("e",
+            "platform: 'ensemble' ensemble_scheduling { step { model_name: 'a' model_version: -1 input_map { key: 'x' "
+            "value: 'in' } output_map { key: 'OUTPUT__0' value: 'out' } } }");
+  fs::create_directories(root() / "e" / "1");
+  start_with(1000);
+  repository_->load({.name = "e", .config = {}, .files = {}});
+  demand("b");
+  demand("a");
+  demand("c");
+  EXPECT_EQ(states("e"), "1 READY");
+  EXPECT_EQ(states("a"), "1 READY");
+  EXPECT_NE(states("b"), "1 READY");
+}
+
+// Some of a model that is loaded on demand is enough.
+TEST_F(RepositoryMemoryTest, AVersionOfItIsEnough) {
+  add("m", "1", "number:1");
+  add("m", "2", "broken");
+  configure("m", "version_policy: { all {} }");
+  start_with(0);
+  EXPECT_EQ(demand("m"), 1);
+  EXPECT_NE(metrics_.text().find("tensord_model_load_failures_total{model=\"m\"} 1\n"), std::string::npos);
 }
 
 TEST_F(RepositoryMemoryTest, TensorsCountToo) {

@@ -1,11 +1,34 @@
 // Models that come and go as the folders change.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <thread>
 
+#include "core/base/log.h"
 #include "tests/server/repository/repository_fixture.h"
+
+// The time of day, where a test says it: in nanoseconds.
+static std::atomic<int64_t> time_of_day_ns{0};
+
+extern "C" int clock_gettime(clockid_t clock, timespec* out) noexcept {
+  const int64_t said_ns = time_of_day_ns;
+  if (clock != CLOCK_REALTIME || said_ns == 0) return static_cast<int>(syscall(SYS_clock_gettime, clock, out));
+  *out = {said_ns / 1'000'000'000, said_ns % 1'000'000'000};
+  return 0;
+}
 
 namespace tensord::server {
 namespace {
+
+std::atomic<int> models_gone{0};
+
+void count_lines(LogLevel, std::string_view message, std::initializer_list<LogField>, const std::source_location&) {
+  models_gone += message == "model is not in the repository any more";
+}
 
 namespace fs = std::filesystem;
 using testing::request_of;
@@ -19,6 +42,37 @@ class RepositoryPollTest : public testing::RepositoryFixture {
   }
   void poll() { repository_->poll(); }
 };
+
+TEST_F(RepositoryPollTest, WhatIsGoneGoesOnce) {
+  set_log_sink(count_lines);
+  add("a", "1", "number:1");
+  add("b", "1", "number:1");
+  configure("b", "max_batch_size: }");
+  add("c", "1", "broken");
+  add(".hidden", "1", "number:1");
+  fs::create_directories(root() / "empty");
+  start_polling();
+  EXPECT_EQ(states(".hidden"), "");
+  EXPECT_EQ(states("empty"), "not loaded");
+  for (const char* name : {"a", "b", "c", "empty"}) fs::remove_all(root() / name);
+  for (int i = 0; i < 3; ++i) {
+    poll();
+    for (const char* name : {"a", "b", "c", "empty"}) EXPECT_EQ(states(name), "") << name;
+    EXPECT_EQ(models_gone, 3);
+  }
+}
+
+TEST_F(RepositoryPollTest, ItsVersionsMayGoAndComeBack) {
+  add("a", "1", "number:1");
+  start_polling();
+  fs::remove_all(root() / "a" / "1");
+  poll();
+  EXPECT_EQ(states("a"), "not loaded");
+  EXPECT_FALSE(repository_->is_ready("a", ""));
+  add("a", "1", "number:2");
+  poll();
+  EXPECT_EQ(ask("a"), 2);
+}
 
 TEST_F(RepositoryPollTest, FollowsTheFolders) {
   add("a", "1", "number:1");
@@ -158,6 +212,31 @@ TEST_F(RepositoryPollTest, WhatIsNewRestsFirst) {
   }
   poll();
   EXPECT_EQ(states("m"), concat(version, " READY"));
+}
+
+// For a second; what is from the future is not waited for.
+TEST_F(RepositoryPollTest, HowLongWhatIsNewRests) {
+  add("m", "1", "number:1");
+  start({.roots = {}, .only = {}, .mode = ControlMode::kPoll, .poll_interval_ms = 3'600'000});
+  constexpr int64_t kSecond = 1'000'000'000;
+  int64_t written_ns = int64_t{2'000'000'000} * kSecond;
+  int version = 1;
+  for (const auto& [age_ns, is_loaded] :
+       {std::pair{int64_t{0}, false}, {kSecond - 1, false}, {kSecond, true}, {int64_t{-1}, true}}) {
+    ++version;
+    written_ns += 100 * kSecond;
+    add("m", std::to_string(version), concat("number:", version));
+    const timespec both[2] = {{written_ns / kSecond, 0}, {written_ns / kSecond, 0}};
+    const fs::path file = root() / "m" / std::to_string(version) / "model.pt";
+    ASSERT_EQ(utimensat(AT_FDCWD, file.c_str(), both, 0), 0);
+    time_of_day_ns = written_ns + age_ns;
+    poll();
+    EXPECT_EQ(ask("m") == static_cast<float>(version), is_loaded) << age_ns;
+    time_of_day_ns = written_ns + 2 * kSecond;
+    poll();
+    EXPECT_EQ(ask("m"), static_cast<float>(version));
+  }
+  time_of_day_ns = 0;
 }
 
 TEST_F(RepositoryPollTest, TwoOfAName) {

@@ -230,6 +230,13 @@ TEST_F(ModelEntryTest, UnloadsAndComesBack) {
   EXPECT_EQ(states(), "1 ready");
   entry_.record_gone(1, "unloaded");
   EXPECT_EQ(states(), "1 ready") << "that was the one before";
+  EXPECT_EQ(entry_.versions[1].served.reason, "");
+  entry_.record_gone(7, "unloaded");
+  entry_.forget_failed(7);
+  EXPECT_EQ(states(), "1 ready");
+  entry_.unload("unloaded", true);
+  entry_.forget_failed(7);
+  EXPECT_EQ(states(), "1 unloading");
 }
 
 TEST_F(ModelEntryTest, AModelThatCannotBeReadGoesOnServing) {

@@ -44,6 +44,32 @@ TEST(TrainingBatchTest, Reads) {
   EXPECT_EQ(arrays[1].second.dtype(), DType::kInt64);
 }
 
+// What a newer client may have in the same fields is passed over, and what cannot be is refused.
+TEST(TrainingBatchTest, NumbersAndEndsAreVarints) {
+  const auto parse = [](const std::string& bytes) { return parse_training_batch(wire(bytes, bytes.size())); };
+  EXPECT_EQ(parse("\x40\x05").number, 5);
+  EXPECT_TRUE(parse("\x48\x01").is_complete);
+  EXPECT_FALSE(parse("\x45"
+                     "abcd")
+                   .number);
+  EXPECT_FALSE(parse("\x4d"
+                     "abcd")
+                   .is_complete);
+  EXPECT_THROW(parse("\x40" + std::string(9, '\xff') + "\x01"), Error);
+}
+
+TEST(TrainingBatchTest, TextsCannotBeTrainedOn) {
+  training::v1::StreamDataRequest message;
+  auto* input = message.add_inputs();
+  input->set_name("x");
+  input->set_datatype("BYTES");
+  input->add_shape(1);
+  message.add_raw_input_contents(std::string("\1\0\0\0a", 5));
+  const std::string bytes = message.SerializeAsString();
+  const WireMessage whole = wire(bytes, bytes.size());
+  EXPECT_THROW(decode_training_batch(parse_training_batch(whole), whole), Error);
+}
+
 TEST(TrainingBatchTest, ACutMessageIsRefusedOrWhole) {
   const std::string bytes = message_bytes();
   for (size_t size = 0; size < bytes.size(); ++size) {

@@ -77,6 +77,11 @@ TEST_F(CertificatesTest, TheLastGoodPairServesUntilTheNewOneIsWhole) {
   EXPECT_EQ(taken, 1);
 }
 
+TEST_F(CertificatesTest, AChainMayHaveSeveral) {
+  write("cert", read("old.pem") + read("new.pem"));
+  EXPECT_EQ(error_of(files_), "no error");
+}
+
 TEST_F(CertificatesTest, OldContentsAgainAreNoChange) {
   int changes = 0;
   Certificates certificates(files_, 0s, [&](bool) { ++changes; });

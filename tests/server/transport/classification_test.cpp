@@ -42,6 +42,11 @@ TEST(Classification, TakesEachRowOfABatchForItself) {
   EXPECT_THAT(out.strings, ElementsAre("3:1:b", "2:2", "9:0:a", "8:1:b"));
   // Without a batch dimension all values are one row.
   EXPECT_THAT(classify(scores, 2, false, {}).strings, ElementsAre("9:3", "8:4"));
+  // A label without a text is none, and one value has no rows.
+  EXPECT_THAT(classify(scores, 1, true, {"", "b"}).strings, ElementsAre("3:1:b", "9:0"));
+  const InferTensor one = classify(tensor_of<int32_t>(DataType::kInt32, {}, {5}), 1, true, {});
+  EXPECT_EQ(one.shape, (Dims{1}));
+  EXPECT_THAT(one.strings, ElementsAre("5:0"));
 }
 
 TEST(Classification, NeverGivesMoreThanThereAre) {
@@ -58,6 +63,8 @@ TEST(Classification, OrdersEqualValuesByIndexAndNanLast) {
   const float nan = std::nanf("");
   const InferTensor out = classify(tensor_of<float>(DataType::kFp32, {5}, {nan, 1, 1, -INFINITY, nan}), 5, false, {});
   EXPECT_THAT(out.strings, ElementsAre("1.000000:1", "1.000000:2", "-inf:3", "nan:0", "nan:4"));
+  EXPECT_THAT(classify(tensor_of<float>(DataType::kFp32, {2}, {nan, 1}), 2, false, {}).strings,
+              ElementsAre("1.000000:1", "nan:0"));
 }
 
 TEST(Classification, ReadsStridedAndHalfPrecisionOutputs) {

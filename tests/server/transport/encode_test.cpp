@@ -1,10 +1,12 @@
 // Answers as they are written by hand, against protobuf's own reader.
 #include <gtest/gtest.h>
 
+#include <climits>
 #include <cstring>
 
 #include "protos/inference.pb.h"
 #include "server/transport/infer/encode.h"
+#include "tests/server/error_of.h"
 
 namespace tensord::server {
 namespace {
@@ -67,6 +69,46 @@ TEST(Encode, CopiesOnlyWhatIsTiny) {
     one[0].tensor = Tensor::empty(Dims{bytes}, DType::kInt8);
     EXPECT_EQ(encode_response({"m", "1", "", {}}, one).copied_bytes, bytes <= 512 ? bytes : 0) << bytes;
   }
+}
+
+// Names of all lengths, whose sizes take one byte or two.
+TEST(Encode, LengthsAreWrittenWhole) {
+  for (const size_t length : {127u, 128u, 129u, 16383u, 16384u}) {
+    std::vector<InferTensor> outputs(1);
+    outputs[0].name = std::string(length, 'n');
+    outputs[0].datatype = DataType::kBytes;
+    outputs[0].strings = {std::string(length - 4, 't')};
+    const EncodedResponse encoded = encode_response({std::string(length, 'm'), "1", "", {}}, outputs);
+    inference::ModelInferResponse response;
+    ASSERT_TRUE(response.ParseFromString(encoded.pieces.at(0).head)) << length;
+    EXPECT_EQ(response.model_name().size(), length);
+    EXPECT_EQ(response.outputs(0).name().size(), length);
+    EXPECT_EQ(response.raw_output_contents(0).size(), length);
+  }
+}
+
+// All that gRPC can send, and a byte more: of the tensors, with the head, with what a stream adds. Nobody touches the
+// tensors' memory, so that there is none.
+TEST(Encode, NoMoreThanGrpcCanSend) {
+  const auto encode = [](int64_t bytes) {
+    std::vector<InferTensor> outputs(1);
+    outputs[0].datatype = DataType::kInt8;
+    outputs[0].shape = {bytes};
+    outputs[0].tensor = Tensor::empty(Dims{bytes}, DType::kInt8);
+    return encode_response({"m", "1", "", {}}, outputs);
+  };
+  const auto refusal = [](const auto& call) { return std::string(error_of(call).what()); };
+  const int64_t head = static_cast<int64_t>(encode(INT_MAX - 1000).size_bytes) - (INT_MAX - 1000);
+  EncodedResponse most = encode(INT_MAX - head);
+  EXPECT_EQ(most.size_bytes, uint64_t{INT_MAX});
+  EXPECT_EQ(refusal([&] { wrap_for_stream(most); }),
+            concat("Response has byte size ", int64_t{INT_MAX} + 6, " which exceeds the limit of gRPC, 2147483647"));
+  for (const int64_t more : {int64_t{1}, head}) {
+    EXPECT_EQ(refusal([&] { encode(INT_MAX - head + more); }),
+              concat("Response has byte size ", INT_MAX + more, " which exceeds the limit of gRPC, 2147483647"));
+  }
+  EXPECT_EQ(refusal([&] { encode(int64_t{INT_MAX} + 1); }),
+            "Response has byte size 2147483648 which exceeds the limit of gRPC, 2147483647");
 }
 
 // Without a message it would be no error to the client.

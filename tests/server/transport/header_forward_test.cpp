@@ -24,8 +24,17 @@ TEST(HeaderForward, TakesHeadersWhoseWholeNameMatches) {
 
 TEST(HeaderForward, WithoutAPatternThereAreNone) { EXPECT_TRUE(forward("", {{"my-key", "1"}}).empty()); }
 
+// Of HTTP, one by one.
+TEST(HeaderForward, TakesOneByOneToo) {
+  ParameterMap parameters;
+  HeaderForward("").add("my-key", "1", parameters);
+  EXPECT_TRUE(parameters.empty());
+  HeaderForward("my-.*").add("my-key", "1", parameters);
+  EXPECT_EQ(parameters.size(), 1u);
+}
+
 TEST(HeaderForward, LeavesGrpcsOwnAndWhatIsNoText) {
-  EXPECT_TRUE(forward(".*", {{"grpc-timeout", "1"}, {"some-bin", "2"}, {"odd", "\xff"}}).empty());
+  EXPECT_TRUE(forward(".*", {{"grpc-timeout", "1"}, {"some-bin", "2"}, {"odd", "\xff"}, {":path", "3"}}).empty());
 }
 
 TEST(HeaderForward, TheClientsParametersComeFirst) {

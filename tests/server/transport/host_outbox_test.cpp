@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/base/thread.h"
+#include "server/transport/hosts/host_wire.h"
 
 namespace tensord::server {
 namespace {
@@ -34,6 +35,15 @@ TEST(HostOutbox, WhatWaitsIsBounded) {
   EXPECT_FALSE(outbox.push(sized(64)));
   EXPECT_EQ(outbox.pop(1h)->prepared().start().size(), HostOutbox::kMaxBytes / 2);
   EXPECT_TRUE(outbox.push(sized(64)));  // there is room again
+}
+
+TEST(HostOutbox, AllOfItsRoomIsUsed) {
+  hosts::v1::HostReport message;
+  to_message(sized(HostOutbox::kMaxBytes - 1000), message);
+  const size_t head = message.ByteSizeLong() - (HostOutbox::kMaxBytes - 1000);
+  HostOutbox full, one_more;
+  EXPECT_TRUE(full.push(sized(HostOutbox::kMaxBytes - head)));
+  EXPECT_FALSE(one_more.push(sized(HostOutbox::kMaxBytes - head + 1)));
 }
 
 TEST(HostOutbox, AMessageWakesWhoWaits) {

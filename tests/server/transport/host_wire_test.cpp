@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "server/transport/hosts/peer_host.h"
+
 namespace tensord::server {
 namespace {
 
@@ -55,6 +57,15 @@ TEST(HostWire, ReportsComeBackAsTheyWere) {
   EXPECT_EQ(failed.code, ErrorCode::kNotFound);
   EXPECT_EQ(failed.message, "no such file");
   EXPECT_TRUE(std::holds_alternative<std::monostate>(sent<HostReport>(std::monostate())));
+}
+
+TEST(HostWire, WhereAHostIs) {
+  EXPECT_EQ(host_of_peer("ipv4:10.0.0.7:51234"), "10.0.0.7");
+  EXPECT_EQ(host_of_peer("ipv6:%5Bfe80::1%5D:51234"), "fe80::1");
+  EXPECT_EQ(host_of_peer("ipv6:[::1]:51234"), "::1");
+  EXPECT_EQ(host_of_peer("unix:/run/grpc"), "127.0.0.1");
+  EXPECT_EQ(host_of_peer("unix:"), "127.0.0.1");
+  EXPECT_EQ(host_of_peer("host"), "host");
 }
 
 TEST(HostWire, OrdersComeBackAsTheyWere) {

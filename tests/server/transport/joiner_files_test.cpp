@@ -33,5 +33,16 @@ TEST(JoinerFiles, WhatCannotBeReadIsNamed) {
   }
 }
 
+TEST(JoinerFiles, ATokenMayBeAsLongAsAFile) {
+  const testing::TemporaryFolder folder("joiner");
+  HostJoiner::Options options;
+  options.join.address = "127.0.0.1:1";
+  options.join.token_file = folder.path() / "token";
+  std::ofstream(options.join.token_file) << std::string(1 << 20, 'x');
+  options.training_folder = folder.path() / "training";
+  options.ranks.folder = folder.path() / "ranks";
+  EXPECT_NO_THROW(HostJoiner{options});
+}
+
 }  // namespace
 }  // namespace tensord::server

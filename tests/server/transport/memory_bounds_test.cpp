@@ -153,6 +153,10 @@ TEST(FreeMemory, TheHeapIsTrimmedAfterABurst) {
   EXPECT_FALSE(free.is_heap_to_trim(100 * kMb, 60 * kMb));
   EXPECT_TRUE(free.is_heap_to_trim(60 * kMb, 20 * kMb));
   EXPECT_FALSE(free.is_heap_to_trim(20 * kMb, 0)) << "once";
+  EXPECT_TRUE(FreeMemory().is_heap_to_trim(32 * kMb, 0));
+  EXPECT_FALSE(FreeMemory().is_heap_to_trim(32 * kMb - 1, 0));
+  EXPECT_TRUE(FreeMemory().is_heap_to_trim(40 * kMb, 10 * kMb));
+  EXPECT_FALSE(FreeMemory().is_heap_to_trim(40 * kMb, 10 * kMb + 1));
 }
 
 TEST(RequestLimits, KnowTheirPeak) {

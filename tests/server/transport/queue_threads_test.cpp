@@ -64,6 +64,18 @@ TEST(QueueThreadStates, OneMayLeaveWhenTheOthersHaveTimeForItsWork) {
   EXPECT_FALSE(are_enough(before, at(10, {serving(90, 6), serving(90, 3)}), 1));
 }
 
+// Each share at its bound.
+TEST(QueueThreadStates, SharesOfTheirTime) {
+  const auto before = at(0, {serving(8, 0), {}}), both = at(0, {serving(8, 0), serving(8, 0)});
+  EXPECT_FALSE(are_held_up(before, at(1, {serving(8, 0.5), {}}), kNone)) << "half of it may be waiting";
+  EXPECT_TRUE(are_held_up(before, at(1, {serving(8, 0.51), {}}), kNone));
+  EXPECT_TRUE(are_saturated(before, at(1, {serving(20, 0.9), {}})));
+  EXPECT_FALSE(are_saturated(before, at(1, {serving(20, 0.89), {}})));
+  EXPECT_FALSE(are_enough(both, at(1, {serving(20, 0.7), serving(20, 0)}), 1));
+  EXPECT_TRUE(are_enough(both, at(1, {serving(20, 0.69), serving(20, 0)}), 1));
+  EXPECT_TRUE(are_enough(both, both, 1)) << "no time has gone by";
+}
+
 // An event whose handler is a function; brought by an alarm that has gone off.
 class Event final : public EventTag {
  public:

@@ -10,6 +10,8 @@
 #include <random>
 
 #include "core/base/error.h"
+#include "server/transport/grpc/byte_buffer.h"
+#include "tests/server/error_of.h"
 
 namespace tensord::server {
 namespace {
@@ -96,6 +98,7 @@ TEST(Unpack, LeavesWhatIsNoMessage) {
   grpc::ByteBuffer none;
   unpack(none, limits, admission);
   EXPECT_FALSE(none.Valid());
+  EXPECT_EQ(error_of([&] { to_wire_message(none); }).code(), ErrorCode::kInvalidArgument);
   EXPECT_EQ(limits.bytes(), 0u);
 }
 

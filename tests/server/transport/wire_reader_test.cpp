@@ -17,8 +17,10 @@ using WireType = WireReader::WireType;
 // The message lives as long as this.
 class Cut {
  public:
-  Cut(const std::string& bytes, size_t piece_bytes) {
-    for (size_t at = 0; at < bytes.size(); at += piece_bytes) parts_.push_back(bytes.substr(at, piece_bytes));
+  // The first piece may have another size.
+  Cut(const std::string& bytes, size_t piece_bytes, size_t first_bytes = 0) {
+    if (first_bytes > 0) parts_.push_back(bytes.substr(0, first_bytes));
+    for (size_t at = first_bytes; at < bytes.size(); at += piece_bytes) parts_.push_back(bytes.substr(at, piece_bytes));
     for (const std::string& part : parts_)
       wire_.add_piece({reinterpret_cast<const uint8_t*>(part.data()), part.size()});
   }
@@ -164,6 +166,9 @@ TEST(WireReaderBounds, WhereBytesLie) {
   EXPECT_EQ(c.pieces().size(), 5u);
   EXPECT_EQ(in_whole.contiguous(), nullptr);  // nothing is left
   EXPECT_TRUE(in_whole.pieces().empty());
+  // A part of a piece is no more than that.
+  WireReader piece = whole.reader();
+  EXPECT_EQ(piece.read_part(2).pieces().at(0).size(), 2u);
   // One that ends with its piece lies in it whole.
   WireReader rest = halves.reader();
   rest.advance(3);
@@ -177,7 +182,7 @@ TEST(WireReaderBounds, LargeCopiesBeginAndEndAnywhere) {
   for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * 131 >> 3);
   for (const size_t count : {min - 1, min, min + 63, min + 130}) {
     for (const size_t piece : {bytes.size(), size_t{1} << 20, (size_t{1} << 20) + 33}) {
-      const Cut cut(bytes.substr(0, count), piece);
+      const Cut cut(bytes.substr(0, count), piece, piece / 100'000);
       for (const size_t shift : {0, 1, 63}) {
         std::string to(count + 130, '-');
         cut.reader().copy_to(to.data() + shift, count);
