@@ -13,6 +13,7 @@
 #include <thread>
 #include <utility>
 
+#include "tests/distributed/ranks.h"
 #include "tests/server/error_of.h"
 #include "tests/server/temporary_folder.h"
 #include "tests/server/training/job_files.h"
@@ -151,6 +152,25 @@ TEST_F(TrainerTest, OldBestOnesGoOldestFirst) {
   EXPECT_EQ(run(spec).progress.best_step, 6);
   EXPECT_EQ(best_files(), 2U);
   EXPECT_TRUE(fs::exists(folder_ / "job" / "best-6.pt"));
+}
+
+TEST_F(TrainerTest, TheFirstRankAloneWritesFiles) {
+  rows("evaluation.csv", "1,0\n2,0\n");
+  JobSpec spec = evaluated("loss");
+  spec.distribution.world_size = 2;
+  for (const char* name : {"rank-0", "rank-1"}) fs::create_directory(folder_ / name);
+  distributed::testing::on_ranks(2, distributed::local_engines(), [&](distributed::ProcessGroup& group) {
+    const auto job = job_of(spec);
+    Trainer::Options own = options();
+    own.folder = folder_ / concat("rank-", group.rank());
+    own.saved_status = {};
+    own.group = &group;
+    Trainer trainer(*job, own);
+    EXPECT_EQ(trainer.run(), Trainer::Outcome::kDone);
+    EXPECT_GT(job->status().progress.best_step, 0);  // all know it
+  });
+  EXPECT_TRUE(fs::exists(folder_ / "rank-0" / "checkpoint-3"));
+  EXPECT_TRUE(fs::is_empty(folder_ / "rank-1"));
 }
 
 // A disk may have room the next time; what else is wrong with it does not pass.

@@ -1,5 +1,6 @@
 // What clients ask of the service: jobs in each state, other numbers of ranks, what is too much, uploads.
 #include <gmock/gmock.h>
+#include <sched.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -16,6 +17,14 @@
 #include "tests/server/fake_models.h"
 #include "tests/server/temporary_folder.h"
 #include "tests/server/training/job_files.h"
+#include "tests/support/places.h"
+
+// This machine has eight cores, whatever it has.
+extern "C" int sched_getaffinity(pid_t, size_t size, cpu_set_t* set) noexcept {
+  CPU_ZERO_S(size, set);
+  for (size_t i = 0; i < 8; ++i) CPU_SET_S(i, size, set);
+  return 0;
+}
 
 namespace tensord::server {
 namespace {
@@ -182,6 +191,16 @@ TEST_F(TrainingRequestsTest, TheLastRoomIsTakenOnce) {
   }
 }
 
+TEST_F(TrainingRequestsTest, ModelsThatCannotBeSavedAreNotTrained) {
+  const fs::path folder = root_ / "models" / "old" / "1";
+  fs::create_directories(folder);
+  fs::copy_file(concat(tests_folder(), "/pt2/data/conv_torch28.pt2"), folder / "model.pt2");
+  repository_.load({.name = "old", .config = {}, .files = {}});
+  JobSpec spec = testing::two_classes_spec();
+  spec.model.name = "old";
+  EXPECT_THAT(refusal([&] { service().create(spec); }, ErrorCode::kUnimplemented), HasSubstr("are not written"));
+}
+
 TEST_F(TrainingRequestsTest, NoJobsAreTakenAfterTheStop) {
   service().stop();
   EXPECT_EQ(refusal([&] { service().create(testing::two_classes_spec()); }, ErrorCode::kUnavailable),
@@ -192,6 +211,7 @@ TEST_F(TrainingRequestsTest, ThreadsAndMemoryOfAJob) {
   options_.memory_bytes = 1 << 20;
   const ResourceSpec usual = service().create(testing::two_classes_spec()).spec.resources;
   EXPECT_EQ(usual.threads, std::max(1, available_cores() / 2));
+  EXPECT_EQ(TrainingService::max_processes(), std::max(4, 2 * available_cores()));
   EXPECT_EQ(usual.memory_bytes, 1U << 20);
   JobSpec spec = testing::two_classes_spec();
   spec.resources = {.threads = 3, .memory_bytes = 1 << 20};

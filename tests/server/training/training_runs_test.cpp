@@ -1,14 +1,24 @@
 // Jobs that the service runs, and how they end: what is published and what is not, starts that fail or never end.
 #include <gmock/gmock.h>
+#include <sched.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <thread>
 
 #include "server/training/training_service.h"
+#include "tests/server/error_of.h"
 #include "tests/server/fake_models.h"
 #include "tests/server/temporary_folder.h"
 #include "tests/server/training/job_files.h"
 #include "tests/support/places.h"
+
+// This machine has one core, whatever it has.
+extern "C" int sched_getaffinity(pid_t, size_t size, cpu_set_t* set) noexcept {
+  CPU_ZERO_S(size, set);
+  CPU_SET_S(0, size, set);
+  return 0;
+}
 
 namespace tensord::server {
 namespace {
@@ -31,9 +41,10 @@ class TrainingRunsTest : public ::testing::Test {
   // A daemon that was stopped, again.
   void start() {
     service_.reset();
-    service_ = std::make_unique<TrainingService>(
-        TrainingService::Options{.folder = (root_ / "jobs").string(), .data_folder = (root_ / "data").string()},
-        repository_, metrics_);
+    TrainingService::Options options;
+    options.folder = (root_ / "jobs").string();
+    options.data_folder = (root_ / "data").string();
+    service_ = std::make_unique<TrainingService>(options, repository_, metrics_);
   }
   void rows(const char* file, const std::string& text) const { testing::save_rows(root_ / "data" / file, text); }
   template <class Condition>
@@ -127,6 +138,22 @@ TEST_F(TrainingRunsTest, WithoutANumberThereIsNoBest) {
   EXPECT_EQ(run(measured(none, "best", {})).message, "not published: accuracy was a number in no evaluation");
   EXPECT_EQ(run(measured(none, "best", 0.5)).message, "not published: accuracy was a number in no evaluation");
   EXPECT_THAT(run(measured(none, "at_end", 0.5)).message, HasSubstr("not published: accuracy is "));
+}
+
+TEST_F(TrainingRunsTest, OneCoreIsEnough) {
+  EXPECT_EQ(service_->create(testing::two_classes_spec()).spec.resources.threads, 1);
+  EXPECT_EQ(TrainingService::max_processes(), 4);
+}
+
+TEST_F(TrainingRunsTest, WithoutGlooThereIsOneProcess) {
+  setenv("TENSORD_GLOO", "/nowhere", 1);  // looked for once
+  JobSpec spec = testing::two_classes_spec();
+  spec.distribution.world_size = 1;
+  EXPECT_EQ(service_->create(spec).spec.distribution.world_size, 1);
+  spec.distribution.world_size = 2;
+  const Error error = error_of([&] { service_->create(spec); });
+  EXPECT_EQ(error.code(), ErrorCode::kUnimplemented);
+  EXPECT_THAT(error.what(), HasSubstr("several ranks need Gloo"));
 }
 
 TEST_F(TrainingRunsTest, AStartThatFailsIsTheJobsFailure) {
