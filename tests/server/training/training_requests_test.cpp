@@ -195,7 +195,7 @@ TEST_F(TrainingRequestsTest, ModelsThatCannotBeSavedAreNotTrained) {
   const fs::path folder = root_ / "models" / "old" / "1";
   fs::create_directories(folder);
   fs::copy_file(concat(tests_folder(), "/pt2/data/conv_torch28.pt2"), folder / "model.pt2");
-  repository_.load({.name = "old", .config = {}, .files = {}});
+  repository_.poll();
   JobSpec spec = testing::two_classes_spec();
   spec.model.name = "old";
   EXPECT_THAT(refusal([&] { service().create(spec); }, ErrorCode::kUnimplemented), HasSubstr("are not written"));

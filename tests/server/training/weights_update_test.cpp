@@ -46,8 +46,8 @@ class WeightsUpdateTest : public ::testing::Test {
   std::string file(const char* name) const { return (folder_.path() / name).string(); }
   // Parameter and buffer afterwards.
   std::vector<double> update(const Tensors& weights) const {
-    jit::write_safetensors(file("weights.safetensors"), weights);
-    write_with_weights(file("base.pt"), file("weights.safetensors"), file("out.pt"));
+    jit::write_safetensors(file("new.safetensors"), weights);
+    write_with_weights(file("base.pt"), file("new.safetensors"), file("out.pt"));
     std::vector<double> out;
     for (const auto& [name, tensor] : jit::Module::load(file("out.pt"))->named_tensors()) {
       const Tensor values = tensor.to(DType::kFloat64);
@@ -70,8 +70,8 @@ TEST_F(WeightsUpdateTest, SomeOfThemInOtherFloats) {
   EXPECT_EQ(update({{"seen", numbers(DType::kInt64, {8})}}), (std::vector<double>{1, 2, 8}));
   ValueDict dict;
   dict.set("weight", numbers(DType::kFloat32, {9, 9}));
-  jit::save_torch_file(file("weights.pt"), dict.value());
-  EXPECT_NO_THROW(write_with_weights(file("base.pt"), file("weights.pt"), file("out.pt")));
+  jit::save_torch_file(file("new.pt"), dict.value());
+  EXPECT_NO_THROW(write_with_weights(file("base.pt"), file("new.pt"), file("out.pt")));
 }
 
 TEST_F(WeightsUpdateTest, WhatDoesNotFit) {
