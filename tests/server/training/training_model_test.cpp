@@ -234,6 +234,7 @@ TEST_F(TrainingModelTest, OperatorsThatRanksHaveForThemselves) {
   EXPECT_EQ(found("torch.dropout(x, float(torch.numel(x)), self.training)"), "dropout");
   EXPECT_EQ(found("torch.dropout(torch.mul(x, torch.rand_like(x)), 0.5, True)"), "dropout, rand_like");
   EXPECT_EQ(found("torch.bernoulli(x)"), "bernoulli");
+  EXPECT_EQ(found("x.bernoulli_(torch.tensor(0.5))"), "bernoulli_");
 }
 
 TEST_F(TrainingModelTest, ChoicesOfSparseGradientsAreFoundInBranchesToo) {

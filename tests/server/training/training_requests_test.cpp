@@ -38,6 +38,8 @@ class TrainingRequestsTest : public ::testing::Test {
  protected:
   TrainingRequestsTest() {
     fs::create_directories(root_ / "models" / "m" / "1");
+    fs::create_directories(root_ / "models" / "old" / "1");
+    fs::copy_file(concat(tests_folder(), "/pt2/data/conv_torch28.pt2"), root_ / "models" / "old" / "1" / "model.pt2");
     fs::create_directories(root_ / "data");
     testing::save_two_classes((root_ / "models" / "m" / "1" / "model.pt").string());
     testing::save_rows(root_ / "data" / "rows.csv", "1,0\n2,0\n3,1\n4,0\n");
@@ -192,10 +194,6 @@ TEST_F(TrainingRequestsTest, TheLastRoomIsTakenOnce) {
 }
 
 TEST_F(TrainingRequestsTest, ModelsThatCannotBeSavedAreNotTrained) {
-  const fs::path folder = root_ / "models" / "old" / "1";
-  fs::create_directories(folder);
-  fs::copy_file(concat(tests_folder(), "/pt2/data/conv_torch28.pt2"), folder / "model.pt2");
-  repository_.poll();
   JobSpec spec = testing::two_classes_spec();
   spec.model.name = "old";
   EXPECT_THAT(refusal([&] { service().create(spec); }, ErrorCode::kUnimplemented), HasSubstr("are not written"));
