@@ -1,8 +1,8 @@
 // A job's loop: how long it is, what it measures, when it writes checkpoints, and what its errors say.
 #include "server/training/trainer.h"
 
-#include <gmock/gmock.h>
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>

@@ -130,9 +130,10 @@ TEST_F(TrainingModelTest, ArgumentsAreTensorsOrHaveDefaults) {
 }
 
 TEST_F(TrainingModelTest, ABatchIsAsItWasAfterAModelThatWrites) {
-  TrainingModel made = model("    def step(self, x: Tensor) -> Tensor:\n        x.add_(1.0)\n"
-                             "        return torch.sum(torch.mul(x, self.weight))\n",
-                             by_method("step"));
+  TrainingModel made = model(
+      "    def step(self, x: Tensor) -> Tensor:\n        x.add_(1.0)\n"
+      "        return torch.sum(torch.mul(x, self.weight))\n",
+      by_method("step"));
   const Tensor x = floats({2}, {3, 4});
   for (int i = 0; i < 2; ++i) EXPECT_EQ(loss_of(made, {x}), 14);
   EXPECT_EQ(x.data<float>()[0], 3);
@@ -140,8 +141,10 @@ TEST_F(TrainingModelTest, ABatchIsAsItWasAfterAModelThatWrites) {
 
 TEST_F(TrainingModelTest, OutputsByNameOrTheFirst) {
   const auto loss = [&](const std::string& type, const std::string& result, const std::string& output) {
-    TrainingModel made = model("    def forward(self, x: Tensor) -> " + type + ":\n        z = torch.mul(x, self.weight)\n"
-                               "        return " + result + "\n",
+    TrainingModel made = model("    def forward(self, x: Tensor) -> " + type +
+                                   ":\n        z = torch.mul(x, self.weight)\n"
+                                   "        return " +
+                                   result + "\n",
                                by_name("l1", output));
     EXPECT_THAT(made.arrays(), ElementsAre("x", "y"));
     EXPECT_THAT(made.methods_of_loss(), ElementsAre("forward"));
@@ -245,8 +248,9 @@ TEST_F(TrainingModelTest, ChoicesOfSparseGradientsAreFoundInBranchesToo) {
   EXPECT_FALSE(has_choice("        return torch.sum(x)\n"));
   EXPECT_TRUE(has_choice("        return torch.embedding(x, i, -1, False, False)\n"));
   EXPECT_TRUE(has_choice("        return torch.gather(x, 0, i, sparse_grad=False)\n"));
-  EXPECT_TRUE(has_choice("        out = x\n        if torch.numel(i) > 3:\n"
-                         "            out = torch.embedding(x, i, -1, False, False)\n        return out\n"));
+  EXPECT_TRUE(
+      has_choice("        out = x\n        if torch.numel(i) > 3:\n"
+                 "            out = torch.embedding(x, i, -1, False, False)\n        return out\n"));
 }
 
 }  // namespace

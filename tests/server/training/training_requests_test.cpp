@@ -329,7 +329,8 @@ TEST_F(TrainingUploadsTest, ADiskThatIsFull) {
   signal(SIGXFSZ, SIG_IGN);
   const rlimit none{.rlim_cur = 0, .rlim_max = before.rlim_max};
   setrlimit(RLIMIT_FSIZE, &none);
-  const Error written = error_of([&] { one.write(std::string(1 << 20, 'u')); }), closed = error_of([&] { two.finish(); });
+  const Error written = error_of([&] { one.write(std::string(1 << 20, 'u')); }),
+              closed = error_of([&] { two.finish(); });
   setrlimit(RLIMIT_FSIZE, &before);
   for (const Error& error : {written, closed}) {
     EXPECT_EQ(error.code(), ErrorCode::kResourceExhausted);

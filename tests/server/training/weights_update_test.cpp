@@ -39,8 +39,8 @@ class WeightsUpdateTest : public ::testing::Test {
   WeightsUpdateTest() {
     jit::LoadOptions options;
     options.for_training = true;
-    jit::Module::compile(
-        kCounted, {{"weight", numbers(DType::kFloat32, {1, 2})}, {"seen", numbers(DType::kInt64, {7})}}, options)
+    jit::Module::compile(kCounted,
+                         {{"weight", numbers(DType::kFloat32, {1, 2})}, {"seen", numbers(DType::kInt64, {7})}}, options)
         ->save(file("base.pt"));
   }
   std::string file(const char* name) const { return (folder_.path() / name).string(); }
