@@ -1,9 +1,14 @@
-"""Writes tests/server/data/endless.pt, whose loading never ends by itself: python3 tests/server/make_endless.py"""
+"""Writes models of training's tests to tests/server/data: python3 tests/server/make_job_models.py
+
+endless.pt: its loading never ends by itself. chances.pt: numbers are drawn by chances that are a constant.
+"""
 
 import os
 
 import torch
 from torch import Tensor, nn
+
+CHANCES = torch.tensor([0.0, 0.0])
 
 
 class Endless(nn.Module):
@@ -26,5 +31,11 @@ class Endless(nn.Module):
         return x
 
 
+class Chances(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return x + torch.zeros_like(x).bernoulli_(CHANCES)
+
+
 folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "data")
 torch.jit.script(Endless()).save(os.path.join(folder, "endless.pt"))
+torch.jit.trace(Chances(), torch.zeros(2), check_trace=False).save(os.path.join(folder, "chances.pt"))
