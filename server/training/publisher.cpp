@@ -31,11 +31,10 @@ int64_t find_published(const fs::path& model_folder, const std::string& job) {
     const nlohmann::json origin = nlohmann::json::parse(in, nullptr, /*allow_exceptions=*/false);
     if (!origin.is_object() || origin.value("job", "") != job) continue;
     std::string name = entry.path().filename().string();
-    if (name.starts_with(".new-")) continue;
     if (name.starts_with('.')) name.erase(0, 1);  // it was withdrawn since
     int64_t number = 0;
     std::from_chars(name.data(), name.data() + name.size(), number);
-    if (number > 0) return number;
+    if (number > 0) return number;  // ".new-…" is none yet
   }
   return 0;
 }

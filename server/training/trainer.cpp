@@ -400,8 +400,7 @@ void Trainer::remove_old_best() {
     if (entry.path().filename().string().starts_with("best-")) files.push_back(entry.path());
   }
   if (files.size() <= static_cast<size_t>(spec_.checkpoints.keep) + 1) return;
-  std::sort(files.begin(), files.end(),
-            [](const fs::path& a, const fs::path& b) { return fs::last_write_time(a) < fs::last_write_time(b); });
+  std::ranges::sort(files, {}, [](const fs::path& file) { return fs::last_write_time(file); });
   std::error_code ignored;
   for (size_t i = 0; i + static_cast<size_t>(spec_.checkpoints.keep) + 1 < files.size(); ++i) {
     if (files[i] != best_file(best_step_)) fs::remove(files[i], ignored);

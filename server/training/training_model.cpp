@@ -37,12 +37,11 @@ Value loss_of(const std::string& method, const Value& result) {
 // A dropout of nothing is none.
 bool has_probability_zero(const jit::Node& node) {
   const auto& arguments = node.op()->schema.arguments;
-  for (size_t i = 0; i < arguments.size() && i < node.inputs().size(); ++i) {
-    const jit::Node* const source = node.input(i)->node();
-    if (arguments[i].name != "p" || source == nullptr || source->kind() != jit::NodeKind::kConstant) continue;
-    return source->constant().is_number() && source->constant().to_scalar().to_double() == 0;
-  }
-  return false;
+  const auto found = std::ranges::find(arguments, "p", &ops::Argument::name);
+  if (found == arguments.end()) return false;
+  const jit::Node* const source = node.input(static_cast<size_t>(found - arguments.begin()))->node();
+  if (source == nullptr || source->kind() != jit::NodeKind::kConstant) return false;
+  return source->constant().is_number() && source->constant().to_scalar().to_double() == 0;
 }
 
 void find_local_operators(const jit::Block* block, std::set<std::string>& found) {
@@ -165,7 +164,7 @@ Tensor TrainingModel::compare(const Tensor& output, const Tensor& label) const {
 }
 
 void TrainingModel::check_all_rows_count(std::span<const Tensor> batch) const {
-  if (!spec_.method.empty() || (spec_.builtin != "cross_entropy" && spec_.builtin != "nll")) return;
+  if (spec_.builtin != "cross_entropy" && spec_.builtin != "nll") return;
   const Tensor& given = batch[static_cast<size_t>(label_)];
   if (is_floating(given.dtype())) return;
   const Tensor labels = given.to(DType::kInt64).contiguous();

@@ -338,7 +338,7 @@ std::unique_ptr<Trainer> TrainingService::make_trainer(TrainingJob& job) {
                                                            .memory_bytes = job.spec().resources.memory_bytes,
                                                            .saved_status = [this, &job] { save(job); }});
   } catch (const Error& error) {
-    if (error.code() != ErrorCode::kCancelled || job.request() == JobRequest::kNone) throw;
+    if (error.code() != ErrorCode::kCancelled) throw;  // which comes of a request alone
     return nullptr;
   }
 }

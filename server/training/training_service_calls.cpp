@@ -172,8 +172,8 @@ TrainingService::Upload::Upload(const TrainingService& service, uint64_t announc
     fail(ErrorCode::kResourceExhausted, "size_bytes: the server takes uploads of at most ", limit, " bytes, got ",
          announced_bytes);
   }
-  service_.store_.make_room_for_upload(kMaxUploads, limit > UINT64_MAX / kFullUploads ? 0 : limit * kFullUploads,
-                                       std::max(announced_bytes, limit));
+  // Without a limit the store has none either.
+  service_.store_.make_room_for_upload(kMaxUploads, std::min(limit, UINT64_MAX / kFullUploads) * kFullUploads, limit);
   id_ = service_.store_.make_upload();
   file_.open(service_.store_.upload_file(id_), std::ios::binary | std::ios::trunc);
 }

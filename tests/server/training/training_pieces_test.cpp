@@ -180,6 +180,23 @@ TEST(JobOptimizerTest, GroupsByPattern) {
   EXPECT_EQ(error_of([&] { make_job_optimizer(spec, all); }).first, ErrorCode::kFailedPrecondition);
 }
 
+// Steps of a hundredth are lost in the rounding of 16 bits, unless there is a copy of more.
+TEST(JobOptimizerTest, ParametersOf16BitsTakeSmallSteps) {
+  for (const DType dtype : {DType::kFloat16, DType::kBFloat16}) {
+    const Tensor weight = floats({2}, {256, 256}).to(dtype);
+    autograd::set_requires_grad(weight);
+    OptimizerSpec spec;
+    spec.name = "sgd";
+    spec.options["lr"] = 0.01;
+    const auto optimizer = make_job_optimizer(spec, {{"weight", weight}});
+    for (int i = 0; i < 400; ++i) {
+      autograd::set_grad(weight, floats({2}, {-1, -1}).to(dtype));
+      optimizer->step();
+    }
+    EXPECT_NEAR(weight.to(DType::kFloat32).data<float>()[0], 260, 0.5) << name_of(dtype);
+  }
+}
+
 // Learning rates of `steps` steps, begun again from the state after each `restart` steps.
 std::vector<double> rates(const ScheduleSpec& spec, int64_t steps, int64_t restart = 1 << 30) {
   OptimizerSpec optimizer_spec;
@@ -328,6 +345,18 @@ TEST(ProgressMeterTest, PointsAndSpeed) {
   EXPECT_EQ(points[0].step, 5);  // each holds the mean of 5 steps
   EXPECT_DOUBLE_EQ(points[0].loss, 3);
   EXPECT_EQ(points.back().metrics.count("loss"), 1u);
+}
+
+TEST(ProgressMeterTest, InNoTimeThereIsNoSpeed) {
+  TrainingJob job(JobStatus{});
+  ManualClock clock;
+  ProgressMeter meter(job, kServerOwner, 10, clock);
+  meter.add_step({.step = 1, .epoch = 0.1, .rows = 32, .loss = 2, .learning_rate = 0.5});
+  meter.flush();
+  EXPECT_EQ(job.status().progress.step, 1);
+  EXPECT_EQ(job.status().progress.samples_per_second, 0);
+  ASSERT_EQ(job.points_after(0).size(), 1U);
+  EXPECT_EQ(job.points_after(0)[0].samples_per_second, 0);
 }
 
 TEST(FiniteTest, NamesTheFirst) {

@@ -62,6 +62,33 @@ TEST_F(PublisherTest, AJobPublishesOnce) {
   EXPECT_EQ(repository_->find("m", "")->version(), "2");
 }
 
+// Folders of people, and files that are no record of a job.
+TEST_F(PublisherTest, OtherFoldersAreNotWhatAJobPublished) {
+  for (int i = 0; i < 40; ++i) {
+    const fs::path folder = root_ / "m" / concat("draft-", i);
+    fs::create_directories(folder);
+    std::ofstream(folder / "job.json") << (i % 2 == 0 ? R"({"job": "a"})" : R"(["a"])");
+  }
+  fs::create_directories(root_ / "m" / ".new-7");
+  std::ofstream(root_ / "m" / ".new-7" / "job.json") << R"({"job": "a"})";
+  EXPECT_EQ(publish("a").version, 2);
+  EXPECT_EQ(publish("a").version, 2);
+  EXPECT_EQ(written_, 1);
+}
+
+TEST_F(PublisherTest, AModelOfAnotherNameNeedNotBeThere) {
+  JobStatus other = job("a");
+  other.spec.publish.model = "n";
+  const auto write = [](const std::string& path) { std::ofstream(path) << "model"; };
+  EXPECT_EQ(publisher_->publish(other, R"({"job": "a"})", write).version, 1);
+  EXPECT_TRUE(repository_->has_model("n"));
+  // An upload says nothing of a model that is served.
+  JobStatus upload = job("b");
+  upload.spec.model = {.name = "m", .version = 0, .upload_id = "upload"};
+  repository_->unload("m");
+  EXPECT_EQ(publisher_->publish(upload, R"({"job": "b"})", write).version, 2);
+}
+
 TEST_F(PublisherTest, AModelThatWasUnloadedStaysUnloaded) {
   repository_->unload("m");
   try {

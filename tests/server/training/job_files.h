@@ -1,0 +1,68 @@
+#pragma once
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "core/autograd/variable.h"
+#include "core/jit/runtime/module.h"
+#include "server/training/jobs/job_spec.h"
+
+namespace tensord::server::testing {
+
+// Scores of two classes are x times the weights; `step` and `root` are losses of their own.
+constexpr const char* kTwoClasses = R"(
+class Net(Module):
+    __parameters__ = ["weight"]
+    weight: Tensor
+    training: bool
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.mul(torch.unsqueeze(x, 1), self.weight)
+
+    def step(self, x: Tensor, y: Tensor) -> Tensor:
+        return torch.sum(torch.mul(x, torch.sum(self.weight)))
+
+    def root(self, x: Tensor, y: Tensor) -> Tensor:
+        return torch.sum(torch.sqrt(torch.mul(x, torch.sum(self.weight))))
+)";
+
+inline void save_two_classes(const std::string& path, float first = 0, float second = 0) {
+  const Tensor weight = Tensor::empty(Dims{2}, DType::kFloat32);
+  weight.data<float>()[0] = first;
+  weight.data<float>()[1] = second;
+  jit::LoadOptions options;
+  options.for_training = true;
+  const auto module = jit::Module::compile(kTwoClasses, {{"weight", weight}}, options);
+  for (const auto& [name, tensor] : module->named_parameters()) autograd::set_requires_grad(tensor);
+  module->save(path);
+}
+
+// Rows of x and y, one after the other, two in a batch and in their order.
+inline JobSpec two_classes_spec() {
+  JobSpec spec;
+  spec.model.name = "m";
+  spec.data.file = "rows.csv";
+  spec.data.shuffle = false;
+  spec.loss.builtin = "cross_entropy";
+  spec.loss.label = "y";
+  spec.optimizer.name = "sgd";
+  spec.optimizer.options["lr"] = 0.01;
+  spec.batch_size = 2;
+  spec.epochs = 1;
+  return spec;
+}
+
+inline JobSpec two_classes_spec(const std::string& loss_method) {
+  JobSpec spec = two_classes_spec();
+  spec.loss.builtin.clear();
+  spec.loss.method = loss_method;
+  return spec;
+}
+
+inline void save_rows(const std::filesystem::path& path, const std::string& rows) {
+  std::ofstream(path) << "x,y\n" << rows;
+}
+
+}  // namespace tensord::server::testing
