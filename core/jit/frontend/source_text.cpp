@@ -32,7 +32,6 @@ SourceText::SourceText(std::string name, std::string text) {
 }
 
 SourceLocation SourceText::location(size_t offset) const {
-  offset = std::min(offset, text_->size());
   const auto after = std::upper_bound(line_begins_.begin(), line_begins_.end(), static_cast<uint32_t>(offset));
   const auto line = static_cast<size_t>(after - line_begins_.begin());
   return {name_, text_, static_cast<int>(line), static_cast<int>(offset - line_begins_[line - 1] + 1)};

@@ -219,7 +219,7 @@ class Folder {
     size_t max = 1;
     for (const Value& input : inputs) {
       if (input.is_tensor() && input.to_tensor().defined()) {
-        max = std::max(max, static_cast<size_t>(std::max<int64_t>(input.to_tensor().numel(), 1)));
+        max = std::max(max, static_cast<size_t>(input.to_tensor().numel()));
       }
     }
     return max;

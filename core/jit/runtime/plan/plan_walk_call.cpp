@@ -19,7 +19,7 @@ void collect_tensors(const Value& value, std::vector<Tensor>& out) {
 }
 
 bool is_other_number(const Value& a, const Value& b) {
-  return a.is_number() && !(b.is_number() && a.tag() == b.tag() && (a.equals(b) || !a.equals(a)));
+  return a.is_number() && !(a.tag() == b.tag() && (a.equals(b) || !a.equals(a)));
 }
 
 }  // namespace
