@@ -18,11 +18,11 @@ template <class Link, auto kMember>
 struct Opened {
   friend auto& member(Link, typename Link::Owner& owner) { return owner.*kMember; }
 };
-#define OPEN(LINK, OWNER, MEMBER)        \
-  struct LINK {                          \
-    using Owner = OWNER;                 \
+#define OPEN(LINK, OWNER, MEMBER)            \
+  struct LINK {                              \
+    using Owner = OWNER;                     \
     friend auto& member(LINK, Owner& owner); \
-  };                                     \
+  };                                         \
   template struct Opened<LINK, &OWNER::MEMBER>
 OPEN(UsesOf, GraphValue, uses_);
 OPEN(MakerOf, GraphValue, node_);
@@ -222,21 +222,29 @@ TEST(Verify, Links) {
        "a block gives back a value that is not in scope"},
       {[](const Parts& at) { at.graph.block()->replace_output(1, at.branch->output()); }, "no error"},
       // A use too few: of a block's output, of a node's input.
-      {[](const Parts& at) { std::erase_if(member(UsesOf(), *at.relu->output()), [](auto& use) { return !use.node; }); },
+      {[](const Parts& at) {
+         std::erase_if(member(UsesOf(), *at.relu->output()), [](auto& use) { return !use.node; });
+       },
        "a use is not listed"},
       {[](const Parts& at) { std::erase_if(member(UsesOf(), *at.x), [&](auto& use) { return use.node == at.relu; }); },
        "a use is not listed"},
       // A use too many: at a place that holds another value, behind the last place, twice at one place.
-      {[](const Parts& at) { member(UsesOf(), *at.relu->output()).push_back({at.list, nullptr, 0}); },
+      {[](const Parts& at) {
+         member(UsesOf(), *at.relu->output()).push_back({at.list, nullptr, 0});
+       },
        "a use list is wrong"},
       {[](const Parts& at) {
          at.list->remove_input(1);
          member(UsesOf(), *at.relu->output()).push_back({at.list, nullptr, 1});
        },
        "a use list is wrong"},
-      {[](const Parts& at) { member(UsesOf(), *at.n).push_back({at.relu, nullptr, 0}); },
+      {[](const Parts& at) {
+         member(UsesOf(), *at.n).push_back({at.relu, nullptr, 0});
+       },
        "the use list of a block input is wrong"},
-      {[](const Parts& at) { member(UsesOf(), *at.x).push_back({at.relu, nullptr, 0}); },
+      {[](const Parts& at) {
+         member(UsesOf(), *at.x).push_back({at.relu, nullptr, 0});
+       },
        "a value is used out of its scope, or its use list is wrong"},
       {[&](const Parts& at) { member(MakerOf(), *at.unpack->output(1)) = at.relu; }, "an output is mislinked"},
       {[](const Parts& at) { member(IndexOf(), *at.unpack->output(1)) = 0; }, "an output is mislinked"},

@@ -2,9 +2,6 @@
 
 #include <zlib.h>
 
-#include <algorithm>
-#include <limits>
-
 #ifdef __x86_64__
 #include <immintrin.h>
 #endif
