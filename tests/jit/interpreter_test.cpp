@@ -118,11 +118,11 @@ TEST(Interpreter, ProgramsAsTexts) {
     const size_t end = std::min(text.find('\n', at), text.size());
     const std::string line = text.substr(at, end - at);
     at = end + 1;
-    for (const char* code : {"JumpIfFalse", "LoopTest", "rt::add", "Return"}) {
+    for (const char* code : {"prim::If", "prim::Loop", "rt::add", "return"}) {
       if (line.find(code) != std::string::npos) jumps[code] += line.find(" -> ") != std::string::npos ? 1 : 100;
     }
   }
-  EXPECT_EQ(jumps, (std::map<std::string, int>{{"JumpIfFalse", 1}, {"LoopTest", 1}, {"rt::add", 200}, {"Return", 100}}))
+  EXPECT_EQ(jumps, (std::map<std::string, int>{{"prim::If", 1}, {"prim::Loop", 1}, {"rt::add", 200}, {"return", 100}}))
       << text;
 }
 

@@ -63,7 +63,7 @@ Value Unpickler::call_numpy_dtype(const Global& callee, std::span<const Value> a
   spend(4);
   auto made = make_intrusive<NumpyDType>();
   made->dtype = found->second;
-  return Value(IntrusivePtr<ops::OpaqueObject>(std::move(made)));
+  return Value(IntrusivePtr<ops::OpaqueObject>(made));
 }
 
 // How Python 3 writes bytes in protocol 2: a text whose characters are the bytes.

@@ -183,7 +183,7 @@ class Folder {
       case NodeKind::kTupleIndex: {
         if (!inputs[0].is_tuple()) return false;
         const auto& items = inputs[0].to_tuple()->items;
-        if (node.index() < 0 || static_cast<size_t>(node.index()) >= items.size()) return false;
+        if (static_cast<size_t>(node.index()) >= items.size()) return false;
         results.push_back(items[static_cast<size_t>(node.index())]);
         return true;
       }

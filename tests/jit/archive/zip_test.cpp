@@ -97,6 +97,23 @@ TEST(ZipArchive, RefusesAnArchiveWithoutItsLastBytes) {
   std::filesystem::remove(path);
 }
 
+// The record at the end may be followed by a comment of up to 65535 bytes.
+TEST(ZipArchive, TakesTheLongestComment) {
+  const std::string path = std::filesystem::temp_directory_path() / ("comment_zip_" + std::to_string(getpid()));
+  {
+    ZipWriter writer(path);
+    writer.add("m/data", "abc");
+    writer.finish();
+  }
+  {
+    std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
+    file.seekp(-2, std::ios::end);
+    file << "\xff\xff" << std::string(65535, 'c');
+  }
+  EXPECT_EQ(ZipArchive::open(path)->at("data").size, 3u);
+  std::filesystem::remove(path);
+}
+
 // An archive of one entry, in a file of its own.
 class ChangedZip : public ::testing::Test {
  protected:

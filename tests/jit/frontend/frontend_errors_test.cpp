@@ -87,6 +87,12 @@ TEST(FrontendErrors, CallsAndAttributes) {
                            "  y = __torch__.m.P(n, x)\n", "  y = (e).value\n", "  a, b = x\n"}) {
     EXPECT_EQ(with_classes(body), "") << body;
   }
+  for (const auto& [name, is_there] : {std::pair{"w", "True"}, std::pair{"v", "False"}}) {
+    const std::string asks = concat("def h(m: __torch__.m.M) -> bool:\n  return hasattr(m, \"", name, "\")\n");
+    EXPECT_THAT(graph_of(classes + asks, "h"), HasSubstr(concat("prim::Constant[value=", is_there, "]"))) << name;
+  }
+  for (const char* error : {"ValueError()", "ValueError(\"wrong\")"})
+    EXPECT_EQ(error_of(with(concat("  if c:\n    raise ", error, "\n"))), "") << error;
 }
 
 // Members of a tuple are counted from either end.
