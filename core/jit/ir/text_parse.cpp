@@ -269,7 +269,7 @@ class GraphParser {
     return number();
   }
 
-  static TypePtr strip_optional(TypePtr type) {
+  static TypePtr strip_optional(const TypePtr& type) {
     return type && type->kind() == ops::TypeKind::kOptional ? type->element() : type;
   }
 

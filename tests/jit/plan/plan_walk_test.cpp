@@ -149,7 +149,9 @@ TEST_F(PlanVerifier, ResultsOfAnotherKindLieOnNoOperand) {
   settings_.shares_memory = false;
   EXPECT_REFUSED(refusal(text, inputs,
                          [](Plan& plan) {
-                           const_cast<ops::PreparedCall&>(*plan.calls[1].prepared).may_overwrite = 1;
+                           auto declared = std::make_unique<NoCall>();
+                           declared->may_overwrite = 1;
+                           plan.calls[1].prepared = std::move(declared);
                            result_root(plan, 1).offset = result_root(plan, 0).offset;
                          }),
                  "result 0 lies on operand 0, which is not declared");
