@@ -113,6 +113,21 @@ TEST(RemoveTransposes, CopiesBeforeAttention) {
   EXPECT_EQ(after.find("aten::contiguous"), std::string::npos) << after;
 }
 
+// A swap of rows and heads behind it is what attention gives by itself, in whichever order they are named.
+TEST(FuseAttention, SwapsNamedInEitherOrder) {
+  const auto swaps = [](const std::string& dims) {
+    const std::string after = check_same(four_dimensions("  %scores : Tensor = aten::matmul(%q, %t)\n",
+                                                         "  %o : Tensor = aten::transpose.int(%c, " + dims + ")\n"),
+                                         heads());
+    size_t count = 0;
+    for (size_t at = 0; (at = after.find("aten::transpose.int", at)) != std::string::npos; ++at) ++count;
+    return count;
+  };
+  EXPECT_EQ(swaps("%one, %two"), swaps("%two, %one"));
+  EXPECT_LT(swaps("%two, %one"), swaps("%one, %last"));
+  EXPECT_LT(swaps("%two, %one"), swaps("%zero, %two"));
+}
+
 TEST(FuseAttention, WithoutShapesNothingHappens) {
   const auto graph = parse_graph(four_dimensions("  %scores : Tensor = aten::matmul(%q, %t)\n"));
   PassContext context;

@@ -71,6 +71,61 @@ constexpr const char* kSumBelow = R"(graph(%n : int):
       -> (%true, %next)
   return (%sum))";
 
+std::string error_of(const char* text, std::vector<Value> arguments) {
+  try {
+    run(text, std::move(arguments));
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Interpreter, ItemsOfTuplesFromEitherEnd) {
+  const Value pair = ops::make_tuple({Value(7), Value(8)});
+  const auto item = [](int index) {
+    return concat("graph(%t : Tuple[int, int]):\n  %y : int = prim::TupleIndex[index=", index, "](%t)\n  return (%y)");
+  };
+  EXPECT_EQ(run(item(0).c_str(), {pair}).to_int(), 7);
+  EXPECT_EQ(run(item(1).c_str(), {pair}).to_int(), 8);
+  EXPECT_EQ(run(item(-1).c_str(), {pair}).to_int(), 8);
+  EXPECT_EQ(run(item(-2).c_str(), {pair}).to_int(), 7);
+  EXPECT_NE(error_of(item(2).c_str(), {pair}).find("tuple index 2 out of range 2"), std::string::npos);
+  EXPECT_NE(error_of(item(-3).c_str(), {pair}).find("tuple index -1 out of range 2"), std::string::npos);
+}
+
+TEST(Interpreter, WantsAsManyArgumentsAsThereAre) {
+  EXPECT_NE(error_of(kSumBelow, {}).find("test: expected 1 arguments but got 0"), std::string::npos);
+  EXPECT_NE(error_of(kSumBelow, {Value(1), Value(2)}).find("expected 1 arguments but got 2"), std::string::npos);
+}
+
+// Instructions that jump say where to, others do not.
+TEST(Interpreter, ProgramsAsTexts) {
+  const std::string text = to_string(*compile(R"(graph(%n : int, %c : bool):
+  %zero : int = prim::Constant[value=0]()
+  %sum : int = prim::Loop(%n, %c, %zero)
+    block0(%i : int, %acc : int):
+      %next : int = rt::add(%acc, %i)
+      -> (%c, %next)
+  %y : int = prim::If(%c)
+    block0():
+      %a : int = rt::add(%sum, %n)
+      -> (%a)
+    block1():
+      -> (%n)
+  return (%y))"));
+  std::map<std::string, int> jumps;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    const std::string line = text.substr(at, end - at);
+    at = end + 1;
+    for (const char* code : {"prim::If", "prim::Loop", "rt::add", "return"}) {
+      if (line.find(code) != std::string::npos) jumps[code] += line.find(" -> ") != std::string::npos ? 1 : 100;
+    }
+  }
+  EXPECT_EQ(jumps, (std::map<std::string, int>{{"prim::If", 1}, {"prim::Loop", 1}, {"rt::add", 200}, {"return", 100}}))
+      << text;
+}
+
 TEST(Interpreter, LoopsAndCarriesValues) {
   EXPECT_EQ(run(kSumBelow, {Value(10)}).to_int(), 45);
   EXPECT_EQ(run(kSumBelow, {Value(0)}).to_int(), 0);

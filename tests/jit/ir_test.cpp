@@ -44,6 +44,13 @@ TEST(Graph, KeepsUseListsExact) {
   EXPECT_EQ(x->uses()[0].index, 2u);
   node->remove_input(0);
   verify(graph);
+  node->insert_input(2, x);
+  EXPECT_EQ(node->input(2), x);
+  node->remove_input(2);
+  EXPECT_THROW(node->insert_input(3, x), Error);
+  EXPECT_THROW(node->replace_input(2, x), Error);
+  EXPECT_THROW(node->remove_input(2), Error);
+  verify(graph);
   y->replace_all_uses_with(x);
   EXPECT_EQ(x->uses().size(), 2u);
   EXPECT_FALSE(y->has_uses());

@@ -57,6 +57,15 @@ TEST(GraphText, SaysWhatItExpectedAndWhere) {
       {"graph(%c : bool):\n  prim::If(%c)\n    block0():\n      -> (%d)\n  return ()\n", "line 4: %d is not defined"},
       {"graph(%c : bool):\n  %d : bool = prim::If(%c)\n    block0():\n      -> (%d)\n  return ()\n",
        "%d is not defined"},
+      {"graph():\n  -> ()\n", "expected 'return'"},
+      {"graph(%x : ):\n  return (%x)\n", "expected a type"},
+      {"graph(%x : int] %y : int):\n  return (%x)\n", "expected ','"},
+      {"graph(%x : int):\n  %y int = aten::neg.int(%x)\n  return (%y)\n", "expected ':'"},
+      {"graph():\n  %y : int] = prim::Uninitialized()\n  return (%y)\n", "expected '='"},
+      {"graph():\n  %y : int = prim::GetAttr[name=f]()\n  return (%y)\n", "expected '\"'"},
+      {"graph(%x : int):\n  %y : bool = prim::isinstance[types=(int] str)](%x)\n  return (%y)\n", "expected ','"},
+      {"graph(%c : bool):\n  prim::If(%c)\n    block0()\n      -> ()\n  return ()\n", "expected ':'"},
+      {"graph(%c : bool):\n  prim::If(%c)\n    block0():\n  return ()\n", "expected '->'"},
   };
   for (const auto& [text, message] : rows) EXPECT_THAT(error_of(text), HasSubstr(message)) << text;
 }
@@ -67,6 +76,7 @@ TEST(GraphText, ConstantsThatAreNone) {
       {"int", "x", "expected a constant"},
       {"int", "-", "expected a constant"},
       {"int", "1x", "expected a constant"},
+      {"int", "1-2", "expected ']'"},
       {"int", "9223372036854775808", "expected a constant"},
       {"float", "1.5.5", "expected a constant"},
       {"float", "1.e", "expected a constant"},
@@ -86,10 +96,12 @@ TEST(GraphText, ConstantsThatAreNone) {
   for (const auto& [type, value, message] : rows) {
     EXPECT_THAT(error_of(with_constant(type, value)), HasSubstr(message)) << value;
   }
-  EXPECT_THAT(error_of("graph():\n  %a : Tensor = prim::Constant[value=<weight @0"), HasSubstr("expected '@N>'"));
+  EXPECT_THAT(error_of("graph():\n  %a : Tensor = prim::Constant[value=<weight @0"), HasSubstr("expected '>'"));
+  EXPECT_THAT(error_of("graph():\n  %a : Tensor = prim::Constant[value=<weight"), HasSubstr("expected '@N>'"));
   EXPECT_THAT(error_of("graph():\n  %a : str = prim::Constant[value=\"abc\\"), HasSubstr("a string has no end"));
   const std::vector<Value> table{Value(1), Value(2)};
   EXPECT_EQ(error_of(with_constant("int", "<n @1>"), table), "no error");
+  EXPECT_THAT(error_of(with_constant("int", "<n @1 2>"), table), HasSubstr("expected '>'"));
   EXPECT_THAT(error_of(with_constant("int", "<n @2>"), table), HasSubstr("constant @2 is not in the table"));
   EXPECT_THAT(error_of(with_constant("int", "<n @-1>"), table), HasSubstr("constant @-1 is not in the table"));
 }
@@ -118,6 +130,8 @@ TEST(GraphText, ConstantsOfEveryKind) {
   EXPECT_EQ(constant("Any", "{}").to_dict()->value->kind(), ops::TypeKind::kAny);
   const Value tuple = constant("Tuple[int, List[int]]", "(1, [])");
   EXPECT_EQ(tuple.to_tuple()->items[1].to_list()->element->kind(), ops::TypeKind::kInt);
+  const Value longer = constant("Tuple[int]", "(1, [])");
+  EXPECT_EQ(longer.to_tuple()->items[1].to_list()->element->kind(), ops::TypeKind::kTensor);
   EXPECT_EQ(constant("Tuple[int]", "(1,)").to_tuple()->items.size(), 1u);
   EXPECT_EQ(constant("Any", "()").to_tuple()->items.size(), 0u);
 }
@@ -147,6 +161,26 @@ TEST(GraphText, Places) {
   EXPECT_EQ(place("  # m.py:x"), "");
   EXPECT_EQ(place("  # m.py:12 or so"), "");
   EXPECT_EQ(place("  # m.py:99999999999"), "");
+  const auto graph = parse_graph(
+      "graph(%x : int):\n  %y : int = aten::neg.int(%x)  # a.py:1\n  %z : int = aten::neg.int(%y)  # b.py:2\n"
+      "  return (%z)\n# the end");
+  EXPECT_EQ(graph->block()->first()->location().str(), "a.py:1");
+  EXPECT_EQ(graph->block()->last()->location().str(), "b.py:2");
+}
+
+// A name is one type wherever it stands: what the caller knows, a class, or something that has no parts.
+TEST(GraphText, NamesOfTypes) {
+  const std::string text = "graph(%a : __torch__.M, %b : __torch__.M, %c : Stream, %d : int):\n  return ()\n";
+  const auto graph = parse_graph(text);
+  EXPECT_EQ(graph->inputs()[0]->type(), graph->inputs()[1]->type());
+  EXPECT_EQ(graph->inputs()[0]->type()->kind(), ops::TypeKind::kClass);
+  EXPECT_EQ(graph->inputs()[2]->type()->str(), ops::opaque_type("Stream")->str());
+  EXPECT_NE(graph->inputs()[2]->type()->kind(), ops::TypeKind::kClass);
+  const auto known = parse_graph(text, {}, [](const std::string& name) -> ops::TypePtr {
+    return name == "__torch__.M" ? ops::string_type() : nullptr;
+  });
+  EXPECT_EQ(known->inputs()[1]->type()->kind(), ops::TypeKind::kString);
+  EXPECT_NE(known->inputs()[2]->type()->kind(), ops::TypeKind::kString);
 }
 
 TEST(GraphText, NamesOfScripts) {

@@ -2,9 +2,6 @@
 
 #include <zlib.h>
 
-#include <algorithm>
-#include <limits>
-
 #ifdef __x86_64__
 #include <immintrin.h>
 #endif
@@ -14,14 +11,7 @@ namespace {
 
 // Continues from `crc`, in zlib's form.
 uint32_t continue_crc(uint32_t crc, const char* data, size_t size) {
-  constexpr size_t kMax = std::numeric_limits<uInt>::max();
-  while (size > 0) {
-    const size_t piece = std::min(size, kMax);
-    crc = static_cast<uint32_t>(crc32(crc, reinterpret_cast<const Bytef*>(data), static_cast<uInt>(piece)));
-    data += piece;
-    size -= piece;
-  }
-  return crc;
+  return static_cast<uint32_t>(crc32_z(crc, reinterpret_cast<const Bytef*>(data), size));
 }
 
 #ifdef __x86_64__

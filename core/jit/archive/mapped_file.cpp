@@ -81,7 +81,7 @@ size_t release_mapped_pages(char* data, size_t size_bytes) {
   const auto page_bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   const size_t pages = (size_bytes + page_bytes - 1) / page_bytes;
   const size_t first = reinterpret_cast<uintptr_t>(data) / page_bytes;
-  std::vector<uint64_t> entries(std::min<size_t>(pages, 4096));
+  std::vector<uint64_t> entries(4096);
   size_t released = 0;
   for (size_t page = 0; page < pages; page += entries.size()) {
     const size_t count = std::min(entries.size(), pages - page), bytes = count * sizeof(uint64_t);

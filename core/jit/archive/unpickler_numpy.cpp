@@ -63,7 +63,7 @@ Value Unpickler::call_numpy_dtype(const Global& callee, std::span<const Value> a
   spend(4);
   auto made = make_intrusive<NumpyDType>();
   made->dtype = found->second;
-  return Value(IntrusivePtr<ops::OpaqueObject>(std::move(made)));
+  return Value(IntrusivePtr<ops::OpaqueObject>(made));
 }
 
 // How Python 3 writes bytes in protocol 2: a text whose characters are the bytes.
@@ -75,7 +75,7 @@ Value Unpickler::call_encode(const Global& callee, std::span<const Value> argume
   std::string out;
   for (size_t i = 0; i < from.size(); ++i) {
     const auto byte = static_cast<unsigned char>(from[i]);
-    const bool is_pair = (byte == 0xc2 || byte == 0xc3) && i + 1 < from.size() && (from[i + 1] & 0xc0) == 0x80;
+    const bool is_pair = (byte == 0xc2 || byte == 0xc3) && (from[i + 1] & 0xc0) == 0x80;
     if (byte >= 0x80 && !is_pair) malformed("bytes are no text of latin1");
     out += is_pair ? static_cast<char>((byte & 3) << 6 | (from[++i] & 0x3f)) : from[i];
   }
@@ -127,7 +127,7 @@ Tensor Unpickler::numpy_tensor(const Dims& sizes, DType dtype, bool is_fortran, 
     int64_t step = 1;
     for (size_t d = 0; d < strides.size(); ++d) {
       strides[d] = step;
-      step *= std::max<int64_t>(sizes[d], 1);
+      step *= sizes[d];
     }
   }
   const Storage storage = allocate_storage(bytes.size(), {});

@@ -23,7 +23,7 @@ class Lexer {
 
   std::vector<Token> run() {
     while (at_ < text_.size()) {
-      if (at_line_start_ && brackets_.empty()) {
+      if (at_line_start_) {
         if (!indentation()) continue;
       }
       token();
@@ -235,7 +235,7 @@ std::string decode_string(const SourceText& source, const Token& token) {
     is_raw |= c == 'r' || c == 'R';
   }
   text.remove_prefix(prefix);
-  const size_t quotes = text.size() >= 6 && text[1] == text[0] && text[2] == text[0] ? 3 : 1;
+  const size_t quotes = text.size() >= 6 && text[1] == text[0] ? 3 : 1;
   const std::string_view body = text.substr(quotes, text.size() - 2 * quotes);
   if (is_raw) return std::string(body);
   std::string out;

@@ -11,8 +11,7 @@ constexpr size_t kMaxSourceBytes = size_t{256} << 20;
 constexpr size_t kMaxShownColumns = 140;
 
 std::string caret_text(std::string_view line, size_t column) {
-  size_t begin = 0;
-  if (line.size() > kMaxShownColumns && column > kMaxShownColumns / 2) begin = column - kMaxShownColumns / 2;
+  const size_t begin = line.size() > kMaxShownColumns ? column - std::min(column, kMaxShownColumns / 2) : 0;
   std::string shown(line.substr(begin, kMaxShownColumns));
   std::replace_if(
       shown.begin(), shown.end(), [](unsigned char c) { return c < 0x20; }, ' ');
@@ -32,7 +31,6 @@ SourceText::SourceText(std::string name, std::string text) {
 }
 
 SourceLocation SourceText::location(size_t offset) const {
-  offset = std::min(offset, text_->size());
   const auto after = std::upper_bound(line_begins_.begin(), line_begins_.end(), static_cast<uint32_t>(offset));
   const auto line = static_cast<size_t>(after - line_begins_.begin());
   return {name_, text_, static_cast<int>(line), static_cast<int>(offset - line_begins_[line - 1] + 1)};
@@ -42,7 +40,7 @@ void SourceText::fail(ErrorCode code, size_t offset, const std::string& message)
   const SourceLocation at = location(offset);
   const size_t begin = line_begins_[static_cast<size_t>(at.line - 1)];
   const std::string_view rest = text().substr(begin);
-  const std::string_view line = rest.substr(0, std::min(rest.find('\n'), rest.size()));
+  const std::string_view line = rest.substr(0, rest.find('\n'));
   throw Error(code, concat(name(), ":", at.line, ":", at.column, ": ", message,
                            caret_text(line, static_cast<size_t>(at.column - 1))));
 }

@@ -361,7 +361,7 @@ std::vector<int> AliasAnalysis::written_by(const Node* node) const {
     case NodeKind::kOp: {
       if (node->is_pure_op()) break;
       const auto& arguments = node->op()->schema.arguments;
-      for (size_t i = 0; i < std::min(arguments.size(), node->inputs().size()); ++i) {
+      for (size_t i = 0; i < arguments.size(); ++i) {
         if (!arguments[i].alias.is_write) continue;
         int cell = location(node->input(i));
         if (cell < 0) continue;

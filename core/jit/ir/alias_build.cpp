@@ -187,7 +187,7 @@ int AliasAnalysis::wildcard_group(const Node& node) {
 void AliasAnalysis::analyse_marked_return(const Node& node, size_t i) {
   const ops::Schema& schema = node.op()->schema;
   const GraphValue* output = node.output(i);
-  for (size_t k = 0; k < std::min(schema.arguments.size(), node.inputs().size()); ++k) {
+  for (size_t k = 0; k < schema.arguments.size(); ++k) {
     const Argument& argument = schema.arguments[k];
     if (argument.alias.set != schema.returns[i].alias.set) continue;
     int from = cell_of(node.input(k)), to = cell_of(output);
@@ -207,7 +207,7 @@ void AliasAnalysis::analyse_op(const Node& node) {
   const ops::Schema& schema = node.op()->schema;
   bool has_wildcard = schema.is_vararg && schema.is_vararg_return;
   int written_list = -1;
-  for (size_t i = 0; i < std::min(schema.arguments.size(), node.inputs().size()); ++i) {
+  for (size_t i = 0; i < schema.arguments.size(); ++i) {
     const Argument& argument = schema.arguments[i];
     // "extend": what other arguments hold is stored without a mark of its own.
     bool stores = argument.alias.is_write && is_container(*argument.type);

@@ -229,8 +229,8 @@ class GraphParser {
 
   // "  # file:12" behind a node.
   void location(Node* node) {
-    size_t end = std::min(text_.find('\n', position_), text_.size());
-    std::string_view comment = text_.substr(position_, end - position_);
+    std::string_view comment = text_.substr(position_);
+    comment = comment.substr(0, comment.find('\n'));
     size_t hash = comment.find("# ");
     if (hash == std::string_view::npos) return;
     comment.remove_prefix(hash + 2);
@@ -269,7 +269,7 @@ class GraphParser {
     return number();
   }
 
-  static TypePtr strip_optional(TypePtr type) {
+  static TypePtr strip_optional(const TypePtr& type) {
     return type && type->kind() == ops::TypeKind::kOptional ? type->element() : type;
   }
 
@@ -313,9 +313,8 @@ class GraphParser {
   }
 
   Value reference() {
-    size_t at = text_.find('@', position_);
-    size_t end = text_.find('>', position_);
-    if (at == std::string_view::npos || end == std::string_view::npos || at > end) error("expected '@N>'");
+    const size_t at = text_.find_first_of("@>", position_);
+    if (at == std::string_view::npos || text_[at] != '@') error("expected '@N>'");
     position_ = at + 1;
     int64_t index = number().to_int();
     expect(">");

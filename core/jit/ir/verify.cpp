@@ -180,12 +180,12 @@ class Verifier {
   void op_signature(const Node& node) {
     const ops::Schema& schema = node.op()->schema;
     require(node.blocks().empty(), node, "an operator has no blocks");
-    require(schema.is_vararg || node.inputs().size() == schema.arguments.size(), node,
-            "the number of arguments is not the schema's");
+    const size_t given = node.inputs().size(), named = schema.arguments.size();
+    require(schema.is_vararg ? given >= named : given == named, node, "the number of arguments is not the schema's");
     require(schema.is_vararg_return || node.outputs().size() == schema.returns.size(), node,
             "the number of outputs is not the schema's");
     TypeBindings bindings;
-    for (size_t i = 0; i < std::min(node.inputs().size(), schema.arguments.size()); ++i) {
+    for (size_t i = 0; i < named; ++i) {
       const ops::Argument& argument = schema.arguments[i];
       const TypePtr& actual = node.input(i)->type();
       if (match_type(*argument.type, actual, bindings) || converts_implicitly(argument, actual)) continue;

@@ -13,7 +13,7 @@ AttributePaths::AttributePaths(const ops::ObjectPtr& self) {
     stack.pop_back();
     if (!paths_.emplace(object, path).second) continue;
     const auto& attributes = object->type->attributes();
-    for (size_t i = std::min(attributes.size(), object->slots.size()); i > 0; --i) {
+    for (size_t i = object->slots.size(); i > 0; --i) {
       const ops::Value& value = object->slots[i - 1];
       if (!value.is_object()) continue;
       std::string name = path.empty() ? attributes[i - 1].name : path + "." + attributes[i - 1].name;

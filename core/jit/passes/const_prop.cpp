@@ -183,7 +183,7 @@ class Folder {
       case NodeKind::kTupleIndex: {
         if (!inputs[0].is_tuple()) return false;
         const auto& items = inputs[0].to_tuple()->items;
-        if (node.index() < 0 || static_cast<size_t>(node.index()) >= items.size()) return false;
+        if (static_cast<size_t>(node.index()) >= items.size()) return false;
         results.push_back(items[static_cast<size_t>(node.index())]);
         return true;
       }
@@ -219,7 +219,7 @@ class Folder {
     size_t max = 1;
     for (const Value& input : inputs) {
       if (input.is_tensor() && input.to_tensor().defined()) {
-        max = std::max(max, static_cast<size_t>(std::max<int64_t>(input.to_tensor().numel(), 1)));
+        max = std::max(max, static_cast<size_t>(input.to_tensor().numel()));
       }
     }
     return max;

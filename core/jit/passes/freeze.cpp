@@ -35,7 +35,7 @@ class Freezer {
     const ops::Object* object = known_object(node->input());
     if (!object) return;
     int slot = object->type->find_attribute(node->name());
-    if (slot < 0 || static_cast<size_t>(slot) >= object->slots.size()) return;
+    if (static_cast<size_t>(slot) >= object->slots.size()) return;  // -1: there is none
     std::string path = paths_.path_of(object, node->name());
     if (path.empty() || context_.changing_attributes->contains(path)) return;
     if (!context_.take_change()) return;

@@ -30,7 +30,7 @@ class ChangeFinder {
     for (const Graph* method : methods) graphs_.push_back(method->clone());
     for (const auto& [object, path] : paths_.all()) {
       const auto& attributes = object->type->attributes();
-      for (size_t i = 0; i < std::min(attributes.size(), object->slots.size()); ++i) {
+      for (size_t i = 0; i < object->slots.size(); ++i) {
         all_.push_back({object, &object->slots[i], attributes[i].name, paths_.path_of(object, attributes[i].name)});
       }
     }
@@ -252,7 +252,7 @@ std::set<std::string> trained_attributes(const ops::ObjectPtr& self) {
   const AttributePaths all(self);
   for (const auto& [owner, path] : all.all()) {
     const auto& attributes = owner->type->attributes();
-    for (size_t i = 0; i < std::min(attributes.size(), owner->slots.size()); ++i) {
+    for (size_t i = 0; i < owner->slots.size(); ++i) {
       const Value& value = owner->slots[i];
       if (!is_plain(value) || attributes[i].name == "training") paths.insert(all.path_of(owner, attributes[i].name));
     }

@@ -14,9 +14,7 @@ namespace {
 Value& attribute_of(const Instruction& instruction, const InstructionDetail& detail, const Value& value) {
   ops::Object& object = *value.to_object();
   const size_t index = static_cast<size_t>(instruction.index);
-  if (object.type.get() == detail.type.get() && instruction.index >= 0 && index < object.slots.size()) {
-    return object.slots[index];
-  }
+  if (object.type.get() == detail.type.get() && index < object.slots.size()) return object.slots[index];
   return object.attribute(detail.name);
 }
 

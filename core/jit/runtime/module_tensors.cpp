@@ -45,7 +45,7 @@ class Collector {
   void visit_object(const ops::Object& object, const std::string& name, int depth) {
     if (!visited_.insert(&object).second) return;
     const auto& attributes = object.type->attributes();
-    for (size_t i = 0; i < attributes.size() && i < object.slots.size(); ++i) {
+    for (size_t i = 0; i < object.slots.size(); ++i) {
       visit(object.slots[i], join(name, attributes[i].name), depth + 1);
     }
   }
@@ -68,7 +68,7 @@ std::vector<std::pair<std::string, ops::ObjectPtr>> named_modules(const ops::Obj
     stack.pop_back();
     if (!visited.insert(object.get()).second) continue;
     const auto& attributes = object->type->attributes();
-    for (size_t i = std::min(attributes.size(), object->slots.size()); i > 0; --i) {
+    for (size_t i = object->slots.size(); i > 0; --i) {
       const Value& value = object->slots[i - 1];
       if (!value.is_object() || !value.to_object()->type->is_module()) continue;
       stack.emplace_back(name + attributes[i - 1].name + ".", value.to_object());
@@ -117,7 +117,7 @@ std::vector<std::pair<std::string, Tensor>> collect_members(const ops::ObjectPtr
   for (const auto& [prefix, module] : named_modules(object)) {
     for (const std::string& name : (*module->type).*names) {
       const int slot = module->type->find_attribute(name);
-      if (slot < 0 || static_cast<size_t>(slot) >= module->slots.size()) continue;
+      if (static_cast<size_t>(slot) >= module->slots.size()) continue;  // -1: there is none
       const Value& value = module->slots[static_cast<size_t>(slot)];
       if (value.is_tensor() && seen.insert(value.to_tensor().impl()).second) {
         members.emplace_back(prefix + name, value.to_tensor());
@@ -133,7 +133,7 @@ std::vector<std::pair<std::string, Value*>> collect_member_slots(const ops::Obje
     for (const auto* names : {&module->type->parameter_names, &module->type->buffer_names}) {
       for (const std::string& name : *names) {
         const int slot = module->type->find_attribute(name);
-        if (slot < 0 || static_cast<size_t>(slot) >= module->slots.size()) continue;
+        if (static_cast<size_t>(slot) >= module->slots.size()) continue;  // -1: there is none
         Value& value = module->slots[static_cast<size_t>(slot)];
         if (value.is_tensor()) members.emplace_back(prefix + name, &value);
       }

@@ -1,6 +1,8 @@
 #include "core/jit/archive/zip.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -11,6 +13,7 @@
 
 #include "core/base/error.h"
 #include "core/jit/archive/crc32.h"
+#include "core/jit/archive/mapped_file.h"
 #include "core/jit/archive/zip_writer.h"
 #include "tests/support/places.h"
 
@@ -60,6 +63,22 @@ TEST(ZipArchive, ReleasesWhatWasOnlyRead) {
   EXPECT_EQ(std::string(bytes, text.size()), expected);
 }
 
+// More pages than are looked at together, and none behind the end.
+TEST(MappedPages, AreReleasedUpToTheEnd) {
+  const std::string path = std::filesystem::temp_directory_path() / ("pages_" + std::to_string(getpid()));
+  const size_t page_bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE)), pages = 4100;
+  std::ofstream(path, std::ios::binary) << std::string(pages * page_bytes, 'a');
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  std::filesystem::remove(path);
+  void* const data = mmap(nullptr, pages * page_bytes, PROT_READ, MAP_PRIVATE | MAP_POPULATE, file, 0);
+  ASSERT_NE(data, MAP_FAILED);
+  char* const bytes = static_cast<char*>(data);
+  EXPECT_EQ(release_mapped_pages(bytes, 3 * page_bytes), 3 * page_bytes);
+  EXPECT_EQ(release_mapped_pages(bytes, pages * page_bytes), (pages - 3) * page_bytes);
+  munmap(data, pages * page_bytes);
+  close(file);
+}
+
 // PyTorch's archives have the end record twice, and the reader would be content with the form of zip64.
 TEST(ZipArchive, RefusesAnArchiveWithoutItsLastBytes) {
   const std::string path = std::filesystem::temp_directory_path() / ("cut_zip_" + std::to_string(getpid()));
@@ -75,6 +94,23 @@ TEST(ZipArchive, RefusesAnArchiveWithoutItsLastBytes) {
       EXPECT_EQ(error.code(), ErrorCode::kDataLoss) << cut;
     }
   }
+  std::filesystem::remove(path);
+}
+
+// The record at the end may be followed by a comment of up to 65535 bytes.
+TEST(ZipArchive, TakesTheLongestComment) {
+  const std::string path = std::filesystem::temp_directory_path() / ("comment_zip_" + std::to_string(getpid()));
+  {
+    ZipWriter writer(path);
+    writer.add("m/data", "abc");
+    writer.finish();
+  }
+  {
+    std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
+    file.seekp(-2, std::ios::end);
+    file << "\xff\xff" << std::string(65535, 'c');
+  }
+  EXPECT_EQ(ZipArchive::open(path)->at("data").size, 3u);
   std::filesystem::remove(path);
 }
 

@@ -58,6 +58,51 @@ TEST(FrontendErrors, Statements) {
               HasSubstr("the branches return different types: Tensor and int"));
 }
 
+TEST(FrontendErrors, CallsAndAttributes) {
+  const std::string classes =
+      "class E(Enum):\n  one = 1\n"
+      "class P(NamedTuple):\n  a : int\n  b : Tensor\n"
+      "class M(Module):\n  __parameters__ = []\n  __buffers__ = []\n  w : Tensor\n"
+      "  def forward(self: __torch__.m.M, x: Tensor) -> Tensor:\n    return x\n"
+      "  def alone() -> int:\n    return 1\n"
+      "def g(x: Tensor) -> Tensor:\n  return x\n";
+  const auto with_classes = [&](const std::string& body) {
+    return error_of(classes + "def f(x: Tensor, m: __torch__.m.M, e: __torch__.m.E, n: int) -> Tensor:\n" + body +
+                    "  return x\n");
+  };
+  const std::pair<const char*, const char*> wrong[] = {
+      {"  y = __torch__.m.g(x, x)\n", "__torch__.m.g: "},
+      {"  y = __torch__.m.none(x)\n", "is not defined"},
+      {"  y = (m).forward(x, x)\n", "__torch__.m.M.forward: "},
+      {"  y = (m).none(x)\n", "has no method 'none'"},
+      {"  y = (m).alone()\n", "method 'alone' takes no self"},
+      {"  m.v = x\n", "class __torch__.m.M has no attribute 'v'"},
+      {"  y = __torch__.m.P(n)\n", "__torch__.m.P: "},
+      {"  y = __torch__.m.E(n)\n", "class '__torch__.m.E' cannot be called"},
+      {"  y = (e).other\n", "an enum has no attribute 'other'"},
+      {"  a, b = n\n", "a value of type int cannot be unpacked"},
+  };
+  for (const auto& [body, message] : wrong) EXPECT_THAT(with_classes(body), HasSubstr(message)) << body;
+  for (const char* body : {"  y = __torch__.m.g(x)\n", "  y = (m).forward(x)\n", "  m.w = x\n",
+                           "  y = __torch__.m.P(n, x)\n", "  y = (e).value\n", "  a, b = x\n"}) {
+    EXPECT_EQ(with_classes(body), "") << body;
+  }
+  for (const auto& [name, is_there] : {std::pair{"w", "True"}, std::pair{"v", "False"}}) {
+    const std::string asks = concat("def h(m: __torch__.m.M) -> bool:\n  return hasattr(m, \"", name, "\")\n");
+    EXPECT_THAT(graph_of(classes + asks, "h"), HasSubstr(concat("prim::Constant[value=", is_there, "]"))) << name;
+  }
+  for (const char* error : {"ValueError()", "ValueError(\"wrong\")"})
+    EXPECT_EQ(error_of(with(concat("  if c:\n    raise ", error, "\n"))), "") << error;
+}
+
+// Members of a tuple are counted from either end.
+TEST(FrontendErrors, ItemsOfTuples) {
+  for (const char* body : {"  y = (t)[0]\n", "  y = (t)[1]\n", "  y = (t)[-1]\n", "  y = (t)[-2]\n"})
+    EXPECT_EQ(error_of(with(body)), "") << body;
+  for (const char* body : {"  y = (t)[2]\n", "  y = (t)[-3]\n"})
+    EXPECT_THAT(error_of(with(body)), HasSubstr("is out of range for")) << body;
+}
+
 TEST(FrontendErrors, WhatIsNotSupportedSaysSo) {
   const std::pair<const char*, const char*> missing[] = {
       {"  for i in range(n):\n    break\n", "break and continue are not supported"},

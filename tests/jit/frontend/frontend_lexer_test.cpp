@@ -13,6 +13,7 @@ std::vector<std::string> words(const std::string& text) {
   const SourceText source("m.py", text);
   std::vector<std::string> out;
   for (const Token& token : tokenize(source)) {
+    EXPECT_LE(token.end, text.size());
     switch (token.kind) {
       case TokenKind::kNewline: out.emplace_back("NEWLINE"); break;
       case TokenKind::kIndent: out.emplace_back("INDENT"); break;
@@ -38,6 +39,14 @@ std::string string_value(const std::string& text) {
   return decode_string(source, tokenize(source).front());
 }
 
+std::string error_of_string(const std::string& text) {
+  try {
+    return string_value(text);
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
 TEST(Lexer, IndentationBecomesTokens) {
   EXPECT_THAT(words("if a:\n  b\n\n    # a comment\n  c\nd"),
               ElementsAre("if", "a", ":", "NEWLINE", "INDENT", "b", "NEWLINE", "c", "NEWLINE", "DEDENT", "d", "NEWLINE",
@@ -54,6 +63,12 @@ TEST(Lexer, LinesJoinInsideOfBracketsAndAfterABackslash) {
               ElementsAre("f", "(", "a", ",", "b", ")", "NEWLINE", "c", "d", "NEWLINE", "END"));
 }
 
+TEST(Lexer, TextsThatEndWithinALine) {
+  EXPECT_THAT(words("a  # a comment"), ElementsAre("a", "NEWLINE", "END"));
+  EXPECT_THAT(words("a \\"), ElementsAre("a", "NEWLINE", "END"));
+  EXPECT_THAT(words("a\r\n  \r\nb\r\n"), ElementsAre("a", "NEWLINE", "b", "NEWLINE", "END"));
+}
+
 TEST(Lexer, NumbersInEveryForm) {
   EXPECT_THAT(words("1 1. .5 1e+22 1.5e-3 2.j 0x1F 1_000"),
               ElementsAre("1", "1.", ".5", "1e+22", "1.5e-3", "2.j", "0x1F", "1_000", "NEWLINE", "END"));
@@ -67,7 +82,15 @@ TEST(Lexer, StringEscapes) {
   EXPECT_EQ(string_value(R"('\x41\u00e9')"), "A\xC3\xA9");
   EXPECT_EQ(string_value(R"(r"\n")"), "\\n");
   EXPECT_EQ(string_value(R"("#no comment")"), "#no comment");
+  EXPECT_EQ(string_value(R"('\7\18\1!')"),
+            "\7\1"
+            "8\1!");
+  EXPECT_EQ(string_value(R"(R"\n")"), "\\n");
   EXPECT_EQ(string_value("\"\"\"two\nlines\"\"\""), "two\nlines");
+  EXPECT_EQ(string_value("'''a'b''c'''"), "a'b''c");
+  EXPECT_EQ(string_value("''"), "");
+  EXPECT_THAT(error_of_string("F'a'"), HasSubstr("f-strings are not supported"));
+  EXPECT_THAT(error_of_string("B'a'"), HasSubstr("bytes are not supported"));
 }
 
 TEST(Lexer, ErrorsShowTheLineAndACaret) {
@@ -97,6 +120,10 @@ TEST(Lexer, LongLinesAreCutAroundTheCaret) {
   const std::string message = error(std::string(5000, 'a') + " $");
   EXPECT_LT(message.size(), 500u);
   EXPECT_THAT(message, HasSubstr("m.py:1:5002: "));
+  EXPECT_THAT(message, HasSubstr(std::string(69, 'a') + " $\n  " + std::string(70, ' ') + "^"));
+  EXPECT_THAT(error("abc $" + std::string(200, 'a')), HasSubstr("\n  abc $" + std::string(135, 'a') + "\n      ^"));
+  const std::string whole = std::string(138, 'a') + " $";
+  EXPECT_THAT(error(whole), HasSubstr("\n  " + whole + "\n"));
 }
 
 }  // namespace

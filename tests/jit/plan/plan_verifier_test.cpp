@@ -36,6 +36,12 @@ TEST_F(PlanVerifier, TensorsThatLiveAtOnceOverlap) {
   // Not an operand of the call that writes it, but of a later one.
   EXPECT_REFUSED(refusal([](Plan& plan) { result_root(plan, kMm).offset = result_root(plan, kExp).offset; }),
                  "call 4 (add, aten::add.Tensor): operand 1 is not there, or not whole");
+  // Where the call may write it, but not at its elements' places.
+  EXPECT_REFUSED(refusal([](Plan& plan) {
+                   result_root(plan, kNeg).offset = result_root(plan, kExp).offset + 64;
+                   plan.arena_bytes += 512;
+                 }),
+                 "call 1 (neg, aten::neg): result 0 lies on operand 0, which is not declared");
   // By half.
   settings_.shares_memory = false;
   EXPECT_REFUSED(refusal([](Plan& plan) {
@@ -69,6 +75,9 @@ TEST_F(PlanVerifier, AnotherValueIsRead) {
   EXPECT_REFUSED(refusal([](Plan& plan) { std::swap(plan.inputs[0], plan.inputs[1]); }), "input 0 is another one");
   EXPECT_REFUSED(refusal([](Plan& plan) { plan.calls[kAdd].arguments[2] = ops::Value(2); }),
                  "argument 2 is another number");
+  for (const ops::Value& one : {ops::Value(1.0), ops::Value(true), ops::Value()}) {
+    EXPECT_REFUSED(refusal([&](Plan& plan) { plan.calls[kAdd].arguments[2] = one; }), "argument 2 is another number");
+  }
 }
 
 TEST_F(PlanVerifier, ScratchMemoryOverlaps) {
@@ -146,6 +155,12 @@ TEST_F(PlanVerifier, ResultsAreNotWholeOrStay) {
 TEST_F(PlanVerifier, OnlyWhatFillsItsMemoryCanBeMoved) {
   EXPECT_REFUSED(refusal([](Plan& plan) { plan.output_bytes[0] += 64; }), "does not fill its memory");
   EXPECT_REFUSED(refusal([](Plan& plan) { plan.outputs[0].movable_root = 1; }), "does not fill its memory");
+  EXPECT_REFUSED(refusal([](Plan& plan) {
+                   PlanTensor& behind = plan.tensors[plan.outputs[0].tensors[0]];
+                   behind.offset_bytes = 256;
+                   plan.output_bytes[0] += 256;
+                 }),
+                 "does not fill its memory");
   // Indices that are read back could be anybody's.
   const std::string text = "graph(%x : Tensor, %y : Tensor):\n" + kConstants +
                            "  %i : Tensor = aten::argmax(%x, %last, %no)\n"

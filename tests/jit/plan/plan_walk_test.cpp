@@ -75,7 +75,12 @@ TEST_F(PlanVerifier, CallsAreThoseOfTheGraph) {
       {[=](Plan& plan) { plan.calls[kMul].arguments[1] = other; }, "operand 1 has another layout"},
       {[=](Plan& plan) { plan.tensors[plan.calls[kMul].inputs[1]].meta = other; }, "has another layout"},
       {[=](Plan& plan) { plan.tensors[plan.calls[kArgmax].outputs[0]].meta = other; }, "result 0 has another layout"},
-      {[](Plan& plan) { plan.calls[kMul].is_copy = true; }, "it is no copy"}};
+      {[](Plan& plan) { plan.calls[kMul].is_copy = true; }, "it is no copy"},
+      {[](Plan& plan) {
+         plan.calls[kArgmax].is_copy = true;
+         plan.calls[kArgmax].prepared.reset();
+       },
+       "a copy has another size"}};
   for (size_t i = 0; i < rows.size(); ++i) {
     SCOPED_TRACE(i);
     EXPECT_REFUSED(refusal(rows[i].alter), rows[i].reason);
@@ -125,6 +130,31 @@ TEST_F(PlanVerifier, TwoResultsOfOneCallOverlap) {
                            plan.output_bytes[plan.roots[second.root].index] = 64;
                          }),
                  "results 0 and 1 overlap");
+  EXPECT_REFUSED(refusal(text, inputs,
+                         [](Plan& plan) {
+                           plan.calls[0].is_copy = true;
+                           plan.calls[0].prepared.reset();
+                         }),
+                 "it is no copy");
+}
+
+// What is declared holds for results that are laid out as the operand is.
+TEST_F(PlanVerifier, ResultsOfAnotherKindLieOnNoOperand) {
+  const std::string text = "graph(%x : Tensor):\n" + kConstants +
+                           "  %a : Tensor = aten::exp(%x)\n"
+                           "  %i : Tensor = aten::argmax(%a, %last, %no)\n"
+                           "  %out : Tensor = aten::neg(%i)\n"
+                           "  return (%out)\n";
+  const std::vector<Tensor> inputs{Tensor::meta(Dims{8, 8}, DType::kFloat32)};
+  settings_.shares_memory = false;
+  EXPECT_REFUSED(refusal(text, inputs,
+                         [](Plan& plan) {
+                           auto declared = std::make_unique<NoCall>();
+                           declared->may_overwrite = 1;
+                           plan.calls[1].prepared = std::move(declared);
+                           result_root(plan, 1).offset = result_root(plan, 0).offset;
+                         }),
+                 "result 0 lies on operand 0, which is not declared");
 }
 
 // Where one value leaves twice nobody else's memory may hold it.
@@ -207,6 +237,35 @@ TEST_F(LoopVerifier, LoopsAreAsTheyAreWalked) {
       {[](Plan&, SampleLoop& loop) { body(loop, 1).inputs.emplace_back(); }, "its loop's parts differ"},
       {[](Plan&, SampleLoop& loop) { body(loop, 1).outputs.emplace_back(); }, "its loop's parts differ"},
       {[](Plan&, SampleLoop& loop) { body(loop, 1).output_bytes.push_back(192); }, "its loop's parts differ"},
+      {[](Plan&, SampleLoop& loop) {
+         for (const size_t part : {0, 1}) {
+           body(loop, part).calls.clear();
+           loop.parts[part].costs.clear();
+           loop.parts[part].pointer_count = 0;
+         }
+       },
+       "its loop's parts differ"},
+      {[](Plan& plan, SampleLoop&) { plan.output_bytes[0] -= 64; }, "a tensor ends outside of its output"},
+      {[](Plan& plan, SampleLoop&) { plan.calls[0].scratch_offset += 8; }, "its scratch memory is not aligned"},
+      {[](Plan&, SampleLoop& loop) { body(loop, 1).calls[1].op = body(loop, 1).calls[0].op; },
+       "another operator is called"},
+      {[](Plan&, SampleLoop& loop) { body(loop, 1).calls[1].scratch_offset = 8; }, "its scratch memory is not aligned"},
+      {[](Plan&, SampleLoop& loop) {
+         Plan& inner = body(loop, 1);
+         PlanRoot& root = inner.roots[inner.tensors[inner.calls[0].inputs[0]].root];
+         root.kind = PlanRoot::Kind::kArena;
+         root.offset = 0;
+       },
+       "an operand of its loop is not there"},
+      {[](Plan&, SampleLoop& loop) {
+         Plan& inner = body(loop, 1);
+         inner.tensors[inner.calls[0].inputs[0]].offset_bytes = 64;
+       },
+       "an operand of its loop is not there, or not whole, when it begins"},
+      {[](Plan& plan, SampleLoop&) {
+         plan.tensors[plan.calls[0].outputs[0]].meta = Tensor::meta(Dims{4, 48}, DType::kFloat32);
+       },
+       "a result of its loop lies outside of its sample"},
       {[](Plan&, SampleLoop& loop) { loop.parts[0].team_bytes -= 8; }, "teams of its loop share memory"},
       {[](Plan&, SampleLoop& loop) { body(loop, 0).arena_bytes -= 8; }, "teams of its loop share memory"}};
   for (size_t i = 0; i < rows.size(); ++i) {

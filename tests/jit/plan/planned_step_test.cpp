@@ -101,6 +101,32 @@ TEST(PlannedStep, WritesInPlaceIntoWholesAndParts) {
   expect_planned(with(loss, mlp_parameters, [] { return Tensors{random({4}, 1), random({16}, 2)}; }));
 }
 
+// What is written is of another type, size or layout than what it is written to.
+TEST(PlannedStep, WritesOfOtherTypesSizesAndLayouts) {
+  const auto loss = [](const Tensors& p, const Tensors& b, std::span<const Tensor> batch) {
+    const Tensor h = linear(batch[0], p[0], p[1]);
+    const Tensor painted = call("aten::mul.Scalar", batch[0], 2.0);
+    call("aten::zero_", call("aten::slice.Tensor", painted, 1, 0, 2, 1));
+    call("aten::fill_.Scalar", call("aten::slice.Tensor", painted, 1, 2, 3, 1), 0.25);
+    {
+      const NoGradGuard no_grad;
+      const Tensor means = call("aten::mean.dim", h, Dims{0});
+      call("aten::copy_", b[0],
+           call("aten::to.dtype", means, static_cast<int64_t>(DType::kFloat64), false, false, Value()));
+      call("aten::copy_", b[1], call("aten::mean", h));
+      const Tensor square = call("aten::mm", call("aten::t", batch[0]), batch[0]);
+      call("aten::copy_", call("aten::t", b[2]), square);
+      call("aten::copy_", b[3], call("aten::t", batch[0]));
+      call("aten::copy_", b[4], call("aten::mul.Scalar", call("aten::view", batch[0], Dims{2, 3, 2, 4}), 0.5));
+    }
+    return call("aten::add.Tensor", cross_entropy(linear(h, p[2], p[3]), batch[1]), mean(painted));
+  };
+  expect_planned(with(loss, mlp_parameters, [] {
+    return Tensors{random({16}, 1), random({4}, 2), random({6, 6}, 3), random({6, 8}, 4),
+                   call("aten::contiguous", random({2, 3, 2, 4}, 5), 2)};
+  }));
+}
+
 TEST(PlannedStep, LastSmallBatchHasAPlanOfItsOwn) {
   Case of = with([](const Tensors& p, const Tensors&, std::span<const Tensor> batch) { return mlp(p, batch); },
                  mlp_parameters);

@@ -26,7 +26,7 @@ void PlanWalk::run() {
   take_inputs();
   for (const Node* node = node_.blocks()[0]->first(); node; node = node->next()) visit(*node);
   place_.clear();
-  require(!loop_ && next_call_ == plan_.calls.size(), "it has more calls than the graph");
+  require(next_call_ == plan_.calls.size(), "it has more calls than the graph");
   give_outputs();
 }
 
@@ -116,7 +116,7 @@ bool PlanWalk::make_views(const Node& node, const Operands& inputs) {
       const auto base = std::find_if(inputs.begin(), inputs.end(), [&](const Held& input) {
         return input.value >= 0 && input.tensor.alias_id() == meta.alias_id();
       });
-      are_views = are_views && base != inputs.end();
+      are_views &= base != inputs.end();
       if (are_views) held.push_back({meta, base->value, base->from_base + first_byte(meta) - first_byte(base->tensor)});
     });
     if (!are_views) return false;

@@ -19,7 +19,7 @@ void collect_tensors(const Value& value, std::vector<Tensor>& out) {
 }
 
 bool is_other_number(const Value& a, const Value& b) {
-  return a.is_number() && !(b.is_number() && a.tag() == b.tag() && (a.equals(b) || !a.equals(a)));
+  return a.is_number() && !(a.tag() == b.tag() && (a.equals(b) || !a.equals(a)));
 }
 
 }  // namespace
@@ -153,7 +153,8 @@ void PlanWalk::check_hazards(const PlanCall& call, const Plan& plan) const {
       require(!result.overlaps(range_of(plan, call.outputs[other])), "results ", other, " and ", o, " overlap");
     for (size_t i = 0; i < call.inputs.size(); ++i) {
       if (!result.overlaps(range_of(plan, call.inputs[i]))) continue;
-      require(o == 0 && may_lie_on(call, plan, i), "result ", o, " lies on operand ", i, ", which is not declared");
+      // Another one than result 0 there would lie on that one too, which is refused above.
+      require(may_lie_on(call, plan, i), "result ", o, " lies on operand ", i, ", which is not declared");
     }
   }
 }

@@ -165,7 +165,7 @@ void PlanWalk::end_loop() {
       bool is_whole = true;
       for (size_t part = 0; part < loop_->parts.size(); ++part) {
         const int64_t extent = plan_extent(tile_of(whole, call.loop->parts[part].tile));
-        is_whole = is_whole && loop_->parts[part].outputs[k].holds(begin, begin + extent, piece.value, begin);
+        is_whole &= loop_->parts[part].outputs[k].holds(begin, begin + extent, piece.value, begin);
       }
       if (is_whole) contents.write(outer.begin + begin, outer.begin + begin + plan_extent(whole), piece.value);
     }

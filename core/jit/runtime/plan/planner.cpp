@@ -193,7 +193,7 @@ bool Planner::add_views(const Node& node, std::span<const uint32_t> inputs) {
       const auto base = std::find_if(inputs.begin(), inputs.end(), [&](uint32_t input) {
         return plan_.tensors[input].meta.alias_id() == meta.alias_id();
       });
-      all_found = all_found && base != inputs.end();
+      all_found &= base != inputs.end();
       if (all_found) views.push_back(add_view(meta, *base));
     });
     if (!all_found) return false;

@@ -287,7 +287,7 @@ class Splitter {
   }
 
   void consider(Range range) {
-    const int64_t teams = std::max<int64_t>(settings_.threads, 1);
+    const int64_t teams = settings_.threads;
     const bool is_spread = teams > 1 && range.samples >= teams;
     const double peak = peak_bytes(range);
     const bool is_over_cache = peak > cache_bytes_;
