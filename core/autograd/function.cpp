@@ -193,7 +193,7 @@ void FunctionCall::finish(std::vector<Tensor>& results) {
       const bool is_own =
           state && has_gradient(tensor) && (state->grad_fn == NodePtr(node_) || contains(context.dirty_, tensor));
       // A view of what was written would own this node by its base's history.
-      const bool is_over = !is_own && tensor.defined() && is_over_dirty(tensor);
+      const bool is_over = tensor.defined() && is_over_dirty(tensor);
       context.saved_.emplace_back(is_over ? detach(tensor) : tensor, is_own ? node_.get() : nullptr,
                                   is_own ? state->output_nr : 0);
     }

@@ -51,11 +51,11 @@ Value OpNode::keep(const Tensor& tensor, size_t argument, size_t item, bool is_w
   check_savable(tensor);
   const bool is_target = is_written && target_ && argument == info_.target;
   // What lies over the memory that is written would own this node by its history, and fails its check anyway.
-  const bool is_over_target = target_ && tensor.storage().get() == target_;
+  const bool is_over_target = tensor.storage().get() == target_;
   const Tensor kept = is_target ? copy_before_write(tensor) : is_over_target ? detach(tensor) : tensor;
   if (hooks_are_set() && !kept.is_meta()) return pack(kept, argument, false, item);
   keeps_elements_ |= !kept.is_meta();
-  if (is_target || !is_written) {
+  if (!is_written) {  // a copy is nobody else's to write
     versions_.push_back({static_cast<uint8_t>(argument), false, static_cast<uint32_t>(item), kept.version()});
   }
   return kept;

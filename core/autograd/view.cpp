@@ -162,7 +162,7 @@ void track_view(const Tensor& source, const Tensor& result, Creation creation) {
   state->base = outer ? outer->base : source;
   state->creation = creation == Creation::kDefault && outer ? outer->creation : creation;
   state->version = result.version();
-  result.impl()->autograd = std::move(state);
+  result.impl()->autograd = state;
 }
 
 NodePtr refresh(const Tensor& tensor, ViewState& view) {

@@ -235,6 +235,11 @@ TEST(Nodes, WithoutAGradientRefuse) {
   EXPECT_EQ(error_of([&] { backward(sum(y)); }), "derivative for test::no_gradient is not implemented");
   EXPECT_TRUE(requires_grad(ops::call("test::no_gradient", constant({1}), std::vector{x})));
   EXPECT_FALSE(requires_grad(ops::call("test::constant_result", x)));
+  struct Stops : Function<Stops> {
+    static Tensor forward(FunctionContext&, const Tensor& x) { return scale(x, 1); }
+    static std::vector<Tensor> backward(FunctionContext&, std::vector<Tensor>) { return {Tensor()}; }
+  };
+  EXPECT_EQ(error_of([&] { backward(sum(Stops::apply(y))); }), "no error");  // none comes to it
 }
 
 TEST(Anomaly, NanIsNamedWithItsForward) {

@@ -177,6 +177,14 @@ TEST(Accumulate, AHistoryOfAHookIsLeftBehind) {
   EXPECT_FALSE(requires_grad(grad(x)));
 }
 
+TEST(Accumulate, MemoryThatIsKeptElsewhereIsCopied) {
+  const Tensor x = leaf({1, 2}), kept = constant({3, 4});
+  register_hook(x, [&](const Tensor&) { return detach(kept); });
+  backward(sum(scale(x, 1)));
+  EXPECT_EQ(numbers(grad(x)), (Numbers{3, 4}));
+  EXPECT_NE(grad(x).raw_data(), kept.raw_data());
+}
+
 TEST(Accumulate, GradientsWithoutMemoryAreNoNumbers) {
   for (const Tensor& x : {Tensor::meta(Dims{2}, DType::kFloat64), constant({1, 2})}) {
     set_requires_grad(x);
