@@ -77,7 +77,7 @@ class StreamCall final : public GrpcCall {
   ~StreamCall() override { calls_.remove(this); }
 
   // A response of `request`, which may be gone afterwards if it is final. `bytes` may be empty: none is to be sent.
-  void deliver(StreamRequest& request, const absl::Status& status, grpc::ByteBuffer bytes, bool is_final);
+  void deliver(StreamRequest& request, const absl::Status& status, const grpc::ByteBuffer& bytes, bool is_final);
   void drain();
   bool is_cancelled() const { return is_cancelled_.load(std::memory_order_relaxed); }
 
@@ -158,7 +158,7 @@ void StreamRequest::respond(InferResult result, bool is_final) {
     ticket.watch.record_answer(result.times, status_);
   }
   const std::shared_ptr<StreamCall> call = call_;  // which this may not outlive
-  call->deliver(*this, result.status, std::move(bytes), is_final);
+  call->deliver(*this, result.status, bytes, is_final);
 }
 
 bool StreamRequest::is_cancelled() const { return call_->is_cancelled(); }
@@ -246,9 +246,10 @@ StreamRequest& StreamCall::add_request(InferTicket ticket, bool is_ordered) {
   return request;
 }
 
-void StreamCall::deliver(StreamRequest& request, const absl::Status& status, grpc::ByteBuffer bytes, bool is_final) {
+void StreamCall::deliver(StreamRequest& request, const absl::Status& status, const grpc::ByteBuffer& bytes,
+                         bool is_final) {
   TENSORD_DELAY("stream.deliver");
-  StreamAnswer answer{std::move(bytes)};
+  StreamAnswer answer{bytes};
   std::string full;  // why the answer cannot wait
   try {
     answer.admission = calls_.state_.limits.hold(answer.size());
