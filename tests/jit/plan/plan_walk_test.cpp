@@ -146,6 +146,7 @@ TEST_F(PlanVerifier, ResultsOfAnotherKindLieOnNoOperand) {
                            "  %out : Tensor = aten::neg(%i)\n"
                            "  return (%out)\n";
   const std::vector<Tensor> inputs{Tensor::meta(Dims{8, 8}, DType::kFloat32)};
+  settings_.reuses_in_place = false;
   settings_.shares_memory = false;
   EXPECT_REFUSED(refusal(text, inputs,
                          [](Plan& plan) {

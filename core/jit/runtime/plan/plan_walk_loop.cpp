@@ -34,7 +34,7 @@ void PlanWalk::begin_loop(const PlanCall& call) {
   }
   check_hazards(call, plan_);
   check_parts(loop, call);
-  loop_.emplace();
+  loop_.emplace(Loop{});
   loop_->call = &call;
   for (const SampleLoop::Part& part : loop.parts) loop_->parts.emplace_back(*part.body);
 }
