@@ -194,6 +194,13 @@ TEST(Accumulate, GradientsWithoutMemoryAreNoNumbers) {
   }
 }
 
+TEST(Accumulate, GradientsWithoutMemoryHaveNoSum) {
+  const Tensor x = Tensor::meta(Dims{2}, DType::kFloat64), gradient = Tensor::meta(Dims{2}, DType::kFloat64);
+  set_requires_grad(x);
+  const Tensor roots[] = {x, x}, gradients[] = {gradient, gradient};
+  EXPECT_THAT(error_of([&] { backward(roots, gradients); }), HasSubstr("no elements to read"));
+}
+
 // Gradients that come together are added in place where that is nobody else's memory.
 TEST(Accumulate, SumsLeaveReadOnlyMemoryAlone) {
   struct Fixed : Function<Fixed> {

@@ -330,7 +330,7 @@ void EnsembleRun::on_answer(StepSink& sink, InferResult result, bool is_final) {
     const EnsemblePlan::Step& step = context_.plan.steps[sink.step];
     if (!result.status.ok()) {
       fail_with(result.status);
-    } else if (!result.is_empty) {
+    } else if (!has_failed_ && !result.is_empty) {
       if (step.is_decoupled) {
         add_child(branch, sink.step, result);
       } else {
