@@ -108,7 +108,7 @@ void unpack(grpc::ByteBuffer& message, const RequestLimits& limits, RequestLimit
   const grpc_compression_algorithm algorithm = MessageProbe(&message).algorithm();
   if (algorithm == GRPC_COMPRESS_NONE) return;
   std::vector<grpc::Slice> packed;
-  message.Dump(&packed);
+  check(message.Dump(&packed).ok(), "the request cannot be read");
   Inflater inflater(algorithm == GRPC_COMPRESS_GZIP, message.Length(), limits, admission);
   for (const grpc::Slice& slice : packed) inflater.add(slice);
   grpc::ByteBuffer plain = inflater.finish();

@@ -2,6 +2,7 @@
 #include "server/transport/grpc/listening.h"
 
 #include <gmock/gmock.h>
+#include <netinet/in.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -16,11 +17,13 @@
 
 // What the process may open, where a test says it.
 static const rlimit* said_files = nullptr;
+static bool is_forbidden = false;  // to ask
 
 extern "C" int getrlimit(__rlimit_resource_t resource, rlimit* out) noexcept {
   if (resource != RLIMIT_NOFILE || said_files == nullptr) {
     return static_cast<int>(syscall(SYS_prlimit64, 0, resource, nullptr, out));
   }
+  if (is_forbidden) return -1;
   *out = *said_files;
   return 0;
 }
@@ -91,6 +94,14 @@ TEST_F(ListeningTest, ConnectionsLeaveFilesForOthers) {
   EXPECT_EQ(wanted_files.rlim_cur, 1256u) << "as many as it may";
 }
 
+TEST_F(ListeningTest, WhatMayNotBeAskedIsLeftAlone) {
+  is_forbidden = true;
+  wanted_files = {.rlim_cur = 7, .rlim_max = 7};
+  EXPECT_EQ(told_of(100, 1256, 1000), "");
+  EXPECT_EQ(wanted_files.rlim_cur, 7u);
+  is_forbidden = false;
+}
+
 TEST_F(ListeningTest, APortIsOfOneServer) {
   const auto first = listen({});
   EXPECT_EQ(first->address(), concat("127.0.0.1:", first->port()));
@@ -100,12 +111,14 @@ TEST_F(ListeningTest, APortIsOfOneServer) {
 }
 
 TEST_F(ListeningTest, AddressesWithColonsAreInBrackets) {
-  std::unique_ptr<Listening> listening;
-  try {
-    listening = listen({}, "::1");
-  } catch (const Error&) {
-    GTEST_SKIP() << "the machine has no IPv6";
-  }
+  const int probe = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in6 loopback{};
+  loopback.sin6_family = AF_INET6;
+  loopback.sin6_addr = in6addr_loopback;
+  const bool has_ipv6 = bind(probe, reinterpret_cast<const sockaddr*>(&loopback), sizeof(loopback)) == 0;
+  close(probe);
+  if (!has_ipv6) GTEST_SKIP() << "the machine has no IPv6";
+  const auto listening = listen({}, "::1");
   EXPECT_EQ(listening->address(), concat("[::1]:", listening->port()));
 }
 
