@@ -100,7 +100,8 @@ Tensor copy_into(const Tensor& x, const Tensor& source, bool) {
   const Dims joint = broadcast_sizes(x.sizes(), source.sizes());
   check(joint == x.sizes(), "copy_: a tensor of shape ", source.sizes(), " does not fit into shape ", x.sizes());
   const Tensor from = expand(source, x.sizes());
-  if (x.is_meta() || source.is_meta()) return x;
+  if (x.is_meta()) return x;
+  check(!source.is_meta(), "copy_: Cannot copy out of meta tensor; no data!");
   check(overlap(x, source) != Overlap::kPartial,
         "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
         "location. Please clone() the tensor before performing the operation.");

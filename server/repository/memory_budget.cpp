@@ -3,17 +3,6 @@
 #include "core/base/error.h"
 
 namespace tensord::server {
-namespace {
-
-namespace fs = std::filesystem;
-
-uint64_t file_bytes(const ModelLayout::Version& version) {
-  std::error_code error;
-  const uint64_t size = fs::file_size(version.file, error);
-  return error ? 0 : size;
-}
-
-}  // namespace
 
 std::unique_lock<std::mutex> MemoryBudget::hold() {
   std::unique_lock<std::mutex> lock(mutex_, std::defer_lock);
@@ -24,7 +13,7 @@ std::unique_lock<std::mutex> MemoryBudget::hold() {
 void MemoryBudget::make_room_for(const std::string& model, const std::vector<const ModelLayout::Version*>& versions) {
   if (limit_bytes_ == 0) return;
   uint64_t needed = 0;
-  for (const ModelLayout::Version* version : versions) needed += file_bytes(*version);
+  for (const ModelLayout::Version* version : versions) needed += version->file_bytes();
   make_room(model, needed);
 }
 

@@ -140,9 +140,7 @@ LoadedVersion VersionLoader::load(const ModelLayout& model, const ModelLayout::V
     if (!version.error.empty()) throw Error(ErrorCode::kNotFound, version.error);
     loaded.handle = make(model, version, is_reload ? settings_.reload_nice : 0);
     loaded.file = version.file;
-    std::error_code error;
-    const uint64_t size = model.config.is_ensemble() ? 0 : fs::file_size(version.file, error);
-    loaded.file_bytes = error ? 0 : size;
+    loaded.file_bytes = version.file_bytes();
     loaded.reason = warning_text(*loaded.handle, model);
   } catch (const std::exception& error) {
     loaded.handle = nullptr;

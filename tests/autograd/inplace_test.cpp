@@ -204,8 +204,8 @@ TEST(InPlace, LeavesAreRefused) {
 TEST(InPlace, OutFormsAreRefused) {
   const Tensor x = leaf({1, 2}), out = constant({0, 0});
   const auto run = [&] { ops::call("aten::mul.out", x, x, out); };
-  EXPECT_THAT(error_of(run), HasSubstr("mul(): functions with out=... arguments don't support automatic "
-                                       "differentiation, but one of the arguments requires grad."));
+  EXPECT_THAT(error_of(run), testing::StartsWith("mul(): functions with out=... arguments don't support automatic "
+                                                 "differentiation, but one of the arguments requires grad."));
   const NoGradGuard guard;
   run();
   EXPECT_EQ(numbers(out), (Numbers{1, 4}));

@@ -39,6 +39,9 @@ class Net(Module):
 
     def inner(self, x: Tensor) -> Tensor:
         return self.block.scale.forward(x)
+
+    def around(self, x: Tensor) -> Tensor:
+        return self.inner(x)
 )";
 
 Tensor vector_of(std::initializer_list<float> values) {
@@ -118,6 +121,19 @@ TEST(ModuleHooks, AreCalledFromOtherMethodsAndInOrder) {
   module->register_forward_hook("block.scale", note(0), true);
   EXPECT_THAT(numbers(run(*module, vector_of({1, 2}), "inner")), ElementsAre(2, 6));
   EXPECT_THAT(order, ElementsAre(0, 1, 2));
+}
+
+TEST(ModuleHooks, OtherMethodsHaveNone) {
+  const auto module = make();
+  int calls = 0;
+  module->register_forward_hook("", [&](const HookedCall&, const std::vector<Value>&, const Value&) {
+    ++calls;
+    return std::optional<Value>();
+  });
+  EXPECT_THAT(numbers(run(*module, vector_of({1, 2}), "around")), ElementsAre(2, 6));
+  EXPECT_EQ(calls, 0);
+  run(*module, vector_of({1, 2}));
+  EXPECT_EQ(calls, 1);
 }
 
 TEST(ModuleHooks, OfTheBackwardPass) {

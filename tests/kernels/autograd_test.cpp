@@ -86,5 +86,45 @@ TEST(AutogradOps, Modes) {
   EXPECT_FALSE(requires_grad(scale(leaf({1}), 2)));
 }
 
+TEST(AutogradOps, GradientsThatThereAreNot) {
+  const Tensor x = leaf({0.5, 1.5, 2.5, 3.5, 4.5, 5.5}, {3, 2}), wide = leaf({1, 2, 3, 4, 5, 6}, {2, 3});
+  const auto complex = [](const Dims& sizes) {
+    const Tensor out = ops::call("aten::ones", sizes, DType::kComplex128, Value(), Value(), Value());
+    set_requires_grad(out);
+    return out;
+  };
+  const Tensor few = complex({2});
+  struct Row {
+    const char* op;
+    std::vector<Value> arguments;
+    size_t result;
+    const char* says;
+  };
+  const std::vector<Row> rows{
+      {"aten::special_zeta", {x, x}, 0, "the derivative of special_zeta for argument 0 is not implemented"},
+      {"aten::igamma", {x, x}, 0, "the derivative of igamma for argument 0 is not implemented"},
+      {"aten::igammac", {x, x}, 0, "the derivative of igammac for argument 0 is not implemented"},
+      {"aten::linalg_qr", {x, "r"}, 1, "The derivative of linalg.qr depends on Q"},
+      {"aten::linalg_qr", {x, "complete"}, 0, "is not differentiable when mode='complete' and nrows > ncols"},
+      {"aten::linalg_householder_product",
+       {complex({3, 2}), few},
+       0,
+       "derivative for linalg_householder_product of complex tensors is not implemented"},
+      {"aten::geqrf", {x}, 0, "derivative for aten::geqrf is not implemented"},
+  };
+  for (const Row& row : rows) {
+    const auto backwards = [&] {
+      const ops::Op& op = ops::get_op(row.op);
+      const Tensor y = ops::run(op, ops::bind(op, row.arguments)).at(row.result).to_tensor();
+      backward(sum(ops::call("aten::abs", y)));
+    };
+    EXPECT_THAT(error_of(backwards), HasSubstr(row.says)) << row.op;
+  }
+  // What it can be for.
+  backward(sum(ops::run(ops::get_op("aten::linalg_qr"), std::vector<Value>{wide, "complete"}).at(0).to_tensor()));
+  backward(sum(ops::call("aten::special_zeta", constant({2, 3}), leaf({1, 2}))));
+  EXPECT_EQ(grad(wide).sizes(), wide.sizes());
+}
+
 }  // namespace
 }  // namespace tensord::autograd

@@ -159,6 +159,25 @@ TEST(Linalg, WhatIsNotFiniteIsAnsweredOrRefused) {
 }
 
 // The derivative of a determinant is the matrix of cofactors, whatever the rank.
+// In any other order a product has 2^40 elements.
+TEST(Linalg, ChainsAreMultipliedInTheirBestOrder) {
+  constexpr int64_t kMany = 1 << 20;
+  const std::vector<std::vector<int64_t>> chains{
+      {1, kMany, 1, kMany}, {kMany, 1, kMany, 1}, {1, kMany, 1, kMany, 1, kMany}, {2, kMany, 3, 1, kMany, 2}};
+  for (const std::vector<int64_t>& sizes : chains) {
+    std::vector<Value> matrices;
+    double expected = 1;
+    for (size_t i = 0; i + 1 < sizes.size(); ++i) {
+      const Dims shape{sizes[i], sizes[i + 1]};
+      matrices.emplace_back(ops::call("aten::ones", shape, DType::kFloat32, Value(), Value(), Value()));
+      if (i > 0) expected *= static_cast<double>(sizes[i]);
+    }
+    const Tensor out = ops::call("aten::linalg_multi_dot", ops::make_list(ops::tensor_type(), std::move(matrices)));
+    EXPECT_EQ(out.sizes(), (Dims{sizes.front(), sizes.back()}));
+    EXPECT_EQ(ops::call("aten::select.int", ops::call("aten::reshape", out, Dims{-1}), 0, -1).item_double(), expected);
+  }
+}
+
 TEST(Linalg, DeterminantsOfSingularMatricesHaveGradients) {
   const Tensor x = matrix({2, 3, 3}, {1, 2, 3, 2, 4, 6, 1, 0, 1, 1, 2, 3, 2, 4, 6, 3, 6, 9});
   autograd::set_requires_grad(x);

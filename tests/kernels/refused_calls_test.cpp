@@ -336,6 +336,20 @@ TEST(RefusedCalls, Losses) {
   });
 }
 
+TEST(RefusedCalls, RowsByTheirPlaces) {
+  const Tensor one = longs({0}), two = longs({0, 1});
+  expect_refused({
+      {"tensord::scatter_rows", {one, scalar(), 3}, "expected values for 1 places"},
+      {"tensord::scatter_rows", {two, vector(), 3}, "expected values for 2 places"},
+      {"tensord::scatter_rows", {two, matrix(), -1}, "expected values for 2 places"},
+      {"tensord::scatter_rows", {vector(), vector(), 3}, "expected a vector of int64 as places"},
+      {"tensord::scatter_rows", {zeros({1, 1}, kLong), vector(), 3}, "expected a vector of int64 as places"},
+      {"tensord::gather_rows", {one, scalar()}, "expected rows"},
+      {"aten::linalg_tensorinv", {matrix(), 3}, "but got 1 != 6"},
+      {"aten::linalg_tensorinv", {zeros({}), 0}, "Expected a strictly positive integer for 'ind', but got 0"},
+  });
+}
+
 TEST(RefusedCalls, NormsAndPools) {
   const Tensor image = zeros({1, 2, 4, 4}), places = zeros({1, 2, 2, 2}, kLong), g = zeros({1, 2, 2, 2});
   const auto scatter = [&](const Tensor& index, int64_t spatial) {
@@ -463,6 +477,7 @@ TEST(RefusedCalls, Views) {
       {"aten::contiguous", {matrix(), 2}, "required rank 4 tensor to use channels_last format"},
       {"aten::contiguous", {matrix(), 3}, "required rank 5 tensor to use channels_last_3d format"},
       {"aten::copy_", {vector(), matrix()}, "does not fit into shape [3]"},
+      {"aten::copy_", {vector(), meta({3})}, "Cannot copy out of meta tensor"},
       {"aten::repeat", {wide, ints({kHuge, 1})}, "the size of dimension 0 overflows"},
       {"aten::repeat", {vector(), ints({-1})}, "negative dimension -1"},
       {"aten::repeat", {matrix(), ints({2})}, "can not be smaller than number of dimensions"},

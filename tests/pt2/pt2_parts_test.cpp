@@ -186,14 +186,19 @@ TEST(Pt2Json, WhatIsReadOtherwise) {
 }
 
 TEST(Pt2Pytrees, Names) {
-  const auto names = [](const std::string& tree, const pt2::NamedTuples& tuples = {}) {
-    return pt2::leaf_names(pt2::parse_pytree("[1, " + tree + "]", tuples, "spec"), "x");
+  const auto below = [](const std::string& prefix, const std::string& tree, const pt2::NamedTuples& tuples = {}) {
+    return pt2::leaf_names(pt2::parse_pytree("[1, " + tree + "]", tuples, "spec"), prefix);
+  };
+  const auto names = [&](const std::string& tree, const pt2::NamedTuples& tuples = {}) {
+    return below("x", tree, tuples);
   };
   const std::string leaf = R"({"type": null, "context": null, "children_spec": []})";
   const auto node = [&](const std::string& context) {
     return R"({"type": "t", "context": )" + context + R"(, "children_spec": [)" + leaf + ", " + leaf + "]}";
   };
   EXPECT_THAT(names(leaf), ElementsAre("x"));
+  EXPECT_THAT(below("", node("null")), ElementsAre("", ""));  // places have no names of their own
+  EXPECT_THAT(below("", node(R"("[\"a\", \"b\"]")")), ElementsAre("a", "b"));
   EXPECT_THAT(names(node("null")), ElementsAre("x.0", "x.1"));
   EXPECT_THAT(names(node(R"("[\"a\", \"b\"]")")), ElementsAre("x.a", "x.b"));
   EXPECT_THAT(names(node(R"("[\"a\", 7]")")), ElementsAre("x.a", "x.7"));

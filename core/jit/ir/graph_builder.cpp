@@ -1,5 +1,7 @@
 #include "core/jit/ir/graph_builder.h"
 
+#include <algorithm>
+
 #include "core/base/error.h"
 #include "core/ops/registry.h"
 
@@ -50,10 +52,10 @@ GraphValue* GraphBuilder::op(std::string_view full_name, std::initializer_list<G
 GraphValue* GraphBuilder::scalar_op(std::string_view name, std::initializer_list<GraphValue*> arguments) {
   const std::span<GraphValue* const> values(arguments.begin(), arguments.size());
   for (const ops::Op* candidate : ops::find_overloads(name)) {
-    const auto& formals = candidate->schema.arguments;
-    bool fits = formals.size() == values.size();
-    for (size_t i = 0; fits && i < values.size(); ++i) fits = ops::same_type(formals[i].type, values[i]->type());
-    if (fits) return call(*candidate, values)->output();
+    const auto takes = [](const ops::Argument& formal, const GraphValue* value) {
+      return ops::same_type(formal.type, value->type());
+    };
+    if (std::ranges::equal(candidate->schema.arguments, values, takes)) return call(*candidate, values)->output();
   }
   std::string types;
   for (const GraphValue* value : values) types += concat(types.empty() ? "" : ", ", value->type()->str());

@@ -40,6 +40,12 @@ fs::path resolve(const fs::path& path, const fs::path& root) {
 
 }  // namespace
 
+uint64_t ModelLayout::Version::file_bytes() const {
+  std::error_code error;
+  const uint64_t size = fs::file_size(file, error);
+  return error ? 0 : size;
+}
+
 bool is_plain_name(const std::string& name) {
   if (name.empty() || name.size() > NAME_MAX || name[0] == '.') return false;
   return std::none_of(name.begin(), name.end(), [](char c) {

@@ -18,6 +18,8 @@ struct ModelLayout {
     std::filesystem::path file;     // resolved; inside the repository. Of an ensemble its folder
     std::filesystem::path weights;  // its weights.safetensors, resolved; empty when there is none
     std::string error;              // why it cannot be loaded; file is empty then
+
+    uint64_t file_bytes() const;  // 0 where no file is: an ensemble has none
   };
   std::string name;
   std::filesystem::path root;    // the repository it lies in

@@ -279,6 +279,23 @@ TEST(PlannedStep, ANumberThatChangesLaterIsFoundByTheChecks) {
   }
 }
 
+TEST(PlannedStep, EveryGradientIsCompared) {
+  for (size_t changed = 0; changed < mlp_parameters().size(); ++changed) {
+    const auto count = std::make_shared<int>(0);
+    // Adds 0 to the loss, and a number that changes to the gradient of one parameter.
+    const auto loss = [=](const Tensors& p, const Tensors&, std::span<const Tensor> batch) {
+      const Tensor zero = call("aten::sum", call("aten::sub.Tensor", p[changed], call("aten::detach", p[changed])));
+      const double by = (*count)++ < 2 ? 1.0 : 2.0;
+      return call("aten::add.Tensor", mlp(p, batch), call("aten::mul.Scalar", zero, by));
+    };
+    const History planned = train(with(loss, mlp_parameters), true);
+    EXPECT_EQ(planned.report.planned, 0U) << changed;
+    EXPECT_THAT(planned.report.reason, HasSubstr(concat("the gradient of parameter ", changed, " by 1")));
+    *count = 0;
+    expect_same(planned, train(with(loss, mlp_parameters), false));
+  }
+}
+
 TEST(PlannedStep, ABrokenPlanIsNotUsed) {
   const Case of = with([](const Tensors& p, const Tensors&, std::span<const Tensor> batch) { return mlp(p, batch); },
                        mlp_parameters);

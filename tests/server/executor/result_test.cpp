@@ -109,11 +109,21 @@ TEST(ResultTest, NamesBelowTheFirstLevelAreJoined) {
 }
 
 TEST(ResultTest, ValuesThatNestDeeperThanAllowed) {
-  Value nested = tensor();
-  for (int i = 0; i < 16; ++i) nested = ops::make_tuple({nested});
-  EXPECT_EQ(outputs_of(nested).size(), 1);
-  const Error error = error_of([&] { outputs_of(ops::make_tuple({nested})); });
-  EXPECT_THAT(error.what(), HasSubstr("nests deeper than 16 levels"));
+  const auto in_tuple = [](const Value& value) { return ops::make_tuple({value}); };
+  const auto in_list = [](const Value& value) { return ops::make_list(kTensor, {value}); };
+  const auto in_dict = [](const Value& value) {
+    auto out = make_intrusive<ops::DictObject>(kText, kTensor);
+    out->set(std::string("a"), value);
+    return Value(ops::Dict(std::move(out)));
+  };
+  for (const std::function<Value(const Value&)>& outer :
+       {std::function<Value(const Value&)>(in_tuple), {in_list}, {in_dict}}) {
+    Value nested = tensor();
+    for (int i = 0; i < 16; ++i) nested = outer(nested);
+    EXPECT_EQ(outputs_of(nested).size(), 1);
+    const Error error = error_of([&] { outputs_of(outer(nested)); });
+    EXPECT_THAT(error.what(), HasSubstr("nests deeper than 16 levels"));
+  }
 }
 
 TEST(ResultTest, WhatTheTypeTells) {

@@ -232,6 +232,18 @@ TEST(LearningRateTest, WarmUpAndCosine) {
   }
 }
 
+TEST(LearningRateTest, ACycleThatHasEndedStaysWhereItIs) {
+  ScheduleSpec spec;
+  spec.t_max = 5;
+  for (const char* name : {"cosine", "one_cycle"}) {
+    spec.name = name;
+    const std::vector<double> got = rates(spec, 20);
+    EXPECT_GT(got[3], got[4]) << name;
+    EXPECT_LT(got[5], 1e-3) << name;
+    for (size_t i = 6; i < got.size(); ++i) EXPECT_EQ(got[i], got[5]) << name << " " << i;
+  }
+}
+
 TEST(LearningRateTest, ARestartChangesNothing) {
   for (const char* name : {"", "step", "multi_step", "exponential", "cosine", "one_cycle", "linear"}) {
     ScheduleSpec spec;

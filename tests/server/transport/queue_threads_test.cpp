@@ -6,6 +6,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <future>
 #include <list>
@@ -131,6 +133,34 @@ TEST_F(QueueThreadsTest, AfterAQuietTimeToo) {
   handle_chain(2);
   std::this_thread::sleep_for(std::chrono::milliseconds(250));  // nobody watches any more
   handle_chain(2);
+  threads.shut_down();
+}
+
+// How often the thread that looks out has gone to sleep.
+std::string sleeps_of_lookout() {
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string name, line;
+    std::ifstream(thread.path() / "comm") >> name;
+    if (name != "grpc-lookout") continue;
+    std::ifstream status(thread.path() / "status");
+    while (std::getline(status, line)) {
+      if (line.starts_with("voluntary_ctxt_switches:")) return line;
+    }
+  }
+  return "none";
+}
+
+TEST_F(QueueThreadsTest, WithoutTrafficNobodyLooksOut) {
+  QueueThreads threads(queue_, 1);
+  handle_chain(1);
+  // It looks every 2 ms while there is work, so equal counts say that it sleeps; hangs where it never does.
+  for (std::string last;;) {
+    const std::string now = sleeps_of_lookout();
+    ASSERT_NE(now, "none");
+    if (now == last) break;
+    last = now;
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+  }
   threads.shut_down();
 }
 
