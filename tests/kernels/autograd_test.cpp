@@ -101,9 +101,9 @@ TEST(AutogradOps, GradientsThatThereAreNot) {
     const char* says;
   };
   const std::vector<Row> rows{
-      {"aten::special_zeta", {x, x}, 0, "the derivative of special_zeta for argument 0 is not implemented"},
-      {"aten::igamma", {x, x}, 0, "the derivative of igamma for argument 0 is not implemented"},
-      {"aten::igammac", {x, x}, 0, "the derivative of igammac for argument 0 is not implemented"},
+      {"aten::special_zeta", {x, x}, 0, "the derivative of aten::special_zeta for argument 0 is not implemented"},
+      {"aten::igamma", {x, x}, 0, "the derivative of aten::igamma for argument 0 is not implemented"},
+      {"aten::igammac", {x, x}, 0, "the derivative of aten::igammac for argument 0 is not implemented"},
       {"aten::linalg_qr", {x, "r"}, 1, "The derivative of linalg.qr depends on Q"},
       {"aten::linalg_qr", {x, "complete"}, 0, "is not differentiable when mode='complete' and nrows > ncols"},
       {"aten::linalg_householder_product",
