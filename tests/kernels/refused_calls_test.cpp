@@ -1,67 +1,9 @@
 // What operators must not take, where no script of PyTorch can ask for it or PyTorch would take it: gradients of other
 // sizes, sizes whose products overflow (of tensors without memory), dtypes of what our own operators pass each other.
-#include <gmock/gmock.h>
-
-#include <limits>
-#include <string>
-#include <vector>
-
-#include "core/base/error.h"
-#include "core/ops/run.h"
+#include "tests/kernels/refused_fixture.h"
 
 namespace tensord {
 namespace {
-
-using ops::Value;
-
-constexpr auto kFloat = DType::kFloat32;
-constexpr auto kLong = DType::kInt64;
-constexpr int64_t kHuge = int64_t{1} << 40;
-
-Tensor zeros(const Dims& sizes, DType dtype = kFloat) {
-  return ops::call("aten::zeros", sizes, dtype, Value(), Value(), Value());
-}
-// Without memory, so however large.
-Tensor meta(const Dims& sizes, DType dtype = kFloat) { return Tensor::meta(sizes, dtype); }
-Tensor longs(const std::vector<int64_t>& values) {
-  const Tensor out = Tensor::empty(Dims{static_cast<int64_t>(values.size())}, kLong);
-  std::copy(values.begin(), values.end(), out.data<int64_t>());
-  return out;
-}
-Value ints(const Dims& values) { return ops::make_int_list(values); }
-Value tensors(const std::vector<Tensor>& list) {
-  std::vector<Value> items(list.begin(), list.end());
-  return ops::make_list(ops::tensor_type(), std::move(items));
-}
-Value items(std::vector<Value> list) { return ops::make_list(ops::any_type(), std::move(list)); }
-
-const Value kNone{};
-
-// Made when the operators are all there.
-Tensor matrix() { return zeros({2, 3}); }
-Tensor cube() { return zeros({2, 3, 4}); }
-Tensor scalar() { return zeros({}); }
-Tensor vector() { return zeros({3}); }
-
-struct Row {
-  const char* op;
-  std::vector<Value> arguments;
-  const char* says;
-};
-
-void expect_refused(const std::vector<Row>& rows) {
-  for (size_t i = 0; i < rows.size(); ++i) {
-    const Row& row = rows[i];
-    SCOPED_TRACE("row " + std::to_string(i) + ", " + row.op);
-    try {
-      const ops::Op& op = ops::get_op(row.op);
-      ops::run(op, ops::bind(op, row.arguments));
-      ADD_FAILURE() << "is taken";
-    } catch (const Error& e) {
-      EXPECT_THAT(e.what(), testing::HasSubstr(row.says));
-    }
-  }
-}
 
 TEST(RefusedCalls, Attention) {
   const Tensor q = zeros({2, 4, 8});
