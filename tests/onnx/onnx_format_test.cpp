@@ -10,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/jit/formats/format.h"
 #include "core/jit/formats/onnx/message_writer.h"
+#include "core/jit/formats/onnx/onnx_format.h"
 #include "core/jit/formats/onnx/operator_library.h"
 #include "core/jit/runtime/batch_safety.h"
 #include "core/jit/runtime/module.h"
@@ -115,6 +116,17 @@ TEST_F(OnnxFormat, NamesThatAreATensorAndAModuleGiveWay) {
       model(graph({node("Add", {"a", "a.b"}, {"t"}), node("Add", {"t", ".."}, {"u"}), node("Add", {"u", "x"}, {"y"})},
                   {"x"}, {"y"}, weights)));
   EXPECT_THAT(run(*module, {floats({0, 0})}), ElementsAre(111, 222));
+}
+
+TEST_F(OnnxFormat, AModelByAnotherNameIsKnownByItsFirstBytes) {
+  const ModelFormat& format = onnx::kOnnxFormat;
+  EXPECT_TRUE(format.probe(write("", "model.onnx")));
+  const std::pair<std::string, bool> heads[] = {
+      {"\x08\x03\x12", true},  {"\x08\x40\x3a", true},  {"\x08\x02\x12", false}, {"\x08\x41\x12", false},
+      {"\x08\x08\x22", false}, {"\x09\x08\x12", false}, {"\x08\x08", false},     {"", false},
+  };
+  for (const auto& [head, is_model] : heads) EXPECT_EQ(format.probe(write(head, "model.bin")), is_model);
+  EXPECT_FALSE(format.probe((folder_ / "none").string()));
 }
 
 TEST_F(OnnxFormat, SeveralOutputsAreNamed) {

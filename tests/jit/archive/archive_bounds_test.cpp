@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -162,6 +163,75 @@ TEST(PickleBounds, EachRuleIsSaid) {
   const std::string tensor = rebuild + "(" + reference + none + "K\3K\4\x86" + "K\4K\1\x86" + "tR";
   EXPECT_EQ(load(tensor).to_tensor().numel(), 12);
   EXPECT_EQ(load(complex + "(K\1K\2tR").to_complex(), std::complex<double>(1, 2));
+}
+
+TEST(PickleBounds, BytesThatAreNoBools) {
+  const auto error = [](int byte) {
+    UnpickleContext given = context();
+    given.storage = [=](const std::string&) {
+      Storage storage = allocate_storage(4, {});
+      std::memset(storage->data(), byte, 4);
+      return storage;
+    };
+    const std::string body = "ctorch._utils\n_rebuild_tensor_v2\n((" + text("storage") + "ctorch\nBoolStorage\n" +
+                             text("0") + text("cpu") + "K\4tQK" + kZero + "K\4\x85K\1\x85\x89)tR";
+    return error_of([&] { unpickle("\x80\x02" + body + ".", given); });
+  };
+  EXPECT_EQ(error(0), "none");
+  EXPECT_EQ(error(1), "none");
+  EXPECT_THAT(error(2), HasSubstr("a bool is neither 0 nor 1"));
+}
+
+TEST(PickleBounds, QuantisedTensors) {
+  const auto error = [](const std::string& body) {
+    UnpickleContext given = context();
+    given.storage = [](const std::string&) {
+      Storage storage = allocate_storage(48, {});
+      std::memset(storage->data(), 0, 48);
+      return storage;
+    };
+    given.find_type = [](const std::string&) { return ops::TypePtr(); };
+    return error_of([&] { unpickle("\x80\x02" + body + ".", given); });
+  };
+  const std::string half("G\x3f\xe0" + std::string(6, '\0')), none = "K" + kZero;
+  const auto storage = [](const std::string& type, const char* count = "K\x0c") {
+    return "(" + text("storage") + "ctorch\n" + type + "\n" + text("0") + text("cpu") + count + "tQ";
+  };
+  const std::string affine = "ctorch\nper_tensor_affine\n", channels = "ctorch\nper_channel_affine\n";
+  const std::string two = "K\2\x85", one = "K\1\x85";
+  const auto rebuilt = [&](const std::string& reference, const std::string& offset, const std::string& sizes,
+                           const std::string& strides, const std::string& quantizer) {
+    return "ctorch._utils\n_rebuild_qtensor\n(" + reference + offset + sizes + strides + quantizer + "\x89)tR";
+  };
+  const std::string q8 = storage("QInt8Storage"), good = "(" + affine + half + none + "t";
+  const auto with = [&](const std::string& quantizer) { return error(rebuilt(q8, none, two, one, quantizer)); };
+  EXPECT_EQ(with(good), "none");
+  const char* const kForm = "a quantizer has the wrong form";
+  const char* const kScale = "a quantizer has no scale and zero point";
+  const char* const kScales = "a quantizer has no scales, zero points and axis";
+  EXPECT_THAT(with("N"), HasSubstr(kForm));
+  EXPECT_THAT(with("(" + affine + half + "t"), HasSubstr(kForm));
+  EXPECT_THAT(with("(" + half + half + none + "t"), HasSubstr("a quantizer has no scheme"));
+  EXPECT_THAT(with("(" + affine + none + none + "t"), HasSubstr(kScale));
+  EXPECT_THAT(with("(" + affine + half + half + "t"), HasSubstr(kScale));
+  EXPECT_THAT(with("(K\x4d" + half + none + "t"), HasSubstr("a quantizer has an unknown scheme"));
+  const std::string numbers =
+      "ctorch._utils\n_rebuild_tensor_v2\n(" + storage("DoubleStorage", "K\6") + none + two + one + "\x89)tR";
+  EXPECT_THAT(with("(" + channels + numbers + numbers + "t"), HasSubstr(kScales));
+  EXPECT_THAT(with("(" + channels + half + numbers + none + "t"), HasSubstr(kScales));
+  EXPECT_THAT(with("(" + channels + numbers + half + none + "t"), HasSubstr(kScales));
+  EXPECT_THAT(with("(" + channels + numbers + numbers + half + "t"), HasSubstr(kScales));
+  const char* const kStorage = "a quantised tensor has no storage";
+  EXPECT_THAT(error(rebuilt("N", none, two, one, good)), HasSubstr(kStorage));
+  EXPECT_THAT(error(rebuilt(storage("FloatStorage"), none, two, one, good)), HasSubstr(kStorage));
+  EXPECT_THAT(error(rebuilt(q8, half, two, one, good)), HasSubstr(kStorage));
+  EXPECT_THAT(error("ctorch._utils\n_rebuild_tensor_v2\n(" + q8 + none + two + one + "\x89)tR"),
+              HasSubstr("a tensor has no storage"));
+  // Two numbers in a byte.
+  const std::string q4 = storage("QUInt4x2Storage");
+  EXPECT_THAT(error(rebuilt(q4, none, ")", ")", good)), HasSubstr("a quint4x2 tensor is no dense one"));
+  EXPECT_THAT(error(rebuilt(q4, "K\1", two, one, good)), HasSubstr("a quint4x2 tensor is no dense one"));
+  EXPECT_THAT(error(rebuilt(q4, none, two, two, good)), HasSubstr("a quint4x2 tensor is no dense one"));
 }
 
 TEST(PickleBounds, LastValues) {

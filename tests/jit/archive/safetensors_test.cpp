@@ -146,6 +146,19 @@ TEST_F(Safetensors, Lengths) {
   }
 }
 
+// Where they lie, and in copies.
+TEST_F(Safetensors, BytesThatAreNoBools) {
+  const std::string header = R"({"x":{"dtype":"BOOL","shape":[2],"data_offsets":[0,2]}})";
+  for (const bool copies : {false, true}) {
+    const auto error_with = [&](const std::string& data) {
+      write(file(header, data, header.size()));
+      return error_of([&] { read_safetensors(path_, copies); });
+    };
+    EXPECT_EQ(error_with(std::string("\0\1", 2)), "none");
+    EXPECT_THAT(error_with("\1\2"), HasSubstr("a bool is neither 0 nor 1")) << copies;
+  }
+}
+
 TEST_F(Safetensors, AreReadWhereTheyLie) {
   const Tensor x = Tensor::empty(Dims{2, 3}, DType::kFloat32), flags = Tensor::empty(Dims{3}, DType::kBool);
   for (int64_t i = 0; i < 6; ++i) x.data<float>()[i] = static_cast<float>(i);
