@@ -33,16 +33,6 @@ constexpr RefusedClass kRefusedClasses[] = {
     {"QUInt4x2Storage", "quint4x2"}, {"QUInt2x4Storage", "quint2x4"},
 };
 
-struct Alias {
-  const char* name;
-  DType dtype;
-};
-constexpr Alias kAliases[] = {
-    {"half", DType::kFloat16},     {"float", DType::kFloat32},      {"double", DType::kFloat64},
-    {"short", DType::kInt16},      {"int", DType::kInt32},          {"long", DType::kInt64},
-    {"cfloat", DType::kComplex64}, {"cdouble", DType::kComplex128},
-};
-
 }  // namespace
 
 std::optional<DType> dtype_of_storage_class(std::string_view name) {
@@ -60,16 +50,6 @@ const char* storage_class_of(DType dtype) {
     if (dtype == entry.dtype) return entry.name;
   }
   fail(ErrorCode::kUnimplemented, "dtype ", name_of(dtype), " is not supported");
-}
-
-std::optional<DType> dtype_of_torch_name(std::string_view name) {
-  for (const StorageClass& entry : kStorageClasses) {
-    if (name == name_of(entry.dtype)) return entry.dtype;
-  }
-  for (const Alias& entry : kAliases) {
-    if (name == entry.name) return entry.dtype;
-  }
-  return std::nullopt;
 }
 
 }  // namespace tensord::jit

@@ -12,7 +12,5 @@ namespace tensord::jit {
 std::optional<DType> dtype_of_storage_class(std::string_view name);
 // The reverse. REQUIRES: a dtype that tensors can have.
 const char* storage_class_of(DType dtype);
-// "float32", "half" → the dtype; nothing when torch has no such dtype.
-std::optional<DType> dtype_of_torch_name(std::string_view name);
 
 }  // namespace tensord::jit

@@ -5,6 +5,7 @@
 #include "core/jit/archive/storage_types.h"
 #include "core/jit/archive/unpickler.h"
 #include "core/ops/custom_class.h"
+#include "core/tensor/dtype_names.h"
 
 namespace tensord::jit {
 

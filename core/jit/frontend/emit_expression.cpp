@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "core/jit/frontend/function_emitter.h"
+#include "core/tensor/dtype_names.h"
 
 namespace tensord::jit {
 
@@ -10,15 +11,6 @@ using ops::TypeKind;
 using ops::TypePtr;
 
 namespace {
-
-// "float32" of torch.float32. Archives have the number.
-std::optional<DType> dtype_called(std::string_view name) {
-#define TENSORD_IS_CALLED(TYPE, ENUM) \
-  if (name == name_of(DType::ENUM)) return DType::ENUM;
-  TENSORD_FOR_EACH_DTYPE(TENSORD_IS_CALLED)
-#undef TENSORD_IS_CALLED
-  return std::nullopt;
-}
 
 const TypePtr& without_optional(const TypePtr& type) {
   return type && type->kind() == TypeKind::kOptional ? type->element() : type;
@@ -167,7 +159,8 @@ Binding FunctionEmitter::static_binding(const Expr& expr, const std::string& pat
        {"torch.nn.functional.", "torch.autograd.", "torch.Tensor.", "torch.", "math.", "F."}) {
     if (!path.starts_with(prefix)) continue;
     if (prefix == "math." && last == "inf") return Binding::of(constant(std::numeric_limits<double>::infinity()));
-    if (const auto dtype = prefix == "torch." ? dtype_called(last) : std::nullopt) return Binding::of(constant(*dtype));
+    if (const auto dtype = prefix == "torch." ? dtype_of_torch_name(last) : std::nullopt)
+      return Binding::of(constant(*dtype));
     if (prefix == "math." && last == "pi") return Binding::of(constant(3.141592653589793));
     return Binding::of(Binding::Kind::kOperator, "aten::" + path.substr(prefix.size()));
   }
