@@ -282,6 +282,7 @@ TEST(RefusedCalls, RowsByTheirPlaces) {
   const Tensor one = longs({0}), two = longs({0, 1});
   expect_refused({
       {"tensord::scatter_rows", {one, scalar(), 3}, "expected values for 1 places"},
+      {"tensord::scatter_rows", {longs({}), scalar(), 3}, "expected values for 0 places"},
       {"tensord::scatter_rows", {two, vector(), 3}, "expected values for 2 places"},
       {"tensord::scatter_rows", {two, matrix(), -1}, "expected values for 2 places"},
       {"tensord::scatter_rows", {vector(), vector(), 3}, "expected a vector of int64 as places"},

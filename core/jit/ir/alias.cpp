@@ -92,8 +92,8 @@ void AliasAnalysis::unify(int first, int second) {
     from.parent = a;
     into.is_external |= from.is_external;
     bool is_collapsed = into.is_collapsed || from.is_collapsed;
-    if (from.content >= 0) {
-      if (into.content >= 0)
+    if (from.content != kNoMemory) {
+      if (into.content != kNoMemory)
         work.emplace_back(into.content, from.content);
       else
         into.content = from.content;
@@ -111,10 +111,10 @@ void AliasAnalysis::unify(int first, int second) {
     from.members.clear();
     if (!is_collapsed) continue;
     into.is_collapsed = true;
-    if (into.content >= 0) work.emplace_back(a, into.content);
+    if (into.content != kNoMemory) work.emplace_back(a, into.content);
     for (auto& [name, cell] : into.fields) work.emplace_back(a, cell);
     for (int member : into.members) work.emplace_back(a, member);
-    into.content = -1;
+    into.content = kNoMemory;
     into.fields.clear();
     into.members.clear();
   }
@@ -122,7 +122,7 @@ void AliasAnalysis::unify(int first, int second) {
 
 void AliasAnalysis::unify_values(const GraphValue* a, const GraphValue* b) {
   int cell_a = cell_of(a), cell_b = cell_of(b);
-  if (cell_a >= 0 && cell_b >= 0) unify(cell_a, cell_b);
+  if (cell_a != kNoMemory && cell_b != kNoMemory) unify(cell_a, cell_b);
 }
 
 void AliasAnalysis::collapse(int cell) {
@@ -134,7 +134,7 @@ void AliasAnalysis::collapse(int cell) {
 int AliasAnalysis::content(int cell) {
   cell = find(cell);
   if (cells_[static_cast<size_t>(cell)].is_collapsed) return cell;
-  if (cells_[static_cast<size_t>(cell)].content < 0) {
+  if (cells_[static_cast<size_t>(cell)].content == kNoMemory) {
     int made = new_cell(cells_[static_cast<size_t>(cell)].is_external);
     cells_[static_cast<size_t>(cell)].content = made;
   }
@@ -177,15 +177,15 @@ const void* AliasAnalysis::heap_key(const Value& value) const {
 
 int AliasAnalysis::heap_cell(const Value& value, int depth) {
   constexpr int kMaxDepth = 64;
-  if (value.is_none() || value.is_number() || value.is_string() || value.is_device() || value.is_enum()) return -1;
+  if (value.is_none() || value.is_number() || value.is_string() || value.is_device() || value.is_enum()) return kNoMemory;
   const void* key = heap_key(value);
-  if (value.is_opaque() && !key) return -1;
+  if (value.is_opaque() && !key) return kNoMemory;
   if (depth > kMaxDepth || (!key && !value.is_tensor())) return kWildcard;
   auto [it, is_new] = heap_.try_emplace(key, -1);
   if (!is_new) return find(it->second);
   int cell = it->second = new_cell(true);
   const auto hold = [&](int holder, const Value& item) {
-    if (int inner = heap_cell(item, depth + 1); inner >= 0) unify(holder, inner);
+    if (int inner = heap_cell(item, depth + 1); inner != kNoMemory) unify(holder, inner);
   };
   if (value.is_list() && is_mutable_type(*value.to_list()->element)) {
     for (const Value& item : value.to_list()->items) hold(content(cell), item);
@@ -197,7 +197,7 @@ int AliasAnalysis::heap_cell(const Value& value, int depth) {
   } else if (value.is_tuple()) {
     const auto& items = value.to_tuple()->items;
     for (size_t i = 0; i < items.size(); ++i) {
-      if (int inner = heap_cell(items[i], depth + 1); inner >= 0) unify(field(cell, std::to_string(i)), inner);
+      if (int inner = heap_cell(items[i], depth + 1); inner != kNoMemory) unify(field(cell, std::to_string(i)), inner);
     }
   }
   return find(cell);
@@ -234,11 +234,11 @@ std::vector<int> AliasAnalysis::reachable(const GraphValue* value) const { retur
 
 template <class Visit>
 bool AliasAnalysis::any_reachable(int location, Visit&& visit) const {
-  if (location < 0) return false;
+  if (location == kNoMemory) return false;
   int start = find(location);
   const Cell& first = cells_[static_cast<size_t>(start)];
   // Most locations are tensors and hold nothing.
-  if (first.content < 0 && first.fields.empty() && first.members.empty()) return visit(start);
+  if (first.content == kNoMemory && first.fields.empty() && first.members.empty()) return visit(start);
   visit_marks_.resize(cells_.size(), 0);
   ++walk_;
   std::vector<int> work{start};
@@ -252,7 +252,7 @@ bool AliasAnalysis::any_reachable(int location, Visit&& visit) const {
     work.pop_back();
     if (visit(next)) return true;
     const Cell& cell = cells_[static_cast<size_t>(next)];
-    if (cell.content >= 0) add(cell.content);
+    if (cell.content != kNoMemory) add(cell.content);
     for (const auto& entry : cell.fields) add(entry.second);
     for (int member : cell.members) add(member);
   }
@@ -270,7 +270,7 @@ std::vector<int> AliasAnalysis::reachable(int location) const {
 
 bool AliasAnalysis::may_alias(const GraphValue* a, const GraphValue* b) const {
   int location_a = location(a);
-  return location_a >= 0 && location_a == location(b);
+  return location_a != kNoMemory && location_a == location(b);
 }
 
 bool AliasAnalysis::has_writers(const GraphValue* value) const {
@@ -343,7 +343,7 @@ bool AliasAnalysis::has_side_effects(const Node* node) const {
     case NodeKind::kListUnpack: return false;
     case NodeKind::kSetAttr: {
       int cell = location(node->input());
-      return cell < 0 || is_external(cell);
+      return cell == kNoMemory || is_external(cell);
     }
     default: break;
   }
@@ -364,7 +364,7 @@ std::vector<int> AliasAnalysis::written_by(const Node* node) const {
       for (size_t i = 0; i < arguments.size(); ++i) {
         if (!arguments[i].alias.is_write) continue;
         int cell = location(node->input(i));
-        if (cell < 0) continue;
+        if (cell == kNoMemory) continue;
         out.push_back(cell);
         // "Tensor[](a!)" and "Tensor(a!)[]" look the same here: the elements count too.
         const Type& type = *arguments[i].type;
@@ -375,7 +375,7 @@ std::vector<int> AliasAnalysis::written_by(const Node* node) const {
       break;
     }
     case NodeKind::kSetAttr:
-      if (int cell = location(node->input()); cell >= 0) out.push_back(cell);
+      if (int cell = location(node->input()); cell != kNoMemory) out.push_back(cell);
       break;
     case NodeKind::kCallMethod:
     case NodeKind::kCallFunction:

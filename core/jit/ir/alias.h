@@ -50,7 +50,8 @@ class AliasAnalysis {
   // code, writes external memory. Writes to memory of this run alone are not counted.
   bool has_side_effects(const Node* node) const;
 
-  // Locations: small ints; -1 for values without memory.
+  // Locations: small ints, or that of values without memory.
+  static constexpr int kNoMemory = -1;
   int location(const GraphValue* value) const;
   int wildcard() const { return find(kWildcard); }
   bool is_external(int location) const;
@@ -76,10 +77,10 @@ class AliasAnalysis {
   bool any_reachable(int location, Visit&& visit) const;
 
   static constexpr int kWildcard = 0;
-  static constexpr int kNoMemory = -1, kNotSeen = -2;
+  static constexpr int kNotSeen = -2;
   struct Cell {
     int parent;
-    int content = -1;  // what a list, dict or future holds
+    int content = kNoMemory;  // what a list, dict or future holds
     bool is_external = false;
     bool is_collapsed = false;  // content and fields are this cell itself
     bool escapes = false;

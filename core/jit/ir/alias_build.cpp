@@ -60,7 +60,7 @@ void AliasAnalysis::analyse_node(const Node& node) {
     case NodeKind::kConstant: {
       // A constant tuple of numbers has a cell by its value, but none by its type, as what it is part of.
       if (!is_mutable_type(*node.output()->type())) return;
-      if (int cell = heap_cell(node.constant()); cell >= 0) value_slot(node.output()) = cell;
+      if (int cell = heap_cell(node.constant()); cell != kNoMemory) value_slot(node.output()) = cell;
       return;
     }
     case NodeKind::kIf:
@@ -81,22 +81,22 @@ void AliasAnalysis::analyse_node(const Node& node) {
     case NodeKind::kTupleUnpack:
     case NodeKind::kTupleIndex: return analyse_container(node);
     case NodeKind::kUncheckedCast:
-      if (int cell = cell_of(node.output()); cell >= 0) {
+      if (int cell = cell_of(node.output()); cell != kNoMemory) {
         int from = cell_of(node.input());
-        unify(cell, from >= 0 ? from : kWildcard);
+        unify(cell, from != kNoMemory ? from : kWildcard);
         if (const Value* known = known_value(node.input())) known_[node.output()] = *known;
       }
       return;
     case NodeKind::kFork:
       for (const GraphValue* output : node.blocks()[0]->outputs()) {
-        if (int cell = cell_of(output); cell >= 0) unify(content(cell_of(node.output())), cell);
+        if (int cell = cell_of(output); cell != kNoMemory) unify(content(cell_of(node.output())), cell);
       }
       return;
     case NodeKind::kPlan:
       for (size_t i = 0; i < node.outputs().size(); ++i) unify_values(node.blocks()[0]->outputs()[i], node.output(i));
       return;
     case NodeKind::kWait:
-      if (int cell = cell_of(node.output()); cell >= 0) unify(cell, content(cell_of(node.input())));
+      if (int cell = cell_of(node.output()); cell != kNoMemory) unify(cell, content(cell_of(node.input())));
       return;
     case NodeKind::kCreateObject:
     case NodeKind::kIsInstance:
@@ -113,7 +113,7 @@ void AliasAnalysis::analyse_container(const Node& node) {
       bool transient = is_transient(node);
       for (const GraphValue* input : node.inputs()) {
         int cell = cell_of(input);
-        if (cell < 0) continue;
+        if (cell == kNoMemory) continue;
         if (transient)
           cells_[static_cast<size_t>(cell_of(node.output()))].members.push_back(cell);
         else
@@ -123,13 +123,14 @@ void AliasAnalysis::analyse_container(const Node& node) {
     }
     case NodeKind::kTupleConstruct:
       for (size_t i = 0; i < node.inputs().size(); ++i) {
-        if (int cell = cell_of(node.input(i)); cell >= 0) unify(field(cell_of(node.output()), std::to_string(i)), cell);
+        if (int cell = cell_of(node.input(i)); cell != kNoMemory)
+          unify(field(cell_of(node.output()), std::to_string(i)), cell);
       }
       return;
     case NodeKind::kListUnpack:
       for (const GraphValue* output : node.outputs()) {
         int cell = cell_of(output);
-        if (cell >= 0) unify(cell, content(cell_of(node.input())));
+        if (cell != kNoMemory) unify(cell, content(cell_of(node.input())));
       }
       return;
     case NodeKind::kTupleUnpack:
@@ -137,7 +138,7 @@ void AliasAnalysis::analyse_container(const Node& node) {
       for (const GraphValue* output : node.outputs()) {
         size_t index = node.kind() == NodeKind::kTupleIndex ? static_cast<size_t>(node.index()) : output->index();
         int cell = cell_of(output), tuple = cell_of(node.input());
-        if (cell >= 0 && tuple >= 0) unify(cell, field(tuple, std::to_string(index)));
+        if (cell != kNoMemory && tuple != kNoMemory) unify(cell, field(tuple, std::to_string(index)));
       }
       return;
     default: return;
@@ -168,7 +169,7 @@ int AliasAnalysis::wildcard_group(const Node& node) {
   };
   for (size_t i = 0; i < node.inputs().size(); ++i) {
     int cell = cell_of(node.input(i));
-    if (cell < 0) continue;
+    if (cell == kNoMemory) continue;
     const Type& type = *node.input(i)->type();
     if (is_container(type)) {
       join(content(cell));
@@ -191,7 +192,7 @@ void AliasAnalysis::analyse_marked_return(const Node& node, size_t i) {
     const Argument& argument = schema.arguments[k];
     if (argument.alias.set != schema.returns[i].alias.set) continue;
     int from = cell_of(node.input(k)), to = cell_of(output);
-    if (from < 0 || to < 0) continue;
+    if (from == kNoMemory || to == kNoMemory) continue;
     bool from_list = is_container(*argument.type), to_list = is_container(*schema.returns[i].type);
     if (from_list == to_list) {
       unify(from, to);
@@ -232,7 +233,7 @@ void AliasAnalysis::analyse_op(const Node& node) {
       return is_mutable_type(*input->type()) && input->type()->kind() != TypeKind::kTensor;
     });
     // "list += other" gives the list itself back.
-    if (!is_marked && written_list >= 0 && is_container(*output->type())) unify(cell_of(output), written_list);
+    if (!is_marked && written_list != kNoMemory && is_container(*output->type())) unify(cell_of(output), written_list);
     if (!is_marked && !takes_holders && schema.returns[i].type->kind() != TypeKind::kVar) continue;
     int group = wildcard_group(node);
     if (is_container(*output->type())) unify(content(cell_of(output)), group);
@@ -277,14 +278,14 @@ void AliasAnalysis::analyse_get_attribute(const Node& node) {
         if (is_mutable) value_slot(output) = cell;
         return;
       }
-      if (cell >= 0) unify(cell, kWildcard);
+      if (cell != kNoMemory) unify(cell, kWildcard);
     }
     if (is_mutable) value_slot(output) = kWildcard;
     return;
   }
   if (!is_mutable) return;
   int holder = cell_of(node.input());
-  if (holder < 0 || cells_[static_cast<size_t>(holder)].is_external) {
+  if (holder == kNoMemory || cells_[static_cast<size_t>(holder)].is_external) {
     // Some object of the outside, but which one is not known.
     if (self_ || holder != find(kWildcard)) heap_is_wild_ = true;
     value_slot(output) = kWildcard;
@@ -296,21 +297,21 @@ void AliasAnalysis::analyse_get_attribute(const Node& node) {
 
 void AliasAnalysis::analyse_set_attribute(const Node& node) {
   int holder = cell_of(node.input(0)), value = cell_of(node.input(1));
-  if (holder >= 0 && !cells_[static_cast<size_t>(holder)].is_external) {
+  if (holder != kNoMemory && !cells_[static_cast<size_t>(holder)].is_external) {
     local_objects_.push_back(holder);
-    if (value >= 0) unify(field(holder, node.name()), value);
+    if (value != kNoMemory) unify(field(holder, node.name()), value);
     return;
   }
-  if (value >= 0) unify(value, kWildcard);
+  if (value != kNoMemory) unify(value, kWildcard);
 }
 
 void AliasAnalysis::analyse_unknown_call(const Node& node) {
   heap_is_wild_ = true;
   for (const GraphValue* input : node.inputs()) {
-    if (int cell = cell_of(input); cell >= 0) unify(cell, kWildcard);
+    if (int cell = cell_of(input); cell != kNoMemory) unify(cell, kWildcard);
   }
   for (const GraphValue* output : node.outputs()) {
-    if (int cell = cell_of(output); cell >= 0) unify(cell, kWildcard);
+    if (int cell = cell_of(output); cell != kNoMemory) unify(cell, kWildcard);
   }
 }
 
@@ -325,7 +326,7 @@ void AliasAnalysis::finish(const Graph& graph) {
   }
   if (heap_is_wild_) {
     for (const auto& entry : heap_) {
-      if (entry.second >= 0) unify(entry.second, kWildcard);
+      if (entry.second != kNoMemory) unify(entry.second, kWildcard);
     }
   }
   record_writes(*graph.block());

@@ -71,7 +71,8 @@ const Node* fixed_list(const Match& match, const GraphValue* list) {
   const Node* node = list->node();
   if (!node || node->kind() != NodeKind::kListConstruct) return nullptr;
   int location = match.alias().location(list);
-  if (location >= 0 && (!match.alias().writers(location).empty() || match.alias().is_external(location)))
+  if (location != AliasAnalysis::kNoMemory &&
+      (!match.alias().writers(location).empty() || match.alias().is_external(location)))
     return nullptr;
   return node;
 }

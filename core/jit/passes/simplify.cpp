@@ -67,7 +67,7 @@ class Simplifier {
   // The list itself; its items may be written, they are the same memory either way.
   bool list_is_written(const GraphValue* list) const {
     int location = alias_.location(list);
-    return location >= 0 && (!alias_.writers(location).empty() || alias_.is_external(location));
+    return location != AliasAnalysis::kNoMemory && (!alias_.writers(location).empty() || alias_.is_external(location));
   }
 
   void is_instance(Node* node) {
