@@ -264,6 +264,27 @@ TEST(Frontend, ModuleListsByAnIndexKnownAtRunTime) {
   EXPECT_THAT(graph, HasSubstr("prim::CallMethod[name=\"forward\"](%h, %x)"));
 }
 
+TEST(Frontend, ModuleListsByAConstantIndex) {
+  const auto graph = [](const std::string& item, const std::string& parameter = "") {
+    const std::string text =
+        "class A(Module):\n  def forward(self: __torch__.m.A, x: Tensor) -> Tensor:\n    return x\n"
+        "class L(Module):\n  training : bool\n  __annotations__[\"0\"] = __torch__.m.A\n  __annotations__[\"1\"] = "
+        "__torch__.m.A\n  __annotations__[\"a\"] = __torch__.m.A\n"
+        "def f(l: __torch__.m.L, x: Tensor" +
+        parameter + ") -> Tensor:\n  return (" + item + ").forward(x, )\n";
+    const std::string error = error_of(text);
+    return error.empty() ? graph_of(text, "f") : error;
+  };
+  EXPECT_THAT(graph("l[0]"), HasSubstr("prim::GetAttr[name=\"0\"](%l)"));
+  EXPECT_THAT(graph("l[1]"), HasSubstr("prim::GetAttr[name=\"1\"](%l)"));
+  EXPECT_THAT(graph("l[\"a\"]"), HasSubstr("prim::GetAttr[name=\"a\"](%l)"));
+  EXPECT_THAT(graph("l[-2]"), HasSubstr("prim::GetAttr[name=\"1\"](%l)"));  // of three
+  for (const char* none : {"l[3]", "l[-4]", "l[\"b\"]"}) {
+    EXPECT_THAT(graph(none), HasSubstr("class __torch__.m.L has no such module")) << none;
+  }
+  EXPECT_THAT(graph("l[i]", ", i: int"), HasSubstr("only needs an interface as annotation"));
+}
+
 TEST(Frontend, ConstantsOfTheArchive) {
   CompilationUnit unit = unit_of("def f() -> str:\n  return CONSTANTS.c1\ndef g() -> str:\n  return CONSTANTS.c2\n");
   unit.set_constants({ops::Value(), ops::Value("\xC3\xA9")});
