@@ -177,7 +177,8 @@ const void* AliasAnalysis::heap_key(const Value& value) const {
 
 int AliasAnalysis::heap_cell(const Value& value, int depth) {
   constexpr int kMaxDepth = 64;
-  if (value.is_none() || value.is_number() || value.is_string() || value.is_device() || value.is_enum()) return kNoMemory;
+  if (value.is_none() || value.is_number() || value.is_string() || value.is_device() || value.is_enum())
+    return kNoMemory;
   const void* key = heap_key(value);
   if (value.is_opaque() && !key) return kNoMemory;
   if (depth > kMaxDepth || (!key && !value.is_tensor())) return kWildcard;

@@ -161,5 +161,52 @@ TEST(FrontendValues, AugmentedAssignments) {
   EXPECT_EQ(number("x %= 4"), "3");
 }
 
+// An operator that is not there is an error where it is reached, wherever it stands in a statement.
+TEST(FrontendValues, OperatorsThatAreNotThere) {
+  for (const char* statement : {
+           "y = torch.nothing(x)",
+           "y = torch.nothing(x).shape",
+           "y = torch.nothing(x).relu()",
+           "y = torch.nothing(x)[0]",
+           "y = x[torch.nothing(x)]",
+           "y = torch.relu(torch.nothing(x))",
+           "y = torch.add(torch.relu(x), torch.nothing(x))",
+           "y = x + torch.nothing(x)",
+           "y = -torch.nothing(x)",
+           "y = self.other(torch.nothing(x))",
+           "y = (torch.nothing(x), x)",
+           "y = [torch.nothing(x), x]",
+           "y = {\"a\": torch.nothing(x)}",
+           "a, b = torch.nothing(x)",
+           "a, b = torch.nothing(x), x",
+           "x += torch.nothing(x)",
+           "x[0] = torch.nothing(x)",
+           "x[0] += torch.nothing(x)",
+           "y = int(torch.nothing(x))",
+           "y = str(torch.nothing(x))",
+           "y = 1 if bool(torch.nothing(x)) else 2",
+           "y = bool(torch.nothing(x)) and n == 1",
+           "y = n == 1 and bool(torch.nothing(x))",
+           "assert bool(torch.nothing(x))",
+           "print(torch.nothing(x))",
+           "raise Exception(str(torch.nothing(x)))",
+           "return str(torch.nothing(x))",
+           "for i in torch.nothing(x):\n        y = i",
+           "for i in range(torch.nothing(x)):\n        y = i",
+           "while bool(torch.nothing(x)):\n        n += 1",
+           "if bool(torch.nothing(x)):\n        y = 1\n      else:\n        y = 2",
+           "with torch.no_grad():\n        y = torch.nothing(x)",
+           "for i in range(3):\n        y = torch.nothing(x)",
+       }) {
+    const auto run = [&](int n) {
+      return result_of(concat("    x = torch.ones([2])\n    if n == 1:\n      ", statement, "\n    return str(n)\n",
+                              "  def other(self, x: Tensor) -> Tensor:\n    return x\n"),
+                       concat("self, n: int=", n, ") -> str"));
+    };
+    EXPECT_EQ(run(0), "0") << statement;
+    EXPECT_THAT(run(1), testing::HasSubstr("aten::nothing")) << statement;
+  }
+}
+
 }  // namespace
 }  // namespace tensord::jit
