@@ -174,7 +174,22 @@ TEST(PlannedStep, CallsThatNoGraphHolds) {
          const Tensor bytes = Tensor::from_storage(ints.storage(), Dims{8, 6}, Dims{6, 1}, 0, DType::kFloat32);
          return call("aten::mul.Scalar", mean(bytes), 0.0);
        },
-       "reads a view that no operator made"}};
+       "reads a view that no operator made"},
+      {[](Batch batch) {
+         const Tensor bytes = Tensor::empty(Dims{8}, DType::kUInt8);
+         std::fill_n(bytes.data<uint8_t>(), 8, uint8_t{1});
+         return mean(call("aten::index.Tensor", batch[0],
+                          ops::make_list(ops::optional_type(ops::tensor_type()), {Value(bytes)})));
+       },
+       "aten::index: the shape of its result hangs on data"},
+      {[](Batch batch) {
+         const Tensor zero = call("aten::mul.Scalar", call("aten::select.int", batch[0], 0, 0), 0.0);
+         const ops::Op& norm = ops::get_op("aten::native_batch_norm");
+         const std::vector<Value> arguments{batch[0], Value(), Value(), zero, call("aten::add.Scalar", zero, 1.0),
+                                            true,     0.1,     1e-5};
+         return mean(ops::run(norm, arguments).at(0).to_tensor());
+       },
+       "aten::native_batch_norm writes into its arguments"}};
   for (const Row& row : rows) {
     SCOPED_TRACE(row.reason);
     expect_interpreted(with([&](const Tensors& p, const Tensors&,
