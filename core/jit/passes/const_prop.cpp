@@ -150,7 +150,7 @@ class Folder {
   static bool is_foldable(const Node& node) {
     if (node.outputs().empty()) return false;
     switch (node.kind()) {
-      case NodeKind::kOp: return node.is_pure_op() && !node.op()->is_random;
+      case NodeKind::kOp: return node.is_pure_op();
       case NodeKind::kListConstruct:
       case NodeKind::kTupleConstruct:
       case NodeKind::kListUnpack:

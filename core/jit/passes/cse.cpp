@@ -3,6 +3,8 @@
 // where it is in scope: later in its block or in blocks within.
 #include <algorithm>
 #include <bit>
+#include <string_view>
+#include <tuple>
 #include <unordered_map>
 
 #include "core/jit/ir/alias.h"
@@ -53,15 +55,17 @@ struct NodeHash {
 
 struct NodeEqual {
   bool operator()(const Node* a, const Node* b) const {
-    if (a->kind() != b->kind() || a->op() != b->op() || a->name() != b->name() || a->index() != b->index())
+    const auto what = [](const Node* n) {
+      return std::tuple(n->kind(), n->op(), std::string_view(n->name()), n->index());
+    };
+    const auto same = [](const ops::TypePtr& x, const ops::TypePtr& y) { return ops::same_type(x, y); };
+    const auto gives_same = [](const GraphValue* x, const GraphValue* y) {
+      return ops::same_type(x->type(), y->type());
+    };
+    if (what(a) != what(b) || !std::ranges::equal(a->inputs(), b->inputs()) ||
+        !std::ranges::equal(a->outputs(), b->outputs(), gives_same) ||
+        !std::ranges::equal(a->types(), b->types(), same)) {
       return false;
-    if (!std::equal(a->inputs().begin(), a->inputs().end(), b->inputs().begin(), b->inputs().end())) return false;
-    if (a->outputs().size() != b->outputs().size() || a->types().size() != b->types().size()) return false;
-    for (size_t i = 0; i < a->outputs().size(); ++i) {
-      if (!ops::same_type(a->output(i)->type(), b->output(i)->type())) return false;
-    }
-    for (size_t i = 0; i < a->types().size(); ++i) {
-      if (!ops::same_type(a->types()[i], b->types()[i])) return false;
     }
     return a->kind() != NodeKind::kConstant || same_constant(a->constant(), b->constant());
   }
@@ -113,7 +117,7 @@ class Merger {
     if (!node.blocks().empty() || node.outputs().empty()) return false;
     switch (node.kind()) {
       case NodeKind::kOp:
-        if (!node.is_pure_op() || node.op()->is_random) return false;
+        if (!node.is_pure_op()) return false;
         if (context_.is_for_training && gives_tensors(node)) return false;
         break;
       case NodeKind::kConstant: return is_shareable(node);

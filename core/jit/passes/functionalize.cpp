@@ -47,7 +47,7 @@ class Functionalizer {
     const int location = alias_.location(self);
     if (location < 0 || done_.contains(location) || location == alias_.wildcard() || alias_.is_external(location))
       return false;
-    if (self->block() != node.block() || !self->node() || self->node()->block() != node.block()) return false;
+    if (self->block() != node.block() || !self->node()) return false;
     if (self->known().is_none() || !keeps_dtype(node)) return false;
     for (const GraphValue* other : by_location_[location]) {
       if (other != self && !is_same_memory(other, self)) return false;

@@ -62,8 +62,7 @@ bool is_constant(const GraphValue* value) { return value->constant() != nullptr;
 
 // A call that the planner can do: shapes of all operands and results known, nothing written.
 bool is_call(const Node& node) {
-  if (!node.op() || !node.is_pure_op() || node.op()->base || node.op()->has_dynamic_shape || node.op()->is_random)
-    return false;
+  if (!node.is_pure_op() || node.op()->has_dynamic_shape) return false;
   const ops::Op& op = *node.op();
   const std::optional<Device> device = device_of(node);
   if (!device) return false;

@@ -75,7 +75,7 @@ std::optional<std::vector<Value>> results_of(const ops::Op& op, const std::vecto
   if (op.schema.name == "aten::_shape_as_tensor") return std::vector<Value>{sizes_as_tensor(arguments[0].to_tensor())};
   std::vector<Value> shapes;
   for (const Value& argument : arguments) shapes.push_back(shapes_of(argument));
-  const bool is_known = have_data(arguments) && are_small(arguments) && op.is_pure && !op.is_random;
+  const bool is_known = have_data(arguments) && are_small(arguments) && op.is_pure;
   if (!gives_tensors(op) && !op.is_view) {
     if (op.reads_only_shape) return ops::infer(op, shapes);
     return is_known ? std::optional(ops::run(op, arguments)) : std::nullopt;

@@ -187,7 +187,7 @@ bool BodyCopier::fold_none_check(Frame& frame, const Node& node) {
 }
 
 bool BodyCopier::fold_op(Frame& frame, const Node& node) {
-  if (!node.is_pure_op() || node.op()->is_random || node.outputs().size() != 1) return false;
+  if (!node.is_pure_op() || node.outputs().size() != 1) return false;
   std::vector<Value> arguments;
   for (const GraphValue* input : node.inputs()) {
     const Place& place = frame.places.at(input);
