@@ -312,6 +312,42 @@ TEST(RefusedEdges, RecurrentLayers) {
   });
 }
 
+TEST(RefusedEdges, DtypesAndSizesOfResults) {
+  const Tensor x = ones({2, 3}), bytes = ones({2, 3}, DType::kUInt8), endless = floats({INFINITY, 1});
+  const auto narrowed = [&](DType asked) {
+    return run("aten::_softmax_backward_data", {x, x, 1, asked}).to_tensor().dtype();
+  };
+  EXPECT_EQ(narrowed(DType::kFloat16), DType::kFloat16);
+  EXPECT_EQ(narrowed(DType::kBFloat16), DType::kBFloat16);
+  EXPECT_EQ(narrowed(DType::kFloat64), DType::kFloat32);
+  const auto truth = [](const Tensor& of, const Value& dims) {
+    return run("aten::any.dims", {of, dims, false}).to_tensor();
+  };
+  EXPECT_EQ(truth(bytes, ints({})).dtype(), DType::kUInt8);
+  EXPECT_EQ(truth(x, ints({})).dtype(), DType::kBool);
+  EXPECT_EQ(truth(x, ints({})).sizes(), x.sizes());
+  EXPECT_EQ(truth(Tensor::scalar(2.0f), ints({0})).dtype(), DType::kBool);
+  const auto losses = [](const Tensor& scores) {
+    return run("aten::multilabel_margin_loss", {scores, ones(scores.sizes(), kLong), 0}).to_tensor().sizes();
+  };
+  EXPECT_EQ(losses(x), (Dims{2}));
+  EXPECT_EQ(losses(ones({3})), Dims{});
+  expect_rows({
+      {"aten::binary_cross_entropy", {floats({-0.5f, 1}), ones({2})}, "should be between 0 and 1"},
+      {"aten::binary_cross_entropy", {floats({0.5f, 1.5f}), ones({2})}, "should be between 0 and 1"},
+      {"aten::binary_cross_entropy", {floats({0, 1}), ones({2})}, kTaken},
+      {"aten::cross_entropy_loss", {ones({}), ones({}, kLong)}, "Expected 1 or more dimensions (got 0)"},
+      {"aten::segment_reduce", {ones({3}), "sum", vector_of<int32_t>({1, 2})}, kTaken},
+      {"aten::median.dim", {ones({}), 0}, kTaken},
+      {"aten::hardtanh", {bytes, 0, 6}, kTaken},
+      {"aten::hardtanh", {bytes, -1, 6}, "cannot do hardtanh on an unsigned type with negative limits"},
+      {"aten::normal.float_Tensor", {0.0, floats({0, 1})}, kTaken},
+      {"tensord::clip_grad_norm_", {tensors({endless.clone()}), 1.0, 2.0, true}, "is non-finite"},
+      {"tensord::clip_grad_norm_", {tensors({endless.clone()}), 1.0, 2.0, false}, kTaken},
+      {"tensord::clip_grad_norm_", {tensors({ones({3})}), 1.0, 2.0, true}, kTaken},
+  });
+}
+
 TEST(RefusedEdges, Numbers) {
   const auto said = [](const char* op, std::vector<Value> arguments) { return run(op, std::move(arguments)); };
   EXPECT_EQ(said("aten::__lshift__.int", {1, 63}).to_int(), INT64_MIN);

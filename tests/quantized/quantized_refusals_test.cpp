@@ -455,6 +455,7 @@ TEST(QuantizedRefusals, Tensors) {
       {"aten::q_scale", {table({2, 3})}, "with one for each channel"},
       {"aten::q_scale", {quantized(ones({2}, DType::kInt32), QuantizedType::kQInt32)}, "but got qint32[2]"},
       {"aten::q_scale", {qint8({2})}, kTaken},
+      {"aten::q_per_channel_axis", {qint8({2})}, "expected a tensor with a scale for each channel"},
       {"quantized::relu6", {qint8({2}), true}, "is not implemented in place"},
       {"quantized::relu6", {qint8({2}), false}, kTaken},
       {"quantized::leaky_relu", {qint8({2}), 0.1, true, 0.5, 0}, "is not implemented in place"},
@@ -469,6 +470,11 @@ TEST(QuantizedRefusals, Tensors) {
       {"aten::cat", {tensors({qint8({2}), other}), 0}, "expected tensors of one dtype"},
       {"aten::cat", {tensors({qint8({2}), qint8({2})}), 0}, kTaken},
   });
+  const Tensor scales = ones({2}, DType::kFloat64), zeros = ones({2}, DType::kInt64);
+  for (const int64_t axis : {0, 1, -1, -2}) {
+    const Value by_axis = run("aten::quantize_per_channel", {ones({2, 2}), scales, zeros, axis, int64_t{12}});
+    EXPECT_EQ(run("aten::q_per_channel_axis", {by_axis}).to_int(), axis & 1);
+  }
 }
 
 }  // namespace

@@ -171,6 +171,9 @@ TEST(SparseRefusals, Conversions) {
   expect_rows({
       {"aten::to_sparse_bsr", {x, ints({2, 3})}, kTaken},
       {"aten::to_sparse_bsr", {x, ints({3, 3})}, "must be divisible by the blocksize [3, 3]"},
+      {"aten::to_sparse_bsr", {x, ints({0, 3})}, "blocksize must be two positive numbers"},
+      {"aten::to_sparse_bsr", {x, ints({2, 0})}, "blocksize must be two positive numbers"},
+      {"aten::to_sparse_bsr", {x, ints({-2, 3})}, "blocksize must be two positive numbers"},
       {"aten::to_sparse_bsr", {x, ints({2, 4})}, "must be divisible by the blocksize [2, 4]"},
       {"aten::to_sparse_bsr", {x, ints({0, 2})}, "blocksize must be two positive numbers"},
       {"aten::to_sparse_bsr", {x, ints({2, 0})}, "blocksize must be two positive numbers"},
