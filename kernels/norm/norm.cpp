@@ -127,7 +127,7 @@ OP("aten::native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, i
     .infer([](const Tensor& in, MaybeTensor weight, MaybeTensor bias, int64_t n, int64_t c, int64_t inner,
               int64_t groups, double) {
       check_channels("native_group_norm", in, weight, bias);
-      check(n >= 0 && c >= 0 && inner >= 0 && in.sizes()[0] == n && in.sizes()[1] == c && in.numel() == n * c * inner,
+      check(inner >= 0 && in.sizes()[0] == n && in.sizes()[1] == c && in.numel() == n * c * inner,
             "the input is of size ", in.sizes(), ", expected ", n, ", ", c, " and ", inner);
       check_groups(in, groups);
       const DType stats = in.dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;

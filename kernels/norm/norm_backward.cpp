@@ -153,8 +153,8 @@ OP("aten::native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean,
    "int C, int HxW, int group, bool[3] output_mask) -> (Tensor, Tensor, Tensor)")
     .infer([](const Tensor& g, const Tensor& x, const Tensor& mean, const Tensor& rstd, MaybeTensor weight, int64_t n,
               int64_t c, int64_t inner, int64_t groups, const Mask& mask) {
-      check(groups > 0 && n >= 0 && c >= 0 && inner >= 0 && c % groups == 0 && x.ndim() >= 2 && x.sizes()[0] == n &&
-                x.sizes()[1] == c && x.numel() == n * c * inner,
+      check(groups > 0 && inner >= 0 && c % groups == 0 && x.ndim() >= 2 && x.sizes()[0] == n && x.sizes()[1] == c &&
+                x.numel() == n * c * inner,
             "the input is of size ", x.sizes(), ", expected ", n, ", ", c, " and ", inner);
       check(mean.numel() == n * groups && rstd.numel() == n * groups, "mean and rstd must have ", n * groups,
             " elements");

@@ -13,23 +13,8 @@ using ops::Scalar;
 using Dim = std::optional<int64_t>;
 
 // The dimensions, all where none are given.
-Dims checked_dims(const Tensor& x, const std::optional<Dims>& given, size_t spacings, int64_t edge_order) {
+Dims checked_dims(const Tensor& x, const std::optional<Dims>& given, int64_t edge_order) {
   check(x.dtype() != DType::kUInt8, "torch.gradient does not support uint8 input.");
-  const auto count = static_cast<int64_t>(spacings);
-  if (spacings != 0 && !given) {
-    check(count == 1 || count == x.ndim(),
-          "torch.gradient expected spacing to be unspecified, a scalar or a list of length ",
-          "equal to 'self.dim() = ", x.ndim(), "', since dim argument was not given, but got a list of length ", count);
-  }
-  if (spacings != 0 && given) {
-    check(count == 1 || spacings == given->size(),
-          "torch.gradient expected spacing to be unspecified, a scalar or it's spacing "
-          "and dim arguments to have the same length, but got a spacing argument of length ",
-          count,
-          " and a dim argument of "
-          "length ",
-          given->size(), ".");
-  }
   check(edge_order == 1 || edge_order == 2, "torch.gradient only supports edge_order=1 and edge_order=2.");
   Dims dims;
   for (int64_t d = 0; !given && d < x.ndim(); ++d) dims.push_back(d);
@@ -93,7 +78,7 @@ Tensor uneven_slope(const Tensor& x, int64_t dim, const Tensor& coordinates, int
 
 std::vector<Tensor> even(const Tensor& x, const std::vector<Scalar>& spacing, const std::optional<Dims>& given,
                          int64_t edge_order) {
-  const Dims dims = checked_dims(x, given, spacing.size(), edge_order);
+  const Dims dims = checked_dims(x, given, edge_order);
   std::vector<Tensor> out;
   for (size_t i = 0; i < dims.size(); ++i) {
     const Scalar step = spacing.empty() ? Scalar(1) : spacing[spacing.size() == 1 ? 0 : i];
@@ -103,11 +88,10 @@ std::vector<Tensor> even(const Tensor& x, const std::vector<Scalar>& spacing, co
 }
 std::vector<Tensor> uneven(const Tensor& x, const std::vector<Tensor>& spacing, const std::optional<Dims>& given,
                            int64_t edge_order) {
-  const Dims dims = checked_dims(x, given, spacing.size(), edge_order);
-  check(!spacing.empty() || dims.empty(), "torch.gradient expected coordinates for each dimension");
+  const Dims dims = checked_dims(x, given, edge_order);
   std::vector<Tensor> out;
   for (size_t i = 0; i < dims.size(); ++i) {
-    out.push_back(uneven_slope(x, dims[i], spacing[spacing.size() == 1 ? 0 : i], edge_order));
+    out.push_back(uneven_slope(x, dims[i], spacing[i], edge_order));
   }
   return out;
 }

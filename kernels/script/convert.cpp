@@ -175,7 +175,7 @@ OP("aten::factorial.int(int a) -> int").direct([](int64_t a) {
   check(a >= 0, "factorial() not defined for negative values");
   int64_t out = 1;
   for (int64_t i = 2; i <= std::min<int64_t>(a, 66); ++i) out = wrap_multiply(out, i);
-  return a > 65 ? int64_t{0} : out;
+  return out;  // from 66 on 64 bits hold nothing of it
 });
 
 // Reductions of lists of numbers.

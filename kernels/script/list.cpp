@@ -110,7 +110,7 @@ List list_slice(const List& list, std::optional<int64_t> start, std::optional<in
   if (step > 0) {
     for (int64_t i = first; i<last; i = step> last - i ? last : i + step) out.push_back(list->items[i]);
   } else {
-    for (int64_t i = first; i > last; i = step < last - i ? last : i + step) out.push_back(list->items[i]);
+    for (int64_t i = first; i > last; i += step) out.push_back(list->items[i]);
   }
   return ops::make_list(list->element, std::move(out));
 }

@@ -165,7 +165,7 @@ std::string slice(Text text, std::optional<int64_t> start, std::optional<int64_t
   if (step > 0) {
     for (int64_t i = first; i<last; i = step> last - i ? last : i + step) out += text[i];
   } else {
-    for (int64_t i = first; i > last; i = step < last - i ? last : i + step) out += text[i];
+    for (int64_t i = first; i > last; i += step) out += text[i];
   }
   return out;
 }
@@ -189,7 +189,7 @@ std::string join(Text separator, const List& parts) {
 }
 
 std::string multiply(Text text, int64_t times) {
-  if (times <= 0 || text.empty()) return "";
+  if (text.empty()) return "";
   check(times <= kMaxText / static_cast<int64_t>(text.size()), "a string of ", text.size(),
         " bytes cannot be repeated ", times, " times");
   std::string out;

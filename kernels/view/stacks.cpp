@@ -82,7 +82,9 @@ void add_tuples(int64_t count, int64_t r, bool with_replacement, Dims& tuple,
     return;
   }
   const int64_t first = tuple.empty() ? 0 : tuple[tuple.size() - 1] + (with_replacement ? 0 : 1);
-  for (int64_t i = first; i < count; ++i) {
+  // Where none may come twice, those that are still missing need places behind this one.
+  const int64_t missing = r - static_cast<int64_t>(tuple.size()) - 1, end = with_replacement ? count : count - missing;
+  for (int64_t i = first; i < end; ++i) {
     tuple.push_back(i);
     add_tuples(count, r, with_replacement, tuple, columns);
     tuple.erase(tuple.size() - 1);

@@ -12,7 +12,7 @@ using ops::WritesInto;
 
 TensorMeta im2col_meta(const Tensor& x, const IntList& kernel, const IntList& dilation, const IntList& padding,
                        const IntList& stride) {
-  check((x.ndim() == 3 || (x.ndim() == 4 && x.size(0) >= 0)) && x.size(-1) > 0 && x.size(-2) > 0 && x.size(-3) > 0,
+  check((x.ndim() == 3 || x.ndim() == 4) && x.size(-1) > 0 && x.size(-2) > 0 && x.size(-3) > 0,
         "im2col: Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "
         "input, but got: ",
         x.sizes());

@@ -441,6 +441,7 @@ TEST(QuantizedRefusals, Convolutions) {
 
 TEST(QuantizedRefusals, Tensors) {
   const Tensor x = ones({2, 3});
+  const Value other = quantized(ones({2}, DType::kUInt8), QuantizedType::kQUInt8);
   const int64_t kept[] = {12, 13, 14};
   for (const int64_t dtype : kept) expect_rows({{"aten::quantize_per_tensor", {x, 0.5, 0, dtype}, kTaken}});
   expect_rows({
@@ -449,7 +450,31 @@ TEST(QuantizedRefusals, Tensors) {
       {"aten::quantize_per_tensor", {x.to(DType::kFloat64), 0.5, 0, 13}, "expected float32 to quantise, but got"},
       {"aten::q_per_channel_scales", {qint8({2, 3})}, "expected a tensor with a scale for each channel"},
       {"aten::q_scale", {x}, "expected a quantised tensor, but got"},
+      {"aten::quantize_per_tensor", {x, 0.5, 0, 16}, "expected qint8, quint8 or qint32, but got dtype 16"},
+      {"aten::dequantize.self", {table({2, 3})}, "is not supported but by embeddings"},
+      {"aten::q_scale", {table({2, 3})}, "with one for each channel"},
+      {"aten::q_scale", {quantized(ones({2}, DType::kInt32), QuantizedType::kQInt32)}, "but got qint32[2]"},
+      {"aten::q_scale", {qint8({2})}, kTaken},
+      {"aten::q_per_channel_axis", {qint8({2})}, "expected a tensor with a scale for each channel"},
+      {"quantized::relu6", {qint8({2}), true}, "is not implemented in place"},
+      {"quantized::relu6", {qint8({2}), false}, kTaken},
+      {"quantized::leaky_relu", {qint8({2}), 0.1, true, 0.5, 0}, "is not implemented in place"},
+      {"quantized::leaky_relu", {qint8({2}), 0.1, false, 0.5, 0}, kTaken},
+      {"quantized::dropout", {qint8({2}), 0.5, 0, 0.5, true}, "in training is not implemented"},
+      {"quantized::dropout", {qint8({2}), 0.5, 0, 0.5, false}, kTaken},
+      {"aten::dropout", {qint8({2}), 0.5, true}, "dropout in training is not implemented"},
+      {"aten::dropout", {qint8({2}), 0.5, false}, kTaken},
+      {"quantized::add", {qint8({2}), other, 0.5, 0}, "expected tensors of one dtype"},
+      {"quantized::mul", {qint8({2}), other, 0.5, 0}, "expected tensors of one dtype"},
+      {"quantized::add", {qint8({2}), qint8({2}), 0.5, 0}, kTaken},
+      {"aten::cat", {tensors({qint8({2}), other}), 0}, "expected tensors of one dtype"},
+      {"aten::cat", {tensors({qint8({2}), qint8({2})}), 0}, kTaken},
   });
+  const Tensor scales = ones({2}, DType::kFloat64), zeros = ones({2}, DType::kInt64);
+  for (const int64_t axis : {0, 1, -1, -2}) {
+    const Value by_axis = run("aten::quantize_per_channel", {ones({2, 2}), scales, zeros, axis, int64_t{12}});
+    EXPECT_EQ(run("aten::q_per_channel_axis", {by_axis}).to_int(), axis & 1);
+  }
 }
 
 }  // namespace

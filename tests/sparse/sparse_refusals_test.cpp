@@ -59,6 +59,36 @@ TEST(SparseRefusals, PartsThatDoNotFit) {
   });
 }
 
+TEST(SparseRefusals, OtherDevices) {
+  const Value elsewhere = Device{DeviceKind::kCUDA, 0}, here = Device{};
+  const Tensor place = table({1, 1}, {0}), one = ones({1});
+  const char* const kSays = "are not supported";
+  const auto made = [&](const Value& device) { return std::vector<Value>{place, one, kNone, kNone, device}; };
+  const auto sized = [&](const Value& device) {
+    return std::vector<Value>{place, one, ints({2}), kNone, kNone, device};
+  };
+  const auto empty = [&](const Value& device) { return std::vector<Value>{ints({2}), kNone, kNone, device}; };
+  const auto rows = [&](const Value& device) {
+    return std::vector<Value>{row({0, 1}), row({0}), one, ints({1, 2}), kNone, kNone, device};
+  };
+  expect_rows({
+      {"aten::sparse_coo_tensor.indices", made(elsewhere), kSays},
+      {"aten::sparse_coo_tensor.indices", made(here), kTaken},
+      {"aten::sparse_coo_tensor.indices_size", sized(elsewhere), kSays},
+      {"aten::sparse_coo_tensor.indices_size", sized(here), kTaken},
+      {"aten::_sparse_coo_tensor_unsafe", sized(elsewhere), kSays},
+      {"aten::_sparse_coo_tensor_unsafe", sized(here), kTaken},
+      {"aten::sparse_coo_tensor.size", empty(elsewhere), kSays},
+      {"aten::sparse_coo_tensor.size", empty(here), kTaken},
+      {"aten::sparse_csr_tensor.crow_col_value_size", rows(elsewhere), kSays},
+      {"aten::sparse_csr_tensor.crow_col_value_size", rows(here), kTaken},
+      {"aten::to.device", {coo({2}), elsewhere, DType::kFloat32, false, false, kNone}, kSays},
+      {"aten::to.device", {coo({2}), here, DType::kFloat32, false, true, kNone}, kTaken},
+      {"aten::to.dtype_layout", {coo({2}), kNone, kNone, elsewhere, kNone, false, false, kNone}, kSays},
+      {"aten::to.dtype_layout", {coo({2}), kNone, int64_t{1}, here, kNone, false, false, kNone}, kTaken},
+  });
+}
+
 TEST(SparseRefusals, CompressedPartsThatDoNotFit) {
   const Tensor one = ones({1}), two = ones({2});
   const auto csr_of = [](const Tensor& starts, const Tensor& columns, const Tensor& values, const Dims& sizes) {
@@ -125,6 +155,9 @@ TEST(SparseRefusals, WhatTheySayOfThemselves) {
       {"aten::row_indices", {csr({2, 3})}, "expected a tensor that compresses columns"},
       {"aten::col_indices", {run("aten::to_sparse_csc", {ones({2, 3})})}, "expected a tensor that compresses rows"},
       {"aten::len.Tensor", {run("aten::sum.dim_IntList", {coo({2, 3}), ints({0})})}, kTaken},
+      {"aten::len.Tensor",
+       {run("aten::to_sparse.sparse_dim", {Tensor::scalar(2.0f), int64_t{0}})},
+       "len() of a 0-d tensor"},
       {"aten::sparse_dim", {ones({2})}, "expected a sparse tensor, but got float32"},
       {"aten::_nnz", {repeated()}, kTaken},
   });
@@ -138,6 +171,9 @@ TEST(SparseRefusals, Conversions) {
   expect_rows({
       {"aten::to_sparse_bsr", {x, ints({2, 3})}, kTaken},
       {"aten::to_sparse_bsr", {x, ints({3, 3})}, "must be divisible by the blocksize [3, 3]"},
+      {"aten::to_sparse_bsr", {x, ints({0, 3})}, "blocksize must be two positive numbers"},
+      {"aten::to_sparse_bsr", {x, ints({2, 0})}, "blocksize must be two positive numbers"},
+      {"aten::to_sparse_bsr", {x, ints({-2, 3})}, "blocksize must be two positive numbers"},
       {"aten::to_sparse_bsr", {x, ints({2, 4})}, "must be divisible by the blocksize [2, 4]"},
       {"aten::to_sparse_bsr", {x, ints({0, 2})}, "blocksize must be two positive numbers"},
       {"aten::to_sparse_bsr", {x, ints({2, 0})}, "blocksize must be two positive numbers"},
@@ -281,6 +317,9 @@ TEST(SparseRefusals, Products) {
       {"aten::sparse_sampled_addmm", {csr({2, 2}), ones({2, 3}), right}, kTaken},
       {"aten::sparse_sampled_addmm", {csr({2, 3}), ones({2, 3}), right}, "expected a product of sizes [2, 3]"},
       {"aten::sparse_sampled_addmm", {csr({3, 2}), ones({2, 3}), right}, "expected a product of sizes [3, 2]"},
+      {"aten::sparse_sampled_addmm", {csr({2, 2}), ones({2, 4}), right}, "cannot be multiplied"},
+      {"aten::sparse_sampled_addmm", {csr({2, 2, 2}), ones({2, 3}), right}, "expected two 3-D tensors"},
+      {"aten::mv", {coo({3}), ones({3})}, "expected a matrix"},
       {"aten::triangular_solve", {right, a, true, false, false}, "a dense right side and a square matrix"},
       {"aten::triangular_solve", {right, csr({3, 2}), true, false, false}, "a dense right side and a square matrix"},
       {"aten::triangular_solve", {twice, rows, true, false, false}, "expected a right side of float32"},
