@@ -61,6 +61,26 @@ TEST(RefusedEdges, DeformableConvolutions) {
                 {kLayer, layer(zeros({1, 4, 4, 4}), 1), ""}});
 }
 
+// Places that no pixel is near to, be it by NaN, have no gradient.
+TEST(RefusedEdges, GradientsOfLostPlaces) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const auto& [y, x] : {std::pair(nan, 0.0), std::pair(0.0, nan), std::pair(1e30, 0.0), std::pair(0.0, -1e30)}) {
+    Tensor offset = zeros({1, 2, 1, 1}, DType::kFloat64);
+    offset.data<double>()[0] = y, offset.data<double>()[1] = x;
+    const Tensor ones = ops::call("aten::ones", Dims{1, 1, 2, 2}, DType::kFloat64);
+    const Tensor one = ops::call("aten::ones", Dims{1, 1, 1}, DType::kFloat64);
+    const ops::Op& op = ops::get_op("tensord::deform_columns_backward");
+    const Value unit = ints({1, 1});
+    const auto gradients =
+        ops::run(op, ops::bind(op, {one, ones, offset, zeros({1, 1, 1, 1}, DType::kFloat64), true, unit, ints({2, 2}),
+                                    ints({0, 0}), unit, 1, bools({true, true, true})}));
+    for (const Value& g : gradients) {
+      const Tensor all = g.to_tensor();
+      for (int64_t i = 0; i < all.numel(); ++i) EXPECT_EQ(all.data<double>()[i], 0) << i;
+    }
+  }
+}
+
 TEST(RefusedEdges, Regions) {
   const Tensor image = zeros({1, 4, 4, 4});
   expect_refused({
@@ -234,12 +254,18 @@ TEST(RefusedEdges, Frames) {
 TEST(RefusedEdges, Products) {
   const Tensor square = zeros({2, 2}), batch = zeros({2, 2, 2}), high = zeros(Dims(32, 1));
   const auto grouped = [&](const Tensor& offsets) { return std::vector<Value>{square, batch, offsets}; };
-  const Tensor none = zeros({}, DType::kInt32);
+  const Tensor none = zeros({}, DType::kInt32), nan = zeros({2, 2});
+  nan.data<float>()[0] = std::numeric_limits<float>::quiet_NaN();
+  const Tensor flat = zeros({2, 2});
+  flat.data<float>()[0] = 1;
   expect_refused({
       {"aten::_grouped_mm", grouped(zeros({2})), "expected a vector of offsets where a matrix has 2 dimensions"},
       {"aten::_grouped_mm", grouped(longs({0, 3})), "offsets must grow from 0 to at most 2, but got 3 after 0"},
       {"aten::_grouped_mm", grouped(longs({-1, 2})), "offsets must grow from 0 to at most 2, but got -1 after 0"},
       {"aten::linalg_lstsq", {meta({16001, 16001}), meta({16001, 1})}, "are too large"},
+      {"aten::linalg_lstsq", {flat, zeros({2, 1}), kNone, "gels"}, "does not have full rank"},
+      {"aten::linalg_eigvalsh", {nan, "L"}, "too many repeated eigenvalues"},
+      {"aten::linalg_svdvals", {nan}, "contained non-finite values"},
       {"aten::lu_unpack", {square, none}, "pivots passed to lu_unpack must be between 1"},
       {"aten::linalg_lu_solve", {square, none, square}, "Number of pivots per batch should be same"},
       {"aten::ormqr", {square, scalar(), square}, "must be greater than or equal to tau.shape[-1]"},
