@@ -276,8 +276,39 @@ TEST(RefusedEdges, Products) {
   });
   expect_taken({{"aten::_grouped_mm", grouped(longs({0, 2})), ""},
                 {"aten::_grouped_mm", {square, batch, meta({2}, kLong)}, ""},
+                {"aten::_grouped_mm", {square, batch, longs({0, 2}), kNone, kFloat}, ""},
+                {"aten::_grouped_mm", {square, square, longs({})}, ""},
+                {"aten::_grouped_mm", {zeros({0, 2}), zeros({0, 2, 2}), longs({})}, ""},
                 {"aten::kron", {high, high}, ""},
                 {"aten::linalg_multi_dot", {tensors(std::vector<Tensor>(1000, zeros({1, 1})))}, ""}});
+}
+
+// LAPACK, which does the complex ones, counts in 32 bits; our own, which do the real ones, in 64.
+TEST(RefusedEdges, LargeComplexMatrices) {
+  constexpr int64_t kMost = 16000, kLong = int64_t{1} << 24;
+  const auto outcome = [](const char* name, std::vector<Value> arguments) -> std::string {
+    try {
+      const ops::Op& op = ops::get_op(name);
+      ops::infer(op, ops::bind(op, std::move(arguments)));
+      return "";
+    } catch (const Error& e) {
+      return e.what();
+    }
+  };
+  for (const DType dtype : {kFloat, kComplex}) {
+    for (const int64_t n : {kMost, kMost + 1}) {
+      const auto says =
+          n == kMost || dtype == kFloat ? testing::Matcher<std::string>("") : testing::HasSubstr("are too large");
+      const Tensor square = meta({n, n}, dtype), one = meta({1, 1}, dtype), wide = meta({1, kLong + n - kMost}, dtype);
+      EXPECT_THAT(outcome("aten::linalg_lu_factor_ex", {square}), says);
+      EXPECT_THAT(outcome("aten::linalg_lu_factor_ex", {wide}), says);
+      EXPECT_THAT(outcome("aten::linalg_cholesky_ex", {square}), says);
+      EXPECT_THAT(outcome("aten::linalg_solve_triangular", {one, wide, true}), says);
+      EXPECT_THAT(outcome("aten::linalg_solve_triangular", {square, square, true}), says);
+    }
+  }
+  EXPECT_EQ(outcome("aten::linalg_lu_factor_ex", {meta({INT32_MAX, 1})}), "");
+  EXPECT_THAT(outcome("aten::linalg_lu_factor_ex", {meta({int64_t{1} << 31, 1})}), testing::HasSubstr("are too many"));
 }
 
 }  // namespace
