@@ -1,4 +1,5 @@
 // Calls at the edges of what operators take: those just beyond them are refused, those just within are not.
+#include <cmath>
 #include <limits>
 
 #include "core/ops/custom_class.h"
@@ -61,8 +62,8 @@ TEST(RefusedEdges, DeformableConvolutions) {
                 {kLayer, layer(zeros({1, 4, 4, 4}), 1), ""}});
 }
 
-// Places that no pixel is near to, be it by NaN, have no gradient.
-TEST(RefusedEdges, GradientsOfLostPlaces) {
+// Places that no pixel is near to read 0, those of NaN read NaN, and they have no gradient.
+TEST(RefusedEdges, PlacesThatAreLost) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   for (const auto& [y, x] : {std::pair(nan, 0.0), std::pair(0.0, nan), std::pair(1e30, 0.0), std::pair(0.0, -1e30)}) {
     Tensor offset = zeros({1, 2, 1, 1}, DType::kFloat64);
@@ -74,6 +75,12 @@ TEST(RefusedEdges, GradientsOfLostPlaces) {
     const auto gradients =
         ops::run(op, ops::bind(op, {one, ones, offset, zeros({1, 1, 1, 1}, DType::kFloat64), true, unit, ints({2, 2}),
                                     ints({0, 0}), unit, 1, bools({true, true, true})}));
+    const ops::Op& columns = ops::get_op("tensord::deform_columns");
+    const Tensor read = ops::run(columns, ops::bind(columns, {ones, offset, zeros({1, 1, 1, 1}, DType::kFloat64), false,
+                                                              unit, ints({2, 2}), ints({0, 0}), unit, 1}))
+                            .front()
+                            .to_tensor();
+    EXPECT_EQ(std::isnan(read.data<double>()[0]), std::isnan(y + x));
     for (const Value& g : gradients) {
       const Tensor all = g.to_tensor();
       for (int64_t i = 0; i < all.numel(); ++i) EXPECT_EQ(all.data<double>()[i], 0) << i;
@@ -266,6 +273,7 @@ TEST(RefusedEdges, Products) {
       {"aten::linalg_lstsq", {flat, zeros({2, 1}), kNone, "gels"}, "does not have full rank"},
       {"aten::linalg_eigvalsh", {nan, "L"}, "too many repeated eigenvalues"},
       {"aten::linalg_svdvals", {nan}, "contained non-finite values"},
+      {"aten::einsum", {"ij...k->ij", tensors({matrix()})}, "does not match the number of dimensions (2)"},
       {"aten::lu_unpack", {square, none}, "pivots passed to lu_unpack must be between 1"},
       {"aten::linalg_lu_solve", {square, none, square}, "Number of pivots per batch should be same"},
       {"aten::ormqr", {square, scalar(), square}, "must be greater than or equal to tau.shape[-1]"},
