@@ -205,8 +205,12 @@ TEST(RefusedEdges, NumbersAndShapes) {
       {"aten::_linalg_eigh", {zeros({2, 2}), "LU"}, "Expected UPLO argument to be 'L' or 'U', but got LU"},
       {"aten::index.Tensor", {vector(), tensors({zeros({3, 1}, DType::kBool)})}, "The shape of the mask [3, 1] at"},
   });
+  const Value all_rows = ops::make_list(ops::optional_type(ops::tensor_type()), {kNone, longs({0, 1, 2})});
   expect_taken({
       {"aten::isclose", {pairs, pairs, 0.0, 0.0}, ""},
+      {"aten::_unsafe_masked_index", {matrix(), zeros({2, 3}, DType::kBool), all_rows, 0}, ""},
+      {"aten::index_put", {matrix(), tensors({longs({0})}), meta({3})}, ""},
+      {"aten::index_put", {matrix(), tensors({meta({1}, kLong)}), vector()}, ""},
       {"aten::_int_mm", {bytes, bytes}, ""},
       {"aten::tril_indices", {0, 2}, ""},
       {"aten::tril_indices", {2, 0}, ""},
