@@ -20,7 +20,7 @@ void expect_taken(const std::vector<Row>& rows) {
   }
 }
 
-TEST(RefusedEdges, DeformableConvolutions) {
+TEST(RefusedBounds, DeformableConvolutions) {
   struct Columns {
     Tensor input = zeros({1, 4, 6, 6}), offset = zeros({1, 8, 5, 5}), mask = zeros({1, 4, 5, 5});
     bool use_mask = true;
@@ -63,7 +63,7 @@ TEST(RefusedEdges, DeformableConvolutions) {
 }
 
 // Places that no pixel is near to read 0, those of NaN read NaN, and they have no gradient.
-TEST(RefusedEdges, PlacesThatAreLost) {
+TEST(RefusedBounds, PlacesThatAreLost) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   for (const auto& [y, x] : {std::pair(nan, 0.0), std::pair(0.0, nan), std::pair(1e30, 0.0), std::pair(0.0, -1e30)}) {
     Tensor offset = zeros({1, 2, 1, 1}, DType::kFloat64);
@@ -88,7 +88,7 @@ TEST(RefusedEdges, PlacesThatAreLost) {
   }
 }
 
-TEST(RefusedEdges, Regions) {
+TEST(RefusedBounds, Regions) {
   const Tensor image = zeros({1, 4, 4, 4});
   expect_refused({
       {"torchvision::roi_pool", {zeros({4, 4, 4}), zeros({1, 5}), 1.0, 2, 2}, "an input of 4 dimensions, but got 3"},
@@ -96,7 +96,7 @@ TEST(RefusedEdges, Regions) {
   });
 }
 
-TEST(RefusedEdges, Convolutions) {
+TEST(RefusedBounds, Convolutions) {
   const Value one = ints({1, 1}), none = ints({0, 0});
   const Tensor image = zeros({1, 2, 4, 4}), weight = zeros({3, 2, 2, 2}), grad = zeros({1, 3, 3, 3});
   const auto transposed = [&](int64_t height) {
@@ -121,7 +121,7 @@ TEST(RefusedEdges, Convolutions) {
                  ""}});
 }
 
-TEST(RefusedEdges, StatesOfMobileLayers) {
+TEST(RefusedBounds, StatesOfMobileLayers) {
   const ops::CustomClassFn* restore = ops::find_custom_class("__torch__.torch.classes.xnnpack.LinearOpContext");
   ASSERT_NE(restore, nullptr);
   EXPECT_NO_THROW((*restore)(ops::make_tuple({matrix(), kNone, kNone, kNone})));
@@ -130,7 +130,7 @@ TEST(RefusedEdges, StatesOfMobileLayers) {
   EXPECT_THROW((*restore)(Value(1)), Error);
 }
 
-TEST(RefusedEdges, Tables) {
+TEST(RefusedBounds, Tables) {
   const Tensor index = longs({0, 1}), g = zeros({1, 2}), none = longs({0, 0}), two = zeros({2, 2});
   const auto backward = [&](const Tensor& grad, const Tensor& offsets, int64_t mode = 0,
                             const Tensor& maxima = zeros({1, 2}, kLong)) {
@@ -175,7 +175,7 @@ TEST(RefusedEdges, Tables) {
   });
 }
 
-TEST(RefusedEdges, Heads) {
+TEST(RefusedBounds, Heads) {
   const Tensor q = zeros({2, 4, 8}), one = zeros({1, 4, 8}), whole = zeros({2, 4, 8}, kLong);
   const auto dot = [](const Tensor& query, const Tensor& key) {
     return std::vector<Value>{query, key, key, kNone, 0.0, false, kNone, true};
@@ -191,7 +191,7 @@ TEST(RefusedEdges, Heads) {
   expect_taken({{kDot, dot(q, one), ""}, {kDot, dot(zeros({0, 4, 8}), one), ""}});
 }
 
-TEST(RefusedEdges, NumbersAndShapes) {
+TEST(RefusedBounds, NumbersAndShapes) {
   const double infinity = std::numeric_limits<double>::infinity();
   const Tensor bytes = zeros({2, 2}, DType::kInt8), pairs = zeros({2, 2}, kComplex), flags = zeros({3}, DType::kBool);
   expect_refused({
@@ -225,7 +225,7 @@ TEST(RefusedEdges, NumbersAndShapes) {
   EXPECT_TRUE(ops::call("aten::zeros_like", zeros({1, 2, 3, 4}), kNone, kNone, kNone, kNone, 2).is_channels_last());
 }
 
-TEST(RefusedEdges, Frames) {
+TEST(RefusedBounds, Frames) {
   const auto centred = [](const Tensor& x, const Value& onesided, const Value& aligns) {
     return std::vector<Value>{x, 4, kNone, kNone, kNone, true, std::string("constant"), false, onesided, true, aligns};
   };
@@ -262,7 +262,7 @@ TEST(RefusedEdges, Frames) {
   });
 }
 
-TEST(RefusedEdges, Products) {
+TEST(RefusedBounds, Products) {
   const Tensor square = zeros({2, 2}), batch = zeros({2, 2, 2}), high = zeros(Dims(32, 1));
   const auto grouped = [&](const Tensor& offsets) { return std::vector<Value>{square, batch, offsets}; };
   const Tensor none = zeros({}, DType::kInt32), nan = zeros({2, 2});
@@ -296,7 +296,7 @@ TEST(RefusedEdges, Products) {
 }
 
 // LAPACK, which does the complex ones, counts in 32 bits; our own, which do the real ones, in 64.
-TEST(RefusedEdges, LargeComplexMatrices) {
+TEST(RefusedBounds, LargeComplexMatrices) {
   constexpr int64_t kMost = 16000, kLong = int64_t{1} << 24;
   const auto outcome = [](const char* name, std::vector<Value> arguments) -> std::string {
     try {
