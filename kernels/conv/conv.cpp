@@ -13,6 +13,12 @@ namespace {
 using ops::IntList;
 using ops::TensorMeta;
 
+size_t spatial_of(const Dims& weight) {
+  check(weight.size() >= 3 && weight.size() <= 5, "expected a convolution's weight to have 3 to 5 dimensions, but got ",
+        weight.size());
+  return weight.size() - 2;
+}
+
 Dims repeated(const Dims& list, size_t count, const char* name) {
   if (list.size() == 1 && count != 1) return Dims(count, list[0]);
   check(list.size() == count, "expected ", name, " to be a single integer value or a list of ", count,
@@ -72,8 +78,7 @@ ConvGeometry make_conv_geometry(size_t spatial, const Dims& stride, const Dims& 
 
 ConvGeometry make_conv_geometry(const Dims& weight, const Dims& stride, const std::string& padding,
                                 const Dims& dilation, int64_t groups) {
-  check(weight.size() >= 3, "expected a convolution's weight to have at least 3 dimensions, but got ", weight.size());
-  ConvGeometry g = make_conv_geometry(weight.size() - 2, stride, Dims{0}, dilation, groups);
+  ConvGeometry g = make_conv_geometry(spatial_of(weight), stride, Dims{0}, dilation, groups);
   if (padding == "valid") return g;
   check(padding == "same", "Invalid padding string: '", padding, "'");
   for (size_t i = 0; i < g.spatial(); ++i) {
@@ -147,12 +152,6 @@ TensorMeta infer_conv(const char* op, const ConvGeometry& g, const Tensor& input
   return meta;
 }
 
-size_t spatial_of(const Tensor& weight) {
-  check(weight.ndim() >= 3 && weight.ndim() <= 5, "expected a convolution's weight to have 3 to 5 dimensions, but got ",
-        weight.ndim());
-  return static_cast<size_t>(weight.ndim() - 2);
-}
-
 const char* op_name(size_t spatial, bool is_transposed) {
   static constexpr const char* kNames[2][3] = {{"conv1d", "conv2d", "conv3d"},
                                                {"conv_transpose1d", "conv_transpose2d", "conv_transpose3d"}};
@@ -191,9 +190,8 @@ struct Conv {
 
 TensorMeta infer_conv_mode(const Tensor& input, const Tensor& weight, const MaybeTensor& bias, const IntList& stride,
                            const std::string& padding, const IntList& dilation, int64_t groups) {
-  const size_t spatial = spatial_of(weight);
-  return infer_conv(op_name(spatial, false), make_conv_geometry(weight.sizes(), stride, padding, dilation, groups),
-                    input, weight, bias);
+  const ConvGeometry g = make_conv_geometry(weight.sizes(), stride, padding, dilation, groups);
+  return infer_conv(op_name(g.spatial(), false), g, input, weight, bias);
 }
 PackedPtr pack_conv_mode(const ops::PackArgs& args) {
   const auto v = args.arguments;
@@ -240,7 +238,8 @@ struct General {
   static ConvGeometry geometry(const Tensor& weight, const IntList& stride, const IntList& padding,
                                const IntList& dilation, bool is_transposed, const IntList& output_padding,
                                int64_t groups) {
-    return make_conv_geometry(spatial_of(weight), stride, padding, dilation, groups, is_transposed, output_padding);
+    return make_conv_geometry(spatial_of(weight.sizes()), stride, padding, dilation, groups, is_transposed,
+                              output_padding);
   }
   static PackedPtr pack(const ops::PackArgs& args) {
     const auto v = args.arguments;

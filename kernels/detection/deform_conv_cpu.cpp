@@ -56,9 +56,11 @@ struct Sampler {
     }
   }
   T weight_of(int64_t index) const { return mask ? mask[index] : T(1); }
-  // Beyond one pixel around the image all is 0; NaN is not, see `is_lost`.
-  bool is_near(T y, T x) const { return y > -1 && y < static_cast<T>(height) && x > -1 && x < static_cast<T>(width); }
-  static bool is_lost(T y, T x) { return std::isnan(y) || std::isnan(x); }
+  // Beyond one pixel around the image all is 0; what is neither beyond nor near is NaN.
+  bool is_beyond(T y, T x) const {
+    return y <= -1 || y >= static_cast<T>(height) || x <= -1 || x >= static_cast<T>(width);
+  }
+  bool is_near(T y, T x) const { return !is_beyond(y, x) && !std::isnan(y + x); }
 };
 
 template <class T>
@@ -77,11 +79,13 @@ void forward(const DeformGeometry& g, const Tensor& input, const Tensor& offset,
       const T* pixels = input.data<T>() + at * plane;
       T* rows = columns.data<T>() + at * g.taps() * g.places();
       sampler.walk(n, c / in_group, [&](int64_t, int64_t of_mask, int64_t tap, int64_t place, T y, T x) {
-        T value = sampler.is_lost(y, x) ? y + x : T(0);
+        T value = 0;
         if (sampler.is_near(y, x)) {
           Corners<T>(y, x, sampler.height, sampler.width).visit(sampler.width, [&](int64_t pixel, T weight, T, T) {
             value += weight * pixels[pixel];
           });
+        } else if (!sampler.is_beyond(y, x)) {
+          value = y + x;
         }
         rows[tap * g.places() + place] = sampler.weight_of(of_mask) * value;
       });
@@ -118,7 +122,7 @@ void backward_of_places(const DeformGeometry& g, const Sampler<T>& sampler, cons
     for (int64_t at = begin; at < end; ++at) {
       const int64_t n = at / g.offset_groups, group = at % g.offset_groups;
       sampler.walk(n, group, [&](int64_t in_offset, int64_t in_mask, int64_t tap, int64_t place, T y, T x) {
-        if (sampler.is_lost(y, x) || !(std::abs(y) < T(1 << 30) && std::abs(x) < T(1 << 30))) return;
+        if (!(std::abs(y) < T(1 << 30) && std::abs(x) < T(1 << 30))) return;
         const Corners<T> corners(y, x, sampler.height, sampler.width);
         const bool is_near = sampler.is_near(y, x);
         T by_y = 0, by_x = 0, by_mask = 0;

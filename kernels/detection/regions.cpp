@@ -67,7 +67,7 @@ void write_channels(const RegionGrid& grid, const Tensor& out) {
 // --- roi_align
 
 RegionGrid align_grid(double scale, int64_t height, int64_t width, int64_t ratio, bool aligned, bool sensitive) {
-  return {scale, height, width, std::max<int64_t>(ratio, 0), aligned || sensitive, sensitive};
+  return {scale, height, width, std::max<int64_t>(ratio, 0), aligned, sensitive};
 }
 
 OP("torchvision::roi_align(Tensor input, Tensor rois, float spatial_scale, int pooled_height, int pooled_width, "
@@ -148,9 +148,10 @@ RegionGrid average_grid(double scale, int64_t height, int64_t width) { return {s
 
 OP("torchvision::roi_pool(Tensor input, Tensor rois, " POOLING ") -> (Tensor, Tensor)")
     .infer([](const Tensor& image, const Tensor& boxes, double scale, int64_t height, int64_t width) {
-      check(image.ndim() != 4 || image.size(2) * image.size(3) <= INT32_MAX, "roi_pool(): planes of ", image.size(2),
-            " x ", image.size(3), " are too large");
-      return with_places(result_meta("roi_pool", image, boxes, {scale, height, width}));
+      const TensorMeta meta = result_meta("roi_pool", image, boxes, {scale, height, width});
+      check(image.size(2) * image.size(3) <= INT32_MAX, "roi_pool(): planes of ", image.size(2), " x ", image.size(3),
+            " are too large");
+      return with_places(meta);
     })
     .gradient([](const GradArgs& args) -> std::vector<Tensor> {
       const auto& in = args.inputs;

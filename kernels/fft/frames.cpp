@@ -116,7 +116,7 @@ Tensor istft(const Tensor& spectrum, int64_t n_fft, MaybeInt hop_length, MaybeIn
         "tensor to match ",
         onesided ? "n_fft / 2 + 1 when onesided=True" : "n_fft when onesided=False", ", but got ", points);
   check(hop > 0 && hop <= length, "istft: expected 0 < hop_length <= win_length, but got hop_length=", hop);
-  check(length > 0 && length <= n_fft, "istft: expected 0 < win_length <= n_fft, but got win_length=", length);
+  check(length <= n_fft, "istft: expected 0 < win_length <= n_fft, but got win_length=", length);
   check_window("istft", given, length);
   check(!return_complex || !onesided, "istft: Cannot have onesided output if window or input is complex");
   check(return_complex || !given || !is_complex(given->dtype()),
@@ -131,9 +131,7 @@ Tensor istft(const Tensor& spectrum, int64_t n_fft, MaybeInt hop_length, MaybeIn
     if (!onesided) x = compose::narrow(x, 2, 0, n_fft / 2 + 1);
     x = call("aten::_fft_c2r", x, Dims{2}, norm, n_fft);
   }
-  int64_t samples = 0;
-  check(!__builtin_mul_overflow(hop, frames - 1, &samples) && !__builtin_add_overflow(samples, n_fft, &samples),
-        "istft: the signal is too long");
+  const int64_t samples = hop * (frames - 1) + n_fft;  // at most twice the elements of the spectrum
   const Tensor weights = call("aten::expand", call("aten::mul.Tensor", window, window), Dims{1, frames, n_fft});
   Tensor y = overlapped(call("aten::mul.Tensor", x, window), samples, hop),
          envelope = overlapped(weights, samples, hop);

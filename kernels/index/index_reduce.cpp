@@ -53,7 +53,7 @@ Tensor fill_diagonal(const Tensor& x, const Scalar& value, bool wrap) {
   int64_t step = 0;
   for (const int64_t stride : x.strides()) step += stride;
   call("aten::fill_.Scalar", call("aten::as_strided", x, Dims{shortest}, Dims{step}, x.offset()), value);
-  if (wrap && x.ndim() == 2 && x.size(0) > x.size(1) + 1) {
+  if (wrap && x.size(0) > x.size(1) + 1) {
     const int64_t columns = x.size(1), rest = (x.numel() + columns) / (columns + 1) - shortest;
     const int64_t first = x.offset() + x.stride(0) * (columns + 1);
     call("aten::fill_.Scalar", call("aten::as_strided", x, Dims{rest}, Dims{step}, first), value);

@@ -19,7 +19,7 @@ TensorMeta gather_meta(const Tensor& x, int64_t dim, const Tensor& index, bool) 
   const int64_t x_dims = std::max<int64_t>(x.ndim(), 1), index_dims = std::max<int64_t>(index.ndim(), 1);
   check(index.numel() == 0 || x_dims == index_dims,
         "Index tensor must have the same number of dimensions as input tensor");
-  for (int64_t d = 0; index.numel() != 0 && d < std::min(x.ndim(), index.ndim()); ++d) {
+  for (int64_t d = 0; index.numel() != 0 && d < index.ndim(); ++d) {
     check(d == dim || index.sizes()[d] <= x.sizes()[d], "Size does not match at dimension ", d, " expected index ",
           index.sizes(), " to be smaller than self ", x.sizes(), " apart from dimension ", dim);
   }
@@ -46,8 +46,8 @@ TensorMeta scatter_meta(const Tensor& x, int64_t dim, const Tensor& index, const
   check(std::max<int64_t>(source.ndim(), 1) == std::max<int64_t>(index.ndim(), 1),
         "Index tensor must have the same number of dimensions as src tensor");
   for (int64_t d = 0; d < index.ndim(); ++d) {
-    const bool fits = (d == dim || d >= x.ndim() || index.sizes()[d] <= x.sizes()[d]) &&
-                      (d >= source.ndim() || index.sizes()[d] <= source.sizes()[d]);
+    const bool fits =
+        (d == dim || index.sizes()[d] <= x.sizes()[d]) && (d >= source.ndim() || index.sizes()[d] <= source.sizes()[d]);
     check(fits, "Expected index ", index.sizes(), " to be smaller than self ", x.sizes(), " apart from dimension ", dim,
           " and to be smaller size than src ", source.sizes());
   }
@@ -56,7 +56,7 @@ TensorMeta scatter_meta(const Tensor& x, int64_t dim, const Tensor& index, const
 TensorMeta scatter_value_meta(const Tensor& x, int64_t dim, const Tensor& index, const Scalar&) {
   check_scatter(x, dim, index);
   dim = wrap_dim(dim, x.ndim());
-  for (int64_t d = 0; index.numel() != 0 && d < std::min(index.ndim(), x.ndim()); ++d) {
+  for (int64_t d = 0; index.numel() != 0 && d < index.ndim(); ++d) {
     check(d == dim || index.sizes()[d] <= x.sizes()[d], "Expected index ", index.sizes(), " to be smaller than self ",
           x.sizes(), " apart from dimension ", dim);
   }

@@ -84,9 +84,9 @@ Three unique_values(const Tensor& x, bool inverse, bool counts) {
       return group_consecutive(flat.numel(), [v](int64_t a, int64_t b) { return v[a] == v[b]; });
     else
       return group_sorted(flat.numel(), [v](int64_t a, int64_t b) {
-        // NaNs go last. NOLINTNEXTLINE(misc-redundant-expression)
+        // NaNs go last, and none equals another. NOLINTNEXTLINE(misc-redundant-expression)
         const bool nan_a = v[a] != v[a], nan_b = v[b] != v[b];
-        return nan_a || nan_b ? (!nan_a && nan_b) : v[a] < v[b];
+        return nan_a ? nan_b && a < b : nan_b || v[a] < v[b];
       });
   });
   return results(index(reshape(flat, Dims{-1}), {as_tensor(groups.first)}), groups, x.sizes(), inverse, counts);

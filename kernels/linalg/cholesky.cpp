@@ -3,6 +3,7 @@
 
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/linalg/algebra.h"
+#include "kernels/linalg/lapack.h"
 
 namespace tensord::kernels::linalg {
 namespace {
@@ -19,6 +20,7 @@ void check_cholesky(const char* name, const Tensor& a) {
 std::vector<TensorMeta> infer_cholesky(const Tensor& a, bool, bool) {
   check_cholesky("linalg.cholesky", a);
   check_real("linalg.cholesky", a);
+  if (is_complex(a.dtype())) check_lapack_sizes("linalg.cholesky", rows_of(a), columns_of(a));
   return {column_major(a.sizes(), a), row_major(batch_of(a), DType::kInt32, a)};
 }
 

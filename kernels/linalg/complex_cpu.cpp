@@ -6,7 +6,6 @@
 namespace tensord::kernels::linalg {
 
 void factor_lu_complex(const Tensor& a, const Tensor& pivots, const Tensor& info) {
-  check_lapack_sizes("linalg.lu_factor", rows_of(a), columns_of(a));
   const Dims batch = batch_of(a);
   const int m = static_cast<int>(rows_of(a)), n = static_cast<int>(columns_of(a)), lda = leading(m),
             steps = std::min(m, n);
@@ -23,7 +22,6 @@ void factor_lu_complex(const Tensor& a, const Tensor& pivots, const Tensor& info
 }
 
 void factor_cholesky_complex(const Tensor& a, bool is_upper, const Tensor& info) {
-  check_lapack_sizes("linalg.cholesky", rows_of(a), columns_of(a));
   const Dims batch = batch_of(a);
   const int n = static_cast<int>(rows_of(a)), lda = leading(n);
   const char triangle = is_upper ? 'U' : 'L';
@@ -43,7 +41,6 @@ void factor_cholesky_complex(const Tensor& a, bool is_upper, const Tensor& info)
 }
 
 void solve_triangular_complex(const Tensor& a, const Tensor& x, bool is_upper, bool is_left, bool is_unit) {
-  check_lapack_sizes("linalg.solve_triangular", rows_of(x), columns_of(x));
   const ops::TensorMeta meta = column_major(a.sizes(), a);
   const Tensor columns = Tensor::empty_strided(meta.sizes, meta.strides, meta.dtype);
   columns.copy_from(a);

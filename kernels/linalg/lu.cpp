@@ -3,6 +3,7 @@
 
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/linalg/algebra.h"
+#include "kernels/linalg/lapack.h"
 
 namespace tensord::kernels::linalg {
 namespace {
@@ -16,6 +17,7 @@ std::vector<TensorMeta> infer_lu_factor(const Tensor& a, bool exchanges, bool) {
   check(exchanges, "linalg.lu_factor: LU without pivoting is not implemented on the CPU");
   if (!has_lapack_dtype(a)) fail_dtype("lu_cpu", a.dtype());
   check(rows_of(a) <= std::numeric_limits<int32_t>::max(), "linalg.lu_factor: ", rows_of(a), " rows are too many");
+  if (is_complex(a.dtype())) check_lapack_sizes("linalg.lu_factor", rows_of(a), columns_of(a));
   const Dims batch = batch_of(a);
   return {column_major(a.sizes(), a), row_major(with(batch, {std::min(rows_of(a), columns_of(a))}), DType::kInt32, a),
           row_major(batch, DType::kInt32, a)};

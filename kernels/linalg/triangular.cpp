@@ -2,6 +2,7 @@
 #include "core/ops/attributes/written.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/linalg/complex.h"
+#include "kernels/linalg/lapack.h"
 #include "kernels/linalg/linalg.h"
 
 namespace tensord::kernels::linalg {
@@ -19,6 +20,7 @@ ops::TensorMeta infer_solve_triangular(const Tensor& a, const Tensor& b, bool, b
   check_equation(kName, a, b, is_left);
   check_same_dtype(kName, a, b);
   if (!has_lapack_dtype(a)) fail_dtype("triangular_solve_cpu", a.dtype());
+  if (is_complex(a.dtype())) check_lapack_sizes(kName, rows_of(b), columns_of(b));
   return column_major(with(broadcast_sizes(batch_of(a), batch_of(b)), {rows_of(b), columns_of(b)}), b);
 }
 

@@ -50,9 +50,9 @@ Labels expand_ellipsis(const Labels& term, int64_t ndim, size_t operand) {
     else
       for (int64_t i = covered; i-- > 0;) out.push_back(kEllipsis + static_cast<int>(i));
   }
-  check(static_cast<int64_t>(out.size()) == ndim && (covered >= 0 || !has(term, -1)),
-        "einsum(): the number of subscripts in the equation (", term.size() - (has(term, -1) ? 1 : 0),
-        ") does not match the number of dimensions (", ndim, ") for operand ", operand);
+  check(static_cast<int64_t>(out.size()) == ndim, "einsum(): the number of subscripts in the equation (",
+        term.size() - (has(term, -1) ? 1 : 0), ") does not match the number of dimensions (", ndim, ") for operand ",
+        operand);
   return out;
 }
 

@@ -302,5 +302,20 @@ TEST(IndexEdges, DistinctNumbersAndCounts) {
   }
 }
 
+// As in PyTorch no NaN equals another, and they go last.
+TEST(IndexEdges, NansAreAllUnique) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const std::vector<double> values{nan, 1, nan, 0, 1};
+  const Tensor x = Tensor::empty(Dims{5}, DType::kFloat64);
+  std::copy(values.begin(), values.end(), x.data<double>());
+  const ops::Op& unique = ops::get_op("aten::_unique2");
+  for (const DType dtype : {DType::kFloat64, DType::kFloat32, DType::kFloat16}) {
+    const auto found = ops::run(unique, ops::bind(unique, {x.to(dtype), true, true, true}));
+    expect_elements(found[0].to_tensor(), {0, 1, nan, nan});
+    expect_elements(found[1].to_tensor(), {2, 1, 3, 0, 1});
+    expect_elements(found[2].to_tensor(), {1, 2, 1, 1});
+  }
+}
+
 }  // namespace
 }  // namespace tensord
