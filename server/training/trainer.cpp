@@ -362,8 +362,8 @@ void Trainer::try_checkpoint() {
 // What each rank keeps for itself comes to rank 0. All ranks are here at the same step.
 void Trainer::gather() {
   if (!zero_ && spec_.distribution.compression != "powersgd") return;
-  // One that failed is tried again, and rank 0 alone knows.
-  if (ranks_->shared(is_first() && checkpoint_step_ != step_ ? "missing" : "").empty()) return;
+  // One that failed is tried again, and rank 0 alone knows: what the others say is not looked at.
+  if (ranks_->shared(checkpoint_step_ != step_ ? "missing" : "").empty()) return;
   if (zero_) optimizer_state_ = zero_->gather_state();
   compression_state_ = ranks_->gather_compression();
 }

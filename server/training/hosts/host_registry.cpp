@@ -54,7 +54,7 @@ void check_info(const HostInfo& info) {
 
 void JoinedHost::receive(HostReport report) {
   const MutexLock lock(mutex_);
-  heard_ = std::chrono::steady_clock::now();
+  heard_ns_ = clock_.now_ns();
   if (start_.empty() || start_of(report) != start_) return;
   report_bytes_ += bytes_of(report);
   if (report_bytes_ > kMaxReportBytes) {
@@ -86,9 +86,9 @@ std::string JoinedHost::left() const {
   return left_;
 }
 
-std::chrono::steady_clock::duration JoinedHost::silence() const {
+std::chrono::nanoseconds JoinedHost::silence() const {
   const MutexLock lock(mutex_);
-  return std::chrono::steady_clock::now() - heard_;
+  return std::chrono::nanoseconds(clock_.now_ns() - heard_ns_);
 }
 
 std::shared_ptr<JoinedHost> HostRegistry::join(HostInfo info, std::shared_ptr<HostLink> link) {
@@ -97,7 +97,7 @@ std::shared_ptr<JoinedHost> HostRegistry::join(HostInfo info, std::shared_ptr<Ho
     fail(ErrorCode::kFailedPrecondition, "host ", info.name, " runs tensord ", info.version, ", and this daemon ",
          version_, ": all hosts of a job run the same");
   }
-  auto host = std::make_shared<JoinedHost>(std::move(info), std::move(link));
+  auto host = std::make_shared<JoinedHost>(std::move(info), std::move(link), clock_);
   const std::string& name = host->info().name;
   std::shared_ptr<JoinedHost> before;
   {
@@ -126,8 +126,7 @@ void HostRegistry::leave(const std::shared_ptr<JoinedHost>& host, const std::str
   host->leave(reason);
   {
     const MutexLock lock(mutex_);
-    const auto found = hosts_.find(host->info().name);
-    if (found != hosts_.end() && found->second == host) hosts_.erase(found);
+    std::erase_if(hosts_, [&host](const auto& entry) { return entry.second == host; });
   }
   log(LogLevel::kWarning, "host left", {{"host", host->info().name}, {"reason", reason}});
 }

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "core/base/clock.h"
 #include "core/base/mutex.h"
-
 #include "server/training/hosts/host_messages.h"
 
 namespace tensord::server {
@@ -26,7 +26,8 @@ class HostLink {
 // A daemon that has joined. Thread-safe.
 class JoinedHost {
  public:
-  JoinedHost(HostInfo info, std::shared_ptr<HostLink> link) : info_(std::move(info)), link_(std::move(link)) {}
+  JoinedHost(HostInfo info, std::shared_ptr<HostLink> link, const Clock& clock)
+      : info_(std::move(info)), link_(std::move(link)), clock_(clock) {}
 
   const HostInfo& info() const { return info_; }
   void send(const HostOrder& order) { link_->send(order); }
@@ -39,13 +40,14 @@ class JoinedHost {
   void begin(const std::string& start);
   std::vector<HostReport> take_reports();
   std::string left() const;  // why; empty while it is there
-  std::chrono::steady_clock::duration silence() const;
+  std::chrono::nanoseconds silence() const;
 
  private:
   const HostInfo info_;
   const std::shared_ptr<HostLink> link_;
+  const Clock& clock_;
   mutable Mutex mutex_;
-  std::chrono::steady_clock::time_point heard_ TENSORD_GUARDED_BY(mutex_) = std::chrono::steady_clock::now();
+  int64_t heard_ns_ TENSORD_GUARDED_BY(mutex_) = clock_.now_ns();
   std::string start_ TENSORD_GUARDED_BY(mutex_), left_ TENSORD_GUARDED_BY(mutex_);
   std::vector<HostReport> reports_ TENSORD_GUARDED_BY(mutex_);
   size_t report_bytes_ TENSORD_GUARDED_BY(mutex_) = 0;
@@ -55,7 +57,8 @@ class JoinedHost {
 // Thread-safe.
 class HostRegistry {
  public:
-  explicit HostRegistry(std::string version) : version_(std::move(version)) {}
+  explicit HostRegistry(std::string version, const Clock& clock = Clock::system())
+      : version_(std::move(version)), clock_(clock) {}
 
   // A host of the same name that is silent or of the same process gives way. Throws Error{kInvalidArgument},
   // kAlreadyExists, kFailedPrecondition (another version), kUnavailable (shutting down).
@@ -116,6 +119,7 @@ class HostRegistry {
       TENSORD_REQUIRES(mutex_);
 
   const std::string version_;
+  const Clock& clock_;
   mutable Mutex mutex_;
   bool is_closed_ TENSORD_GUARDED_BY(mutex_) = false;
   std::map<std::string, std::shared_ptr<JoinedHost>> hosts_ TENSORD_GUARDED_BY(mutex_);  // by name

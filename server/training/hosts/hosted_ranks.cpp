@@ -118,14 +118,12 @@ class HostedRanks::Start {
 
   // The file of that name in this server's data folder, where it has the same bytes. None also where the start ends.
   std::optional<std::string> own_file(const HostFile& file) {
-    if (hosted_.options_.data_folder.empty()) return std::nullopt;
-    std::string path;
     try {
-      path = resolve_data_file(hosted_.options_.data_folder, file.path, "files");
+      const std::string path = resolve_data_file(hosted_.options_.data_folder, file.path, "files");
       std::error_code error;
       if (fs::file_size(path, error) != file.size_bytes) return std::nullopt;
-      const auto facts = known_.of(path, [this] { return is_stopped(); });
-      return facts && facts->sha256 == file.sha256 ? std::optional(path) : std::nullopt;
+      const FileFacts facts = known_.of(path, [this] { return is_stopped(); }).value_or(FileFacts());
+      return facts.sha256 == file.sha256 ? std::optional(path) : std::nullopt;
     } catch (const Error&) {
       return std::nullopt;
     }
@@ -150,7 +148,7 @@ class HostedRanks::Start {
     task.nice = options.nice;
     if (options.memory_bytes > 0) {
       const uint64_t max = options.memory_bytes / static_cast<uint64_t>(count);
-      if (task.memory_bytes == 0 || task.memory_bytes > max) task.memory_bytes = max;
+      task.memory_bytes = task.memory_bytes == 0 ? max : std::min(task.memory_bytes, max);
     }
     task.address = distributed::own_address(task.store_host, options.interface);
     return task;

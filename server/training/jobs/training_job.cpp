@@ -8,8 +8,19 @@
 namespace tensord::server {
 namespace {
 
-// Above this, every other point is left out.
 constexpr size_t kMaxPoints = 4096;
+
+// Above that, every other point is left out, of those that measured something only where the others are not enough. The
+// newest stays.
+void bound(std::vector<CurvePoint>& points) {
+  for (const bool keeps_measured : {true, false}) {
+    if (points.size() <= kMaxPoints) return;
+    size_t to_end = points.size();
+    std::erase_if(points, [&](const CurvePoint& point) {
+      return --to_end % 2 == 1 && !(keeps_measured && !point.metrics.empty());
+    });
+  }
+}
 
 }  // namespace
 
@@ -54,13 +65,7 @@ void TrainingJob::add_point(CurvePoint point) {
     } else {
       points_.push_back(std::move(point));
     }
-    if (points_.size() > kMaxPoints) {
-      size_t kept = 0;
-      for (size_t i = 0; i < points_.size(); ++i) {
-        if (i % 2 == 1 || !points_[i].metrics.empty()) points_[kept++] = std::move(points_[i]);
-      }
-      points_.resize(std::min(kept, kMaxPoints));
-    }
+    bound(points_);
   }
   revision_.fetch_add(1, std::memory_order_acq_rel);
 }

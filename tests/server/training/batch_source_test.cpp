@@ -14,6 +14,7 @@
 namespace tensord::server {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Batches = std::vector<std::vector<int>>;
 
@@ -113,6 +114,36 @@ TEST(BatchSourceTest, RowsAreHeldBackOnBothSides) {
   const Error missing = error_of([&] { resolve_data_file((folder.path() / "no").string(), "d.csv", "data.file"); });
   EXPECT_EQ(missing.code(), ErrorCode::kNotFound);
   EXPECT_THAT(missing.what(), HasSubstr("data.file: the data folder "));
+}
+
+TEST(BatchSourceTest, AStreamThatGivesNothingIsInterruptedOrStarves) {
+  const testing::TemporaryFolder folder("batch_source");
+  const std::string archive = (folder.path() / "net.pt").string();
+  jit::Module::compile(kNet, {{"weight", rows(1)}})->save(archive);
+  LossSpec loss;
+  loss.builtin = "mse";
+  loss.label = "y";
+  const TrainingModel model(archive, loss, {}, false);
+  JobSpec spec = spec_of(1, false);
+  spec.data.streamed = true;
+  spec.data.stream_timeout_seconds = 0;
+  const auto stream = std::make_shared<BatchStream>(1 << 20, 3);
+  std::vector<bool> waits;
+  const auto source = make_stream_source(stream, spec, model, [&](bool is_waiting) { waits.push_back(is_waiting); });
+  std::vector<Tensor> batch;
+  int asked = 0;
+  const auto next = [&] { return source->next(batch, [&] { return ++asked == 3; }); };
+  stream->attach();  // a client that is there has as long as it likes
+  EXPECT_EQ(next(), BatchSource::Next::kInterrupted);
+  stream->detach(false);
+  EXPECT_EQ(next(), BatchSource::Next::kStarved);
+  EXPECT_THAT(waits, ElementsAre(true, false, true, false));
+  EXPECT_EQ(source->batches(), 3);
+  // Numbers of the model's own type.
+  stream->push({}, {{"x", rows(2).to(DType::kFloat64)}, {"y", rows(2)}});
+  EXPECT_EQ(next(), BatchSource::Next::kBatch);
+  EXPECT_EQ(source->batches(), 4);
+  for (const Tensor& array : batch) EXPECT_EQ(array.dtype(), DType::kFloat32);
 }
 
 }  // namespace

@@ -136,10 +136,12 @@ TEST_F(FileCacheTest, ACheckThatIsGivenUpSaysSo) {
 TEST_F(FileCacheTest, FilesThatAreGoneMakeNoRoom) {
   FileCache cache(folder.path() / "cache", 10);
   place(cache, "aaaaa");
-  const fs::path gone = folder.path() / "cache" / std::string(64, 'a');
+  const fs::path gone = folder.path() / "cache" / std::string(64, 'a'), sizeless = gone.string() + 'b';
   fs::create_symlink(folder.path() / "nowhere", gone);  // as one that goes while the folder is looked at
+  fs::create_directory(sizeless);
   place(cache, "bbbbbb");
   EXPECT_TRUE(fs::is_symlink(gone));
+  EXPECT_TRUE(fs::is_directory(sizeless));
   EXPECT_FALSE(fs::exists(folder.path() / "cache" / file_of("aaaaa").sha256));
 }
 

@@ -37,7 +37,8 @@ struct HostRegistryTest : ::testing::Test {
     for (const auto& lease : leases) names.push_back(lease->host().info().name);
     return names;
   }
-  HostRegistry registry{"1"};
+  ManualClock clock;
+  HostRegistry registry{"1", clock};
   std::vector<std::shared_ptr<FakeLink>> links;
 };
 
@@ -149,6 +150,30 @@ TEST_F(HostRegistryTest, AHostThatHasLeftIsLentToNobody) {
   EXPECT_EQ(registry.free_hosts({}, 1), 0u);
 }
 
+constexpr int64_t kSecond = 1'000'000'000;
+
+TEST_F(HostRegistryTest, AHostThatIsSilentForTwoSecondsIsLentToNobody) {
+  const auto host = join(info_of("a"));
+  clock.advance_ns(2 * kSecond - 1);
+  EXPECT_EQ(registry.free_hosts({}, 1), 1u);
+  clock.advance_ns(1);
+  EXPECT_EQ(registry.free_hosts({}, 1), 0u);
+  EXPECT_EQ(host->silence(), std::chrono::seconds(2));
+  host->receive(std::monostate());
+  EXPECT_EQ(registry.free_hosts({}, 1), 1u);
+}
+
+TEST_F(HostRegistryTest, AHostThatIsSilentForTenSecondsGivesItsNameAway) {
+  const auto first = join(info_of("a"));
+  const auto other = [&] { return join(info_of("a", 8, "another-instance")); };
+  clock.advance_ns(10 * kSecond - 1);
+  EXPECT_EQ(error_of(other).code(), ErrorCode::kAlreadyExists);
+  clock.advance_ns(1);
+  other();
+  EXPECT_EQ(first->left(), "it has joined again");
+  EXPECT_EQ(registry.hosts()[0].info.processes, 8);
+}
+
 TEST_F(HostRegistryTest, NobodyJoinsAfterItsEnd) {
   join(info_of("a"));
   registry.close();
@@ -170,6 +195,8 @@ TEST_F(HostRegistryTest, FilesAreReadInPiecesWhileTheyAreShared) {
   EXPECT_EQ(registry.read_shared(sha256, 8, 4), "89");
   EXPECT_EQ(registry.read_shared(sha256, 10, 4), "");
   EXPECT_EQ(registry.read_shared(sha256, 1000, 4), "");
+  std::filesystem::remove(path);
+  EXPECT_EQ(error_of([&] { registry.read_shared(sha256, 0, 4); }).code(), ErrorCode::kDataLoss);
   first.reset();
   EXPECT_EQ(error_of([&] { registry.read_shared(sha256, 0, 4); }).code(), ErrorCode::kNotFound);
 }

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "core/autograd/variable.h"
 #include "core/jit/runtime/module.h"
@@ -11,7 +12,7 @@
 
 namespace tensord::server::testing {
 
-// Scores of two classes are x times the weights; `step` and `root` are losses of their own.
+// Scores of two classes are x times the weights; `step`, `root` and `apart` are losses of their own.
 constexpr const char* kTwoClasses = R"(
 class Net(Module):
     __parameters__ = ["weight"]
@@ -23,6 +24,9 @@ class Net(Module):
 
     def step(self, x: Tensor, y: Tensor) -> Tensor:
         return torch.sum(torch.mul(x, torch.sum(self.weight)))
+
+    def apart(self, x: Tensor, y: Tensor) -> Tensor:
+        return torch.sum(torch.mul(x, 0.5))
 
     def root(self, x: Tensor, y: Tensor) -> Tensor:
         return torch.sum(torch.sqrt(torch.mul(x, torch.sum(self.weight))))
@@ -37,6 +41,17 @@ inline void save_two_classes(const std::string& path, float first = 0, float sec
   const auto module = jit::Module::compile(kTwoClasses, {{"weight", weight}}, options);
   for (const auto& [name, tensor] : module->named_parameters()) autograd::set_requires_grad(tensor);
   module->save(path);
+}
+
+// Of all parameters, one behind the other.
+inline std::vector<float> weights_of(const std::string& path) {
+  jit::LoadOptions options;
+  options.for_training = true;
+  std::vector<float> out;
+  for (const auto& [name, tensor] : jit::Module::load(path, options)->named_parameters()) {
+    out.insert(out.end(), tensor.data<float>(), tensor.data<float>() + tensor.numel());
+  }
+  return out;
 }
 
 // Rows of x and y, one after the other, two in a batch and in their order.

@@ -13,6 +13,7 @@
 #include <thread>
 #include <utility>
 
+#include "server/training/trainer_state.h"
 #include "tests/distributed/ranks.h"
 #include "tests/server/error_of.h"
 #include "tests/server/temporary_folder.h"
@@ -63,6 +64,7 @@ class TrainerTest : public ::testing::Test {
     out.folder = folder_ / "job";
     out.base_archive = archive();
     out.data_folder = (folder_ / "data").string();
+    out.plans = plans_;
     out.saved_status = [this] {
       saved_.push_back(job_->status().progress.checkpoint_step);
       if (saved_.size() == 1) no_folder = failure_after_first_;
@@ -95,6 +97,7 @@ class TrainerTest : public ::testing::Test {
   std::unique_ptr<TrainingJob> job_;
   std::vector<int64_t> saved_;  // steps of the checkpoints
   int failure_after_first_ = 0;
+  std::string plans_ = "off";
 };
 
 TEST_F(TrainerTest, AJobIsAsLongAsTheShorterOfStepsAndEpochs) {
@@ -109,6 +112,14 @@ TEST_F(TrainerTest, AJobIsAsLongAsTheShorterOfStepsAndEpochs) {
     EXPECT_EQ(progress.step, c.expected) << c.steps << " " << c.epochs;
     EXPECT_EQ(progress.total_steps, c.expected) << c.steps << " " << c.epochs;
   }
+}
+
+TEST_F(TrainerTest, CheckpointsComeEverySoManySteps) {
+  JobSpec spec = testing::two_classes_spec();
+  spec.checkpoints.every_steps = 2;
+  spec.epochs = 2;
+  run(spec);
+  EXPECT_THAT(saved_, ElementsAre(2, 4, 6));
 }
 
 JobSpec evaluated(const std::string& metric) {
@@ -140,6 +151,71 @@ TEST_F(TrainerTest, WhatIsNoNumberIsNotTheBest) {
   EXPECT_EQ(some.best_step, 1);
   EXPECT_EQ(some.best_metric, some.metrics.at("accuracy"));
   EXPECT_EQ(best_files(), 1U);
+}
+
+TEST_F(TrainerTest, EvaluationsComeEverySoManySteps) {
+  rows("evaluation.csv", "1,0\n2,0\n");
+  JobSpec spec = evaluated("loss");
+  spec.evaluation.every_steps = 2;
+  run(spec);
+  std::vector<int64_t> measured;
+  for (const CurvePoint& point : job_->points_after(0)) {
+    if (!point.metrics.empty()) measured.push_back(point.step);
+  }
+  EXPECT_THAT(measured, ElementsAre(2, 3));  // and at the end
+}
+
+TEST_F(TrainerTest, TheFirstOfEqualLossesIsTheBest) {
+  rows("rows.csv", "0,0\n0,0\n0,0\n0,0\n");
+  rows("evaluation.csv", "1,0\n2,0\n");
+  EXPECT_EQ(run(evaluated("loss")).progress.best_step, 1);
+}
+
+TEST_F(TrainerTest, AJobGoesOnFromItsCheckpoint) {
+  const auto weights = [&](Trainer& trainer) {
+    const std::string path = (folder_ / "result.pt").string();
+    trainer.write_result(path);
+    return testing::weights_of(path);
+  };
+  JobSpec spec = testing::two_classes_spec();
+  spec.optimizer.options["momentum"] = 0.9;
+  spec.epochs = 2;
+  job_ = job_of(spec);
+  Trainer whole(*job_, options());
+  whole.run();
+  const auto expected = weights(whole);
+  fs::remove_all(folder_ / "job");
+  fs::create_directories(folder_ / "job");
+  spec.steps = 4;
+  job_ = job_of(spec);
+  Trainer first(*job_, options());
+  first.run();
+  EXPECT_NE(weights(first), expected);
+  spec.steps = 0;
+  job_ = job_of(spec);
+  Trainer second(*job_, options());
+  second.run();
+  EXPECT_THAT(saved_, ElementsAre(6, 4, 6));
+  EXPECT_EQ(weights(second), expected);
+}
+
+TEST_F(TrainerTest, WhetherStepsArePlannedIsSaidOnce) {
+  JobSpec spec = testing::two_classes_spec();
+  spec.epochs = 10;
+  for (const auto& [plans, said] :
+       {std::pair("exact", "the steps of a training job are planned"), {"off", "of a training job are interpreted"}}) {
+    job_ = job_of(spec);
+    fs::remove_all(folder_ / "job");
+    fs::create_directories(folder_ / "job");
+    Trainer::Options own = options();
+    own.plans = plans;
+    Trainer trainer(*job_, own);
+    ::testing::internal::CaptureStderr();
+    EXPECT_EQ(trainer.run(), Trainer::Outcome::kDone);
+    const std::string log = ::testing::internal::GetCapturedStderr();
+    EXPECT_THAT(log, HasSubstr(said));
+    EXPECT_EQ(log.find(said), log.rfind(said));
+  }
 }
 
 TEST_F(TrainerTest, OldBestOnesGoOldestFirst) {
@@ -203,9 +279,22 @@ TEST_F(TrainerTest, WhereNumbersThatAreNotFiniteComeFrom) {
   rows("rows.csv", "0,0\n0,0\n");
   EXPECT_EQ(error(testing::two_classes_spec("root")),
             "step 1, batch 0 (epoch 1): the gradient is not finite, first that of parameter 'weight'");
+  // Later steps too, with a row of each array.
+  rows("rows.csv", "1,0\n1,0\nnan,0\n1,0\n");
+  for (const char* plans : {"off", "exact"}) {
+    plans_ = plans;
+    EXPECT_EQ(error(testing::two_classes_spec("step")),
+              "step 2, batch 1 (epoch 1): the loss is not a number: 'x' of the data is not finite in this batch");
+  }
+  rows("rows.csv", "1,0\n1,0\n0,0\n0,0\n");
   testing::save_two_classes(archive(), 1, NAN);
   EXPECT_EQ(error(testing::two_classes_spec()),
             "step 1, batch 0 (epoch 1): the loss is not a number: parameter 'weight' is not finite");
+}
+
+TEST_F(TrainerTest, ALossThatNothingTrainedHasAPartInIsNone) {
+  EXPECT_EQ(error(testing::two_classes_spec("apart")),
+            "step 1, batch 0 (epoch 1): the loss does not depend on any parameter that is trained");
 }
 
 Tensor column(DType dtype, std::initializer_list<float> values) {
@@ -237,6 +326,38 @@ TEST_F(TrainerTest, ErrorsOfStreamedBatchesKnowNoEpoch) {
   EXPECT_THAT(error_of([&] { trainer.run(); }).what(), StartsWith("step 2, batch 1: loss.label: 'y' has 7"));
   rows("rows.csv", "1,0\n2,0\n3,0\n4,7\n");
   EXPECT_THAT(error(testing::two_classes_spec()), StartsWith("step 2, batch 1 (epoch 1): loss.label: 'y' has 7"));
+}
+
+TEST_F(TrainerTest, AJobThatIsCancelledDoesNotEndItsStep) {
+  job_ = job_of(streamed());
+  const auto stream = std::make_shared<BatchStream>(/*max_bytes=*/1, 0);
+  job_->set_stream(stream);
+  push(*stream, 0);
+  stream->when_room([this] { job_->set_request(JobRequest::kCancel); });  // once the step has its batch
+  Trainer trainer(*job_, options());
+  EXPECT_EQ(trainer.run(), Trainer::Outcome::kCancelled);
+  EXPECT_EQ(job_->status().progress.step, 0);
+}
+
+TEST_F(TrainerTest, WhatElseIsCancelledIsAnError) {
+  job_ = job_of(testing::two_classes_spec());
+  Trainer::Options own = options();
+  own.saved_status = [] { fail(ErrorCode::kCancelled, "by somebody else"); };
+  Trainer trainer(*job_, own);
+  EXPECT_STREQ(error_of([&] { trainer.run(); }).what(), "by somebody else");
+}
+
+TEST_F(TrainerTest, AStreamGoesOnAfterTheCheckpoint) {
+  const Checkpoints checkpoints(folder_ / "job", 2);
+  EXPECT_EQ(next_batch_after(checkpoints), 0);
+  job_ = job_of(streamed());
+  job_->renew_stream(0);
+  job_->stream()->attach();
+  for (int i = 0; i < 3; ++i) push(*job_->stream(), 0);
+  job_->stream()->detach(true);
+  Trainer trainer(*job_, options());
+  EXPECT_EQ(trainer.run(), Trainer::Outcome::kDone);
+  EXPECT_EQ(next_batch_after(checkpoints), 3);
 }
 
 TEST_F(TrainerTest, CheckpointsByTime) {

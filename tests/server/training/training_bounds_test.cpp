@@ -21,6 +21,7 @@
 #include "server/training/jobs/job_store.h"
 #include "server/training/trainer_state.h"
 #include "tests/server/error_of.h"
+#include "tests/server/few_files.h"
 #include "tests/server/temporary_folder.h"
 
 namespace tensord::server {
@@ -259,12 +260,33 @@ TEST_F(JobFiles, UploadsThatAreGoneDoNotCount) {
   const std::string kept = store.make_upload();
   std::ofstream(store.upload_file(kept)) << "u";
   // As one that somebody removes while the folder is looked at.
-  const fs::path gone = store.upload_file("gone");
+  const fs::path gone = store.upload_file("gone"), sizeless = store.upload_file("sizeless");
   fs::create_symlink(folder_ / "nowhere", gone);
+  fs::create_directory(sizeless);
   store.make_room_for_upload(2, 2, 1);
+  EXPECT_TRUE(fs::is_directory(sizeless));
   store.remove_uploads(3600);
   EXPECT_TRUE(fs::exists(store.upload_file(kept)));
   EXPECT_TRUE(fs::is_symlink(gone));
+}
+
+TEST_F(JobFiles, WithoutFilesNothingIsReadOrRemoved) {
+  const JobStore store(folder_.string());
+  const std::string id = store.make_job("m");
+  store.save(status(id));
+  {
+    const tensord::testing::FewFiles few(0);
+    const Error error = error_of([&] { store.remove(id); });
+    EXPECT_EQ(error.code(), ErrorCode::kUnavailable);
+    EXPECT_THAT(error.what(), HasSubstr(store.job_folder(id).string() + ": cannot be removed: "));
+  }
+  store.save(status(id));
+  ::testing::internal::CaptureStderr();
+  {
+    const tensord::testing::FewFiles few(1);  // for the folder
+    EXPECT_THAT(store.load(), SizeIs(0));
+  }
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("job.json: cannot be read"));
 }
 
 TEST_F(JobFiles, UploadsAreMadeWithoutStandardInput) {

@@ -1,14 +1,31 @@
 // Disks that are full: what an errno becomes, files that have no room, hosts that rest after their disk ended a start.
 #include <gmock/gmock.h>
+#include <sys/statvfs.h>
 
 #include <cerrno>
 #include <chrono>
+#include <optional>
 
 #include "core/base/atomic_file.h"
 #include "server/training/hosts/file_cache.h"
 #include "server/training/ranks/resting_hosts.h"
 #include "tests/server/error_of.h"
 #include "tests/server/temporary_folder.h"
+
+// Bytes of every disk, and how many of them are free; nothing: that cannot be said.
+static std::optional<std::pair<fsblkcnt_t, fsblkcnt_t>> disk;
+
+extern "C" int statvfs(const char*, struct statvfs* out) noexcept {
+  if (!disk) {
+    errno = ENOSYS;
+    return -1;
+  }
+  *out = {};
+  out->f_frsize = out->f_bsize = 1;
+  out->f_blocks = disk->first;
+  out->f_bfree = out->f_bavail = disk->second;
+  return 0;
+}
 
 namespace tensord::server {
 namespace {
@@ -47,6 +64,7 @@ TEST(DiskErrors, WhatMayWorkLaterIsOne) {
 }
 
 struct CacheRoom : ::testing::Test {
+  ~CacheRoom() override { disk.reset(); }
   void place(uint64_t bytes) {
     cache.place(
         {.path = "x.pt", .size_bytes = bytes, .sha256 = std::string(64, 'a')}, folder.path() / "to",
@@ -58,25 +76,39 @@ struct CacheRoom : ::testing::Test {
 };
 
 TEST_F(CacheRoom, WhatIsMoreThanTheDiskIsRefusedForGood) {
-  const Error error = error_of([&] { place(uint64_t{1} << 62); });
+  disk = {1000, 500};
+  const Error error = error_of([&] { place(1001); });
   EXPECT_EQ(error.code(), ErrorCode::kResourceExhausted);
-  EXPECT_THAT(error.what(), HasSubstr(concat((folder.path() / "cache").string(), ": a file of ", uint64_t{1} << 62,
-                                             " bytes is more than its disk has")));
+  EXPECT_THAT(error.what(),
+              HasSubstr((folder.path() / "cache").string() + ": a file of 1001 bytes is more than its disk has, 1000"));
   EXPECT_EQ(fetched, 0);
 }
 
 TEST_F(CacheRoom, WhatHasNoRoomNowIsNotFetched) {
-  const fs::space_info space = fs::space(folder.path());
-  ASSERT_LT(space.available, space.capacity);
-  try {
-    place(space.capacity);
-    FAIL();
-  } catch (const DiskError& error) {
-    EXPECT_EQ(error.code(), ErrorCode::kResourceExhausted);
-    EXPECT_THAT(error.what(), HasSubstr((folder.path() / "cache").string() + ": cannot be written: No space left"));
-    EXPECT_THAT(error.what(), HasSubstr(concat("'x.pt' has ", space.capacity, " bytes")));
+  for (const uint64_t bytes : {501, 1000}) {
+    disk = {1000, 500};
+    try {
+      place(bytes);
+      FAIL();
+    } catch (const DiskError& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kResourceExhausted);
+      EXPECT_THAT(error.what(), HasSubstr((folder.path() / "cache").string() + ": cannot be written: No space left"));
+      EXPECT_THAT(error.what(), HasSubstr(concat("'x.pt' has ", bytes, " bytes")));
+    }
   }
   EXPECT_EQ(fetched, 0);
+}
+
+// What is fetched is nothing here, and so not what was announced.
+TEST_F(CacheRoom, WhatHasRoomOrMayHaveSomeIsFetched) {
+  int expected = 0;
+  for (const auto& [of_disk, bytes] : {std::pair(std::optional(std::pair<fsblkcnt_t, fsblkcnt_t>(1000, 500)), 500),
+                                       {std::pair<fsblkcnt_t, fsblkcnt_t>(0, 0), 501},  // as some say that have no size
+                                       {std::nullopt, 501}}) {
+    disk = of_disk;
+    EXPECT_EQ(error_of([&, bytes = bytes] { place(static_cast<uint64_t>(bytes)); }).code(), ErrorCode::kDataLoss);
+    EXPECT_EQ(fetched, ++expected);
+  }
 }
 
 TEST(Resting, EachTimeTwiceAsLongUpToFiveMinutes) {

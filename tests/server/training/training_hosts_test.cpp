@@ -1,6 +1,7 @@
 // Daemons that join another one: who may, what of their reports is kept, which of them a job gets, and the files that
 // they get for it.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <chrono>
@@ -10,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -17,6 +19,7 @@
 #include "server/training/hosts/file_cache.h"
 #include "server/training/hosts/host_registry.h"
 #include "server/training/hosts/hosted_ranks.h"
+#include "server/training/ranks/rank_task.h"
 #include "server/training/ranks/remote_hosts.h"
 #include "tests/server/temporary_folder.h"
 
@@ -54,22 +57,13 @@ class HostRegistryTest : public ::testing::Test {
   std::pair<ErrorCode, std::string> refusal(const HostInfo& info) {
     return error_of([&] { join(info); });
   }
-  // What `ask` gives while all of these have just said something: one that is silent for two seconds gets nothing.
-  template <class Ask>
-  static auto timely(const std::vector<std::shared_ptr<JoinedHost>>& hosts, Ask ask) {
-    for (;;) {
-      const auto begin = std::chrono::steady_clock::now();
-      for (const auto& host : hosts) host->receive(std::monostate());
-      auto out = ask();
-      if (std::chrono::steady_clock::now() - begin < std::chrono::seconds(1)) return out;
-    }
-  }
   std::vector<std::string> names() {
     std::vector<std::string> out;
     for (const auto& listed : registry_.hosts()) out.push_back(listed.info.name);
     return out;
   }
-  HostRegistry registry_{"1"};
+  const ManualClock clock_;
+  HostRegistry registry_{"1", clock_};
 };
 
 TEST_F(HostRegistryTest, NamesInstancesAndProcessesHaveBounds) {
@@ -165,14 +159,12 @@ TEST_F(HostRegistryTest, ReportsThatNobodyReadsEndAt64Megabytes) {
 TEST_F(HostRegistryTest, AJobGetsFreeHostsThatCanTakeItsProcesses) {
   using Names = std::vector<std::string>;
   const auto link = std::make_shared<FakeLink>();
-  const auto b = registry_.join(info_of("b", std::string(16, 'i'), 2), link);
-  const auto a = join(info_of("a", std::string(16, 'i'), 1)), c = join(info_of("c", std::string(16, 'i'), 3));
-  const std::vector hosts{a, b, c};
-  const auto free = [&](const Names& names, int64_t processes) {
-    return timely(hosts, [&] { return registry_.free_hosts(names, processes); });
-  };
+  registry_.join(info_of("b", std::string(16, 'i'), 2), link);
+  const auto a = join(info_of("a", std::string(16, 'i'), 1));
+  join(info_of("c", std::string(16, 'i'), 3));
+  const auto free = [&](const Names& names, int64_t processes) { return registry_.free_hosts(names, processes); };
   const auto take = [&](size_t count, const Names& names, int64_t processes) {
-    return timely(hosts, [&] { return registry_.take(count, names, processes); });
+    return registry_.take(count, names, processes);
   };
   EXPECT_EQ(free({}, 1), 3u);
   EXPECT_EQ(free({}, 2), 2u);
@@ -315,9 +307,12 @@ class HostedRanksTest : public ::testing::Test {
   void make(int64_t processes, const fs::path& data_folder = {}) {
     HostedRanks::Options options;
     options.data_folder = data_folder.string();
+    options.processes = processes;
+    make(std::move(options));
+  }
+  void make(HostedRanks::Options options) {
     options.folder = folder_.path() / "ranks";
     options.host = "h";
-    options.processes = processes;
     ranks_ = std::make_unique<HostedRanks>(
         std::move(options), cache_, [this](HostReport report) { add(std::move(report)); },
         [](const HostFile&, const FileCache::Take& take) { take("abc"); });
@@ -442,6 +437,65 @@ TEST_F(HostedRanksTest, AStartBeginsOnceWithAsManyRanksAsAreAllowed) {
     ranks_->take(PrepareOrder{"01234567", {}, 5});
     ranks_->take(StartOrder{"01234567", std::vector<int64_t>(static_cast<size_t>(processes)), "no task"});
     EXPECT_EQ(next<FailedReport>().message.find("ranks: "), std::string::npos);
+  }
+}
+
+// What a rank's process is, and the order to start some of them.
+class StartedRanksTest : public HostedRanksTest {
+ protected:
+  std::string program(const std::string& script) const {
+    const fs::path path = folder_.path() / "rank";
+    std::ofstream(path) << "#!/bin/sh\nread -r task\n" << script;
+    fs::permissions(path, fs::perms::owner_all);
+    return path.string();
+  }
+  void start(std::vector<int64_t> numbers, const RankTask& task = {}) {
+    ranks_->take(PrepareOrder{"01234567", {}, 5});
+    next<PreparedReport>();
+    ranks_->take(StartOrder{"01234567", std::move(numbers), to_text(task)});
+  }
+};
+
+TEST_F(StartedRanksTest, EachRankSaysHowItEndedOnce) {
+  const fs::path gate = folder_.path() / "gate";
+  ASSERT_EQ(mkfifo(gate.c_str(), 0600), 0);
+  HostedRanks::Options options;
+  options.processes = 2;
+  options.program = program(concat("case $task in *'\"rank\":5,'*) read -r line <", gate.string(),
+                                   "; echo five; exit 5;; esac\necho three >&3\nexit 3\n"));
+  make(std::move(options));
+  start({3, 5});
+  EXPECT_EQ(next<StartedReport>().rank, 3);
+  EXPECT_EQ(next<StartedReport>().rank, 5);
+  const LineReport three = next<LineReport>();
+  EXPECT_EQ(std::tuple(three.rank, three.is_event, three.line), std::tuple(3, true, "three"));
+  const EndedReport first = next<EndedReport>();
+  EXPECT_EQ(std::pair(first.rank, first.how), std::pair(int64_t{3}, std::string("exit code 3")));
+  std::ofstream(gate) << "go\n";
+  const LineReport five = next<LineReport>();
+  EXPECT_EQ(std::tuple(five.rank, five.is_event, five.line), std::tuple(5, false, "five"));
+  const EndedReport second = next<EndedReport>();
+  EXPECT_EQ(std::pair(second.rank, second.how), std::pair(int64_t{5}, std::string("exit code 5")));
+}
+
+// The smaller of what the job wants and of this host's share for each of its ranks here.
+TEST_F(StartedRanksTest, MemoryOfARank) {
+  struct Case {
+    uint64_t host, job;
+    std::vector<int64_t> ranks;
+    uint64_t expected;
+  };
+  for (const Case& c : {Case{0, 0, {0}, 0}, Case{0, 70, {0}, 70}, Case{100, 0, {0}, 100}, Case{100, 70, {0}, 70},
+                        Case{100, 700, {0}, 100}, Case{100, 0, {0, 1}, 50}, Case{100, 70, {0, 1}, 50}}) {
+    HostedRanks::Options options;
+    options.processes = 2;
+    options.memory_bytes = c.host;
+    options.program = program("echo \"$task\"\n");
+    make(std::move(options));
+    RankTask task;
+    task.memory_bytes = c.job;
+    start(c.ranks, task);
+    EXPECT_EQ(rank_task_from_text(next<LineReport>().line).memory_bytes, c.expected) << c.host << " " << c.job;
   }
 }
 

@@ -71,6 +71,19 @@ TEST_F(JobOriginTest, TheBestVersionHasTheBestStepsMetrics) {
   EXPECT_EQ(found["data"][1]["size_bytes"], 5);
 }
 
+TEST_F(JobOriginTest, AJobWithoutAnEvaluationHasItsOwnFileAlone) {
+  job_.spec.evaluation.file.clear();
+  note(0);
+  ASSERT_EQ(origin()["data"].size(), 1U);
+  EXPECT_EQ(origin()["data"][0]["use"], "training");
+}
+
+TEST_F(JobOriginTest, OneRankHasNothingToSum) {
+  note(0);
+  job_.spec.distribution.world_size = 1;
+  EXPECT_FALSE(origin().contains("all_reduce"));
+}
+
 TEST_F(JobOriginTest, TheLastVersionHasTheLastStepsMetrics) {
   job_.spec.publish.when = "at_end";
   note(0);

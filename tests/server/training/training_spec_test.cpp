@@ -115,6 +115,20 @@ TEST(JobSpecTest, StatusKeepsItsValueAsJson) {
   EXPECT_EQ(job_status_from_json(json).progress.loss, 1.0 / 3);
 }
 
+TEST(JobSpecTest, WhatIsNullIsLeftOut) {
+  Json json = good();
+  json["publish"] = {{"bar", nullptr}};
+  json["data"]["shuffle"] = nullptr;
+  EXPECT_EQ(error_of(json), "none");
+  EXPECT_FALSE(job_spec_from_json(json).publish.bar);
+}
+
+TEST(JobSpecTest, NamesOfOptimizersAreSmallLetters) {
+  Json json = good();
+  json["optimizer"] = {{"name", "SGD"}};
+  EXPECT_TRUE(error_of(json).starts_with("INVALID_ARGUMENT optimizer.name: 'SGD' is not one of ")) << error_of(json);
+}
+
 TEST(JobSpecTest, NumbersAsJsonHasThem) {
   JobStatus status;
   status.spec = job_spec_from_json(good());
@@ -189,6 +203,12 @@ TEST(JobSpecTest, Metrics) {
                            "top_1001_accuracy", "accuracy", "top_5"}) {
     EXPECT_EQ(top_n_of(name), 0) << name;
   }
+  Json json = good();
+  json["loss"] = {{"builtin", "cross_entropy"}, {"label", "y"}};
+  json["evaluation"] = {{"file", "e.npz"}, {"metrics", {"top_5_accuracy"}}};
+  EXPECT_EQ(error_of(json), "none");
+  json["evaluation"]["metrics"] = {"top_0_accuracy"};
+  EXPECT_TRUE(error_of(json).starts_with("INVALID_ARGUMENT evaluation.metrics: 'top_0_accuracy'")) << error_of(json);
   EXPECT_TRUE(is_more_better("top_5_accuracy"));
   EXPECT_FALSE(is_more_better("rmse"));
 }

@@ -1,7 +1,10 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <functional>
 #include <thread>
 
 #include "core/base/error.h"
@@ -80,6 +83,25 @@ TEST(BatchStreamTest, WhatWasTakenIsThereAgain) {
   EXPECT_EQ(got.number, 8);
   EXPECT_EQ(stream.pop(0ms, got), BatchStream::Popped::kComplete);
   ASSERT_TRUE(stream.rewind(9));  // nothing of it
+}
+
+TEST(BatchStreamTest, MoreIsForgottenThanIsKept) {
+  BatchStream stream(1 << 20, 0, /*keeps=*/true);
+  StreamedBatch got;
+  for (int i = 0; i < 2; ++i) stream.push({}, batch(1));
+  for (int i = 0; i < 2; ++i) ASSERT_EQ(stream.pop(0ms, got), BatchStream::Popped::kBatch);
+  stream.forget(1000);
+  EXPECT_FALSE(stream.rewind(1));
+  EXPECT_TRUE(stream.rewind(2));
+}
+
+TEST(BatchStreamTest, WhatIsCompleteStaysSo) {
+  BatchStream stream(1 << 20, 0);
+  stream.attach();
+  stream.detach(true);
+  stream.detach(false);
+  StreamedBatch got;
+  EXPECT_EQ(stream.pop(0ms, got), BatchStream::Popped::kComplete);
 }
 
 TEST(BatchStreamTest, OnlySoManyBytesAreKept) {
@@ -164,6 +186,47 @@ TEST(StreamFeederTest, BringsBatchesClientAndEnd) {
     EXPECT_EQ(got.arrays[1].second.dtype(), DType::kInt64);
   }
   EXPECT_EQ(fed.seen.pop(60s, got), BatchStream::Popped::kComplete);
+}
+
+// However many batches come of it.
+TEST(StreamFeederTest, AClientThatStaysIsThereOnce) {
+  const auto stream = std::make_shared<BatchStream>(1 << 20, 0);
+  FedStream fed(stream, 0);
+  stream->attach();
+  StreamedBatch got;
+  for (int i = 0; i < 4; ++i) {
+    stream->push({}, batch(1));
+    ASSERT_EQ(fed.seen.pop(60s, got), BatchStream::Popped::kBatch);
+    EXPECT_TRUE(fed.seen.has_client()) << i;
+  }
+}
+
+struct EndOfThread {
+  ~EndOfThread() {
+    if (is_over != nullptr) *is_over = true;
+  }
+  std::atomic<bool>* is_over = nullptr;
+};
+
+TEST(StreamFeederTest, EndsWithTheFirstBatchThatCannotBeWritten) {
+  int ends[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+  const FileDescriptor near(ends[0]);
+  close(ends[1]);
+  std::atomic<bool> took_second{false}, is_over{false};
+  // Calls this on the thread that is done with the batch.
+  const auto account = [](std::function<void()> call) {
+    return std::shared_ptr<const void>(nullptr, [call = std::move(call)](const void*) { call(); });
+  };
+  const auto stream = std::make_shared<BatchStream>(1 << 20, 0);
+  stream->push({}, batch(1), account([&] {
+                 static thread_local EndOfThread end;
+                 end.is_over = &is_over;
+               }));
+  stream->push({}, batch(1), account([&] { took_second = true; }));
+  const StreamFeeder feeder(stream, near.get());
+  while (!took_second && !is_over) std::this_thread::sleep_for(1ms);
+  EXPECT_FALSE(took_second);
 }
 
 TEST(StreamFeederTest, EndsWhereNobodyReads) {
@@ -254,6 +317,38 @@ TEST(TrainingJobTest, CurvesStayBounded) {
   EXPECT_EQ(job.points_after(20000).size(), 0u);
   EXPECT_EQ(job.points_after(19999).size(), 1u);
   EXPECT_GT(job.revision(), before);
+}
+
+TEST(TrainingJobTest, CurvesOfMeasurementsAreBoundedToo) {
+  TrainingJob job(JobStatus{});
+  const auto add = [&](int64_t step) {
+    CurvePoint point;
+    point.step = step;
+    point.metrics["loss"] = 1;
+    job.add_point(std::move(point));
+  };
+  for (int64_t step = 1; step <= 4096; ++step) add(step);
+  EXPECT_EQ(job.points_after(0).size(), 4096u);
+  add(4097);
+  const auto points = job.points_after(0);
+  EXPECT_EQ(points.size(), 2049u);
+  EXPECT_EQ(points.back().step, 4097);
+  for (const CurvePoint& point : points) EXPECT_EQ(point.metrics.size(), 1u) << point.step;
+}
+
+// The first ones too, and whichever comes when there are too many.
+TEST(TrainingJobTest, MeasurementsAndTheNewestPointStay) {
+  TrainingJob job(JobStatus{});
+  for (int64_t step = 1; step <= 4097; ++step) {
+    CurvePoint point;
+    point.step = step;
+    if (step <= 3) point.metrics["loss"] = 1;
+    job.add_point(std::move(point));
+  }
+  const auto points = job.points_after(0);
+  EXPECT_EQ(points.size(), 2050u);
+  EXPECT_EQ(points.back().step, 4097);
+  for (size_t i = 0; i < 3; ++i) EXPECT_EQ(points[i].metrics.size(), 1u) << i;
 }
 
 TEST(TrainingJobTest, States) {
