@@ -9,7 +9,6 @@ namespace {
 using ops::GradArgs;
 using ops::KernelContext;
 using ops::TensorMeta;
-using ops::Value;
 
 void check_regions(const char* name, const Tensor& image, const Tensor& boxes, const RegionGrid& grid) {
   check(image.dtype() == DType::kFloat32 || image.dtype() == DType::kFloat64, name, "(): not implemented for ",
@@ -46,7 +45,7 @@ std::vector<TensorMeta> with_places(TensorMeta meta) {
 template <class Add>
 Tensor image_gradient(const char* name, const Tensor& grad, const Tensor& boxes, const RegionGrid& grid,
                       const Dims& sizes, Add&& add) {
-  const Tensor image = Tensor::meta(sizes, grad.dtype(), grad.device());
+  Tensor image = Tensor::meta(sizes, grad.dtype(), grad.device());
   const TensorMeta expected = result_meta(name, image, boxes, grid);
   check(grad.sizes() == expected.sizes, name, "(): expected a gradient of shape ", to_string(expected.sizes),
         ", but got ", grad.sizes());

@@ -10,7 +10,6 @@ namespace tensord::kernels {
 namespace {
 
 using ops::List;
-using ops::ListObject;
 using ops::Value;
 
 // A script must not ask for lists larger than this by repetition.
