@@ -38,12 +38,11 @@ TrainingStep::Done TrainingStep::run(std::span<const Tensor> batch, int64_t rows
       if (std::isnan(done.loss)) done.loss = loss.item_double();  // the first, before anything has moved
       return loss;
     });
+    say_plan(done);
     return done;
   }
   done.loss = compute_gradients(batch, rows, wants_norm, done.gradient_norm).item_double();
-  const jit::PlannedStepReport& plan = planned_->report();
-  done.is_planned = plan.is_planned;
-  if (plan.is_settled && !plan.is_planned) done.plan_reason = plan.reason;
+  say_plan(done);
   if (parts_.zero) {
     parts_.zero->step();
   } else {
@@ -55,6 +54,12 @@ TrainingStep::Done TrainingStep::run(std::span<const Tensor> batch, int64_t rows
   done.request = agreed.request;
   done.checkpoint_is_due = agreed.checkpoint_is_due;
   return done;
+}
+
+void TrainingStep::say_plan(Done& done) const {
+  const jit::PlannedStepReport& plan = planned_->report();
+  done.is_planned = plan.is_planned;
+  if (plan.is_settled && !plan.is_planned) done.plan_reason = plan.reason;
 }
 
 Tensor TrainingStep::compute_gradients(std::span<const Tensor> batch, int64_t rows, bool wants_norm, double& norm) {

@@ -49,6 +49,7 @@ class TrainingStep {
   Done run(std::span<const Tensor> batch, int64_t rows, bool wants_norm);
 
  private:
+  void say_plan(Done& done) const;
   // Leaves the gradients of the batch in the parameters, clipped. Gives back the loss, detached.
   Tensor compute_gradients(std::span<const Tensor> batch, int64_t rows, bool wants_norm, double& norm);
   Tensor loss_of(std::span<const Tensor> batch);

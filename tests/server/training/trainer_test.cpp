@@ -200,10 +200,16 @@ TEST_F(TrainerTest, AJobGoesOnFromItsCheckpoint) {
 }
 
 TEST_F(TrainerTest, WhetherStepsArePlannedIsSaidOnce) {
-  JobSpec spec = testing::two_classes_spec();
-  spec.epochs = 10;
-  for (const auto& [plans, said] :
-       {std::pair("exact", "the steps of a training job are planned"), {"off", "of a training job are interpreted"}}) {
+  struct Case {
+    const char *plans, *optimizer, *said;
+  };
+  for (const auto& [plans, optimizer, said] :
+       {Case{"exact", "sgd", "the steps of a training job are planned"},
+        Case{"off", "sgd", "the steps of a training job are interpreted job=job reason=plans are off"},
+        Case{"exact", "lbfgs", "reason=the optimiser computes the loss as often as it likes"}}) {
+    JobSpec spec = testing::two_classes_spec();
+    spec.optimizer.name = optimizer;
+    spec.epochs = 10;
     job_ = job_of(spec);
     fs::remove_all(folder_ / "job");
     fs::create_directories(folder_ / "job");

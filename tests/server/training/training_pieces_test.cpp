@@ -256,6 +256,23 @@ TEST(LearningRateTest, ARestartChangesNothing) {
   }
 }
 
+// Whatever the optimiser calls it.
+TEST(LearningRateTest, ACycleMovesTheMomentumToo) {
+  const auto first = [](const char* optimizer_name, const auto& momentum_of) {
+    OptimizerSpec optimizer_spec;
+    optimizer_spec.name = optimizer_name;
+    const auto all = parameters();
+    const auto optimizer = make_job_optimizer(optimizer_spec, all);
+    ScheduleSpec spec;
+    spec.name = "one_cycle";
+    const LearningRate rate(spec, *optimizer, 100, 0);
+    return momentum_of(optimizer->param_groups()[0].options);
+  };
+  EXPECT_EQ(first("sgd", [](const nn::Options& options) { return options.number("momentum"); }), 0.95);
+  EXPECT_EQ(first("adam", [](const nn::Options& options) { return options.pair("betas").first; }), 0.95);
+  EXPECT_FALSE(first("adagrad", [](const nn::Options& options) { return options.has("momentum"); }));
+}
+
 TEST(LearningRateTest, Plateau) {
   OptimizerSpec optimizer_spec;
   optimizer_spec.name = "sgd";

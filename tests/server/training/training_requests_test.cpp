@@ -12,6 +12,7 @@
 
 #include "core/base/parallel.h"
 #include "core/distributed/gloo/gloo_engine.h"
+#include "core/tensor/memory/caching_allocator.h"
 #include "server/training/training_service.h"
 #include "tests/server/error_of.h"
 #include "tests/server/fake_models.h"
@@ -30,9 +31,11 @@ namespace tensord::server {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 class TrainingRequestsTest : public ::testing::Test {
  protected:
@@ -146,6 +149,62 @@ TEST_F(TrainingRequestsTest, AnotherNumberOfRanks) {
   EXPECT_EQ(one.min_world_size, 0);
 }
 
+TEST_F(TrainingRequestsTest, WhatAJobIsAndWhereItsModelIs) {
+  JobSpec spec = testing::two_classes_spec();
+  EXPECT_THAT(service().create(spec).id, StartsWith("m-"));
+  spec.name = "mine";
+  EXPECT_THAT(service().create(spec).id, StartsWith("mine-"));
+  spec.batch_size = -1;
+  EXPECT_THAT(refusal([&] { service().create(spec); }, ErrorCode::kInvalidArgument), StartsWith("batch_size: "));
+  spec = testing::two_classes_spec();
+  spec.model = {.name = "", .version = 0, .upload_id = "upload-1"};
+  EXPECT_EQ(refusal([&] { service().create(spec); }, ErrorCode::kNotFound),
+            "model.upload_id: there is no upload 'upload-1'");
+}
+
+TEST_F(TrainingRequestsTest, AStreamSaysWhyItsJobTakesNoData) {
+  JobSpec spec = testing::two_classes_spec();
+  spec.data = {};
+  spec.data.streamed = true;
+  spec.epochs = 0;
+  const std::string id = leave_job(JobState::kQueued, spec);
+  const auto stream = service().find(id)->stream();
+  service().pause(id);
+  EXPECT_EQ(refusal([&] { stream->attach(); }, ErrorCode::kFailedPrecondition), "the job is PAUSED and takes no data");
+}
+
+// What nothing runs of has no speed and no memory; what several ranks run has theirs.
+TEST_F(TrainingRequestsTest, MetricsOfJobsThatRunAndThatDoNot) {
+  const std::string id = leave_job(JobState::kPaused);
+  const auto job = service().find(id);
+  const auto values = [&](JobState state, std::vector<RankProgress> ranks) {
+    job->update([&](JobStatus& status) {
+      status.state = state;
+      status.progress.samples_per_second = 7;
+      status.progress.ranks = std::move(ranks);
+    });
+    std::vector<std::string> out;
+    std::istringstream text(metrics_.text());
+    for (std::string line; std::getline(text, line);) {
+      for (const char* name : {"tensord_training_samples_per_second{", "tensord_training_memory_bytes{"}) {
+        if (line.starts_with(name)) out.push_back(line.substr(line.rfind(' ') + 1));
+      }
+    }
+    return out;
+  };
+  const MemoryOwnerScope owner(memory_owner("job/" + id));
+  const Tensor held = Tensor::empty(Dims{1024}, DType::kFloat32);
+  const std::string own = std::to_string(cpu_allocator().live_bytes_of(memory_owner("job/" + id)));
+  EXPECT_NE(own, "0");
+  std::vector<RankProgress> ranks(2);
+  ranks[0].memory_bytes = 1000;
+  ranks[1].memory_bytes = 500;
+  EXPECT_THAT(values(JobState::kPaused, {}), ElementsAre("0", "0"));
+  EXPECT_THAT(values(JobState::kPaused, ranks), ElementsAre("0", "0"));
+  EXPECT_THAT(values(JobState::kRunning, {}), ElementsAre("7", own));
+  EXPECT_THAT(values(JobState::kRunning, ranks), ElementsAre("7", "1500"));
+}
+
 TEST_F(TrainingRequestsTest, OneProcessForAJobNeedsNoGloo) {
   JobSpec spec = testing::two_classes_spec();
   spec.distribution.world_size = 1;
@@ -154,6 +213,12 @@ TEST_F(TrainingRequestsTest, OneProcessForAJobNeedsNoGloo) {
   spec.batch_size = 1000;
   EXPECT_THAT(refusal([&] { service().create(spec); }, ErrorCode::kInvalidArgument),
               HasSubstr(concat("at most ", TrainingService::max_processes(), " processes for a job")));
+  --spec.distribution.world_size;
+  if (distributed::has_gloo()) {
+    EXPECT_EQ(service().create(spec).spec.distribution.processes_per_host, TrainingService::max_processes());
+  } else {
+    refusal([&] { service().create(spec); }, ErrorCode::kUnimplemented);
+  }
 }
 
 TEST_F(TrainingRequestsTest, MoreJobsThanThereIsRoomFor) {

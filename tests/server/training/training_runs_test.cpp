@@ -44,6 +44,7 @@ class TrainingRunsTest : public ::testing::Test {
     TrainingService::Options options;
     options.folder = (root_ / "jobs").string();
     options.data_folder = (root_ / "data").string();
+    options.rank_program = "/bin/false";
     service_ = std::make_unique<TrainingService>(options, repository_, metrics_);
   }
   void rows(const char* file, const std::string& text) const { testing::save_rows(root_ / "data" / file, text); }
@@ -164,6 +165,39 @@ TEST_F(TrainingRunsTest, AStartThatFailsIsTheJobsFailure) {
   EXPECT_EQ(status.state, JobState::kFailed);
   EXPECT_THAT(status.message, StartsWith("data.file: "));
   EXPECT_THAT(status.message, HasSubstr("; there is no checkpoint"));
+}
+
+TEST_F(TrainingRunsTest, AJobThatFailsLaterHasItsCheckpoint) {
+  rows("rows.csv", "1,0\n2,0\n3,0\n4,0\n5,7\n6,7\n");
+  JobSpec spec = testing::two_classes_spec();
+  spec.checkpoints.every_steps = 1;
+  const JobStatus status = run(spec);
+  EXPECT_EQ(status.state, JobState::kFailed);
+  EXPECT_THAT(status.message, StartsWith("step 3, batch 2 (epoch 1): "));
+  EXPECT_THAT(status.message, HasSubstr("; the last checkpoint is of step 2"));
+}
+
+TEST_F(TrainingRunsTest, AJobWithADistributionIsTrainedByProcesses) {
+  JobSpec spec = testing::two_classes_spec();
+  spec.distribution.world_size = 1;
+  spec.distribution.max_restarts = 0;
+  const JobStatus status = run(spec);
+  EXPECT_EQ(status.state, JobState::kFailed);
+  EXPECT_THAT(status.message, HasSubstr("rank 0"));
+}
+
+TEST_F(TrainingRunsTest, AJobThatRunsIsDeletedWhenItHasStopped) {
+  JobSpec spec = testing::two_classes_spec();
+  spec.data = {};
+  spec.data.streamed = true;
+  spec.epochs = 0;
+  const std::string id = service_->create(spec).id;
+  service_->start();
+  wait(id, [](const JobStatus& status) { return status.message == "waiting for data"; });
+  service_->remove(id);
+  EXPECT_EQ(error_of([&] { service_->find(id); }).code(), ErrorCode::kNotFound);
+  service_->stop();  // where it took longer than deleting waits
+  EXPECT_FALSE(fs::exists(root_ / "jobs" / "jobs" / id));
 }
 
 TEST_F(TrainingRunsTest, AStartThatNeverEndsIsPausedAndGoesOn) {
