@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <exception>
 #include <fstream>
 #include <optional>
@@ -57,17 +58,26 @@ constexpr int kMaxBudget = 1024;
 thread_local int proven_threads = 1;
 
 // How many of the wanted threads, the calling one among them, can be there at one time now. Where that is fewer, half
-// of them is left: stacks that have just ended, and what malloc sets aside for a thread, may not be room when the team
-// is made.
+// of them is left: stacks that have just ended may not be room when the team is made.
 int count_possible_threads(int wanted) {
   std::atomic<bool> is_over{false};
+  std::atomic<size_t> ready{0};
+  const auto probe = [&] {
+    // What malloc sets aside for a thread at its first call stays, and is room that the team's threads will not have.
+    void* volatile room = std::malloc(1);
+    std::free(room);
+    ++ready;
+    ready.notify_one();
+    is_over.wait(false);
+  };
   std::vector<Thread> others;
   try {
     others.reserve(static_cast<size_t>(wanted));
-    for (int i = 1; i < wanted; ++i) others.emplace_back("probe", [&] { is_over.wait(false); });
+    for (int i = 1; i < wanted; ++i) others.emplace_back("probe", probe);
   } catch (const std::exception&) {
     // So many it is.
   }
+  for (size_t now = ready; now < others.size(); now = ready) ready.wait(now);
   is_over = true;
   is_over.notify_all();
   for (Thread& other : others) other.join();

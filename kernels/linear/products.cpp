@@ -25,10 +25,13 @@ Tensor addr(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& 
   const Scalar beta = factor(given_beta), alpha = factor(given_alpha);
   check(a.ndim() == 1, "addr: Expected 1-D argument vec1, but got ", a.ndim(), "-D");
   check(b.ndim() == 1, "addr: Expected 1-D argument vec2, but got ", b.ndim(), "-D");
-  const Tensor outer = scaled(call("aten::outer", a, b), alpha);
+  const Tensor product = call("aten::outer", a, b);
+  // The numbers do not widen what the tensors make together: bool and int32 are int32.
+  const DType type = dtype_from_number(call<int64_t>("aten::result_type.Tensor", self, product));
+  const Tensor outer = scaled(call("aten::to.dtype", product, type), alpha);
   check(broadcast_sizes(self.sizes(), outer.sizes()) == outer.sizes(), "addr: expected self to be expandable to ",
         outer.sizes(), " but got ", self.sizes());
-  return is_zero(beta) ? outer : call("aten::add.Tensor", scaled(self, beta), outer);
+  return is_zero(beta) ? outer : call("aten::add.Tensor", scaled(call("aten::to.dtype", self, type), beta), outer);
 }
 OP("aten::addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor")
     .direct(addr)
