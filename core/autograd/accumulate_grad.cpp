@@ -28,7 +28,7 @@ void add_into(const Tensor& total, const Tensor& gradient) {
 }
 
 bool is_alone(const Tensor& tensor, uint32_t handles) {
-  return tensor.impl()->use_count() <= handles && !tensor.is_meta() && tensor.storage()->use_count() == 1;
+  return tensor.impl()->use_count() <= handles && tensor.storage()->use_count() == 1;
 }
 
 bool has_layout_of(const Tensor& gradient, const Tensor& leaf) {

@@ -47,8 +47,7 @@ TensorState& ensure_state(const Tensor& tensor) {
 }
 
 void set_history(const Tensor& tensor, NodePtr node, uint32_t output_nr) {
-  check_internal(output_nr < node->results().size() && node->results()[output_nr].defined(),
-                 "a history from a node that knows no such result");
+  check_internal(node->results()[output_nr].defined(), "a history from a node that knows no such result");
   TensorState& state = ensure_state(tensor);
   if (state.retains_grad) {
     if (state.grad_fn) release_retained(*state.grad_fn, *state.slot);
