@@ -1,6 +1,7 @@
 // Operators of forms that few have: results that are none or no tensors, an argument given back, writes that give
 // nothing; and calls that the registry or the memory does not know.
 #include "core/autograd/hooks/saved_hooks.h"
+#include "core/autograd/meta.h"
 #include "core/autograd/storage_changes.h"
 #include "core/ops/registry.h"
 #include "tests/autograd/support.h"
@@ -40,6 +41,27 @@ TEST(OddOperators, WithResultsThatAreNoTensors) {
   const Tensor first = grad(std::vector{sum(scale(y, 3))}, std::vector{x}, {}, creating()).at(0);
   EXPECT_EQ(numbers(first), (Numbers{3, 3}));
   EXPECT_EQ(numbers(grad(std::vector{sum(first)}, std::vector{x}).at(0)), (Numbers{3, 3}));
+}
+
+TEST(OddOperators, HistoriesAreOfResultsThatAreThere) {
+  const Values results = ops::run(ops::get_op("test::mixed"), Values{leaf({0, 0})});
+  const NodePtr node = grad_fn(results[3].to_tensor());
+  const Tensor other = constant({0, 0});
+  EXPECT_THAT(error_of([&] { set_history(other, node, 0); }), HasSubstr("knows no such result"));
+  EXPECT_EQ(grad_fn(other), nullptr);
+  EXPECT_FALSE(retains_grad(other));
+}
+
+// As mixed, and nobody knows its gradient.
+const OpBuilder without_gradient =
+    OpBuilder("test::without_gradient(Tensor self) -> (Tensor?, Tensor)", __FILE__, __LINE__)
+        .direct([](std::span<const Value> v) {
+          return ops::detail::Returns{{Value(), exp(v[0].to_tensor())}};
+        });
+
+TEST(OddOperators, WithoutAGradientAndWithAResultThatIsNone) {
+  const Values results = ops::run(ops::get_op("test::without_gradient"), Values{leaf({0, 0})});
+  EXPECT_THAT(error_of([&] { backward(sum(results[1].to_tensor())); }), HasSubstr("is not implemented"));
 }
 
 // x, and nothing and e to the power of its halves.

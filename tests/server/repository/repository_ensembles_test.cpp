@@ -147,6 +147,19 @@ TEST_F(RepositoryEnsembles, WhatIsLoadedAlongWithTwoGoesWithTheLast) {
   EXPECT_EQ(states("gated"), kUnloaded);
 }
 
+// Those that others run come first, whatever their names are.
+TEST_F(RepositoryEnsembles, AreLoadedBehindThoseThatTheyRun) {
+  add("a", "1", "number:1");
+  add_ensemble("e1", {"e2"});
+  add_ensemble("e2", {"e3"});
+  add_ensemble("e3", {"a"});
+  start_polling();
+  for (const char* name : {"e1", "e2", "e3"}) {
+    EXPECT_EQ(states(name), "1 READY");
+    EXPECT_FALSE(has_line(concat("tensord_model_load_failures_total{model=\"", name, "\"} 1")));
+  }
+}
+
 // A look at the folders loads an ensemble once, whatever of it has changed.
 TEST_F(RepositoryEnsembles, ALookLoadsEachOnce) {
   add_ensemble("e1", {"a"});

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "core/base/parallel.h"
+#include "server/executor/paths/response_cache.h"
 #include "tests/server/repository/repository_fixture.h"
 
 namespace tensord::server {
@@ -164,6 +165,34 @@ TEST_F(RepositoryRefusals, RunsGetTheThreadsThatTheOptionsSay) {
     start({.roots = {}, .only = {}, .threads_per_worker = threads});
     EXPECT_EQ(ask("m"), static_cast<float>(std::min(threads, available_cores())));
   }
+  // Or what the model says.
+  configure("m", "parameters: { key: 'INTRA_OP_THREAD_COUNT' value: { string_value: '1' } }");
+  start({.roots = {}, .only = {}, .threads_per_worker = 2});
+  EXPECT_EQ(ask("m"), 1);
+}
+
+TEST_F(RepositoryRefusals, AResponseCacheIsTheServers) {
+  add("m", "1");
+  configure("m", "response_cache: { enable: true }");
+  ResponseCache cache(1 << 20);
+  for (ResponseCache* const given : {&cache, static_cast<ResponseCache*>(nullptr)}) {
+    ::testing::internal::CaptureStderr();
+    start({.roots = {}, .only = {}, .cache = given});
+    const std::string log = ::testing::internal::GetCapturedStderr();
+    EXPECT_EQ(states("m"), "1 READY");
+    EXPECT_EQ(log.find("response_cache not used") == std::string::npos, given != nullptr) << log;
+  }
+  repository_.reset();
+}
+
+// Only what comes from a file is looked for among the files.
+TEST_F(RepositoryRefusals, WarmUpRequestsWithoutFiles) {
+  add("m", "1");
+  configure("m",
+            "model_warmup: [ { name: 'w' batch_size: 1 inputs: { key: 'x' value: { data_type: TYPE_FP32 dims: [ 1 ] "
+            "zero_data: true } } } ]");
+  start({});
+  EXPECT_EQ(states("m"), "1 READY");
 }
 
 // Memory is in use until the last of it is back, whatever else is served; not where the same version serves again.

@@ -102,6 +102,40 @@ TEST(Scheduler, WakesAWorkerWhenACallersThreadIsDone) {
   EXPECT_EQ(waits.get_future().get(), ErrorCode::kInternal);  // as Outcome says that it ran
 }
 
+// The thread was asked for by somebody who has gone, and comes when there is no slot.
+TEST(Scheduler, AThreadOfThePoolWaitsForTheSlotOfACallersThread) {
+  class Gone final : public Task {
+   public:
+    void run(size_t, int64_t) override { FAIL(); }
+    void reject(ErrorCode code, const char*) override { EXPECT_EQ(code, ErrorCode::kCancelled); }
+    bool is_cancelled() const override { return true; }
+  };
+  WorkerPool pool(1);
+  Scheduler::Options of_pool = options(1);
+  of_pool.pool = &pool;
+  Scheduler scheduler(fifo(16), of_pool);
+  std::promise<void> is_held, let_go, has_come, started, release;
+  pool.post([&] {
+    is_held.set_value();
+    let_go.get_future().wait();
+  });
+  is_held.get_future().wait();
+  scheduler.submit(std::make_unique<Gone>());
+  scheduler.drop_cancelled();
+  const auto gate = release.get_future().share();
+  const auto caller = std::async(
+      std::launch::async, [&] { scheduler.submit(std::make_unique<GateTask>(started, gate), /*may_run_here=*/true); });
+  started.get_future().wait();
+  std::promise<ErrorCode> waits;
+  scheduler.submit(std::make_unique<Outcome>(waits));
+  pool.post([&] { has_come.set_value(); });
+  let_go.set_value();
+  has_come.get_future().wait();
+  EXPECT_EQ(scheduler.waiting(), 1u);
+  release.set_value();
+  EXPECT_EQ(waits.get_future().get(), ErrorCode::kInternal);  // as Outcome says that it ran
+}
+
 TEST(Scheduler, RunsShortTasksOnTheCallersThreadWhenASlotIsFree) {
   class Here final : public Task {
    public:

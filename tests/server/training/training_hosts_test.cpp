@@ -476,6 +476,10 @@ TEST_F(StartedRanksTest, EachRankSaysHowItEndedOnce) {
   EXPECT_EQ(std::tuple(five.rank, five.is_event, five.line), std::tuple(5, false, "five"));
   const EndedReport second = next<EndedReport>();
   EXPECT_EQ(std::pair(second.rank, second.how), std::pair(int64_t{5}, std::string("exit code 5")));
+  const std::lock_guard lock(mutex_);
+  EXPECT_EQ(std::ranges::count_if(reports_,
+                                  [](const HostReport& report) { return std::holds_alternative<EndedReport>(report); }),
+            2);
 }
 
 // The smaller of what the job wants and of this host's share for each of its ranks here.
