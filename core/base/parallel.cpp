@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <exception>
 #include <fstream>
@@ -34,8 +35,8 @@ int cgroup_cores() {
   }
   char* end = nullptr;
   const double value = std::strtod(quota.c_str(), &end);
-  if (end == quota.c_str() || value <= 0) return 0;
-  return std::max(1, static_cast<int>(value / period + 0.5));
+  if (end == quota.c_str() || !(value > 0)) return 0;
+  return static_cast<int>(std::lround(std::clamp(value / period, 1.0, 65536.0)));
 }
 
 }  // namespace
