@@ -131,7 +131,7 @@ Tensor istft(const Tensor& spectrum, int64_t n_fft, MaybeInt hop_length, MaybeIn
     if (!onesided) x = compose::narrow(x, 2, 0, n_fft / 2 + 1);
     x = call("aten::_fft_c2r", x, Dims{2}, norm, n_fft);
   }
-  const int64_t samples = hop * (frames - 1) + n_fft;  // at most twice the elements of the spectrum
+  const int64_t samples = hop * (frames - 1) + n_fft;  // at most the elements of x, as hop is at most n_fft
   const Tensor weights = call("aten::expand", call("aten::mul.Tensor", window, window), Dims{1, frames, n_fft});
   Tensor y = overlapped(call("aten::mul.Tensor", x, window), samples, hop),
          envelope = overlapped(weights, samples, hop);

@@ -128,7 +128,7 @@ void TrainingStep::check_loss(double loss, std::span<const Tensor> batch) const 
   const std::string parameter = first_not_finite(parameters_, /*gradients=*/false);
   if (!parameter.empty()) fail(ErrorCode::kFailedPrecondition, what, ": parameter '", parameter, "' is not finite");
   std::vector<std::pair<std::string, Tensor>> arrays;
-  for (const Tensor& array : batch) arrays.emplace_back(parts_.model.arrays()[arrays.size()], array);
+  for (size_t i = 0; i < batch.size(); ++i) arrays.emplace_back(parts_.model.arrays()[i], batch[i]);
   const std::string array = first_not_finite(arrays, /*gradients=*/false);
   if (!array.empty())
     fail(ErrorCode::kInvalidArgument, what, ": '", array, "' of the data is not finite in this batch");

@@ -35,6 +35,25 @@ inline Value tensors(const std::vector<Tensor>& list) {
 }
 inline Value items(std::vector<Value> list) { return ops::make_list(ops::any_type(), std::move(list)); }
 
+inline Value bools(std::vector<Value> list) { return ops::make_list(ops::bool_type(), std::move(list)); }
+inline Value optionals(std::vector<Value> list) {
+  return ops::make_list(ops::optional_type(ops::tensor_type()), std::move(list));
+}
+inline Value result_of(const char* name, std::vector<Value> arguments) {
+  const ops::Op& op = ops::get_op(name);
+  return ops::run(op, ops::bind(op, std::move(arguments))).at(0);
+}
+// What the shape rule says, or nothing.
+inline std::string shape_error(const char* name, std::vector<Value> arguments) {
+  try {
+    const ops::Op& op = ops::get_op(name);
+    ops::infer(op, ops::bind(op, std::move(arguments)));
+    return "";
+  } catch (const Error& e) {
+    return e.what();
+  }
+}
+
 inline const Value kNone{};
 
 // Made when the operators are all there.

@@ -9,14 +9,6 @@ namespace {
 
 constexpr auto kDouble = DType::kFloat64;
 
-Value bools(std::vector<Value> list) { return ops::make_list(ops::bool_type(), std::move(list)); }
-Value optionals(std::vector<Value> list) {
-  return ops::make_list(ops::optional_type(ops::tensor_type()), std::move(list));
-}
-Value result_of(const char* name, std::vector<Value> arguments) {
-  const ops::Op& op = ops::get_op(name);
-  return ops::run(op, ops::bind(op, std::move(arguments))).at(0);
-}
 Tensor many(size_t dims) { return zeros(Dims(std::span<const int64_t>(std::vector<int64_t>(dims, 1)))); }
 Value complexes(const Dims& sizes) { return zeros(sizes, DType::kComplex64); }
 

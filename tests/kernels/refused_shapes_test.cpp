@@ -10,12 +10,7 @@ namespace {
 constexpr auto kDouble = DType::kFloat64;
 constexpr auto kInt = DType::kInt32;
 
-Value bools(std::vector<Value> list) { return ops::make_list(ops::bool_type(), std::move(list)); }
 Value floats(std::vector<Value> list) { return ops::make_list(ops::float_type(), std::move(list)); }
-Value result_of(const char* name, std::vector<Value> arguments) {
-  const ops::Op& op = ops::get_op(name);
-  return ops::run(op, ops::bind(op, std::move(arguments))).at(0);
-}
 Tensor square() { return zeros({3, 3}); }
 
 TEST(RefusedShapes, Matrices) {

@@ -122,8 +122,8 @@ class HostedRanks::Start {
       const std::string path = resolve_data_file(hosted_.options_.data_folder, file.path, "files");
       std::error_code error;
       if (fs::file_size(path, error) != file.size_bytes) return std::nullopt;
-      const FileFacts facts = known_.of(path, [this] { return is_stopped(); }).value_or(FileFacts());
-      return facts.sha256 == file.sha256 ? std::optional(path) : std::nullopt;
+      const auto facts = known_.of(path, [this] { return is_stopped(); });
+      return facts && facts->sha256 == file.sha256 ? std::optional(path) : std::nullopt;
     } catch (const Error&) {
       return std::nullopt;
     }

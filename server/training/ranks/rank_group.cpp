@@ -122,7 +122,7 @@ ops::Value RankGroup::gather_compression() {
 
 void RankGroup::tell(double loss, int64_t rows, int64_t all_rows, JobRequest request, bool checkpoint_is_due) {
   told_ = Tensor::empty(Dims{3}, DType::kFloat64);
-  told_.data<double>()[0] = loss * static_cast<double>(rows) / static_cast<double>(all_rows);
+  told_.data<double>()[0] = rows == 0 ? 0 : loss * static_cast<double>(rows) / static_cast<double>(all_rows);
   told_.data<double>()[1] = is_first() ? static_cast<double>(request) : 0;
   told_.data<double>()[2] = static_cast<double>(is_first() && checkpoint_is_due);
   telling_ = group_.all_reduce(told_);

@@ -99,7 +99,7 @@ SourcePrinter::SourcePrinter(const ops::ObjectPtr& self) {
     waiting.pop_back();
     if (!modules_.emplace(object, path).second) continue;
     const auto& attributes = object->type->attributes();
-    for (size_t i = 0; i < attributes.size(); ++i) {
+    for (size_t i = 0; i < std::min(attributes.size(), object->slots.size()); ++i) {
       const Value& value = object->slots[i];
       if (value.is_object()) waiting.emplace_back(value.to_object().get(), attribute_text(path, attributes[i].name));
     }

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <utility>
+
+#include "server/training/hosts/host_messages.h"
+#include "server/training/jobs/file_facts.h"
+#include "tests/server/temporary_folder.h"
+
+// Files that daemons give each other, in tests.
+namespace tensord::server {
+
+namespace fs = std::filesystem;
+
+// The code and message of what a call throws.
+template <class Call>
+std::pair<ErrorCode, std::string> error_of(Call call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return {error.code(), error.what()};
+  }
+  return {ErrorCode::kInternal, "none"};
+}
+
+inline std::string content_of(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+inline HostFile file_of(const std::string& content, const std::string& path = "f") {
+  Sha256 hash;
+  hash.add(content);
+  return {.path = path, .is_data = false, .size_bytes = content.size(), .sha256 = hash.finish()};
+}
+
+}  // namespace tensord::server
