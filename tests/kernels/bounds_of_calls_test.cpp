@@ -11,9 +11,6 @@ namespace {
 
 using namespace testing_rows;
 
-constexpr auto kFloat = DType::kFloat32;
-constexpr auto kLong = DType::kInt64;
-
 Value doubles(const std::vector<double>& list) {
   std::vector<Value> items(list.begin(), list.end());
   return ops::make_list(ops::float_type(), std::move(items));

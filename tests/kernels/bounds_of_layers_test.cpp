@@ -10,8 +10,6 @@ namespace {
 
 using namespace testing_rows;
 
-constexpr auto kFloat = DType::kFloat32;
-
 TEST(BoundsOfLayers, NormsAndPools) {
   const Tensor image = ones({1, 2, 4, 4}), g = ones({1, 2, 2, 2});
   const auto norm = [&](const Tensor& x, int64_t groups) {

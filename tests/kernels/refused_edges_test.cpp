@@ -9,11 +9,6 @@ namespace {
 
 using namespace testing_rows;
 
-constexpr auto kLong = DType::kInt64;
-
-Value bools(std::vector<Value> list) { return ops::make_list(ops::bool_type(), std::move(list)); }
-Value numbers(std::vector<Value> list) { return ops::make_list(ops::float_type(), std::move(list)); }
-Value items(std::vector<Value> list) { return ops::make_list(ops::any_type(), std::move(list)); }
 Tensor read_only(const Tensor& x) {
   Storage storage = wrap_storage(
       x.storage()->data(), x.storage()->size_bytes(), [x] {}, {}, /*is_writable=*/false);

@@ -2,19 +2,19 @@
 #include <cmath>
 #include <functional>
 
-#include "tests/kernels/refused_fixture.h"
+#include "tests/support/operator_rows.h"
 
 namespace tensord {
 namespace {
 
-constexpr auto kDouble = DType::kFloat64;
+using namespace testing_rows;
 
 Tensor many(size_t dims) { return zeros(Dims(std::span<const int64_t>(std::vector<int64_t>(dims, 1)))); }
 Value complexes(const Dims& sizes) { return zeros(sizes, DType::kComplex64); }
 
 TEST(RefusedLayers, Nested) {
-  const Tensor ones = result_of("aten::ones", {ints({2, 3}), DType::kBool}).to_tensor();
-  const Value nested = result_of("aten::_nested_tensor_from_mask", {cube(), ones});
+  const Tensor ones = run("aten::ones", {ints({2, 3}), DType::kBool}).to_tensor();
+  const Value nested = run("aten::_nested_tensor_from_mask", {cube(), ones});
   const auto layer = [&](const Value& mask) {
     return std::vector<Value>{
         nested,        4,          1,          zeros({12, 4}), zeros({12}), zeros({4, 4}), zeros({4}),    false,
@@ -54,7 +54,7 @@ TEST(RefusedLayers, Attention) {
   const auto grouped = [](const Tensor& query, const Tensor& key) {
     return std::vector<Value>{query, key, key, kNone, 0.0, false, kNone, true};
   };
-  expect_refused({
+  expect_rows({
       {"aten::_native_multi_head_attention", heads(q, 3, zeros({24, 8})), "embed_dim"},
       {"aten::_native_multi_head_attention", heads(matrix(), 2, zeros({24, 8})), "_native_multi_head_attention"},
       {"aten::_native_multi_head_attention", heads(q, 2, zeros({16, 8})), "_native_multi_head_attention"},
@@ -68,7 +68,7 @@ TEST(RefusedLayers, Attention) {
 
 TEST(RefusedLayers, Composed) {
   const Tensor bytes = zeros({2, 3}, DType::kInt8);
-  expect_refused({
+  expect_rows({
       {"aten::_is_all_true", {matrix()}, "expected bool, got float32"},
       {"aten::_int_mm", {zeros({2}, DType::kInt8), bytes}, "Expected self to be of dimension 2 but got 1"},
       {"aten::_int_mm", {zeros({3, 2}), bytes}, "_int_mm: expected int8"},
@@ -92,10 +92,10 @@ TEST(RefusedLayers, Composed) {
       {"aten::matrix_H", {complexes({2, 2, 2})}, "Got 3-D tensor."},
       {"aten::amax", {matrix(), ints({0, 0})}, "appears multiple times in the list of dims"},
       {"aten::_unsafe_masked_index",
-       {matrix(), result_of("aten::ones", {ints({2}), DType::kBool}), optionals({zeros({2})}), 0},
+       {matrix(), run("aten::ones", {ints({2}), DType::kBool}), optionals({zeros({2})}), 0},
        "must be long or int tensors"},
       {"aten::_unsafe_masked_index",
-       {vector(), result_of("aten::ones", {ints({1}), DType::kBool}), optionals({longs({0}), longs({0})}), 0},
+       {vector(), run("aten::ones", {ints({1}), DType::kBool}), optionals({longs({0}), longs({0})}), 0},
        "too many indices for tensor of dimension 1"},
   });
 }
@@ -111,7 +111,7 @@ TEST(RefusedLayers, Convolutions) {
     return std::vector<Value>{grad, in, weight, bias, one, none, one, false, none, 1, mask};
   };
   const Value all = bools({true, true, true});
-  expect_refused({
+  expect_rows({
       {"aten::convolution", conv(zeros({2, 4}), zeros({6, 4})), "to have 3 to 5 dimensions"},
       {"aten::convolution", conv(meta({1, 4, int64_t{1} << 31}), meta({4, 6, 3}), true), "sizes are too large"},
       {"aten::convolution_backward", back(g, zeros({2, 4}), zeros({6, 4}), kNone, all),
@@ -129,10 +129,10 @@ TEST(RefusedLayers, Convolutions) {
        {zeros({2, 3, 3}), kNone, one, none, one, 1},
        "expected float32 of 4 dimensions"},
       {"prepacked::linear_clamp_run",
-       {zeros({1, 3}, kDouble), result_of("prepacked::linear_clamp_prepack", {matrix()})},
+       {zeros({1, 3}, kDouble), run("prepacked::linear_clamp_prepack", {matrix()})},
        "expected an input of float32"},
   });
-  EXPECT_EQ(result_of("aten::convolution_backward", back(g, x, w, ints({6}), all)).to_tensor().sizes(), x.sizes());
+  EXPECT_EQ(run("aten::convolution_backward", back(g, x, w, ints({6}), all)).to_tensor().sizes(), x.sizes());
 }
 
 TEST(RefusedLayers, DeformableConvolutions) {
@@ -192,8 +192,8 @@ TEST(RefusedLayers, DeformableConvolutions) {
     }
     rows.push_back({kOp, columns([&](Given& x) { x.kernel[d] = 6; }), "the calculated output size is too small"});
   }
-  expect_refused(rows);
-  EXPECT_EQ(result_of(kOp, columns([](Given& x) { x.use_mask = false, x.mask = zeros({0}); })).to_tensor().ndim(), 3);
+  expect_rows(rows);
+  EXPECT_EQ(run(kOp, columns([](Given& x) { x.use_mask = false, x.mask = zeros({0}); })).to_tensor().ndim(), 3);
   const auto whole = [](const Dims& in, const Dims& weight, const Dims& bias, int64_t groups) {
     return std::vector<Value>{
         zeros(in), zeros(weight), zeros({1, 18, 3, 3}), zeros({1, 9, 3, 3}), zeros(bias), 1, 1, 0, 0, 1, 1, groups,
@@ -205,9 +205,9 @@ TEST(RefusedLayers, DeformableConvolutions) {
     all.push_back(wanted);
     return all;
   };
-  const Tensor grad = result_of(kOp, columns([](Given&) {})).to_tensor();
+  const Tensor grad = run(kOp, columns([](Given&) {})).to_tensor();
   const Value all = bools({true, true, true});
-  expect_refused({
+  expect_rows({
       {"torchvision::deform_conv2d", whole({4, 5, 5}, {2, 4, 3, 3}, {2}, 1), "input and weight of 4 dimensions"},
       {"torchvision::deform_conv2d", whole({1, 4, 5, 5}, {2, 4, 3}, {2}, 1), "input and weight of 4 dimensions"},
       {"torchvision::deform_conv2d", whole({1, 4, 5, 5}, {3, 2, 3, 3}, {3}, 2), "are not a multiple of 2 groups"},
@@ -228,7 +228,7 @@ TEST(RefusedLayers, Regions) {
   const auto back = [&](const Tensor& grad) {
     return std::vector<Value>{grad, boxes, 1.0, 2, 2, 1, 2, 4, 4, 2, false};
   };
-  expect_refused({
+  expect_rows({
       {"torchvision::roi_align", align(zeros({2, 4, 4}), boxes), "expected an input of 4 dimensions, but got 3"},
       {"torchvision::_roi_align_backward", back(zeros({1, 2, 2, 1})), "expected a gradient of shape [1, 2, 2, 2]"},
       {"torchvision::nms", {zeros({4}), zeros({1}), 0.5}, "boxes should be a 2d tensor, got 1D"},
@@ -252,7 +252,7 @@ TEST(RefusedLayers, Tables) {
                               longs(offsets),
                               longs(std::vector<int64_t>(index.size(), 0)),
                               longs(std::vector<int64_t>(offsets.size(), 1)),
-                              result_of("aten::reshape", {longs(largest), ints({-1, mode == 2 ? 3 : 1})}),
+                              run("aten::reshape", {longs(largest), ints({-1, mode == 2 ? 3 : 1})}),
                               4,
                               false,
                               mode,
@@ -267,7 +267,7 @@ TEST(RefusedLayers, Tables) {
   const char* const kSparse = "aten::_embedding_bag_sparse_backward";
   const Tensor grad = zeros({1, 3});
   const std::vector<int64_t> none{0, 0, 0};
-  expect_refused({
+  expect_rows({
       {"aten::embedding_dense_backward", dense(zeros({2, 2, 3}), two), "expected a gradient of shape [2, 3]"},
       {"aten::embedding_dense_backward", dense(zeros({2, 3}), longs({0, 4})), "index 4 is out of range"},
       {"aten::embedding_dense_backward", dense(zeros({2, 3}), longs({0, -1})), "index -1 is out of range"},
@@ -303,7 +303,7 @@ TEST(RefusedLayers, Tables) {
 
 TEST(RefusedLayers, NewTensors) {
   const Value sparse = 1;  // torch.sparse_coo
-  expect_refused({
+  expect_rows({
       {"aten::tril_indices", {-1, 2}, "must not be negative"},
       {"aten::triu_indices", {2, -1}, "must not be negative"},
       {"aten::zeros", {ints({2}), kNone, sparse}, "only the strided layout is supported"},
@@ -326,7 +326,7 @@ TEST(RefusedLayers, Spectra) {
                          const Value& onesided, bool complex, const Value& wanted = {}) {
     return std::vector<Value>{x, n, hop, length, window, true, false, onesided, wanted, complex};
   };
-  expect_refused({
+  expect_rows({
       {"aten::stft.center", stft(kNone, kNone, kNone, kNone, true), "align_to_window should only be set when center"},
       {"aten::stft.center", stft(kNone, 0, kNone, kNone, kNone), "expected 0 < win_length <= n_fft"},
       {"aten::stft.center", stft(kNone, 9, kNone, kNone, kNone), "expected 0 < win_length <= n_fft"},
@@ -356,7 +356,7 @@ TEST(RefusedLayers, Spectra) {
 
 TEST(RefusedLayers, Places) {
   const Tensor flag = zeros({}, DType::kBool);
-  expect_refused({
+  expect_rows({
       {"aten::index.Tensor", {vector(), optionals({flag})}, "a 0-d mask is not supported"},
       {"aten::index_reduce", {vector(), 0, longs({0}), zeros({1}), "sum"}, "Expected reduce to be one of prod, mean"},
       {"aten::searchsorted.Tensor", {scalar(), scalar()}, "boundaries tensor should have positive dimension"},
@@ -379,7 +379,7 @@ TEST(RefusedLayers, LossesOfClasses) {
   const auto loss = [](const Tensor& x, const Value& of, int64_t reduction) {
     return std::vector<Value>{x, of, kNone, reduction, -100};
   };
-  expect_refused({
+  expect_rows({
       {"aten::nll_loss2d", loss(cube(), zeros({2, 4}, kLong), 1), "only batches of spatial targets supported"},
       {"aten::nll_loss", loss(scores, target, 3), "3 is not a valid value for reduction"},
       {"aten::nll_loss2d", loss(zeros({2, 3, 4, 4}), zeros({2, 4, 4}, kLong), -1), "-1 is not a valid value for"},

@@ -2,21 +2,21 @@
 // refused: each condition of a check by itself.
 #include <cmath>
 
-#include "tests/kernels/refused_fixture.h"
+#include "tests/support/operator_rows.h"
 
 namespace tensord {
 namespace {
 
-constexpr auto kDouble = DType::kFloat64;
+using namespace testing_rows;
+
 constexpr auto kInt = DType::kInt32;
 
-Value floats(std::vector<Value> list) { return ops::make_list(ops::float_type(), std::move(list)); }
 Tensor square() { return zeros({3, 3}); }
 
 TEST(RefusedShapes, Matrices) {
-  const Tensor one = result_of("aten::ones", {ints({3}), kInt}).to_tensor();
+  const Tensor one = run("aten::ones", {ints({3}), kInt}).to_tensor();
   const Value complex = zeros({2, 3}, DType::kComplex64);
-  expect_refused({
+  expect_rows({
       {"aten::cholesky_solve", {zeros({2, 1}), matrix()}, "A must be batches of square matrices, but they are 2 by 3"},
       {"aten::cholesky_inverse", {matrix()}, "cholesky_inverse: A must be batches of square matrices"},
       {"aten::linalg_matrix_exp", {complex}, "linalg.matrix_exp: A must be batches of square matrices"},
@@ -46,7 +46,7 @@ TEST(RefusedShapes, Matrices) {
        "the dtype of the input"},
       {"aten::linalg_vander", {zeros({3}, DType::kBool)}, "but got Bool"},
       {"aten::linalg_multi_dot", {tensors({vector(), zeros({3, 3}), cube()})}, "the last tensor must be 1D or 2D"},
-      {"aten::linalg_multi_dot", {tensors(std::vector<Tensor>(1001, square()))}, "1001 tensors are too many"},
+      {"aten::linalg_multi_dot", {tensors(std::vector<Value>(1001, square()))}, "1001 tensors are too many"},
       {"aten::linalg_householder_product",
        {zeros({2, 4, 3}), zeros({3, 2})},
        "Expected batch dimensions of tau to be equal"},
@@ -60,7 +60,7 @@ TEST(RefusedShapes, Matrices) {
       {"aten::linalg_lu_factor_ex", {square(), true, true}, "torch.linalg.lu_factor_ex"},
       {"aten::mT", {vector()}, "tensor.mT is only supported on matrices or batches of matrices. Got 1-D"},
   });
-  EXPECT_EQ(result_of("aten::linalg_lu_factor_ex", {square(), true, false}).to_tensor().sizes(), (Dims{3, 3}));
+  EXPECT_EQ(run("aten::linalg_lu_factor_ex", {square(), true, false}).to_tensor().sizes(), (Dims{3, 3}));
 }
 
 TEST(RefusedShapes, Norms) {
@@ -81,7 +81,7 @@ TEST(RefusedShapes, Norms) {
   const char *const kBatch = "aten::native_batch_norm_backward", *const kGroup = "aten::native_group_norm_backward",
                     *const kLayer = "aten::native_layer_norm_backward";
   const Tensor pairs = zeros({4});
-  expect_refused({
+  expect_rows({
       {kBatch, batch(g, x, all), "the gradient is of size [2, 4, 2], the input of [2, 4, 3]"},
       {kBatch, batch(four, four, all), "the gradient is of size [4], the input of [4]"},
       {kBatch, batch(x, x, two), "3"},
@@ -142,7 +142,7 @@ TEST(RefusedShapes, Optimisers) {
   };
   const Value one = tensors({p}), none = tensors({}), two = tensors({p, p});
   const char* const kAdam = "tensord::adam_step_";
-  expect_refused({
+  expect_rows({
       {kAdam, adam(one, one, one, one, none, {}, none), "expected 1 numbers of steps but got 0"},
       {kAdam, adam(one, one, none, one, none, {1}, none), "expected a state for each parameter"},
       {kAdam, adam(one, one, one, two, none, {1}, none), "expected a state for each parameter"},
@@ -182,7 +182,7 @@ TEST(RefusedShapes, PointwiseAndPools) {
   const auto fractional = [&](const Tensor& x, const Dims& kernel, const Dims& out) {
     return std::vector<Value>{x, ints(kernel), ints(out), zeros({1, 2, 2})};
   };
-  expect_refused({
+  expect_rows({
       {"aten::celu", {vector(), 0.0}, "alpha cannot be 0 for CELU"},
       {"aten::add.Tensor", {vector(), vector(), true}, "Boolean alpha only supported for Boolean results"},
       {"aten::gelu_backward", {vector(), vector(), "erf"}, "approximate argument must be either none or tanh"},
@@ -209,17 +209,15 @@ TEST(RefusedShapes, PointwiseAndPools) {
 }
 
 TEST(RefusedShapes, Reductions) {
-  const auto ends = [](std::vector<Tensor> list) { return tensors(list); };
+  const auto ends = [](std::vector<Value> list) { return tensors(std::move(list)); };
   const Tensor flags = zeros({3}, DType::kBool);
-  expect_refused({
+  expect_rows({
       {"aten::native_dropout", {longs({1, 2}), 0.5, true}, "native_dropout"},
       {"aten::native_dropout_backward",
        {vector(), zeros({2}, DType::kBool), 2.0},
        "the gradient is of size [3], the mask"},
       {"aten::rrelu_with_noise", {vector(), zeros({2})}, "noise tensor shape must match self tensor shape"},
-      {"aten::normal.Tensor_Tensor",
-       {vector(), result_of("aten::neg", {result_of("aten::ones_like", {vector()})})},
-       "std >= 0.0"},
+      {"aten::normal.Tensor_Tensor", {vector(), run("aten::neg", {run("aten::ones_like", {vector()})})}, "std >= 0.0"},
       {"aten::corrcoef", {cube()}, "expected input to have two or fewer dimensions but got an input with 3"},
       {"aten::trapezoid.dx", {flags}, "trapezoid: received a bool input for `y`"},
       {"aten::cumulative_trapezoid.dx", {flags}, "cumulative_trapezoid: received a bool input for `y`"},
@@ -254,7 +252,7 @@ TEST(RefusedShapes, RecurrentLayers) {
   const auto cell = [](const Tensor& h, const Tensor& c) {
     return std::vector<Value>{zeros({2, 3}), tensors({h, c}), zeros({16, 3}), zeros({16, 4}), kNone, kNone};
   };
-  expect_refused({
+  expect_rows({
       {"aten::lstm_cell", cell(zeros({2, 5}), zeros({2, 4})),
        "hidden0 has inconsistent hidden_size: got 5, expected 4"},
       {"aten::lstm_cell", cell(zeros({2, 4}), zeros({2, 5})),
@@ -265,7 +263,7 @@ TEST(RefusedShapes, RecurrentLayers) {
 }
 
 TEST(RefusedShapes, Views) {
-  expect_refused({
+  expect_rows({
       {"aten::split_with_sizes", {vector(), ints({-1, 4})}, "only non-negative entries"},
       {"aten::tensor_split.tensor_indices_or_sections", {scalar(), longs({1})}, "at least a 1-dimensional tensor"},
       {"aten::tensor_split.tensor_indices_or_sections", {vector(), zeros({1, 1}, kLong)}, "zero-dimensional or one-"},
@@ -295,7 +293,7 @@ TEST(RefusedShapes, Images) {
   const auto sampled = [&](int64_t mode, int64_t padding) {
     return std::vector<Value>{image, grid, mode, padding, false};
   };
-  expect_refused({
+  expect_rows({
       {"aten::im2col",
        {meta({int64_t{1} << 60, 1, 1}), ints({8, 8}), ints({1, 1}), ints({4, 4}), ints({1, 1})},
        "the size of the result overflows"},
@@ -311,8 +309,8 @@ TEST(RefusedShapes, Images) {
       {"aten::grid_sampler_2d", sampled(0, 3), "padding mode must be 0, 1 or 2, but got 3"},
       {"aten::grid_sampler_2d", sampled(0, -1), "padding mode must be 0, 1 or 2, but got -1"},
       {"aten::grid_sampler_2d_backward", {g, image, grid, 0, 0, false, bools({true})}, "2"},
-      {"aten::upsample_bilinear2d.vec", {image, kNone, true, floats({1e9, 1.0})}, "is out of range"},
-      {"aten::upsample_bilinear2d.vec", {image, kNone, true, floats({-1.0, 1.0})}, "is out of range"},
+      {"aten::upsample_bilinear2d.vec", {image, kNone, true, numbers({1e9, 1.0})}, "is out of range"},
+      {"aten::upsample_bilinear2d.vec", {image, kNone, true, numbers({-1.0, 1.0})}, "is out of range"},
       {"aten::upsample_bilinear2d", {image, ints({8, 8}), false, 1e-10, 1.0}, "scale factor 1e-10 is out of range"},
       {"aten::upsample_nearest2d_backward",
        {zeros({1, 2, 8, 7}), ints({8, 8}), ints({1, 2, 4, 4})},
@@ -325,7 +323,7 @@ TEST(RefusedShapes, Images) {
 
 TEST(RefusedShapes, NumbersAndTexts) {
   const int64_t many = int64_t{1} << 40;
-  expect_refused({
+  expect_rows({
       {"aten::div.complex", {std::complex<double>(1, 1), std::complex<double>(0, 0)}, "complex division by zero"},
       {"aten::format", {1}, "the first argument must be a string"},
       {"aten::percentFormat", {1, 2}, "the first argument must be a string"},
