@@ -84,7 +84,6 @@ class Node : public RefCounted {
   // The node that a result of this one has in the graph: this one; for a write through a view, which only the node
   // of the whole runs (see CopySlices), the view's part of that.
   NodePtr history() const { return whole_ ? whole_->make_part() : NodePtr(const_cast<Node*>(this)); }
-  bool is_part() const { return whole_ != nullptr; }
   void set_whole(const Node* whole) { whole_ = whole; }
 
   // In anomaly mode: where the forward call was made; else empty.
