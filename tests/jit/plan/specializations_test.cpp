@@ -150,6 +150,19 @@ TEST_F(SpecializationsTest, AFrameKeepsWhatItRanLately) {
   EXPECT_EQ(many->stats().misses, 65u);
 }
 
+// What has gone from the cache is not kept alive by a frame.
+TEST_F(SpecializationsTest, AFrameKeepsNoMoreThanTheCache) {
+  for (const int64_t capacity : {1, 2, 3}) {
+    const auto programs = make(static_cast<size_t>(capacity));
+    Frame frame;
+    const int64_t first = 100 * capacity;
+    for (int64_t n = first; n <= first + capacity; ++n) find(*programs, frame, n);
+    EXPECT_EQ(find(*programs, frame, first), std::to_string(first));
+    EXPECT_EQ(built(first), 2) << capacity;
+    EXPECT_EQ(built(first + capacity), 1);
+  }
+}
+
 TEST_F(SpecializationsTest, WhoMissesTheSameWaits) {
   const auto programs = make(8);
   is_held = true;

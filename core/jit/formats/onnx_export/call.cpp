@@ -13,8 +13,8 @@ using ops::Value;
 Handler find_handler(std::string_view name) {
   static const std::map<std::string_view, Handler> kHandlers = [] {
     std::map<std::string_view, Handler> all;
-    for (const auto& rows :
-         {pointwise_rows(), reduce_rows(), shape_rows(), index_rows(), layer_rows(), recurrent_rows(), number_rows()}) {
+    for (const auto& rows : {pointwise_rows(), function_rows(), reduce_rows(), shape_rows(), index_rows(), layer_rows(),
+                             recurrent_rows(), number_rows()}) {
       for (const HandlerRow& row : rows) all[row.name] = row.handler;
     }
     return all;

@@ -59,6 +59,7 @@ struct HandlerRow {
 };
 // The table, by family.
 std::span<const HandlerRow> pointwise_rows();
+std::span<const HandlerRow> function_rows();
 std::span<const HandlerRow> reduce_rows();
 std::span<const HandlerRow> shape_rows();
 std::span<const HandlerRow> index_rows();

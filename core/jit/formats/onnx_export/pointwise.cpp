@@ -190,10 +190,6 @@ void trunc(Call& c) {
   const std::string x = c.x();
   c.set(c.emit("Mul", {c.emit("Sign", {x}), c.emit("Floor", {c.emit("Abs", {x})})}));
 }
-void is_finite(Call& c) {
-  const std::string x = c.x();
-  c.set(c.emit("Not", {c.emit("Or", {c.emit("IsNaN", {x}), c.emit("IsInf", {x})})}));
-}
 
 // Of bools they are the logical ones.
 template <const char* kBits, const char* kLogical>
@@ -262,8 +258,6 @@ constexpr char kAtan[] = "Atan";
 constexpr char kSinh[] = "Sinh";
 constexpr char kCosh[] = "Cosh";
 constexpr char kReciprocal[] = "Reciprocal";
-constexpr char kIsNan[] = "IsNaN";
-constexpr char kIsInf[] = "IsInf";
 constexpr char kMish[] = "Mish";
 constexpr char kHardSwish[] = "HardSwish";
 constexpr char kSoftsign[] = "Softsign";
@@ -317,9 +311,6 @@ std::span<const HandlerRow> pointwise_rows() {
       {"aten::sinh", unary<kSinh>},
       {"aten::cosh", unary<kCosh>},
       {"aten::reciprocal", unary<kReciprocal>},
-      {"aten::isnan", [](Call& c) { c.set(c.emit("IsNaN", {c.x()})); }},
-      {"aten::isinf", [](Call& c) { c.set(c.emit("IsInf", {c.x()})); }},
-      {"aten::isfinite", is_finite},
       {"aten::mish", unary<kMish>},
       {"aten::hardswish", unary<kHardSwish>},
       {"aten::selu", unary<kSelu>},

@@ -101,6 +101,22 @@ void var_mean(Call& c) {
   c.set(reduce(c, "ReduceMean", c.x(), reduced_dims(c, "dim"), keeps_dims(c)), 1);
 }
 
+void std_mean(Call& c) {
+  c.set(c.emit("Sqrt", {variance(c)}), 0);
+  c.set(reduce(c, "ReduceMean", c.x(), reduced_dims(c, "dim"), keeps_dims(c)), 1);
+}
+
+void aminmax(Call& c) {
+  const Dims dims = reduced_dims(c, "dim");
+  c.set(reduce(c, "ReduceMin", c.x(), dims, keeps_dims(c)), 0);
+  c.set(reduce(c, "ReduceMax", c.x(), dims, keeps_dims(c)), 1);
+}
+
+void count_nonzero(Call& c) {
+  const std::string counted = c.cast(c.operand("self", DType::kBool), DType::kBool, c.dtype());
+  c.set(reduce(c, "ReduceSum", counted, reduced_dims(c, "dim"), false));
+}
+
 void norm(Call& c) {
   const double p = c.has("p") ? c.number("p") : c.has("ord") ? c.number("ord") : 2;
   const Dims dims = reduced_dims(c, "dim");
@@ -181,6 +197,9 @@ std::span<const HandlerRow> reduce_rows() {
       {"aten::var", var},
       {"aten::std", std_deviation},
       {"aten::var_mean", var_mean},
+      {"aten::std_mean", std_mean},
+      {"aten::aminmax", aminmax},
+      {"aten::count_nonzero", count_nonzero},
       {"aten::norm", norm},
       {"aten::linalg_vector_norm", norm},
       {"aten::softmax", softmax<kSoftmax>},

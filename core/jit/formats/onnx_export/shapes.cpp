@@ -276,6 +276,58 @@ void pixel_shuffle(Call& c) {
   c.set(c.emit("DepthToSpace", {c.x()}, {{"blocksize", c.integer("upscale_factor")}, {"mode", std::string("CRD")}}));
 }
 
+void channel_gather(Call& c, const std::string& x, const Dims& channels) {
+  c.set(c.emit("Gather", {x, c.int_vector(channels)}, {{"axis", int64_t{1}}}));
+}
+
+// SpaceToDepth has the places of a block before the channels.
+void pixel_unshuffle(Call& c) {
+  if (c.t().ndim() != 4) c.refuse("of other than 4 dimensions has no form in ONNX here");
+  if (c.is_open("self", 1)) c.refuse("an open number of channels has no form in ONNX here");
+  const int64_t channels = c.t().size(1), factor = c.integer("downscale_factor"), places = factor * factor;
+  Dims order;
+  for (int64_t i = 0; i < channels * places; ++i) order.push_back(i % places * channels + i / places);
+  channel_gather(c, c.emit("SpaceToDepth", {c.x()}, {{"blocksize", factor}}), order);
+}
+
+void channel_shuffle(Call& c) {
+  if (c.is_open("self", 1)) c.refuse("an open number of channels has no form in ONNX here");
+  const int64_t channels = c.t().size(1), groups = c.integer("groups"), of_group = channels / groups;
+  Dims order;
+  for (int64_t i = 0; i < channels; ++i) order.push_back(i % groups * of_group + i / groups);
+  channel_gather(c, c.x(), order);
+}
+
+void outer(Call& c) {
+  const std::string column = c.emit("Unsqueeze", {c.operand("self", c.dtype()), c.int_vector({1})});
+  c.set(c.emit("Mul", {column, c.operand("vec2", c.dtype())}));
+}
+
+// Of the two dimensions as one, what lies a row and a column apart.
+void diagonal(Call& c) {
+  const int64_t rank = c.t().ndim(), dim1 = c.dim("dim1", rank), dim2 = c.dim("dim2", rank);
+  if (c.is_open("self", dim1) || c.is_open("self", dim2)) c.refuse("of an open size has no form in ONNX here");
+  const int64_t rows = c.t().size(dim1), columns = c.t().size(dim2), offset = c.integer("offset");
+  const std::string x = c.x();
+  const std::vector<Traced> all = c.sizes_of(x, c.first());
+  Dims order;
+  std::vector<Traced> sizes;
+  for (int64_t i = 0; i < rank; ++i) {
+    if (i == dim1 || i == dim2) continue;
+    order.push_back(i);
+    sizes.push_back(all[static_cast<size_t>(i)]);
+  }
+  order.push_back(dim1);
+  order.push_back(dim2);
+  sizes.push_back(known(rows * columns));
+  Dims places;
+  for (int64_t i = 0; i < c.result().size(rank - 2); ++i) {
+    places.push_back((i + std::max<int64_t>(-offset, 0)) * columns + i + std::max<int64_t>(offset, 0));
+  }
+  const std::string flat = c.reshape(c.transpose(x, order), sizes);
+  c.set(c.emit("Gather", {flat, c.int_vector(places)}, {{"axis", rank - 2}}));
+}
+
 // Tensors of one value.
 void filled(Call& c, const std::string& value, const std::string& shape) { c.set(c.emit("Expand", {value, shape})); }
 
@@ -343,6 +395,7 @@ std::span<const HandlerRow> shape_rows() {
       {"aten::permute", permute},
       {"aten::movedim", move_dims},
       {"aten::expand", expand},
+      {"aten::broadcast_to", expand},
       {"aten::expand_as", expand_as},
       {"aten::repeat", repeat},
       {"aten::tile", repeat},
@@ -370,6 +423,11 @@ std::span<const HandlerRow> shape_rows() {
       {"aten::replication_pad2d", replication_pad},
       {"aten::replication_pad3d", replication_pad},
       {"aten::pixel_shuffle", pixel_shuffle},
+      {"aten::pixel_unshuffle", pixel_unshuffle},
+      {"aten::channel_shuffle", channel_shuffle},
+      {"aten::outer", outer},
+      {"aten::ger", outer},
+      {"aten::diagonal", diagonal},
       {"aten::zeros", made<0>},
       {"aten::ones", made<1>},
       {"aten::new_zeros", made<0>},
