@@ -168,7 +168,7 @@ void BatchStream::close(ErrorCode code, const std::string& reason) {
   std::function<void()> callback;
   {
     const MutexLock lock(mutex_);
-    closed_ = Error(code, reason);
+    if (!closed_) closed_ = Error(code, reason);
     batches_.clear();
     kept_.clear();
     bytes_ = kept_bytes_ = 0;

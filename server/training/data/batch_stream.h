@@ -59,7 +59,7 @@ class BatchStream {
   void forget(int64_t before);
   // pop() goes on with that batch. False when it is not kept any more; nothing changes then. A closed one stays closed.
   bool rewind(int64_t number);
-  // Nobody feeds it any more: who tries gets this error.
+  // Nobody feeds it any more: who tries gets this error, that of the first call.
   void close(ErrorCode code, const std::string& reason);
 
  private:

@@ -288,6 +288,17 @@ TEST(BatchStreamTest, AFullStreamHoldsItsClientBack) {
   EXPECT_NE(error_of([&] { stream.push({}, batch(1)); }).second.find("FAILED"), std::string::npos);
 }
 
+// A job that was deleted while it ran is also stopped: its client learns what came first.
+TEST(BatchStreamTest, TheFirstReasonStays) {
+  BatchStream stream(1 << 20, 0);
+  stream.attach();
+  stream.close(ErrorCode::kCancelled, "the job was deleted");
+  stream.close(ErrorCode::kFailedPrecondition, "the job is CANCELLED");
+  const auto [code, message] = error_of([&] { stream.push({}, batch(1)); });
+  EXPECT_EQ(code, ErrorCode::kCancelled);
+  EXPECT_NE(message.find("deleted"), std::string::npos);
+}
+
 TEST(BatchStreamTest, PopWaitsForABatch) {
   BatchStream stream(1 << 20, 0);
   StreamedBatch got;
