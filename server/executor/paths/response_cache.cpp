@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <random>
 
 #include "core/base/clock.h"
@@ -92,7 +93,7 @@ void ResponseCache::remove_model(uint64_t model) {
 ResponseCache::Key ResponseCache::key_of(uint64_t model, const InferRequest& request) const {
   RequestHash hash(seed_);
   std::vector<size_t> order(request.inputs.size());
-  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::iota(order.begin(), order.end(), size_t{0});
   std::ranges::sort(order, {}, [&](size_t i) { return request.input_indices[i]; });
   hash.add(uint64_t{order.size()});
   for (const size_t i : order) {
