@@ -109,6 +109,8 @@ class Build:
             words = [w.removeprefix(f"{self.folder}/") for word in [*command, *variables.values()] for w in word.split(":")]
             modules = [t for t in targets if t.endswith(".so") and any(t.startswith(f"{word}/") for word in words)]
             test.programs = [t for t in words if t in targets] + modules
+            if test.programs:  # they load these by themselves
+                test.programs += [t for t in targets if t.startswith("lib/")]
             for piece in [*self.pieces_of(test), test]:
                 tests[piece.name] = piece
         return tests
