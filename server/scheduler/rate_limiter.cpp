@@ -23,9 +23,10 @@ std::unique_ptr<RateLimiter::Client> RateLimiter::add_client(const std::string& 
   for (const Resource& need : needs) {
     check(names.insert(need.name).second, "rate_limiter of model '", model, "' names resource '", need.name, "' twice");
     const auto limit = limit_of({need.name, need.is_global});
-    check(limit == limits_.end() || need.count <= limit->second, "rate_limiter of model '", model, "': it needs ",
-          need.count, " of resource '", need.name, "', of which there are ",
-          limit == limits_.end() ? 0 : limit->second);
+    if (limit != limits_.end()) {
+      check(need.count <= limit->second, "rate_limiter of model '", model, "': it needs ", need.count, " of resource '",
+            need.name, "', of which there are ", limit->second);
+    }
     const Key other{need.name, !need.is_global};
     check(!pools_.contains(other) && (need.is_global || !limits_.contains(other)), "rate_limiter of model '", model,
           "': resource '", need.name, "' is global for one and not global for another");
