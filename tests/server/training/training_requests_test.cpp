@@ -124,6 +124,12 @@ TEST_F(TrainingRequestsTest, AnotherNumberOfRanks) {
               HasSubstr("distribution.world_size: must be between"));
   EXPECT_THAT(refusal([&] { service().resume(one_host, 999); }, ErrorCode::kInvalidArgument),
               HasSubstr("distribution.world_size: this server starts at most"));
+  JobSpec many = testing::two_classes_spec();
+  many.batch_size = 2000;
+  many.distribution.world_size = 1000;
+  many.distribution.processes_per_host = 900;
+  EXPECT_THAT(refusal([&] { service().create(many); }, ErrorCode::kInvalidArgument),
+              HasSubstr("distribution.processes_per_host: this server starts at most"));
   const auto resumed = [&](const std::string& id, int64_t world_size) {
     service().resume(id, world_size);
     service().pause(id);

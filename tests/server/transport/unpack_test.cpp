@@ -137,6 +137,11 @@ TEST(Unpack, StopsWhereAMessageIsMuchLargerThanItCame) {
   ASSERT_LT(bomb.size(), 600'000u);
   EXPECT_EQ(unpacked(received(max, GRPC_COMPRESS_GZIP, 1 << 20), limits).size(), size_t{64} << 20);
   EXPECT_THAT(unpacked(received(bomb, GRPC_COMPRESS_GZIP, 1 << 20), limits), HasSubstr("more than 100 times its size"));
+  // Nor is more memory taken, but for the byte that would show that there is more.
+  RequestLimits::Admission admission = limits.hold(0);
+  grpc::ByteBuffer message = received(max, GRPC_COMPRESS_GZIP, 1 << 20);
+  unpack(message, limits, admission);
+  EXPECT_LE(limits.bytes(), (uint64_t{64} << 20) + 1);
 }
 
 TEST(Unpack, DamagedMessagesAreRefused) {

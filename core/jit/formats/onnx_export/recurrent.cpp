@@ -69,8 +69,6 @@ void recurrent(Call& c, const Kind& kind, const Attributes& own_attributes) {
   if (!c.has("input")) c.refuse("packed sequences have no form in ONNX here");
   const bool is_lstm = std::string_view(kind.op_type) == "LSTM";
   if (c.flag("train") && c.number("dropout") != 0) c.refuse("drops elements: call eval() before the model is saved");
-  const Tensor& input = c.t("input");
-  if (input.ndim() != 3) c.refuse("samples without a batch have no form in ONNX here");
   const bool has_biases = c.flag("has_biases"), batch_first = c.flag("batch_first");
   const size_t directions = c.flag("bidirectional") ? 2 : 1;
   const int64_t layers = c.integer("num_layers");
