@@ -17,6 +17,7 @@ OP("rt::add(int a, int b) -> int").direct([](int64_t a, int64_t b) { return a + 
 OP("rt::lt(int a, int b) -> bool").direct([](int64_t a, int64_t b) { return a < b; });
 OP("rt::fail(int a) -> int").direct([](int64_t a) -> int64_t { fail(ErrorCode::kOutOfRange, "bad\nvalue ", a); });
 OP("rt::raise(str message) -> ()").direct([](const std::string& message) { fail(ErrorCode::kScriptRaised, message); });
+OP("rt::one_of_two(int a) -> (int, int)").direct([](int64_t a) { return ops::Returns{{Value(a)}}; });
 OP("rt::uses(Tensor x) -> int").direct([](const Tensor& x) -> int64_t { return x.impl()->use_count(); });
 OP("rt::push(int[] list, int item) -> ()").direct([](const ops::List& list, int64_t item) {
   list->items.emplace_back(item);
@@ -286,6 +287,16 @@ TEST(Interpreter, AScriptsOwnMessageStaysAsItIs) {
                      {Value("line one\nline two")}, &code),
             "line one\nline two");
   EXPECT_EQ(code, ErrorCode::kScriptRaised);
+}
+
+TEST(Interpreter, AnOperatorThatGivesTooLittleIsAnError) {
+  ErrorCode code{};
+  const std::string message = error_of(R"(graph(%a : int):
+  %x : int, %y : int = rt::one_of_two(%a)
+  return (%y))",
+                                       {Value(7)}, &code);
+  EXPECT_EQ(code, ErrorCode::kInternal);
+  EXPECT_NE(message.find("gave 1 values instead of 2"), std::string::npos) << message;
 }
 
 TEST(Interpreter, UnpackingAnotherLengthIsAnError) {
