@@ -211,6 +211,16 @@ TEST_F(LoopVerifier, SamplesAreLeftOutOrMixed) {
                    inner.tensors[inner.calls.back().outputs[0]].offset_bytes = 64;
                  }),
                  "outside of its sample");
+  // Within the result, which is larger, but over two samples of it.
+  EXPECT_REFUSED(refusal([](Plan& plan, SampleLoop& loop) {
+                   plan.tensors[plan.calls[0].outputs[0]].meta = Tensor::meta(Dims{6, 48}, DType::kFloat32);
+                   plan.output_bytes[0] += 192;
+                   for (const size_t part : {0, 1}) {
+                     Plan& inner = body(loop, part);
+                     inner.tensors[inner.calls.back().outputs[0]].offset_bytes = 64;
+                   }
+                 }),
+                 "outside of its sample");
 }
 
 TEST_F(LoopVerifier, TeamsShareMemory) {

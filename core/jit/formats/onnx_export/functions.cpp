@@ -77,9 +77,8 @@ void hardshrink(Call& c) {
 
 void softshrink(Call& c) {
   const std::string x = x_of(c), bound = number(c, "lambd");
-  const std::string nothing = c.emit("Mul", {x, zero(c)});  // NaN stays
-  const std::string above = c.emit("Less", {x, c.emit("Neg", {bound})});
-  const std::string raised = c.emit("Where", {above, c.emit("Add", {x, bound}), nothing});
+  const std::string is_below = c.emit("Less", {x, c.emit("Neg", {bound})});
+  const std::string raised = c.emit("Where", {is_below, c.emit("Add", {x, bound}), zero(c)});
   c.set(c.emit("Where", {c.emit("Greater", {x, bound}), c.emit("Sub", {x, bound}), raised}));
 }
 
