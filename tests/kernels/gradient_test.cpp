@@ -150,6 +150,18 @@ TEST(Gradient, OfOperatorsOfOurOwn) {
                    {sample(Dims{1, 2, 7}, 1), sample(Dims{1, 2, 4}, 2), ints({2, 1})});
 }
 
+// Vectors that are not asked for are a tensor of nothing, whose gradient says nothing of the matrix.
+TEST(Gradient, OfEigenvectorsThatAreNotThere) {
+  const Tensor a = autograd::detach(sample({2, 2}, 5));
+  autograd::set_requires_grad(a);
+  const std::vector<Value> results =
+      ops::run(ops::get_op("aten::_linalg_eigh"), ops::bind(ops::get_op("aten::_linalg_eigh"), {a, "L", false}));
+  const Tensor vectors = results.at(1).to_tensor();
+  ASSERT_EQ(vectors.numel(), 0);
+  const Tensor total = ops::call("aten::sum", vectors, Value());
+  EXPECT_FALSE(autograd::grad(std::vector{total}, std::vector{a}, {}, {}, true).at(0).defined());
+}
+
 TEST(Gradient, OfAsStridedSharesTheMemoryOfItsInput) {
   const auto windows = [](const std::vector<Tensor>& inputs) -> std::vector<Tensor> {
     return {ops::call("aten::as_strided", inputs[0], Dims{3, 4}, Dims{2, 1}, 0)};

@@ -1,5 +1,4 @@
 // What a size or a number of a program is at least, whatever the inputs are.
-#include <algorithm>
 #include <limits>
 #include <optional>
 
@@ -10,28 +9,28 @@ namespace tensord::jit::pt2 {
 namespace {
 
 constexpr int64_t kUnbounded = std::numeric_limits<int64_t>::min();
-// Sums and products of bounds stay far from what an int64 holds.
-constexpr int64_t kLargest = int64_t{1} << 30;
 
-int64_t clamp(int64_t bound) { return bound < -kLargest ? kUnbounded : std::min(bound, kLargest); }
+int64_t sum(int64_t a, int64_t b) {
+  int64_t out;
+  return a == kUnbounded || b == kUnbounded || __builtin_add_overflow(a, b, &out) ? kUnbounded : out;
+}
+
+int64_t product(int64_t a, int64_t b) {
+  int64_t out;
+  return a < 0 || b < 0 || __builtin_mul_overflow(a, b, &out) ? kUnbounded : out;
+}
 
 // The least value of an expression whose symbols are at least what `of_symbol` says.
 template <class OfSymbol>
 int64_t lower_bound(const Expression& expression, const OfSymbol& of_symbol) {
   using Kind = Expression::Kind;
-  if (expression.kind == Kind::kInt) return clamp(expression.number);
+  if (expression.kind == Kind::kInt) return expression.number;
   if (expression.kind == Kind::kSymbol) return of_symbol(expression.text);
   if (expression.kind != Kind::kCall || expression.operands.size() != 2) return kUnbounded;
   const auto bound = [&](size_t i) { return lower_bound(expression.operands[i], of_symbol); };
   const Expression& second = expression.operands[1];
-  if (expression.text == "+") {
-    const int64_t a = bound(0), b = bound(1);
-    return a == kUnbounded || b == kUnbounded ? kUnbounded : clamp(a + b);
-  }
-  if (expression.text == "*") {
-    const int64_t a = bound(0), b = bound(1);
-    return a < 0 || b < 0 ? kUnbounded : clamp(a * b);
-  }
+  if (expression.text == "+") return sum(bound(0), bound(1));
+  if (expression.text == "*") return product(bound(0), bound(1));
   if (expression.text == "//" && second.kind == Kind::kInt && second.number > 0) {
     const int64_t a = bound(0);
     return a < 0 ? kUnbounded : a / second.number;
@@ -39,8 +38,10 @@ int64_t lower_bound(const Expression& expression, const OfSymbol& of_symbol) {
   return kUnbounded;
 }
 
+int sign_of(int64_t a, int64_t b) { return (a > b) - (a < b); }
+
 // The comparison of two numbers whose difference has this sign.
-std::optional<bool> holds(std::string_view op, int64_t difference) {
+std::optional<bool> holds(std::string_view op, int difference) {
   if (op == "aten::eq") return difference == 0;
   if (op == "aten::ne") return difference != 0;
   if (op == "aten::lt") return difference < 0;
@@ -63,7 +64,7 @@ std::string_view mirrored(std::string_view op) {
 
 int64_t ProgramWriter::least(const Traced& number) const {
   if (!number.a.is_int()) return kUnbounded;
-  if (!number.is_dynamic) return clamp(number.a.to_int());
+  if (!number.is_dynamic) return number.a.to_int();
   const auto found = expressions_.find(number.number);
   if (found == expressions_.end()) return kUnbounded;
   return lower_bound(parse_expression(found->second), [&](const std::string& symbol) {
@@ -83,7 +84,8 @@ bool ProgramWriter::is_same_number(const Traced& one, const Traced& other) const
 std::optional<bool> ProgramWriter::compare_bounds(std::string_view op, const Traced& x, const Traced& y) const {
   if (!x.a.is_int() || !y.a.is_int()) return std::nullopt;
   const bool is_same = x.is_dynamic && is_same_number(x, y);
-  if (is_same || (!x.is_dynamic && !y.is_dynamic)) return holds(op, is_same ? 0 : x.a.to_int() - y.a.to_int());
+  if (is_same) return holds(op, 0);
+  if (!x.is_dynamic && !y.is_dynamic) return holds(op, sign_of(x.a.to_int(), y.a.to_int()));
   if (x.is_dynamic && y.is_dynamic) return std::nullopt;
   if (y.is_dynamic) return compare_bounds(mirrored(op), y, x);
   const int64_t bound = least(x), fixed = y.a.to_int();
@@ -104,7 +106,7 @@ std::optional<bool> ProgramWriter::compare(std::string_view op, const Traced& x,
   const size_t count = std::max(x.probes ? x.probes->size() : 0, y.probes ? y.probes->size() : 0);
   for (size_t set = 0; answer && set < count; ++set) {
     const std::optional<int64_t> first = value_in(x, set), second = value_in(y, set);
-    if (first && second && holds(op, (*first > *second) - (*first < *second)) != answer) return std::nullopt;
+    if (first && second && holds(op, sign_of(*first, *second)) != answer) return std::nullopt;
   }
   return answer;
 }
