@@ -37,6 +37,28 @@ TEST_F(Pt2Parts, Nodes) {
   EXPECT_THAT(unknown(json{{"as_int", 0}}), HasSubstr("aten::relu: argument 'strange' is not supported"));
 }
 
+// Where Python's operators were traced, a number may stand for any tensor that another overload takes as one.
+TEST_F(Pt2Parts, NumbersForTensors) {
+  const auto error = [&](const char* target, const json& inputs) {
+    return error_after("conv", [&](json& p) {
+      json& node = graph_of(p)["nodes"][2];
+      const json x = node["inputs"][0]["arg"];
+      node["target"] = concat("torch.ops.aten.", target);
+      node["inputs"] = json::array();
+      for (const auto& [name, value] : inputs.items()) {
+        node["inputs"].push_back(json{{"name", name}, {"arg", value == "x" ? x : value}, {"kind", 1}});
+      }
+    });
+  };
+  const json two{{"as_int", 2}};
+  EXPECT_EQ(error("pow.Tensor_Tensor", {{"self", "x"}, {"exponent", two}}), "none");
+  EXPECT_EQ(error("pow.Tensor_Tensor", {{"self", two}, {"exponent", "x"}}), "none");
+  EXPECT_THAT(error("atan2.default", {{"self", "x"}, {"other", two}}),
+              HasSubstr("a number for argument 'other' of aten::atan2 is not supported"));
+  EXPECT_THAT(error("relu.default", {{"self", two}}),
+              HasSubstr("a number for argument 'self' of aten::relu is not supported"));
+}
+
 TEST_F(Pt2Parts, FunctionsOfPython) {
   const auto error = [&](const char* target, const std::function<void(json & node)>& change) {
     return error_after("powers", [&](json& p) {

@@ -51,6 +51,13 @@ TEST(FrontendValues, NamedNumbers) {
   EXPECT_EQ(value_of("torch.zeros([2, 3]).requires_grad"), "False");
 }
 
+TEST(FrontendValues, TypesInQuotes) {
+  EXPECT_EQ(default_of("\"int\"", "3"), "3");
+  EXPECT_EQ(default_of("'Optional[float]'", "2.5"), "2.5");
+  EXPECT_EQ(result_of("    x : \"List[int]\" = []\n    return str(x)\n", "self) -> \"str\""), "[]");
+  EXPECT_THAT(default_of("\"no type\"", "3"), testing::HasSubstr("error: "));
+}
+
 TEST(FrontendValues, Defaults) {
   EXPECT_EQ(default_of("int", "3"), "3");
   EXPECT_EQ(default_of("float", "3"), "3.");

@@ -1,6 +1,6 @@
 #include "server/repository/repository.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -113,6 +113,19 @@ TEST_F(RepositoryTest, FailedModelKeepsItsReason) {
   EXPECT_EQ(index[0].state, ModelState::kUnavailable);
   EXPECT_EQ(index[0].reason, "not a model: rubbish");
   EXPECT_EQ(index[1].state, ModelState::kReady);
+}
+
+TEST_F(RepositoryTest, AModelThatCannotBeReadSaysWhy) {
+  add("bad", "1");
+  write(root() / "bad" / "config.pbtxt", "no configuration");
+  const auto repository = load();
+  const auto refusal = [&](const char* version) { return error_of([&] { repository->find("bad", version); }); };
+  for (const auto& [version, says] : {std::pair("", "Request for unknown model: 'bad' has no available versions: "),
+                                      {"1", "Request for unknown model: 'bad' is not at ready state: "}}) {
+    EXPECT_EQ(refusal(version).first, ErrorCode::kUnavailable);
+    EXPECT_THAT(refusal(version).second, ::testing::StartsWith(says));
+    EXPECT_THAT(refusal(version).second, ::testing::HasSubstr("config.pbtxt"));
+  }
 }
 
 TEST_F(RepositoryTest, NothingLeavesTheRepository) {

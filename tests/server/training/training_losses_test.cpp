@@ -142,6 +142,8 @@ TEST(TrainingLossesTest, AccuracyCountsWhatIsNoClassAsWrong) {
   const Tensor scores = floats({3, 2}, {2, 1, 2, 1, 2, 1});
   EXPECT_DOUBLE_EQ(metric_of("accuracy", scores, ints({3}, {0, 0, 0})), 1);
   EXPECT_DOUBLE_EQ(metric_of("accuracy", scores, ints({3}, {0, -1, 2})), 1.0 / 3);
+  // Nor is what lies behind a row's scores its score.
+  EXPECT_DOUBLE_EQ(metric_of("accuracy", floats({2, 2}, {2, 1, 9, 1}), ints({2}, {2, 0})), 0.5);
   EXPECT_DOUBLE_EQ(metric_of("accuracy", scores, ints({3}, {0, 1, -100})), 0.5);
   LossSpec spec;
   spec.ignore_index = 1;
