@@ -314,7 +314,7 @@ TEST(AutogradRefusals, GradientsThatDoNotFlow) {
   EXPECT_NE(error_of([&] { gradcheck(function, {leaf({0.5})}); }), "no error");
 }
 
-// The gradients of both are wrong where both flow.
+// The gradients may be wrong where both flow.
 struct WrongTogether : Function<WrongTogether> {
   static Tensors forward(FunctionContext& context, const Tensor& x) {
     context.set_materialize_grads(false);
@@ -323,13 +323,21 @@ struct WrongTogether : Function<WrongTogether> {
   static Tensors backward(FunctionContext&, Tensors grads) {
     if (!grads[1].defined()) return {scale(grads[0], 2)};
     if (!grads[0].defined()) return {scale(grads[1], 3)};
-    return {add(scale(grads[0], 2), scale(grads[1], 4))};
+    return {add(scale(grads[0], first), scale(grads[1], second))};
   }
+  static inline double first = 2, second = 3;  // the right ones
 };
 
 TEST(AutogradRefusals, GradientsThatFlowTogether) {
   const TensorFunction function = [](const Tensors& x) { return Tensors(WrongTogether::apply(x[0])); };
-  EXPECT_THAT(error_of([&] { gradcheck(function, {leaf({0.5})}); }),
+  const auto with = [&](double first, double second) {
+    WrongTogether::first = first;
+    WrongTogether::second = second;
+    return error_of([&] { gradcheck(function, {leaf({0.5})}); });
+  };
+  EXPECT_EQ(with(2, 3), "no error");
+  EXPECT_THAT(with(5, 3), HasSubstr("the gradient of input 0 is 2 where only output 0 has one, and 5 with zeros"));
+  EXPECT_THAT(with(2, 4),
               HasSubstr("Expected backward function to handle undefined output grads: the gradient of input 0 is 3 "
                         "where only output 1 has one, and 4 with zeros for the others"));
   GradcheckOptions options;
