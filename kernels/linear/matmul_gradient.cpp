@@ -123,7 +123,7 @@ std::vector<Tensor> of_matmul(const GradArgs& args) {
   // Vectors become matrices of one row or column.
   const Tensor left = a.ndim() == 1 ? unsqueezed(a, 0) : a, right = b.ndim() == 1 ? unsqueezed(b, 1) : b;
   Tensor g = args.grad_outputs[0];
-  if (a.ndim() == 1) g = unsqueezed(g, b.ndim() == 1 ? 0 : -2);
+  if (a.ndim() == 1) g = unsqueezed(g, -2);
   if (b.ndim() == 1) g = unsqueezed(g, -1);
   Tensor of_left, of_right;
   if (args.needs(0)) of_left = fit_gradient(ops::call("aten::matmul", g, transposed(right)), left);

@@ -16,8 +16,8 @@ std::string token_of(std::string_view authorization) {
   if (authorization.starts_with(kBearer)) return std::string(authorization.substr(kBearer.size()));
   if (!authorization.starts_with(kBasic)) return {};
   const std::string_view encoded = authorization.substr(kBasic.size());
-  std::string decoded;  // empty where it is no base64
-  absl::Base64Unescape({encoded.data(), encoded.size()}, &decoded);
+  std::string decoded;
+  if (!absl::Base64Unescape({encoded.data(), encoded.size()}, &decoded)) return {};
   const size_t colon = decoded.find(':');
   return colon == std::string::npos ? std::string() : decoded.substr(colon + 1);
 }

@@ -3,8 +3,12 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
+#include <set>
+#include <thread>
 
 #include "core/base/error.h"
 #include "tests/server/fake_models.h"
@@ -113,6 +117,24 @@ TEST_F(RepositoryTest, FailedModelKeepsItsReason) {
   EXPECT_EQ(index[0].state, ModelState::kUnavailable);
   EXPECT_EQ(index[0].reason, "not a model: rubbish");
   EXPECT_EQ(index[1].state, ModelState::kReady);
+}
+
+TEST_F(RepositoryTest, NoMoreThreadsLoadThanWereGiven) {
+  for (const char* model : {"a", "b", "c", "d", "e", "f"}) add(model, "1");
+  std::mutex mutex;
+  std::set<std::thread::id> threads;
+  const auto slow = [&](const std::string& file, const ModelConfig& config) {
+    {
+      const std::lock_guard lock(mutex);
+      threads.insert(std::this_thread::get_id());
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // for all of them to have a model
+    return open(file, config);
+  };
+  Repository repository({.roots = {root().string()}, .only = {}, .load_threads = 2}, slow, metrics_);
+  repository.load_all();
+  EXPECT_TRUE(repository.is_all_ready());
+  EXPECT_LE(threads.size(), 2u);
 }
 
 TEST_F(RepositoryTest, AModelThatCannotBeReadSaysWhy) {
