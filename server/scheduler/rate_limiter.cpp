@@ -69,7 +69,8 @@ void RateLimiter::remove(Client& client) {
   for (const Resource& need : client.needs_) {
     const auto at = pools_.find({need.name, need.is_global});
     auto& needs = at->second.needs;
-    needs.erase(std::find(needs.begin(), needs.end(), std::pair<const uint32_t, const Client*>{need.count, &client}));
+    const auto [first, last] = needs.equal_range(need.count);
+    needs.erase(std::find_if(first, last, [&](const auto& one) { return one.second == &client; }));
     update_limit(at->first, at->second);
     if (needs.empty()) pools_.erase(at);
   }

@@ -74,7 +74,7 @@ TEST(RefusedBounds, PlacesThatAreLost) {
                             .to_tensor();
     EXPECT_EQ(std::isnan(read.data<double>()[0]), std::isnan(y + x));
     for (const Value& g : gradients) {
-      const Tensor all = g.to_tensor();
+      const Tensor& all = g.to_tensor();
       for (int64_t i = 0; i < all.numel(); ++i) EXPECT_EQ(all.data<double>()[i], 0) << i;
     }
   }

@@ -90,7 +90,7 @@ TEST_F(Pt2Parts, FunctionsOfPython) {
 // Checks that PyTorch writes into programs fail when they run.
 TEST_F(Pt2Parts, Assertions) {
   const auto raised = [&](const char* target, const std::vector<std::pair<const char*, json>>& inputs) -> std::string {
-    const std::string refused = error_after("conv", [&](json& p) {
+    std::string refused = error_after("conv", [&](json& p) {
       json node{{"target", concat("torch.ops.aten.", target)},
                 {"inputs", json::array()},
                 {"outputs", json::array()},

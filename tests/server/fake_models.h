@@ -33,16 +33,16 @@ class FakeModel final : public Model {
   RunFn run_;
 };
 
-inline Signature signature_of(std::vector<std::string> inputs, std::vector<std::string> outputs) {
+inline Signature signature_of(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs) {
   Signature signature;
   signature.platform = "fake";
-  for (auto& name : inputs) {
+  for (const auto& name : inputs) {
     TensorSpec spec;
     spec.name = name;
     spec.aliases = {"INPUT__" + std::to_string(signature.inputs.size())};
     signature.inputs.push_back(spec);
   }
-  for (auto& name : outputs) {
+  for (const auto& name : outputs) {
     TensorSpec spec;
     spec.name = name;
     signature.outputs.push_back(spec);

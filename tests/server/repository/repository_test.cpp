@@ -37,7 +37,7 @@ class RepositoryTest : public ::testing::Test {
 
   std::unique_ptr<Repository> load(std::vector<std::string> roots = {}, std::vector<std::string> only = {}) {
     if (roots.empty()) roots = {root().string()};
-    Repository::Options options{.roots = roots, .only = only, .load_threads = 3};
+    Repository::Options options{.roots = roots, .only = std::move(only), .load_threads = 3};
     auto repository = std::make_unique<Repository>(options, open, metrics_);
     EXPECT_FALSE(repository->is_loaded());
     repository->load_all();
