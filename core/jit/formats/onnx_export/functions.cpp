@@ -37,11 +37,15 @@ void atan2(Call& c) {
 // log(base^a + base^b): the larger one and what the smaller one adds to it, which of equal infinities is nothing.
 template <bool kIsBinary>
 void log_add_exp(Call& c) {
-  const std::string a = x_of(c), b = other_of(c), ln2 = c.scalar(std::numbers::ln2, c.dtype());
-  std::string distance = c.emit("Neg", {c.emit("Abs", {c.emit("Sub", {a, b})})});
-  if (kIsBinary) distance = c.emit("Mul", {distance, ln2});
-  std::string added = c.emit("Softplus", {distance});
-  if (kIsBinary) added = c.emit("Div", {added, ln2});
+  const std::string a = x_of(c), b = other_of(c);
+  const std::string distance = c.emit("Neg", {c.emit("Abs", {c.emit("Sub", {a, b})})});
+  std::string added;
+  if (kIsBinary) {
+    const std::string ln2 = c.scalar(std::numbers::ln2, c.dtype());
+    added = c.emit("Div", {c.emit("Softplus", {c.emit("Mul", {distance, ln2})}), ln2});
+  } else {
+    added = c.emit("Softplus", {distance});
+  }
   const std::string same = c.emit("And", {c.emit("IsInf", {a}), c.emit("Equal", {a, b})});
   c.set(c.emit("Where", {same, a, c.emit("Add", {c.emit("Max", {a, b}), added})}));
 }
@@ -103,12 +107,6 @@ void logit(Call& c) {
     x = c.emit("Min", {c.emit("Max", {x, c.scalar(eps, c.dtype())}), c.scalar(1 - eps, c.dtype())});
   }
   c.set(c.emit("Log", {c.emit("Div", {x, c.emit("Sub", {one, x})})}));
-}
-
-void frac(Call& c) {
-  const std::string x = x_of(c);
-  const std::string whole = c.emit("Mul", {c.emit("Sign", {x}), c.emit("Floor", {c.emit("Abs", {x})})});
-  c.set(c.emit("Sub", {x, whole}));
 }
 
 void sinc(Call& c) {
@@ -245,7 +243,6 @@ std::span<const HandlerRow> function_rows() {
       {"aten::threshold", threshold},
       {"aten::celu", celu},
       {"aten::logit", logit},
-      {"aten::frac", frac},
       {"aten::sinc", sinc},
       {"aten::deg2rad", [](Call& c) { scaled(c, std::numbers::pi / 180); }},
       {"aten::rad2deg", [](Call& c) { scaled(c, 180 / std::numbers::pi); }},

@@ -71,6 +71,10 @@ std::string floor_divide(Call& c, const std::string& a, const std::string& b, DT
   return c.emit("Sub", {quotient, less});
 }
 
+std::string truncated(Call& c, const std::string& x) {
+  return c.emit("Mul", {c.emit("Sign", {x}), c.emit("Floor", {c.emit("Abs", {x})})});
+}
+
 void divide(Call& c) {
   const DType type = c.dtype();
   const std::string a = c.operand("self", type), b = c.operand("other", type);
@@ -79,7 +83,7 @@ void divide(Call& c) {
   if (mode == "floor") return c.set(floor_divide(c, a, b, type));
   const std::string quotient = c.emit("Div", {a, b});
   if (!is_floating(type)) return c.set(quotient);
-  c.set(c.emit("Mul", {c.emit("Sign", {quotient}), c.emit("Floor", {c.emit("Abs", {quotient})})}));
+  c.set(truncated(c, quotient));
 }
 
 void floor_divide(Call& c) {
@@ -186,10 +190,8 @@ template <const char* kName>
 void rounding(Call& c) {
   c.set(is_floating(c.dtype()) ? c.emit(kName, {c.x()}) : c.x());
 }
-void trunc(Call& c) {
-  const std::string x = c.x();
-  c.set(c.emit("Mul", {c.emit("Sign", {x}), c.emit("Floor", {c.emit("Abs", {x})})}));
-}
+void trunc(Call& c) { c.set(truncated(c, c.x())); }
+void frac(Call& c) { c.set(c.emit("Sub", {c.x(), truncated(c, c.x())})); }
 
 // Of bools they are the logical ones.
 template <const char* kBits, const char* kLogical>
@@ -260,7 +262,6 @@ constexpr char kCosh[] = "Cosh";
 constexpr char kReciprocal[] = "Reciprocal";
 constexpr char kMish[] = "Mish";
 constexpr char kHardSwish[] = "HardSwish";
-constexpr char kSoftsign[] = "Softsign";
 constexpr char kSelu[] = "Selu";
 constexpr char kAdd[] = "Add";
 constexpr char kSub[] = "Sub";
@@ -334,6 +335,7 @@ std::span<const HandlerRow> pointwise_rows() {
       {"aten::logical_not", logical_not},
       {"aten::round", of_tensors<round>},
       {"aten::trunc", trunc},
+      {"aten::frac", frac},
       {"aten::add", of_tensors<binary<kAdd>>},
       {"aten::sub", of_tensors<binary<kSub>>},
       {"aten::rsub", rsub},

@@ -96,13 +96,9 @@ std::string variance(Call& c) {
 void var(Call& c) { c.set(variance(c)); }
 void std_deviation(Call& c) { c.set(c.emit("Sqrt", {variance(c)})); }
 
-void var_mean(Call& c) {
-  c.set(variance(c), 0);
-  c.set(reduce(c, "ReduceMean", c.x(), reduced_dims(c, "dim"), keeps_dims(c)), 1);
-}
-
-void std_mean(Call& c) {
-  c.set(c.emit("Sqrt", {variance(c)}), 0);
+template <Handler kSpread>
+void with_mean(Call& c) {
+  kSpread(c);
   c.set(reduce(c, "ReduceMean", c.x(), reduced_dims(c, "dim"), keeps_dims(c)), 1);
 }
 
@@ -196,8 +192,8 @@ std::span<const HandlerRow> reduce_rows() {
       {"aten::argmin", index_of<kArgMin>},
       {"aten::var", var},
       {"aten::std", std_deviation},
-      {"aten::var_mean", var_mean},
-      {"aten::std_mean", std_mean},
+      {"aten::var_mean", with_mean<var>},
+      {"aten::std_mean", with_mean<std_deviation>},
       {"aten::aminmax", aminmax},
       {"aten::count_nonzero", count_nonzero},
       {"aten::norm", norm},

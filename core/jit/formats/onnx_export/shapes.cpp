@@ -303,6 +303,9 @@ void outer(Call& c) {
   c.set(c.emit("Mul", {column, c.operand("vec2", c.dtype())}));
 }
 
+// Elements whose places are written into the file.
+constexpr int64_t kMaxPlaces = int64_t{1} << 20;
+
 // Of the two dimensions as one, what lies a row and a column apart.
 void diagonal(Call& c) {
   const int64_t rank = c.t().ndim(), dim1 = c.dim("dim1", rank), dim2 = c.dim("dim2", rank);
@@ -320,8 +323,11 @@ void diagonal(Call& c) {
   order.push_back(dim1);
   order.push_back(dim2);
   sizes.push_back(known(rows * columns));
+  // A view of few bytes may have any number of them.
+  const int64_t count = c.result().size(rank - 2);
+  if (count > kMaxPlaces) c.refuse(concat("of more than ", kMaxPlaces, " elements has no form in ONNX here"));
   Dims places;
-  for (int64_t i = 0; i < c.result().size(rank - 2); ++i) {
+  for (int64_t i = 0; i < count; ++i) {
     places.push_back((i + std::max<int64_t>(-offset, 0)) * columns + i + std::max<int64_t>(offset, 0));
   }
   const std::string flat = c.reshape(c.transpose(x, order), sizes);
