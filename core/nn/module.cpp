@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "core/autograd/variable.h"
+#include "core/base/dotted_name.h"
 #include "core/nn/optim/clip_grad.h"
 #include "core/ops/run.h"
 #include "core/tensor/grad_mode.h"
@@ -134,14 +135,11 @@ Tensors Module::parameters(bool recurse) const {
 
 Module& Module::submodule(std::string_view name) {
   Module* at = this;
-  std::string_view rest = name;
-  while (!rest.empty()) {
-    const size_t dot = std::min(rest.find('.'), rest.size());
+  for (const std::string& part : dotted_parts(name)) {
     const auto found = std::find_if(at->children_.begin(), at->children_.end(),
-                                    [&](const auto& child) { return child.first == rest.substr(0, dot); });
+                                    [&](const auto& child) { return child.first == part; });
     if (found == at->children_.end()) fail(ErrorCode::kNotFound, kind_, ": there is no module \"", name, "\"");
     at = found->second.get();
-    rest.remove_prefix(std::min(dot + 1, rest.size()));
   }
   return *at;
 }

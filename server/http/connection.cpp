@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <charconv>
 
+#include "core/base/ascii.h"
 #include "core/base/clock.h"
 #include "server/http/event_loop.h"
 
@@ -22,8 +23,6 @@ constexpr uint64_t kMaxLingerBytes = uint64_t{4} << 30;
 
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 constexpr std::string_view kHeadEnd = "\r\n\r\n";
-
-bool begins_a_request(char letter) { return (letter >= 'A' && letter <= 'Z') || (letter >= 'a' && letter <= 'z'); }
 
 std::string chunk_head(size_t size_bytes) {
   char digits[16];
@@ -163,7 +162,7 @@ size_t Connection::take_head(std::string_view bytes) {
   const size_t begin = bytes.find_first_not_of("\r\n");  // empty lines before a request are allowed
   if (begin == std::string_view::npos) return bytes.size();
   const std::string_view head = bytes.substr(begin);
-  if (!begins_a_request(head.front())) {
+  if (!is_ascii_letter(head.front())) {
     refuse(400, "this is no HTTP request");
     return 0;
   }

@@ -7,18 +7,18 @@
 
 #include "server/http/head.h"
 
+#include "core/base/ascii.h"
+
 namespace tensord::server {
 namespace {
 
 namespace http = boost::beast::http;
 
-char lower(char letter) { return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter; }
-
 std::string_view to_view(boost::beast::string_view text) { return {text.data(), text.size()}; }
 
 int hex_digit(char letter) {
-  if (letter >= '0' && letter <= '9') return letter - '0';
-  const char small = lower(letter);
+  if (is_ascii_digit(letter)) return letter - '0';
+  const char small = to_ascii_lower(letter);
   return small >= 'a' && small <= 'f' ? small - 'a' + 10 : -1;
 }
 
@@ -54,7 +54,7 @@ ParsedHead refuse(int status, std::string reason) {
 bool is_same_name(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
   for (size_t i = 0; i < a.size(); ++i) {
-    if (lower(a[i]) != lower(b[i])) return false;
+    if (to_ascii_lower(a[i]) != to_ascii_lower(b[i])) return false;
   }
   return true;
 }

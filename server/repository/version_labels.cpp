@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "core/base/ascii.h"
 #include "core/base/error.h"
 #include "server/repository/folder/layout.h"
 
@@ -12,12 +13,10 @@ namespace {
 constexpr size_t kMaxLabelBytes = 64;
 constexpr size_t kMaxLabels = 256;
 
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-
 bool is_label(const std::string& text) {
-  return !text.empty() && text.size() <= kMaxLabelBytes && is_letter(text[0]) &&
+  return !text.empty() && text.size() <= kMaxLabelBytes && is_ascii_letter(text[0]) &&
          std::all_of(text.begin(), text.end(),
-                     [](char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.'; });
+                     [](char c) { return is_ascii_alnum(c) || c == '_' || c == '-' || c == '.'; });
 }
 
 int64_t parse_number(const std::string& label, const std::string& text) {

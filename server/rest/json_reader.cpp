@@ -1,5 +1,6 @@
 #include "server/rest/json_reader.h"
 
+#include "core/base/ascii.h"
 #include "core/base/error.h"
 #include "core/base/utf8.h"
 
@@ -7,8 +8,6 @@ namespace tensord::server {
 namespace {
 
 constexpr int kMaxDepth = 100;
-
-bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
 
 }  // namespace
 
@@ -47,7 +46,7 @@ JsonReader::Kind JsonReader::peek() {
     case 'I': return Kind::kNumber;
     default: break;
   }
-  if (text_[at_] != '-' && !is_digit(text_[at_])) fail_here("Invalid value.");
+  if (text_[at_] != '-' && !is_ascii_digit(text_[at_])) fail_here("Invalid value.");
   return Kind::kNumber;
 }
 
@@ -120,7 +119,7 @@ uint32_t JsonReader::escaped_unit() {
   for (int i = 0; i < 4; ++i, ++at_) {
     const char letter = at_ < text_.size() ? text_[at_] : '\0';
     const char small = static_cast<char>(letter | 0x20);
-    if (is_digit(letter)) {
+    if (is_ascii_digit(letter)) {
       unit = unit * 16 + static_cast<uint32_t>(letter - '0');
     } else if (small >= 'a' && small <= 'f') {
       unit = unit * 16 + static_cast<uint32_t>(small - 'a' + 10);
@@ -162,8 +161,8 @@ std::string_view JsonReader::number() {
   const size_t begin = at_;
   const auto here = [this] { return at_ < text_.size() ? text_[at_] : '\0'; };
   const auto digits = [&](const char* reason) {
-    if (!is_digit(here())) fail_here(reason);
-    while (is_digit(here())) ++at_;
+    if (!is_ascii_digit(here())) fail_here(reason);
+    while (is_ascii_digit(here())) ++at_;
   };
   if (here() == '-') ++at_;
   if (here() == 'N' || here() == 'I') {
@@ -172,7 +171,7 @@ std::string_view JsonReader::number() {
   }
   if (here() == '0') {
     ++at_;
-    if (is_digit(here())) fail_here("Invalid value.");
+    if (is_ascii_digit(here())) fail_here("Invalid value.");
   } else {
     digits("Invalid value.");
   }

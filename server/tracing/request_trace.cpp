@@ -4,6 +4,7 @@
 #include <atomic>
 #include <random>
 
+#include "core/base/ascii.h"
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
 #include "server/tracing/trace_exporter.h"
@@ -14,7 +15,7 @@ namespace {
 
 // -1 for what is no lower-case hexadecimal digit, as the header must have them.
 int digit_of(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
+  if (is_ascii_digit(c)) return c - '0';
   return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 

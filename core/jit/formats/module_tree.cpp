@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/dotted_name.h"
 #include "core/base/error.h"
 
 namespace tensord::jit {
@@ -61,26 +62,20 @@ ops::ObjectPtr ModuleTree::finish(GraphLibrary& library) { return make_object(*r
 
 GraphValue* ModuleTree::get(Block* block, GraphValue* self, const std::string& name) const {
   GraphValue* value = self;
-  for (size_t begin = 0; begin <= name.size();) {
-    const size_t end = std::min(name.find('.', begin), name.size());
-    const std::string part = name.substr(begin, end - begin);
+  for (const std::string& part : dotted_parts(name)) {
     const auto& owner = static_cast<const ops::ClassType&>(*value->type());
     Node* node = block->graph()->create(NodeKind::kGetAttr, std::span<GraphValue* const>(&value, 1));
     node->set_name(part);
     node->append_to(block);
     value = node->add_output(owner.attributes()[static_cast<size_t>(owner.find_attribute(part))].type);
-    begin = end + 1;
   }
   return value;
 }
 
 Tensor tensor_at(const ops::ObjectPtr& object, const std::string& name) {
-  ops::ObjectPtr owner = object;
-  size_t begin = 0;
-  for (size_t end = name.find('.'); end != std::string::npos; begin = end + 1, end = name.find('.', begin)) {
-    owner = owner->attribute(name.substr(begin, end - begin)).to_object();
-  }
-  return owner->attribute(name.substr(begin)).to_tensor();
+  ops::Value value = object;
+  for (const std::string& part : dotted_parts(name)) value = value.to_object()->attribute(part);
+  return value.to_tensor();
 }
 
 }  // namespace tensord::jit

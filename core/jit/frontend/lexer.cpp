@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "core/base/ascii.h"
 #include "core/base/utf8.h"
 
 namespace tensord::jit {
@@ -14,8 +15,7 @@ constexpr size_t kMaxIndentDepth = 100;
 bool is_name_start(char c) {
   return std::isalpha(static_cast<unsigned char>(c)) || c == '_' || static_cast<unsigned char>(c) >= 0x80;
 }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_name_part(char c) { return is_name_start(c) || is_digit(c); }
+bool is_name_part(char c) { return is_name_start(c) || is_ascii_digit(c); }
 
 class Lexer {
  public:
@@ -87,7 +87,7 @@ class Lexer {
       const size_t begin = at_;
       while (is_name_part(peek())) ++at_;
       push(TokenKind::kName, begin, at_);
-    } else if (is_digit(c) || (c == '.' && is_digit(peek(1)))) {
+    } else if (is_ascii_digit(c) || (c == '.' && is_ascii_digit(peek(1)))) {
       number();
     } else {
       symbol();
@@ -122,7 +122,7 @@ class Lexer {
   }
 
   void digits() {
-    while (is_digit(peek()) || (peek() == '_' && is_digit(peek(1)))) ++at_;
+    while (is_ascii_digit(peek()) || (peek() == '_' && is_ascii_digit(peek(1)))) ++at_;
   }
 
   void number() {
@@ -139,7 +139,7 @@ class Lexer {
         digits();
       }
       const size_t sign = peek(1) == '+' || peek(1) == '-' ? 2 : 1;
-      if ((peek() == 'e' || peek() == 'E') && is_digit(peek(sign))) {
+      if ((peek() == 'e' || peek() == 'E') && is_ascii_digit(peek(sign))) {
         is_float = true;
         at_ += sign;
         digits();

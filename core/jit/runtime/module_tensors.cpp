@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "core/base/dotted_name.h"
 #include "core/base/error.h"
 
 namespace tensord::jit {
@@ -96,16 +97,13 @@ std::vector<std::pair<std::string, ops::ObjectPtr>> collect_named_modules(const 
 
 ops::ObjectPtr find_module(const ops::ObjectPtr& object, const std::string& name) {
   ops::ObjectPtr at = object;
-  for (size_t begin = 0; begin < name.size() || name.ends_with('.');) {
-    const size_t end = std::min(name.find('.', begin), name.size());
-    const int slot = at->type->find_attribute(name.substr(begin, end - begin));
+  for (const std::string& part : dotted_parts(name)) {
+    const int slot = at->type->find_attribute(part);
     const bool is_there = slot >= 0 && static_cast<size_t>(slot) < at->slots.size() &&
                           at->slots[static_cast<size_t>(slot)].is_object() &&
                           at->slots[static_cast<size_t>(slot)].to_object()->type->is_module();
     if (!is_there) fail(ErrorCode::kNotFound, object->type->name(), ": there is no module '", name, "'");
     at = at->slots[static_cast<size_t>(slot)].to_object();
-    if (end == name.size()) break;
-    begin = end + 1;
   }
   return at;
 }

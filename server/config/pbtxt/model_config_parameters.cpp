@@ -3,6 +3,7 @@
 #include <charconv>
 #include <sstream>
 
+#include "core/base/ascii.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "server/config/pbtxt/model_config_reader.h"
@@ -114,8 +115,8 @@ class ParameterReader {
       const std::string label = part.substr(0, mark);
       const std::string version = mark == std::string::npos ? "" : part.substr(mark + 1);
       int64_t number = 0;
-      check(!label.empty() && !(label[0] >= '0' && label[0] <= '9') && is_number(version, number) && number > 0,
-            origin_, ": parameters '", key, "' must be as \"stable=2,canary=3\", got '", part, "'");
+      check(!label.empty() && !is_ascii_digit(label[0]) && is_number(version, number) && number > 0, origin_,
+            ": parameters '", key, "' must be as \"stable=2,canary=3\", got '", part, "'");
       check(out_.version_labels.emplace(label, version).second, origin_, ": parameters '", key, "' has label '", label,
             "' twice");
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include "core/base/ascii.h"
 #include "core/base/log.h"
 #include "core/base/mutex.h"
 
@@ -41,10 +42,8 @@ size_t bytes_of(const HostReport& report) {
 
 void check_info(const HostInfo& info) {
   const bool is_plain = !info.name.empty() && info.name.size() <= kMaxNameBytes &&
-                        std::all_of(info.name.begin(), info.name.end(), [](char c) {
-                          return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                                 c == '.' || c == '-' || c == '_';
-                        });
+                        std::all_of(info.name.begin(), info.name.end(),
+                                    [](char c) { return is_ascii_alnum(c) || c == '.' || c == '-' || c == '_'; });
   check(is_plain, "name: a host's name has 1 to ", kMaxNameBytes, " letters, digits, '.', '-' and '_'");
   check(info.instance.size() >= 16 && info.instance.size() <= 64, "instance: must have 16 to 64 characters");
   check(info.processes > 0, "processes: must be above 0, got ", info.processes);

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "core/base/ascii.h"
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
 #include "core/base/file_text.h"
@@ -33,10 +34,7 @@ std::string random_digits() {
 // What a folder's name may have of a job's.
 std::string plain(const std::string& name) {
   std::string out;
-  for (const char c : name.substr(0, kMaxIdName)) {
-    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-    out += is_plain ? c : '-';
-  }
+  for (const char c : name.substr(0, kMaxIdName)) out += is_ascii_alnum(c) || c == '_' ? c : '-';
   return out.empty() ? "job" : out;
 }
 

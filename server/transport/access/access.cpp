@@ -5,6 +5,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "core/base/ascii.h"
 #include "core/base/error.h"
 
 namespace tensord::server {
@@ -32,9 +33,7 @@ void add_rules(const char* flag, const char* what, const char* prefix, const std
   check(equals != std::string::npos && colon > 0 && equals > colon + 1, flag, " must be GROUP,…:KEY=VALUE, got '", text,
         "'");
   std::string header = prefix + text.substr(colon + 1, equals - colon - 1);
-  for (char& c : header) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
+  for (char& c : header) c = to_ascii_lower(c);
   std::istringstream names(text.substr(0, colon));
   for (std::string name; std::getline(names, name, ',');) {
     const CallGroup group = restricted_group(what, name);

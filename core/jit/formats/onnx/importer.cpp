@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/base/ascii.h"
 #include "core/base/cancellation.h"
 #include "core/base/error.h"
 
@@ -29,11 +30,8 @@ std::string operator_name(const NodeProto& node) {
 
 std::string plain_name(std::string_view name) {
   std::string out;
-  for (const char c : name) {
-    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-    out += is_plain ? c : '_';
-  }
-  if (out.empty() || (out[0] >= '0' && out[0] <= '9')) out.insert(0, "_");
+  for (const char c : name) out += is_ascii_alnum(c) ? c : '_';
+  if (out.empty() || is_ascii_digit(out[0])) out.insert(0, "_");
   return out;
 }
 

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <set>
 
+#include "core/base/dotted_name.h"
 #include "core/base/error.h"
 #include "core/jit/formats/module_tree.h"
 #include "core/jit/formats/onnx/importer.h"
@@ -109,11 +110,8 @@ bool ModelReader::is_parameter(const TensorProto& tensor, const Tensor& value) c
 // Qualified names stay, where they can: "encoder.0.weight". Others lose what makes them none.
 std::string ModelReader::attribute_name(const std::string& name) {
   std::string result;
-  for (size_t begin = 0; begin <= name.size();) {
-    const size_t end = std::min(name.find('.', begin), name.size());
-    const std::string part = name.substr(begin, end - begin);
-    result += (begin == 0 ? "" : ".") + (part.empty() ? std::string("_") : part);
-    begin = end + 1;
+  for (const std::string& part : dotted_parts(name)) {
+    result += (result.empty() ? "" : ".") + (part.empty() ? std::string("_") : part);
   }
   const auto is_taken = [&](const std::string& candidate) {
     if (attribute_names_.contains(candidate)) return true;

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "core/base/ascii.h"
 #include "core/base/error.h"
 #include "core/jit/archive/torch_file.h"
 #include "core/jit/archive/zip_writer.h"
@@ -64,11 +65,8 @@ std::string torch_file_bytes(const std::string& beside, const ops::Value& value)
 // A name that Python takes and nothing has yet, like the wish.
 std::string ProgramWriter::new_name(std::string_view wish) {
   std::string name;
-  for (const char c : wish) {
-    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    name += is_plain ? c : '_';
-  }
-  if (name.empty() || (name[0] >= '0' && name[0] <= '9')) name = "v" + name;
+  for (const char c : wish) name += is_ascii_alnum(c) ? c : '_';
+  if (name.empty() || is_ascii_digit(name[0])) name = "v" + name;
   std::string taken = name;
   for (int64_t i = 1; !taken_.insert(taken).second; ++i) taken = concat(name, "_", i);
   return taken;
@@ -338,7 +336,7 @@ void ProgramWriter::write_file(const std::string& path, const std::string& in_sp
                      {"torch_version", "2.15.0"},
                      {"guards_code", Json::array()}};
   const std::string stem = std::filesystem::path(path).filename().string();
-  const std::string folder = stem.substr(0, std::min(stem.find('.'), stem.size())) + "/";
+  const std::string folder = stem.substr(0, stem.find('.')) + "/";
   ZipWriter zip(path);
   const auto add_tensors = [&](const std::vector<Stored>& all, const char* place, const char* file,
                                const std::string& list) {
