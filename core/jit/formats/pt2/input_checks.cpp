@@ -224,12 +224,10 @@ GraphValue* InputChecks::emit(const Expression& expression) {
   if (known == std::end(kOperations)) fail(ErrorCode::kUnimplemented, "'", expression.text, "': is not supported");
   std::vector<GraphValue*> operands;
   for (const Expression& operand : expression.operands) operands.push_back(emit(operand));
-  if (operands.size() == 1 && expression.text != "neg" && expression.text != "not" && expression.text != "floor" &&
-      expression.text != "ceil" && expression.text != "trunc" && expression.text != "float" &&
-      expression.text != "sqrt") {
-    return operands[0];
+  constexpr std::string_view kOfOne[] = {"neg", "not", "floor", "ceil", "trunc", "float", "sqrt"};
+  if (std::ranges::find(kOfOne, expression.text) != std::end(kOfOne)) {
+    return python_call(builder_, known->function, operands);
   }
-  if (operands.size() <= 2) return python_call(builder_, known->function, operands);
   GraphValue* out = operands[0];
   for (size_t i = 1; i < operands.size(); ++i) {
     GraphValue* const pair[] = {out, operands[i]};

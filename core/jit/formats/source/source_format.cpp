@@ -42,7 +42,7 @@ std::string read_source(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::string text(size, '\0');
   file.read(text.data(), static_cast<std::streamsize>(size));
-  text.resize(static_cast<size_t>(std::max<std::streamsize>(file.gcount(), 0)));
+  text.resize(static_cast<size_t>(file.gcount()));
   return text;
 }
 
