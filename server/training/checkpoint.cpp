@@ -80,14 +80,14 @@ bool is_intact(const fs::path& folder, int64_t step) {
   }
 }
 
-// The number after the prefix; -1 when it is no checkpoint.
+// The number after the prefix; below 0 when it is no checkpoint.
 int64_t step_of(const std::string& name) {
   const std::string prefix = kPrefix;
   int64_t step = -1;
   if (!name.starts_with(prefix)) return -1;
   const char* end = name.data() + name.size();
   const auto [at, error] = std::from_chars(name.data() + prefix.size(), end, step);
-  return error == std::errc() && at == end && step >= 0 ? step : -1;
+  return error == std::errc() && at == end ? step : -1;
 }
 
 }  // namespace

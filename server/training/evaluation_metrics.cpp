@@ -88,7 +88,7 @@ void EvaluationMetrics::add_error(const Tensor& output, const Tensor& label, boo
 std::map<std::string, double> EvaluationMetrics::means() const {
   std::map<std::string, double> out;
   for (const auto& [metric, sum] : sums_) {
-    const double mean = sum.count > 0 ? sum.total / sum.count : NAN;
+    const double mean = sum.total / sum.count;  // NaN where nothing counts
     out[metric] = metric == "rmse" ? std::sqrt(mean) : mean;
   }
   return out;
