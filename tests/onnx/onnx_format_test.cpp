@@ -189,6 +189,24 @@ TEST_F(OnnxFormat, ValuesAreMadeBeforeTheyAreUsedAndOnce) {
   EXPECT_THAT(load_error(model(graph({}, {"x"}, {"z"}))), HasSubstr("value 'z' is used"));
 }
 
+// However many of one name there are, in a file or as attributes.
+TEST_F(OnnxFormat, ManyInitializersOfOneName) {
+  const std::vector<Message> same(20000, float_tensor("w", {2}, {1, 2}));
+  EXPECT_THAT(load_error(model(graph({node("Abs", {"x"}, {"y"})}, {"x"}, {"y"}, same))),
+              HasSubstr("initializer 'w' is there twice"));
+  EXPECT_EQ(code_, ErrorCode::kDataLoss);
+  // With more dots than an attribute has, names become others with '_' for each.
+  std::vector<Message> alike;
+  for (int i = 0; i < 4096; ++i) {
+    std::string name = "a";
+    for (int bit = 0; bit < 12; ++bit) name += i >> bit & 1 ? ".b" : "_b";
+    for (int more = 0; more < 60; ++more) name += ".c";
+    alike.push_back(float_tensor(name, {2}, {1, 2}));
+  }
+  const auto module = load(model(graph({node("Abs", {"x"}, {"y"})}, {"x"}, {"y"}, alike)));
+  EXPECT_THAT(run(*module, {floats({-1, 2})}), ElementsAre(1, 2));
+}
+
 TEST_F(OnnxFormat, FunctionsThatCallThemselvesOrExplodeAreRefused) {
   const auto function = [](const std::string& name, const std::vector<Message>& nodes) {
     Message message;

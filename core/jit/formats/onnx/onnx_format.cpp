@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <unordered_map>
 
 #include "core/base/dotted_name.h"
 #include "core/base/error.h"
@@ -76,8 +77,9 @@ class ModelReader {
   ModuleTree tree_{kClass};
   ops::Schema schema_;
   std::set<std::string> initializer_names_, statistics_, attribute_names_;
-  std::map<std::string, std::string> attributes_;     // of the object, by initializer
-  std::map<std::string, Tensor> external_constants_;  // initializers
+  std::unordered_map<std::string, int64_t> attribute_numbers_;  // of names that were taken, the last
+  std::map<std::string, std::string> attributes_;               // of the object, by initializer
+  std::map<std::string, Tensor> external_constants_;            // initializers
 };
 
 void ModelReader::check_versions() const {
@@ -96,9 +98,11 @@ void ModelReader::find_roles(const std::vector<NodeProto>& nodes) {
 }
 
 void ModelReader::find_roles() {
-  for (const TensorProto& tensor : model_.graph.initializers) initializer_names_.insert(tensor.name);
-  for (const SparseTensorProto& tensor : model_.graph.sparse_initializers)
-    initializer_names_.insert(tensor.values.name);
+  const auto add = [this](const std::string& name) {
+    if (!initializer_names_.insert(name).second) fail(ErrorCode::kDataLoss, "initializer '", name, "' is there twice");
+  };
+  for (const TensorProto& tensor : model_.graph.initializers) add(tensor.name);
+  for (const SparseTensorProto& tensor : model_.graph.sparse_initializers) add(tensor.values.name);
   find_roles(model_.graph.nodes);
 }
 
@@ -125,9 +129,10 @@ std::string ModelReader::attribute_name(const std::string& name) {
   };
   constexpr auto kMaxDots = 50;
   if (is_taken(result) || std::ranges::count(result, '.') > kMaxDots) std::ranges::replace(result, '.', '_');
-  while (is_taken(result)) result += "_";
-  attribute_names_.insert(result);
-  return result;
+  std::string candidate = result;
+  for (int64_t& number = attribute_numbers_[result]; is_taken(candidate);) candidate = concat(result, "_", ++number);
+  attribute_names_.insert(candidate);
+  return candidate;
 }
 
 void ModelReader::define_initializers(LoadedModel& loaded) {
