@@ -57,15 +57,7 @@ MessageWriter value_info(const WrittenTensor& tensor) {
 }  // namespace
 
 std::string ModelWriter::new_name(std::string_view wish) {
-  std::string name(wish.empty() ? "v" : wish);
-  for (int number = 1;; ++number) {
-    const auto place = std::lower_bound(taken_.begin(), taken_.end(), name);
-    if (place == taken_.end() || *place != name) {
-      taken_.insert(place, name);
-      return name;
-    }
-    name = concat(wish.empty() ? "v" : wish, "_", number);
-  }
+  return names_taken_.make(wish.empty() ? std::string("v") : std::string(wish));
 }
 
 std::string ModelWriter::add_initializer(std::string_view wish, const Tensor& tensor) {

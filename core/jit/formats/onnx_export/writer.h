@@ -10,6 +10,7 @@
 
 #include "core/jit/formats/export_tracing/traced.h"
 #include "core/jit/formats/onnx/message_writer.h"
+#include "core/jit/formats/unique_names.h"
 #include "core/tensor/tensor.h"
 
 namespace tensord::jit::onnx {
@@ -73,7 +74,7 @@ class ModelWriter {
   std::vector<std::vector<NodeText>> outside_;  // while a way is written, the innermost last
   std::vector<Way> ways_;
   std::vector<Initializer> initializers_;
-  std::vector<std::string> taken_;  // sorted
+  UniqueNames names_taken_;
 };
 
 }  // namespace tensord::jit::onnx

@@ -67,9 +67,7 @@ std::string ProgramWriter::new_name(std::string_view wish) {
   std::string name;
   for (const char c : wish) name += is_ascii_alnum(c) ? c : '_';
   if (name.empty() || is_ascii_digit(name[0])) name = "v" + name;
-  std::string taken = name;
-  for (int64_t i = 1; !taken_.insert(taken).second; ++i) taken = concat(name, "_", i);
-  return taken;
+  return names_taken_.make(name);
 }
 
 std::string ProgramWriter::new_symbol(int64_t min) {

@@ -11,6 +11,7 @@
 #include "core/jit/formats/export_tracing/call.h"
 #include "core/jit/formats/export_tracing/export_argument.h"
 #include "core/jit/formats/pt2/json.h"
+#include "core/jit/formats/unique_names.h"
 
 namespace tensord::jit::pt2 {
 
@@ -131,7 +132,7 @@ class ProgramWriter : public tracing::Target {
   std::string condition_of(Call& call);
   Json specs_json(Json& inputs, const std::vector<Stored>& constants) const;
 
-  std::set<std::string> taken_;
+  UniqueNames names_taken_;
   std::vector<Node> nodes_;
   struct Outside {
     std::vector<Node> nodes;

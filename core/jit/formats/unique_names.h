@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "core/base/error.h"
+
+namespace tensord::jit {
+
+/// Names of a file, each given once: "add", "add_1", "add_2", … Not thread-safe.
+class UniqueNames {
+ public:
+  std::string make(const std::string& wish) {
+    std::string name = wish;
+    // Tried from where the last one of this wish was found: thousands of nodes may have one.
+    for (int64_t& number = numbers_[wish]; !taken_.insert(name).second;) name = concat(wish, "_", ++number);
+    return name;
+  }
+
+ private:
+  std::unordered_set<std::string> taken_;
+  std::unordered_map<std::string, int64_t> numbers_;  // the last of each wish
+};
+
+}  // namespace tensord::jit
