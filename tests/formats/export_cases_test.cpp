@@ -2,15 +2,12 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
-#include <cmath>
 #include <filesystem>
-#include <random>
 
 #include "core/base/error.h"
 #include "core/jit/formats/onnx_export/export.h"
 #include "core/jit/formats/pt2_export/export.h"
-#include "core/jit/runtime/module.h"
-#include "core/tensor/grad_mode.h"
+#include "tests/formats/export_fixture.h"
 
 namespace tensord::jit {
 namespace {
@@ -24,46 +21,6 @@ struct ExportCase {
   bool is_open = false;           // the first dimension: [7, 4] as well
   const char* onnx_refuses = "";  // with this message
 };
-
-Tensor example(const Dims& sizes, unsigned seed) {
-  std::mt19937 engine(seed);
-  const Tensor out = Tensor::empty(sizes, DType::kFloat32);
-  for (int64_t i = 0; i < out.numel(); ++i) out.data<float>()[i] = static_cast<float>(engine() % 4001) / 1000 - 2;
-  return out;
-}
-
-void collect(const ops::Value& value, std::vector<Tensor>& out) {
-  if (value.is_tensor()) out.push_back(value.to_tensor());
-  if (value.is_list()) {
-    for (const ops::Value& item : value.to_list()->items) collect(item, out);
-  }
-  if (value.is_tuple()) {
-    for (const ops::Value& item : value.to_tuple()->items) collect(item, out);
-  }
-}
-
-std::vector<Tensor> results(const Module& module, const Tensor& input) {
-  const GradModeGuard guard({.is_enabled = false, .is_inference = true});
-  std::vector<Tensor> out;
-  const ops::Value argument = input.clone();
-  collect(module.method("forward").run(*make_frame(), std::span(&argument, 1)), out);
-  return out;
-}
-
-void expect_same(const std::vector<Tensor>& found, const std::vector<Tensor>& expected) {
-  ASSERT_EQ(found.size(), expected.size());
-  for (size_t i = 0; i < found.size(); ++i) {
-    ASSERT_EQ(found[i].sizes(), expected[i].sizes());
-    ASSERT_EQ(found[i].dtype(), expected[i].dtype());
-    const Tensor a = found[i].to(DType::kFloat64).contiguous(), b = expected[i].to(DType::kFloat64).contiguous();
-    for (int64_t k = 0; k < a.numel(); ++k) {
-      const double x = a.data<double>()[k], y = b.data<double>()[k];
-      if (std::isnan(x) && std::isnan(y)) continue;
-      if (x == y) continue;
-      ASSERT_NEAR(x, y, 1e-5 * (1 + std::abs(y))) << "output " << i << " at " << k;
-    }
-  }
-}
 
 class ExportCases : public ::testing::TestWithParam<ExportCase> {
  protected:

@@ -44,6 +44,15 @@ Dims Call::ints(const char* name) const {
   return out;
 }
 
+std::vector<double> Call::numbers(const char* name) const {
+  std::vector<double> out;
+  for (const Traced& item : list(name)) {
+    if (item.is_dynamic) refuse(concat("'", name, "' hangs on an open size or on data"));
+    out.push_back(item.a.to_float());
+  }
+  return out;
+}
+
 int64_t Call::integer(const char* name) const {
   const Traced& value = in(name);
   if (value.is_dynamic) refuse(concat("'", name, "' hangs on an open size or on data"));

@@ -29,6 +29,7 @@ class Call {
   const Tensor& t2(const char* name = "self") const;
   std::vector<Traced> list(const char* name) const;
   Dims ints(const char* name) const;  // a list or one int; all of them have to be the same for every input
+  std::vector<double> numbers(const char* name) const;  // the same of floats
   int64_t integer(const char* name) const;
   double number(const char* name) const;
   bool flag(const char* name) const;

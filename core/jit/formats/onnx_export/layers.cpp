@@ -78,11 +78,17 @@ void convolution(Call& c) {
   const bool is_transposed =
       (c.has("transposed") && c.flag("transposed")) || c.op().schema.name.starts_with("aten::conv_transpose");
   Window window;
-  for (size_t i = 0; i < count; ++i) window.kernel.push_back(weight.size(static_cast<int64_t>(i) + 2));
+  bool has_open_kernel = false;
+  for (size_t i = 0; i < count; ++i) {
+    const int64_t dim = static_cast<int64_t>(i) + 2;
+    window.kernel.push_back(weight.size(dim));
+    has_open_kernel = has_open_kernel || c.is_open("weight", dim);
+  }
   window.stride = spread(c.ints("stride"), count);
   window.dilation = spread(c.ints("dilation"), count);
   std::vector<int64_t> pads(2 * count, 0);
   if (c.in("padding").a.is_string()) {
+    if (has_open_kernel) c.refuse("padding by name over an open size of the kernel has no form in ONNX here");
     for (size_t i = 0; i < count && c.text("padding") == "same"; ++i) {
       const int64_t total = window.dilation[i] * (window.kernel[i] - 1);
       pads[i] = total / 2;
@@ -92,11 +98,11 @@ void convolution(Call& c) {
     const Dims padding = spread(c.ints("padding"), count);
     for (size_t i = 0; i < count; ++i) pads[i] = pads[count + i] = padding[i];
   }
-  Attributes attributes{{"kernel_shape", vector_of(window.kernel)},
-                        {"strides", vector_of(window.stride)},
+  Attributes attributes{{"strides", vector_of(window.stride)},
                         {"pads", pads},
                         {"dilations", vector_of(window.dilation)},
                         {"group", c.integer("groups")}};
+  if (!has_open_kernel) attributes.emplace_back("kernel_shape", vector_of(window.kernel));
   if (is_transposed) attributes.emplace_back("output_padding", vector_of(spread(c.ints("output_padding"), count)));
   Strings inputs{with_batch(c, c.x("input"), is_alone), c.x("weight")};
   if (c.has("bias")) inputs.push_back(c.x("bias"));
@@ -169,9 +175,11 @@ void adaptive_pool(Call& c) {
   c.set(without_batch(c, y, is_alone));
 }
 
-std::string filled(Call& c, int64_t size, double value, DType type) {
-  const Tensor tensor = Tensor::empty(Dims{size}, DType::kFloat64);
-  std::fill_n(tensor.data<double>(), size, value);
+// As many of a value as dimension `dim` of an argument has.
+std::string filled(Call& c, const char* argument, int64_t dim, double value, DType type) {
+  if (c.is_open(argument, dim)) return c.emit("Expand", {c.scalar(value, type), c.size_at(c.x(argument), dim)});
+  const Tensor tensor = Tensor::empty(Dims{c.t(argument).size(dim)}, DType::kFloat64);
+  std::fill_n(tensor.data<double>(), tensor.numel(), value);
   return c.constant(tensor.to(type));
 }
 
@@ -179,10 +187,9 @@ void batch_norm(Call& c) {
   const char* training = c.has("training") ? "training" : c.has("train") ? "train" : nullptr;
   if ((training && c.flag(training)) || !c.has("running_mean") || !c.has("running_var"))
     c.refuse("with the statistics of the batch has no form in ONNX here: call eval() before the model is saved");
-  const int64_t channels = c.t("running_mean").numel();
   const DType type = c.t("running_mean").dtype();
-  const std::string weight = c.has("weight") ? c.x("weight") : filled(c, channels, 1, type);
-  const std::string bias = c.has("bias") ? c.x("bias") : filled(c, channels, 0, type);
+  const std::string weight = c.has("weight") ? c.x("weight") : filled(c, "running_mean", 0, 1, type);
+  const std::string bias = c.has("bias") ? c.x("bias") : filled(c, "running_mean", 0, 0, type);
   c.set(c.emit("BatchNormalization", {c.x("input"), weight, bias, c.x("running_mean"), c.x("running_var")},
                {{"epsilon", c.number("eps")}}));
 }
@@ -198,18 +205,16 @@ void layer_norm(Call& c) {
 
 void group_norm(Call& c) {
   const char* groups = c.has("num_groups") ? "num_groups" : "group";
-  const int64_t channels = c.t("input").size(1);
-  const std::string weight = c.has("weight") ? c.x("weight") : filled(c, channels, 1, c.dtype());
-  const std::string bias = c.has("bias") ? c.x("bias") : filled(c, channels, 0, c.dtype());
+  const std::string weight = c.has("weight") ? c.x("weight") : filled(c, "input", 1, 1, c.dtype());
+  const std::string bias = c.has("bias") ? c.x("bias") : filled(c, "input", 1, 0, c.dtype());
   c.set(c.emit("GroupNormalization", {c.x("input"), weight, bias},
                {{"num_groups", c.integer(groups)}, {"epsilon", c.number("eps")}}));
 }
 
 void instance_norm(Call& c) {
   if (!c.flag("use_input_stats")) c.refuse("with running statistics has no form in ONNX here");
-  const int64_t channels = c.t("input").size(1);
-  const std::string weight = c.has("weight") ? c.x("weight") : filled(c, channels, 1, c.dtype());
-  const std::string bias = c.has("bias") ? c.x("bias") : filled(c, channels, 0, c.dtype());
+  const std::string weight = c.has("weight") ? c.x("weight") : filled(c, "input", 1, 1, c.dtype());
+  const std::string bias = c.has("bias") ? c.x("bias") : filled(c, "input", 1, 0, c.dtype());
   c.set(c.emit("InstanceNormalization", {c.x("input"), weight, bias}, {{"epsilon", c.number("eps")}}));
 }
 
@@ -233,10 +238,15 @@ void attention(Call& c) {
   const Tensor &query = c.t("query"), &key = c.t("key");
   if (c.has("enable_gqa") && c.flag("enable_gqa")) c.refuse("enable_gqa has no form in ONNX here");
   const int64_t rank = query.ndim(), width = query.size(rank - 1);
-  const double scale = c.has("scale") ? c.number("scale") : 1 / std::sqrt(static_cast<double>(width));
   const std::string q = c.x("query"), k = c.x("key");
   std::string scores = c.emit("MatMul", {q, swapped_last(c, k, key.ndim())});
-  scores = c.emit("Mul", {scores, c.scalar(scale, c.dtype())});
+  if (!c.has("scale") && c.is_open("query", rank - 1)) {
+    const std::string open_width = c.cast(c.size_at(q, rank - 1), DType::kInt64, c.dtype());
+    scores = c.emit("Div", {scores, c.emit("Sqrt", {open_width})});
+  } else {
+    const double scale = c.has("scale") ? c.number("scale") : 1 / std::sqrt(static_cast<double>(width));
+    scores = c.emit("Mul", {scores, c.scalar(scale, c.dtype())});
+  }
   const std::string hidden = c.scalar(-INFINITY, c.dtype()), seen = c.scalar(0, c.dtype());
   if (c.has("attn_mask")) {
     const std::string mask = c.x("attn_mask");
@@ -268,9 +278,7 @@ void resize(Call& c, const char* mode, const std::string& coordinates, bool is_n
   if (is_nearest) attributes.emplace_back("nearest_mode", std::string("floor"));
   if (std::string_view(mode) == "cubic") attributes.emplace_back("cubic_coeff_a", -0.75);
   std::vector<double> factors;
-  if (c.has("scale_factors")) {
-    for (const Traced& factor : c.list("scale_factors")) factors.push_back(factor.a.to_float());
-  }
+  if (c.has("scale_factors")) factors = c.numbers("scale_factors");
   for (const char* name : {"scales", "scales_d", "scales_h", "scales_w"}) {
     if (c.has(name)) factors.push_back(c.number(name));
   }

@@ -156,7 +156,7 @@ void prelu(Call& c) {
   std::string weight = c.x("weight");
   if (c.t("weight").numel() > 1 && c.t().ndim() > 1) {
     Dims sizes(static_cast<size_t>(c.t().ndim() - 1), 1);
-    sizes[0] = c.t("weight").numel();
+    sizes[0] = -1;
     weight = c.reshape(weight, sizes);
   }
   c.set(c.emit("PRelu", {c.x(), weight}));

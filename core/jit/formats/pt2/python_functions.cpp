@@ -103,6 +103,11 @@ GraphValue* python_call(GraphBuilder& builder, const std::string& target, std::s
                        (target == "torch.sym_float" && values[0]->type()->kind() == TypeKind::kFloat);
   if (is_same) return values[0];
   if (values.size() == 1) return builder.scalar_op(function->op, {values[0]});
+  // TorchScript divides ints by ints and floats by floats alone.
+  if (target == "_operator.truediv" && is_int(values[0]) != is_int(values[1])) {
+    GraphValue*& integer = values[is_int(values[0]) ? 0 : 1];
+    integer = builder.scalar_op("aten::Float", {integer});
+  }
   return builder.scalar_op(function->op, {values[0], values[1]});
 }
 
