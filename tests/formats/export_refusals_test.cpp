@@ -1,5 +1,5 @@
 // Programs that a format has no words for: each is refused by what it does, in one format or in both, and where it is
-// taken it gives the same numbers.
+// taken it gives the same numbers; and all of them as TorchScript.
 #include <gmock/gmock.h>
 #include <unistd.h>
 
@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/jit/formats/onnx_export/export.h"
 #include "core/jit/formats/pt2_export/export.h"
+#include "core/jit/formats/torchscript_export/export.h"
 #include "tests/formats/export_fixture.h"
 
 namespace tensord::jit {
@@ -26,6 +27,7 @@ struct Refusal {
   bool is_open;         // the first dimension: [7, 4] as well
   const char* pt2;      // what is said; nothing: it is written, "*": and gives other numbers each time
   const char* onnx;
+  const char* torchscript = "";
 };
 
 constexpr const char* kHead = R"(
@@ -100,6 +102,11 @@ TEST_P(ExportRefusals, SaysWhy) {
   });
   expect(one.onnx, "m.onnx", [&](const std::string& path, const Module& made) {
     onnx::export_model(path, made.method("forward").graph(), made.object(), arguments, {});
+  });
+  const bool is_random = std::string_view(one.pt2) == "*";
+  expect(is_random ? one.pt2 : one.torchscript, "m.pt", [](const std::string& path, const Module& made) {
+    const Method& forward = made.method("forward");
+    export_torchscript(path, made.object(), {{"forward", &forward.schema(), &forward.graph()}});
   });
 }
 
