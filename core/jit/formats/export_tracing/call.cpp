@@ -27,7 +27,10 @@ const Traced& Call::in(const char* name) const {
   return arguments_[static_cast<size_t>(index)];
 }
 
-const Tensor& Call::t(const char* name) const { return in(name).a.to_tensor(); }
+const Tensor& Call::t(const char* name) const {
+  if (!in(name).a.is_tensor()) refuse_form();
+  return in(name).a.to_tensor();
+}
 const Tensor& Call::t2(const char* name) const { return tracer_.is_double() ? in(name).b.to_tensor() : t(name); }
 
 std::vector<Traced> Call::list(const char* name) const {

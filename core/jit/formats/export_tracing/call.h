@@ -38,7 +38,11 @@ class Call {
   int64_t dim(const char* name, int64_t rank) const;
 
   // Results.
-  const Tensor& result(size_t i = 0) const { return results_[i].a.to_tensor(); }
+  // Some operators of tensors have overloads of numbers, which have no form.
+  const Tensor& result(size_t i = 0) const {
+    if (!results_[i].a.is_tensor()) refuse_form();
+    return results_[i].a.to_tensor();
+  }
   DType dtype(size_t i = 0) const { return result(i).dtype(); }
   std::vector<Traced>& results() { return results_; }
   void set(const std::string& name, size_t i = 0) { tracer_.bind(results_[i], name); }

@@ -19,7 +19,11 @@ class Call : public tracing::Call {
  public:
   Call(tracing::Call&& call, ModelWriter& writer) : tracing::Call(std::move(call)), writer_(writer) {}
 
-  std::string x(const char* name = "self") { return tracer_.name_of(in(name)); }  // a tensor's name in the file
+  // A tensor's name in the file.
+  std::string x(const char* name = "self") {
+    if (!in(name).a.is_tensor()) refuse_form();
+    return tracer_.name_of(in(name));
+  }
 
   // What goes into the file.
   std::string emit(const char* op_type, const Strings& inputs, const Attributes& attributes = {});
