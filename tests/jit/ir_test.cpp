@@ -64,6 +64,23 @@ TEST(Graph, KeepsUseListsExact) {
   verify(graph);
 }
 
+TEST(Graph, WhatIsBehindTheLastIsRefused) {
+  auto graph = parse_graph(
+      "graph(%x : int, %c : bool):\n  %r : int, %s : int = prim::If(%c)\n    block0():\n      -> (%x, %x)\n"
+      "    block1():\n      -> (%x, %x)\n  return (%x)\n");
+  Node* branch = graph->block()->first();
+  Block* way = branch->blocks()[0];
+  EXPECT_THROW(branch->remove_output(2), Error);
+  EXPECT_THROW(graph->block()->remove_input(2), Error);
+  EXPECT_THROW(graph->block()->remove_input(0), Error);  // it is used
+  EXPECT_THROW(way->replace_output(2, graph->inputs()[0]), Error);
+  EXPECT_THROW(way->remove_output(2), Error);
+  verify(*graph);
+  for (Block* block : branch->blocks()) block->remove_output(1);
+  branch->remove_output(1);
+  verify(*graph);
+}
+
 TEST(Graph, RefusesToDestroyWhatIsUsed) {
   auto graph = parse_graph("graph(%x : int):\n  %a : int = aten::add.int(%x, %x)\n  return (%a)\n");
   EXPECT_THROW(graph->block()->first()->destroy(), Error);
@@ -209,6 +226,17 @@ TEST(Text, DrawsAPicture) {
   std::string dot = print_dot(*graph);
   EXPECT_THAT(dot, HasSubstr("digraph"));
   EXPECT_THAT(dot, HasSubstr("label=\"aten::relu\""));
+}
+
+// Texts of constants are shown up to 60 characters.
+TEST(Text, APictureCutsLongTexts) {
+  const auto picture = [](size_t size) {
+    const std::string text = "\"" + std::string(size - 2, 'a') + "\"";
+    return print_dot(*parse_graph("graph():\n  %a : str = prim::Constant[value=" + text +
+                                  "]()\n  %n : int = aten::len.str(%a)\n  return (%n)\n"));
+  };
+  EXPECT_THAT(picture(60), HasSubstr(std::string(58, 'a')));
+  EXPECT_THAT(picture(61), HasSubstr(std::string(56, 'a') + "..."));
 }
 
 // ---- verify

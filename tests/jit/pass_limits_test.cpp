@@ -107,5 +107,62 @@ TEST(PassLimits, ListsThatAreMerged) {
   }
 }
 
+// Constants of up to 64 megabytes in all, and the one that goes beyond.
+TEST(PassLimits, ConstantsTogether) {
+  std::string text =
+      "graph():\n  %sizes : List[int] = prim::Constant[value=[1024, 256]]()\n"
+      "  %none : NoneType = prim::Constant[value=None]()\n";
+  std::string results;
+  for (int i = 0; i < 66; ++i) {
+    const std::string name = "%r" + std::to_string(i);
+    text += "  " + name + " : Tensor = aten::zeros(%sizes, %none, %none, %none, %none)\n";
+    results += (i > 0 ? ", " : "") + name;
+  }
+  text += "  %all : List[Tensor] = prim::ListConstruct(" + results + ")\n  %y : Tensor = aten::cat(%all, %zero)\n";
+  text.insert(text.find("  %none"), "  %zero : int = prim::Constant[value=0]()\n");
+  const std::string got = after("const_prop", text + "  %n : int = aten::numel(%y)\n  return (%n)\n");
+  size_t left = 0;
+  for (size_t at = got.find("aten::zeros("); at != std::string::npos; at = got.find("aten::zeros(", at + 1)) ++left;
+  EXPECT_EQ(left, 1U);
+}
+
+// Numbers that may be sizes of what an operator makes.
+TEST(PassLimits, NumbersThatMayBeSizes) {
+  const auto is_folded = [](const std::string& constants, const std::string& call, const std::string& type) {
+    // A list that is given back may be written to.
+    const char* const length = type == "str" ? "aten::len.str" : "aten::len.t";
+    return !has(after("const_prop", concat("graph():\n", constants, "  %y : ", type, " = ", call,
+                                           "\n  %z : int = ", length, "(%y)\n  return (%z)\n")),
+                call.substr(0, call.find('(')).c_str());
+  };
+  const auto text_to = [&](const char* end) {
+    return is_folded(concat("  %s : str = prim::Constant[value=\"abcd\"]()\n  %a : int = prim::Constant[value=0]()\n"
+                            "  %b : int = prim::Constant[value=",
+                            end, "]()\n  %c : int = prim::Constant[value=1]()\n"),
+                     "aten::slice.str(%s, %a, %b, %c)", "str");
+  };
+  EXPECT_TRUE(text_to("1048576"));
+  EXPECT_FALSE(text_to("1048577"));
+  EXPECT_TRUE(text_to("9223372036854775807"));
+  const auto list_of = [&](const char* items) {
+    return is_folded(concat("  %l : List[int] = prim::Constant[value=[", items,
+                            "]]()\n  %a : int = prim::Constant[value=0]()\n  %b : int = prim::Constant[value=1]()\n"),
+                     "aten::slice.t(%l, %a, %b, %b)", "List[int]");
+  };
+  EXPECT_TRUE(list_of("4096, 4096"));
+  EXPECT_FALSE(list_of("4096, 4097"));
+  EXPECT_TRUE(list_of("0, 16777216"));
+  EXPECT_FALSE(list_of("0, 16777217"));
+  // Texts in a list count up to 4096 of them.
+  const auto texts = [&](int count) {
+    return is_folded(
+        concat("  %s : str = prim::Constant[value=\"", std::string(300, 'a'),
+               "\"]()\n  %l : List[str] = prim::ListConstruct(%s)\n  %n : int = prim::Constant[value=", count, "]()\n"),
+        "aten::mul.left_t(%l, %n)", "List[str]");
+  };
+  EXPECT_TRUE(texts(100));
+  EXPECT_FALSE(texts(4096));
+}
+
 }  // namespace
 }  // namespace tensord::jit

@@ -85,7 +85,7 @@ std::optional<Value> Declarations::sequence_literal(const SourceTree& tree, cons
   const TypePtr key = is_typed ? type->contained()[0] : items.empty() ? ops::string_type() : ops::type_of(items[0]);
   const TypePtr value = is_typed ? type->contained()[1] : items.empty() ? ops::tensor_type() : ops::type_of(items[1]);
   auto dict = make_intrusive<ops::DictObject>(key, value);
-  for (size_t i = 0; i + 1 < items.size(); i += 2) dict->set(items[i], items[i + 1]);
+  for (size_t i = 0; i < items.size(); i += 2) dict->set(items[i], items[i + 1]);
   return Value(std::move(dict));
 }
 

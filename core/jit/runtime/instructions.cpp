@@ -28,7 +28,7 @@ Value make_dict(const InstructionDetail& detail, std::span<const Value> argument
   const bool is_typed = detail.type->kind() == ops::TypeKind::kDict;
   auto dict = make_intrusive<ops::DictObject>(is_typed ? detail.type->contained()[0] : ops::any_type(),
                                               is_typed ? detail.type->contained()[1] : ops::any_type());
-  for (size_t i = 0; i + 1 < arguments.size(); i += 2) dict->set(arguments[i], arguments[i + 1]);
+  for (size_t i = 0; i < arguments.size(); i += 2) dict->set(arguments[i], arguments[i + 1]);
   return Value(std::move(dict));
 }
 

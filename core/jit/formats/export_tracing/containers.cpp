@@ -44,7 +44,7 @@ bool set_item(Call& c) {
     items[static_cast<size_t>(index)] = value;
     return true;
   }
-  for (size_t i = 0; i + 1 < items.size(); i += 2) {
+  for (size_t i = 0; i < items.size(); i += 2) {
     if (!items[i].a.equals(key.a)) continue;
     items[i + 1] = value;
     return true;
@@ -59,7 +59,7 @@ bool contains(Call& c) {
   const Traced &all = c.first(), &key = c.arguments().at(1);
   if (!all.a.is_dict()) return false;
   bool is_there = false;
-  for (size_t i = 0; i + 1 < all.items->size(); i += 2) is_there = is_there || (*all.items)[i].a.equals(key.a);
+  for (size_t i = 0; i < all.items->size(); i += 2) is_there = is_there || (*all.items)[i].a.equals(key.a);
   c.results() = {wrap(is_there)};
   return true;
 }
@@ -83,7 +83,7 @@ bool dict_items(Call& c) {
 bool get_item(Call& c) {
   const Traced& list = c.first();
   if (list.a.is_dict()) {
-    for (size_t i = 0; i + 1 < list.items->size(); i += 2) {
+    for (size_t i = 0; i < list.items->size(); i += 2) {
       if (!(*list.items)[i].a.equals(c.arguments().at(1).a)) continue;
       const Traced item = (*list.items)[i + 1];
       c.results() = {item};

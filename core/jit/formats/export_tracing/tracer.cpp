@@ -135,7 +135,7 @@ Value Tracer::to_container(const Value& sample, std::vector<Value> items) {
   if (sample.is_list()) return ops::make_list(sample.to_list()->element, std::move(items));
   if (sample.is_tuple()) return make_intrusive<ops::TupleObject>(std::move(items), sample.to_tuple()->type);
   auto dict = make_intrusive<ops::DictObject>(sample.to_dict()->key, sample.to_dict()->value);
-  for (size_t i = 0; i + 1 < items.size(); i += 2) dict->set(items[i], items[i + 1]);
+  for (size_t i = 0; i < items.size(); i += 2) dict->set(items[i], items[i + 1]);
   return dict;
 }
 

@@ -61,7 +61,7 @@ void take_apart(const Traced& value, const std::string& name, std::vector<std::p
   }
   const auto below = [&](const std::string& part) { return name.empty() ? part : name + "." + part; };
   if (value.a.is_dict()) {
-    for (size_t i = 0; i + 1 < value.items->size(); i += 2) {
+    for (size_t i = 0; i < value.items->size(); i += 2) {
       const ops::Value& key = (*value.items)[i].a;
       take_apart((*value.items)[i + 1], below(key.is_string() ? key.to_string() : std::to_string(i / 2)), leaves);
     }

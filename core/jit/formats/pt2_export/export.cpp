@@ -33,7 +33,7 @@ Json add_outputs(ProgramWriter& writer, tracing::Tracer& tracer, const Traced& v
   }
   Json children = Json::array(), keys = Json::array();
   if (value.a.is_dict()) {
-    for (size_t i = 0; i + 1 < value.items->size(); i += 2) {
+    for (size_t i = 0; i < value.items->size(); i += 2) {
       const ops::Value& key = (*value.items)[i].a;
       if (!key.is_string() && !key.is_int()) {
         fail(ErrorCode::kUnimplemented, "the result has a dict whose keys are neither texts nor ints");

@@ -218,7 +218,7 @@ void SourcePrinter::node(const Node& node, int depth) {
     case NodeKind::kTupleConstruct: return assign("(" + joined(inputs) + (inputs.size() == 1 ? ",)" : ")"));
     case NodeKind::kDictConstruct: {
       std::string items;
-      for (size_t i = 0; i + 1 < inputs.size(); i += 2) items += (i > 0 ? ", " : "") + inputs[i] + ": " + inputs[i + 1];
+      for (size_t i = 0; i < inputs.size(); i += 2) items += (i > 0 ? ", " : "") + inputs[i] + ": " + inputs[i + 1];
       return assign("annotate(" + type_text(node.output()->type()) + ", {" + items + "})");
     }
     case NodeKind::kListUnpack:
