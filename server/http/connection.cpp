@@ -255,7 +255,7 @@ void Connection::answer(HttpAnswer answer, std::shared_ptr<const void> hold) {
   advance();
 }
 
-void Connection::start_stream(HttpAnswer head) {
+void Connection::start_stream(const HttpAnswer& head) {
   if (state_ != State::kHandling) return;
   const bool is_old = exchange_ && exchange_->head().is_version_1_0;
   begin_answer(head, is_old ? HttpFraming::kUntilEnd : HttpFraming::kChunks);

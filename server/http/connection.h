@@ -49,7 +49,7 @@ class Connection {
   void close();
 
   void answer(HttpAnswer answer, std::shared_ptr<const void> hold);
-  void start_stream(HttpAnswer head);
+  void start_stream(const HttpAnswer& head);
   void send_chunk(std::string text, std::shared_ptr<const void> hold);
   void finish_stream();
 

@@ -18,7 +18,6 @@
 namespace tensord::jit::onnx {
 namespace {
 
-using ops::TypeKind;
 using ops::TypePtr;
 
 constexpr int64_t kNewestIr = 14;

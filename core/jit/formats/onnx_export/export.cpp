@@ -40,9 +40,10 @@ class OnnxFile : public tracing::Target {
   }
   void write(tracing::Call& call) override {
     const ops::Op& op = call.op();
+    std::vector<Traced>& results = call.results();
     Call own(std::move(call), writer_);
     find_handler(op.base ? op.base->schema.name : op.schema.name)(own);
-    call.results() = std::move(own.results());
+    results = std::move(own.results());
   }
 
  private:
