@@ -215,6 +215,12 @@ TEST(Pt2Pytrees, Names) {
 TEST(Pt2Pytrees, WhatIsNone) {
   const auto error = [](const std::string& text) { return error_of([&] { pt2::parse_pytree(text, {}, "spec"); }); };
   const std::string leaf = R"({"type": null, "context": null, "children_spec": []})";
+  // A text that is no JSON says no names; one that is too deep is refused all the same.
+  const auto with_context = [&](const std::string& text) {
+    return error(R"([1, {"type": "t", "context": ")" + text + R"(", "children_spec": [)" + leaf + "]}]");
+  };
+  EXPECT_EQ(with_context("no JSON"), "none");
+  EXPECT_THAT(with_context(std::string(300, '[') + std::string(300, ']')), HasSubstr("nested more than 200 deep"));
   EXPECT_EQ(error("[1, " + leaf + "]"), "none");
   EXPECT_EQ(error("[1]"), "DATA_LOSS spec: no TreeSpec");
   EXPECT_EQ(error("[1, " + leaf + ", 2]"), "DATA_LOSS spec: no TreeSpec");

@@ -316,12 +316,15 @@ std::string compression_names() { return join(kCompressions); }
 bool is_more_better(const std::string& metric) { return metric.ends_with("accuracy"); }
 
 int64_t top_n_of(const std::string& metric) {
-  const std::string before = "top_", after = "_accuracy";
-  if (!metric.starts_with(before) || !metric.ends_with(after) || metric.size() <= before.size() + after.size())
-    return 0;
+  constexpr std::string_view kBefore = "top_", kAfter = "_accuracy";
+  std::string_view number = metric;
+  if (!number.starts_with(kBefore)) return 0;
+  number.remove_prefix(kBefore.size());
+  if (!number.ends_with(kAfter)) return 0;
+  number.remove_suffix(kAfter.size());
   int64_t n = 0;
-  const char* end = metric.data() + metric.size() - after.size();
-  const auto [at, error] = std::from_chars(metric.data() + before.size(), end, n);
+  const char* end = number.data() + number.size();
+  const auto [at, error] = std::from_chars(number.data(), end, n);
   return error == std::errc() && at == end && n > 0 && n <= 1000 ? n : 0;
 }
 
