@@ -53,6 +53,15 @@ TEST(Lexer, IndentationBecomesTokens) {
                           "END"));
 }
 
+// A tab goes to the next multiple of 8.
+TEST(Lexer, TabsAreColumns) {
+  EXPECT_THAT(words("a:\n\tb\n        c\n  \td\n\t\te"),
+              ElementsAre("a", ":", "NEWLINE", "INDENT", "b", "NEWLINE", "c", "NEWLINE", "d", "NEWLINE", "INDENT", "e",
+                          "NEWLINE", "DEDENT", "DEDENT", "END"));
+  EXPECT_THAT(words("a:\n\t b\n         c"),
+              ElementsAre("a", ":", "NEWLINE", "INDENT", "b", "NEWLINE", "c", "NEWLINE", "DEDENT", "END"));
+}
+
 TEST(Lexer, OpenBlocksAreClosedAtTheEnd) {
   EXPECT_THAT(words("a:\n b:\n  c"), ElementsAre("a", ":", "NEWLINE", "INDENT", "b", ":", "NEWLINE", "INDENT", "c",
                                                  "NEWLINE", "DEDENT", "DEDENT", "END"));

@@ -1,7 +1,9 @@
 #include "core/jit/formats/pt2/graph_reader.h"
 
+#include <algorithm>
 #include <charconv>
 #include <set>
+#include <span>
 
 #include "core/base/error.h"
 #include "core/ops/registry.h"
@@ -36,16 +38,15 @@ const ops::Op& overload_for_numbers(const ops::Op& op, const Json& inputs, const
   for (const ops::Op* candidate : ops::find_overloads(op.schema.name)) {
     const auto& formals = candidate->schema.arguments;
     bool fits = formals.size() >= wanted.size();
-    for (size_t i = 0; fits && i < formals.size(); ++i) {
-      if (i >= wanted.size()) {
-        fits = formals[i].default_value.has_value();
-      } else if (numbers.contains(wanted[i].name)) {
-        fits = formals[i].type->kind() == TypeKind::kNumber;
-      } else {
-        fits = ops::same_type(formals[i].type, wanted[i].type);
-      }
+    for (size_t i = 0; fits && i < wanted.size(); ++i) {
+      fits = numbers.contains(wanted[i].name) ? formals[i].type->kind() == TypeKind::kNumber
+                                              : ops::same_type(formals[i].type, wanted[i].type);
     }
-    if (fits) return *candidate;
+    // What the other takes beside these has defaults.
+    if (fits && std::ranges::all_of(std::span(formals).subspan(wanted.size()),
+                                    [](const ops::Argument& one) { return one.default_value.has_value(); })) {
+      return *candidate;
+    }
   }
   fail(ErrorCode::kUnimplemented, where, ": a number for argument '", *numbers.begin(), "' of ", op.schema.full_name(),
        " is not supported");
