@@ -323,9 +323,8 @@ int64_t top_n_of(const std::string& metric) {
   if (!number.ends_with(kAfter)) return 0;
   number.remove_suffix(kAfter.size());
   int64_t n = 0;
-  const char* end = number.data() + number.size();
-  const auto [at, error] = std::from_chars(number.data(), end, n);
-  return error == std::errc() && at == end && n > 0 && n <= 1000 ? n : 0;
+  const auto [at, error] = std::from_chars(number.begin(), number.end(), n);
+  return error == std::errc() && at == number.end() && n > 0 && n <= 1000 ? n : 0;
 }
 
 bool matches_pattern(const std::string& name, const std::string& pattern) {
