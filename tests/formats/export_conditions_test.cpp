@@ -20,6 +20,7 @@ using tracing::ExportArgument;
 
 constexpr int64_t kSizes[] = {1, 2, 3, 5, 8, 64};
 constexpr const char* kOperators[] = {"<", "<=", ">", ">=", "==", "!="};
+constexpr const char* kMirrored[] = {">", ">=", "<", "<=", "==", "!="};
 
 class ExportConditions : public ::testing::Test {
  protected:
@@ -79,9 +80,7 @@ TEST_F(ExportConditions, AreRightForEverySizeOrRefused) {
       for (int number = 0; number <= 4; ++number) {
         const char* const kReason = "which way a branch goes hangs on an open size";
         const char way = pt2(branch(concat(left, " ", kOperators[op], " ", number)), kReason);
-        static const std::map<std::string, const char*> kMirrored = {{"<", ">"},   {"<=", ">="}, {">", "<"},
-                                                                     {">=", "<="}, {"==", "=="}, {"!=", "!="}};
-        EXPECT_EQ(pt2(branch(concat(number, " ", kMirrored.at(kOperators[op]), " ", left)), kReason), way)
+        EXPECT_EQ(pt2(branch(concat(number, " ", kMirrored[op], " ", left)), kReason), way)
             << left << kOperators[op] << number;
         EXPECT_EQ(onnx(branch(concat(left, " ", kOperators[op], " ", number)), kReason), 'w')
             << left << kOperators[op] << number;

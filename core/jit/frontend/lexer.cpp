@@ -12,9 +12,7 @@ namespace {
 constexpr size_t kMaxBracketDepth = 200;
 constexpr size_t kMaxIndentDepth = 100;
 
-bool is_name_start(char c) {
-  return std::isalpha(static_cast<unsigned char>(c)) || c == '_' || static_cast<unsigned char>(c) >= 0x80;
-}
+bool is_name_start(char c) { return is_ascii_letter(c) || c == '_' || static_cast<unsigned char>(c) >= 0x80; }
 bool is_name_part(char c) { return is_name_start(c) || is_ascii_digit(c); }
 
 class Lexer {

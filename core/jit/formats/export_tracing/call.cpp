@@ -38,34 +38,31 @@ std::vector<Traced> Call::list(const char* name) const {
   return value.items ? *value.items : std::vector<Traced>{value};
 }
 
+const ops::Value& Call::fixed(const char* name, const Traced& value) const {
+  if (value.is_dynamic) refuse(concat("'", name, "' hangs on an open size or on data"));
+  return value.a;
+}
+
 Dims Call::ints(const char* name) const {
   Dims out;
-  for (const Traced& item : list(name)) {
-    if (item.is_dynamic) refuse(concat("'", name, "' hangs on an open size or on data"));
-    out.push_back(item.a.to_int());
-  }
+  for (const Traced& item : list(name)) out.push_back(fixed(name, item).to_int());
   return out;
 }
 
 std::vector<double> Call::numbers(const char* name) const {
   std::vector<double> out;
-  for (const Traced& item : list(name)) {
-    if (item.is_dynamic) refuse(concat("'", name, "' hangs on an open size or on data"));
-    out.push_back(item.a.to_float());
-  }
+  for (const Traced& item : list(name)) out.push_back(fixed(name, item).to_float());
   return out;
 }
 
 int64_t Call::integer(const char* name) const {
-  const Traced& value = in(name);
-  if (value.is_dynamic) refuse(concat("'", name, "' hangs on an open size or on data"));
-  return value.a.is_bool() ? int64_t{value.a.to_bool()} : value.a.to_int();
+  const ops::Value& value = fixed(name, in(name));
+  return value.is_bool() ? int64_t{value.to_bool()} : value.to_int();
 }
 
 double Call::number(const char* name) const {
-  const Traced& value = in(name);
-  if (value.is_dynamic) refuse(concat("'", name, "' hangs on an open size or on data"));
-  return value.a.is_float() ? value.a.to_float() : static_cast<double>(integer(name));
+  const ops::Value& value = fixed(name, in(name));
+  return value.is_float() ? value.to_float() : static_cast<double>(integer(name));
 }
 
 bool Call::flag(const char* name) const { return has(name) && integer(name) != 0; }

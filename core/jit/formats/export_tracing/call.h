@@ -28,6 +28,8 @@ class Call {
   const Tensor& t(const char* name = "self") const;  // a tensor of the first set
   const Tensor& t2(const char* name = "self") const;
   std::vector<Traced> list(const char* name) const;
+  // What is the same for every input; refused where it is not.
+  const ops::Value& fixed(const char* name, const Traced& value) const;
   Dims ints(const char* name) const;  // a list or one int; all of them have to be the same for every input
   std::vector<double> numbers(const char* name) const;  // the same of floats
   int64_t integer(const char* name) const;

@@ -228,7 +228,7 @@ GraphValue* InputChecks::emit(const Expression& expression) {
   if (std::ranges::find(kOfOne, expression.text) != std::end(kOfOne)) {
     return python_call(builder_, known->function, operands);
   }
-  GraphValue* out = operands[0];
+  GraphValue* out = operands.at(0);
   for (size_t i = 1; i < operands.size(); ++i) {
     GraphValue* const pair[] = {out, operands[i]};
     out = python_call(builder_, known->function, pair);

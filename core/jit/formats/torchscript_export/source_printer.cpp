@@ -1,12 +1,12 @@
 #include "core/jit/formats/torchscript_export/source_printer.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <set>
 
+#include "core/base/ascii.h"
 #include "core/base/error.h"
 
 namespace tensord::jit {
@@ -84,8 +84,8 @@ bool is_identifier(const std::string& name) {
                                                "global",   "if",   "import", "in",     "is",    "lambda",   "None",
                                                "nonlocal", "not",  "or",     "pass",   "raise", "return",   "self",
                                                "torch",    "ops",  "True",   "try",    "while", "with",     "yield"};
-  if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0])) || kWords.contains(name)) return false;
-  return std::ranges::all_of(name, [](unsigned char c) { return c < 0x80 && (std::isalnum(c) || c == '_'); });
+  if (name.empty() || is_ascii_digit(name[0]) || kWords.contains(name)) return false;
+  return std::ranges::all_of(name, [](char c) { return is_ascii_alnum(c) || c == '_'; });
 }
 
 std::string attribute_text(const std::string& owner, const std::string& name) {
@@ -169,7 +169,7 @@ std::string SourcePrinter::print(const std::string& name, const ops::Schema& sch
     const ops::Argument& argument = schema.arguments.at(i - 1);
     std::string own = argument.name;
     std::ranges::replace_if(
-        own, [](unsigned char c) { return c >= 0x80 || !(std::isalnum(c) || c == '_'); }, '_');
+        own, [](char c) { return !(is_ascii_alnum(c) || c == '_'); }, '_');
     if (!is_identifier(own) || own.starts_with("_")) own = concat("input_", i, own);
     while (!taken.insert(own).second) own += "_";
     define(input, own);
