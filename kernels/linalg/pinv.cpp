@@ -18,11 +18,6 @@ double precision_of(const Tensor& a) {
                                                   : std::numeric_limits<double>::epsilon();
 }
 
-// Singular values at most this, by matrix, are 0: the larger of `absolute` and `relative` times the largest value.
-Tensor tolerance_of(const Tensor& largest, const Tensor& absolute, const Tensor& relative) {
-  return call("aten::maximum", absolute, product(relative, largest));
-}
-
 Tensor number(double value, const Tensor& like) { return Tensor::scalar(value, real_dtype(like.dtype())); }
 
 struct Tolerances {
@@ -42,6 +37,13 @@ Tolerances tolerances_of(const Tensor& a, const OptionalTensor& absolute, const 
     out.relative = call("aten::where.self", is_given, number(0, a), out.relative);
   }
   return out;
+}
+
+// Of values (…, k) those at most this, (…, 1), are 0: the larger of the absolute tolerance and the relative one times
+// the largest value.
+Tensor tolerance_of(const Tensor& values, const Tolerances& tolerances) {
+  const Tensor largest = call("aten::amax", values, Dims{-1}, false);
+  return unsqueezed(call("aten::maximum", tolerances.absolute, product(tolerances.relative, largest)), -1);
 }
 
 OptionalTensor as_tensor(const OptionalNumber& value, const Tensor& like) {
@@ -66,11 +68,8 @@ Tensor pinv(const Tensor& a, const OptionalTensor& absolute, const OptionalTenso
     left = adjoint(vh), values = s, right = adjoint(u);
   }
   const Tensor sizes = absolute_of(values);
-  const Tensor largest = call("aten::amax", sizes, Dims{-1}, true);
-  const auto column = [](const Tensor& x) { return x.ndim() == 0 ? x : unsqueezed(x, -1); };
-  const Tensor tolerance = tolerance_of(largest, column(tolerances.absolute), column(tolerances.relative));
-  const Tensor inverses = call("aten::where.self", call("aten::gt.Tensor", sizes, tolerance),
-                               call("aten::reciprocal", values), zeros_of(values));
+  const Tensor counts = call("aten::gt.Tensor", sizes, tolerance_of(sizes, tolerances));
+  const Tensor inverses = call("aten::where.self", counts, call("aten::reciprocal", values), zeros_of(values));
   return matmul(product(left, unsqueezed(inverses, -2)), right);
 }
 
@@ -117,9 +116,8 @@ Tensor matrix_rank(const Tensor& a, const OptionalTensor& absolute, const Option
   const Tolerances tolerances = tolerances_of(a, absolute, relative);
   if (a.numel() == 0) return call("aten::zeros", batch_of(a), DType::kInt64, ops::Value(), a.device());
   const Tensor values = is_hermitian ? absolute_of(call("aten::linalg_eigvalsh", a)) : call("aten::linalg_svdvals", a);
-  const Tensor tolerance =
-      tolerance_of(call("aten::amax", values, Dims{-1}, false), tolerances.absolute, tolerances.relative);
-  return call("aten::sum.dim_IntList", call("aten::gt.Tensor", values, unsqueezed(tolerance, -1)), Dims{-1});
+  const Tensor counts = call("aten::gt.Tensor", values, tolerance_of(values, tolerances));
+  return call("aten::sum.dim_IntList", counts, Dims{-1});
 }
 OP("aten::linalg_matrix_rank.atol_rtol_tensor(Tensor input, *, Tensor? atol=None, Tensor? rtol=None, bool "
    "hermitian=False) -> Tensor")

@@ -19,8 +19,7 @@ Tensor class_labels(const LossSpec& spec, const Tensor& output, const Tensor& la
   check(output.ndim() > 0, "loss.output: a single number has no classes");
   const int64_t classes = output.size(output.ndim() == 1 ? 0 : 1);
   // By operators, which a planned step (core/jit/runtime/step) sees.
-  Tensor labels = label.dtype() == DType::kInt64 ? label : ops::call("aten::to.dtype", label, DType::kInt64);
-  labels = ops::call("aten::contiguous", labels);
+  Tensor labels = ops::call("aten::contiguous", ops::call("aten::to.dtype", label, DType::kInt64));
   // A column of labels is as good as a row.
   if (labels.ndim() == 2 && output.ndim() == 2 && labels.size(1) == 1)
     labels = ops::call("aten::reshape", labels, Dims{labels.size(0)});
@@ -35,7 +34,7 @@ Tensor class_labels(const LossSpec& spec, const Tensor& output, const Tensor& la
 }
 
 Tensor value_labels(const LossSpec& spec, const Tensor& output, const Tensor& label) {
-  Tensor labels = label.dtype() == output.dtype() ? label : ops::call("aten::to.dtype", label, output.dtype());
+  const Tensor labels = ops::call("aten::to.dtype", label, output.dtype());
   if (labels.sizes() == output.sizes()) return labels;
   check(labels.numel() == output.numel(), "loss.label: '", spec.label, "' has shape ", label.sizes(),
         ", but the output ", output.sizes());

@@ -146,6 +146,22 @@ TEST(Attention, ManyKeysAndAnotherValueWidth) {
   check_call({random(Dims{9, 5}), random(Dims{4, 5}), random(Dims{4, 3})});
 }
 
+// Values of several panels, in several blocks of keys.
+TEST(Attention, ManyKeysOfWideValues) {
+  for (const int64_t queries : {2, 70, 600}) {
+    for (const int64_t width : {130, 192}) {
+      SCOPED_TRACE(concat(queries, " queries, ", width, " wide"));
+      Call call{random(Dims{1, 2, queries, 16}), random(Dims{1, 2, 600, 16}), random(Dims{1, 2, 600, width})};
+      check_call(call);
+      call.is_causal = true;
+      check_call(call);
+      call.is_causal = false;
+      call.value = transposed(random(Dims{1, 2, width, 600}), 2, 3);
+      check_call(call);
+    }
+  }
+}
+
 TEST(Attention, ViewsOfOneProjection) {
   for (const int64_t tokens : {2, 30}) {
     const Tensor all = random(Dims{2, tokens, 3, 4, 16});

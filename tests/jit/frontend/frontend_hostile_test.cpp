@@ -159,6 +159,23 @@ TEST(FrontendHostile, LimitsOfTheParser) {
   EXPECT_THAT(error_of(with_blocks(100)), HasSubstr("blocks are nested too deeply"));
 }
 
+// Wherever the deepest part of a call stands.
+TEST(FrontendHostile, DepthOfExpressions) {
+  const auto sum = [](int count) { return "1" + repeat(" + 1", count); };
+  const auto call = [&](const std::string& arguments) {
+    return concat("def f(x: Tensor) -> Tensor:\n  return torch.add(", arguments, ")\n");
+  };
+  const auto calls = [&](const std::string& deep) {
+    return std::vector<std::string>{call(concat("x, ", deep)), call(concat("x, ", deep, ", alpha=1")),
+                                    call(concat("x, other=", deep, ", alpha=1")),
+                                    call(concat("x, alpha=1, other=", deep))};
+  };
+  for (const std::string& text : calls(sum(248))) EXPECT_EQ(error_of(text), "");
+  for (const std::string& text : calls(sum(249))) {
+    EXPECT_THAT(error_of(text), HasSubstr("the expression is nested too deeply"));
+  }
+}
+
 constexpr const char* kSource = R"(class M(Module):
   __parameters__ = ["w", ]
   w : Tensor

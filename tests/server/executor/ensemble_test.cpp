@@ -358,6 +358,27 @@ TEST_F(EnsembleTest, LabelsAreThoseOfTheStepThatMakesTheOutput) {
   EXPECT_THAT(models_["all"]->class_labels("a"), ElementsAre("other"));
 }
 
+TEST_F(EnsembleTest, LabelsAreThoseOfTheOutputByWhateverNameItIsGiven) {
+  const std::string file = ::testing::TempDir() + "/ensemble_alias_labels.txt";
+  std::ofstream(file) << "cat\ndog\n";
+  ModelConfig labelled;
+  labelled.outputs = {named("y")};
+  labelled.outputs[0].label_filename = file;
+  Signature signature = signature_of({"x"}, {"y"});
+  signature.outputs[0].aliases = {"OUTPUT__0"};
+  const auto run = [](std::span<const InferTensor* const> inputs, const auto&) {
+    RunResult result;
+    result.outputs = {*inputs[0]};
+    result.outputs[0].name = "y";
+    return result;
+  };
+  add("one", std::make_unique<FakeModel>(std::move(signature), run), labelled);
+  ModelConfig config = config_of({{.model = "one", .input_map = {{"x", "in"}}, .output_map = {{"OUTPUT__0", "a"}}}});
+  config.outputs = {named("a")};
+  add_ensemble("all", config);
+  EXPECT_THAT(models_["all"]->class_labels("a"), ElementsAre("cat", "dog"));
+}
+
 TEST_F(EnsembleTest, AnswersSayWhereInASequenceTheyAre) {
   add_plus("one", 1);
   add_ensemble("all", config_of({kFirst}));

@@ -157,6 +157,8 @@ TEST_F(WarmupRequestsTest, InputsThatTheServerFills) {
 TEST_F(WarmupRequestsTest, InputsThatTheServerFillsWithoutABatch) {
   add_control();
   EXPECT_EQ(made().at(0).inputs.at(1).shape, (Dims{1}));
+  signature_.inputs[1].shape = Dims{0, -1};
+  EXPECT_EQ(made().at(0).inputs.at(1).shape, (Dims{0, 1}));
   // What is not known cannot be made.
   signature_.inputs[1].shape.reset();
   EXPECT_THAT(refusal(), HasSubstr("missing required input(s) ['START']"));

@@ -1,5 +1,6 @@
 // Models that come and go as the folders change.
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -31,6 +32,7 @@ void count_lines(LogLevel, std::string_view message, std::initializer_list<LogFi
 }
 
 namespace fs = std::filesystem;
+using ::testing::HasSubstr;
 using testing::request_of;
 using testing::Waiter;
 
@@ -152,6 +154,31 @@ TEST_F(RepositoryPollTest, BrokenFilesDoNotDisturb) {
   add("m", "3", "number:3");
   poll();
   EXPECT_EQ(states("m"), "3 READY");
+}
+
+TEST_F(RepositoryPollTest, ASecondOfANameIsNothingToOneThatServes) {
+  add("m", "1", "number:1");
+  fs::create_directories(root("second"));
+  start({.roots = {root().string(), root("second").string()},
+         .only = {},
+         .mode = ControlMode::kPoll,
+         .poll_interval_ms = 0});
+  const auto before = repository_->find("m", "");
+  write(root("second") / "m/1/model.pt", "number:2");
+  write(root("second") / "new/1/model.pt", "number:3");
+  add("new", "1", "number:4");
+  add("m", "2", "number:5");
+  for (int i = 0; i < 2; ++i) {
+    poll();
+    EXPECT_EQ(repository_->find("m", ""), before);
+    EXPECT_EQ(states("m"), "1 READY");
+    EXPECT_THAT(error_of([&] { repository_->find("new", ""); }).second, HasSubstr("two or more repositories"));
+  }
+  fs::remove_all(root("second") / "m");
+  fs::remove_all(root() / "new");
+  poll();
+  EXPECT_EQ(ask("m"), 5);
+  EXPECT_EQ(ask("new"), 3);
 }
 
 TEST_F(RepositoryPollTest, NoRequestFailsWhileVersionsChange) {
