@@ -39,6 +39,20 @@ class Net(Module):
         h = torch.batch_norm(self.forward(x), None, None, None, None, True, 0.1, 1e-5, False)
         return torch.mean(torch.square(torch.sub(h, torch.mul(self.steps, self.steps))))
 )";
+// Two tables, whose gradients are sparse, and something dense between them.
+constexpr const char* kTables = R"(
+class Net(Module):
+    __parameters__ = ["first", "scale", "last"]
+    first: Tensor
+    scale: Tensor
+    last: Tensor
+    training: bool
+
+    def plain(self, x: Tensor, y: Tensor) -> Tensor:
+        rows = torch.to(x, 4)
+        found = torch.mul(torch.embedding(self.first, rows, -1, False, True), self.scale)
+        return torch.mean(torch.square(torch.sub(torch.add(found, torch.embedding(self.last, rows, -1, False, True)), 1)))
+)";
 constexpr int64_t kSize = 16;
 
 class TrainerRanksTest : public ::testing::Test {
@@ -166,6 +180,31 @@ TEST_F(TrainerRanksTest, TheyEndWhereOneProcessDoes) {
   forget();
   spec.distribution.sync_batch_norm = true;
   EXPECT_THAT(run(spec, 2), Pointwise(FloatNear(1e-4F), normed));
+}
+
+// Of three ranks one has no row of two: which gradients are sparse it is told.
+TEST_F(TrainerRanksTest, GradientsOfTablesAreSparse) {
+  const auto numbers = [](const Dims& sizes, int64_t step) {
+    const Tensor out = Tensor::empty(sizes, DType::kFloat32);
+    for (int64_t i = 0; i < out.numel(); ++i) out.data<float>()[i] = static_cast<float>(i * step % 101) / 101;
+    return out;
+  };
+  jit::LoadOptions options;
+  options.for_training = true;
+  const auto module = jit::Module::compile(
+      kTables, {{"first", numbers({6, 3}, 37)}, {"scale", numbers({3}, 29)}, {"last", numbers({6, 3}, 53)}}, options);
+  for (const auto& [name, tensor] : module->named_parameters()) autograd::set_requires_grad(tensor);
+  module->save((folder_ / "base.pt").string());
+  for (const char* rows : {"1,0\n2,0\n3,1\n4,0\n5,1\n1,0\n3,0\n", "1,0\n2,0\n"}) {
+    testing::save_rows(folder_ / "data" / "rows.csv", rows);
+    forget();
+    const std::vector<float> one = run(spec_of("plain"), 0);
+    for (const int size : {1, 2, 3}) {
+      SCOPED_TRACE(concat(size, " ranks"));
+      forget();
+      EXPECT_THAT(run(spec_of("plain"), size), Pointwise(FloatNear(1e-5F), one));
+    }
+  }
 }
 
 TEST_F(TrainerRanksTest, TheyGoOnFromWhatTheySaved) {
