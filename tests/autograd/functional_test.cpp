@@ -126,5 +126,22 @@ TEST_F(Functional, ResultsAreDetached) {
   EXPECT_FALSE(grad(x).defined());
 }
 
+// The function has inputs of its own, which hang on the caller's with create_graph alone.
+TEST_F(Functional, InputsAreLeavesWithoutAGraph) {
+  const Tensors v{constant({1, 10}), constant({100, 1000})};
+  for (const bool create_graph : {false, true}) {
+    std::vector<bool> are_leaves;
+    const auto watched = [&](const Tensors& in) {
+      for (const Tensor& input : in) {
+        EXPECT_TRUE(requires_grad(input));
+        are_leaves.push_back(is_leaf(input));
+      }
+      return function(in);
+    };
+    vjp(watched, inputs, v, create_graph);
+    EXPECT_EQ(are_leaves, (std::vector<bool>{!create_graph, true}));
+  }
+}
+
 }  // namespace
 }  // namespace tensord::autograd
