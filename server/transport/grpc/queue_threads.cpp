@@ -56,13 +56,6 @@ Use use_between(const QueueThreadStates& before, const QueueThreadStates& now, s
   return use;
 }
 
-bool had_events(const QueueThreadStates& before, const QueueThreadStates& now) {
-  for (size_t i = 0; i < now.threads.size(); ++i) {
-    if (now.threads[i].steps != before.threads[i].steps) return true;
-  }
-  return false;
-}
-
 // Time that the machine's cores were idle, together, since it started. Less where that cannot be read.
 int64_t idle_ns() {
   std::ifstream file("/proc/stat");
@@ -91,6 +84,13 @@ bool are_saturated(const QueueThreadStates& before, const QueueThreadStates& now
 bool are_enough(const QueueThreadStates& before, const QueueThreadStates& now, size_t left_out) {
   const Use use = use_between(before, now, left_out);
   return use.cores < kEnoughShare * use.serving;
+}
+
+bool had_events(const QueueThreadStates& before, const QueueThreadStates& now) {
+  for (size_t i = 0; i < now.threads.size(); ++i) {
+    if (now.threads[i].steps != before.threads[i].steps) return true;
+  }
+  return false;
 }
 
 QueueThreads::QueueThreads(grpc::CompletionQueue& queue, int max) : queue_(queue), members_(static_cast<size_t>(max)) {

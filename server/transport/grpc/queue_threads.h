@@ -35,6 +35,8 @@ bool are_held_up(const QueueThreadStates& before, const QueueThreadStates& now, 
 bool are_saturated(const QueueThreadStates& before, const QueueThreadStates& now);
 // What all had to do would have left the others some time.
 bool are_enough(const QueueThreadStates& before, const QueueThreadStates& now, size_t left_out);
+// Some thread took an event or ended one.
+bool had_events(const QueueThreadStates& before, const QueueThreadStates& now);
 
 // The threads that take events (EventTag) from a completion queue and handle them: one always, more only while they are
 // needed. A second thread is not free: threads that wait on one queue hand it to each other at each event, so a small

@@ -66,6 +66,14 @@ TEST(QueueThreadStates, OneMayLeaveWhenTheOthersHaveTimeForItsWork) {
   EXPECT_FALSE(are_enough(before, at(10, {serving(90, 6), serving(90, 3)}), 1));
 }
 
+TEST(QueueThreadStates, TheEventsOfAnyThreadAreTraffic) {
+  const auto before = at(0, {serving(4, 0), serving(7, 0), {}});
+  EXPECT_TRUE(had_events(before, at(1, {serving(5, 1), serving(7, 0), {}})));
+  EXPECT_TRUE(had_events(before, at(1, {serving(4, 0), serving(8, 0), {}})));
+  EXPECT_TRUE(had_events(before, at(1, {serving(4, 0), serving(7, 0), serving(1, 0)})));
+  EXPECT_FALSE(had_events(before, at(1, {serving(4, 1), serving(7, 1), {}})));
+}
+
 // Each share at its bound.
 TEST(QueueThreadStates, SharesOfTheirTime) {
   const auto before = at(0, {serving(8, 0), {}}), both = at(0, {serving(8, 0), serving(8, 0)});

@@ -64,10 +64,10 @@ int64_t schema_number(DType dtype) { return schema_number(kDTypes, static_cast<i
 int64_t memory_format_number(int64_t format) { return schema_number(kMemoryFormats, format, "memory format"); }
 
 DType to_dtype(int64_t number, const std::string& where) {
+  const int64_t torch = look_up(kDTypes, number, "dtype", where);
   try {
-    return dtype_from_number(look_up(kDTypes, number, "dtype", where));
+    return dtype_from_number(torch);
   } catch (const Error& error) {
-    if (std::string_view(error.what()).starts_with(where)) throw;
     throw Error(error.code(), concat(where, ": ", error.what()));
   }
 }
