@@ -80,6 +80,32 @@ TEST(RefusedBounds, PlacesThatAreLost) {
   }
 }
 
+// Numbers that a dtype does not hold, in every operator that fills with one; the ends of its range it holds.
+TEST(RefusedBounds, NumbersOfFills) {
+  const auto rows_of = [](DType dtype, const Value& number, const char* text) {
+    const Tensor x = zeros({2}, dtype);
+    const Value type(static_cast<int64_t>(dtype));
+    expect_rows({{"aten::full", {ints({2}), number, type}, text},
+                 {"aten::full_like", {x, number}, text},
+                 {"aten::full_like", {zeros({2}, DType::kFloat64), number, type}, text},
+                 {"aten::new_full", {x, ints({2}), number}, text},
+                 {"aten::new_full", {zeros({2}, DType::kFloat64), ints({2}), number, type}, text},
+                 {"aten::fill_.Scalar", {x.clone(), number}, text},
+                 {"aten::masked_fill.Scalar", {x, zeros({2}, DType::kBool), number}, text}});
+  };
+  const char* const kRefused = "without overflow";
+  for (const auto& [dtype, least, most] :
+       {std::tuple(DType::kUInt8, -255, 255), {DType::kInt8, -128, 127}, {DType::kInt16, -32768, 32767}}) {
+    rows_of(dtype, Value(int64_t{least}), kTaken);
+    rows_of(dtype, Value(int64_t{most}), kTaken);
+    rows_of(dtype, Value(int64_t{least - 1}), kRefused);
+    rows_of(dtype, Value(int64_t{most + 1}), kRefused);
+  }
+  rows_of(DType::kFloat16, Value(65504.0), kTaken);
+  rows_of(DType::kFloat16, Value(65505.0), kRefused);
+  rows_of(DType::kFloat32, Value(1e39), kRefused);
+}
+
 TEST(RefusedBounds, Regions) {
   const Tensor image = zeros({1, 4, 4, 4});
   expect_rows({
