@@ -41,6 +41,29 @@ TEST(Gradcheck, WrongGradientsAreShown) {
   EXPECT_THAT(text, HasSubstr("analytical 10"));
 }
 
+// Of a large Jacobian the first eight rows and columns.
+TEST(Gradcheck, JacobiansAreShownInPart) {
+  const auto shown = [](int64_t inputs, int64_t outputs) {
+    const Tensor x = leaf(Numbers(static_cast<size_t>(inputs), 1));
+    const TensorFunction wrong = [&](const std::vector<Tensor>& in) {
+      const Tensor cubes = Cube::apply(in[0], 2.5), flat = ops::call("aten::sum", cubes);
+      return std::vector{ops::call("aten::expand", flat, Dims{outputs})};
+    };
+    const std::string text = error_of([&] { gradcheck(wrong, {x}); });
+    const size_t from = text.find("\nanalytical:");
+    return text.substr(std::min(from, text.size()));
+  };
+  const auto rows = [](int count, const std::string& row) {
+    std::string text = "\nanalytical:";
+    for (int i = 0; i < count; ++i) text += "\n  " + row;
+    return text;
+  };
+  EXPECT_EQ(shown(2, 3), rows(2, "2.5 2.5 2.5 "));
+  const std::string eight = "2.5 2.5 2.5 2.5 2.5 2.5 2.5 2.5 ";
+  EXPECT_EQ(shown(8, 8), rows(8, eight));
+  EXPECT_EQ(shown(9, 9), rows(8, eight + "…") + "\n  …");
+}
+
 TEST(Gradcheck, DifferencesUpToTheTolerancePass) {
   struct Doubles : Function<Doubles> {
     static Tensor forward(FunctionContext& context, const Tensor& x, double slope) {

@@ -117,6 +117,27 @@ TEST(LossEdges, CrossEntropies) {
   }
 }
 
+// One score is far above the others, so that exponentials without the largest one taken off overflow.
+TEST(LossEdges, CrossEntropiesOfScoresFarApart) {
+  for (const int64_t classes : {2, 5, 17, 40}) {
+    for (const int64_t inner : {1, 4, 33}) {
+      for (const int64_t high : {int64_t{0}, classes / 2, classes - 1}) {
+        SCOPED_TRACE(concat(classes, " classes, ", inner, " places, class ", high));
+        Labelled c{numbers({2, classes, inner}, 5), {}, {}, 0};
+        for (int64_t n = 0; n < 2; ++n) {
+          for (int64_t i = 0; i < inner; ++i) c.scores.data<double>()[(n * classes + high) * inner + i] = 2000;
+        }
+        for (int64_t i = 0; i < 2 * inner; ++i) c.labels.push_back(i % classes);
+        const Tensor target = shaped(longs(c.labels), inner == 1 ? Dims{2} : Dims{2, inner});
+        for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
+          const Tensor cube = c.scores.to(dtype);
+          expect_entropy(c, inner == 1 ? shaped(cube, {2, classes}) : cube, target, 1e-6);
+        }
+      }
+    }
+  }
+}
+
 TEST(LossEdges, NothingThatCounts) {
   const Tensor scores = ones({3, 4}), all_out = longs({-100, -100, -100});
   for (const char* op : {"aten::nll_loss", "aten::cross_entropy_loss"}) {

@@ -205,6 +205,10 @@ TEST_F(WarmupRequestsTest, LargeZerosAreNotMadeUnasked) {
   EXPECT_THAT(made(), SizeIs(0));
   batch_of(4, Dims{-1, int64_t{1} << 40, int64_t{1} << 40});
   EXPECT_THAT(made(), SizeIs(0));
+  batch_of(0, Dims{kMax});  // no batches: a request has all of it once
+  EXPECT_THAT(made(), SizeIs(1));
+  batch_of(0, Dims{kMax + 1});
+  EXPECT_THAT(made(), SizeIs(0));
 }
 
 TEST_F(WarmupRequestsTest, EnsemblesHaveNone) {

@@ -8,6 +8,8 @@
 #include <atomic>
 #include <cstdlib>
 #include <future>
+#include <set>
+#include <string>
 
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
@@ -214,6 +216,21 @@ TEST(RepositoryBounds, WhoWaitsForALoad) {
   EXPECT_EQ(called, 3);
   EXPECT_FALSE(add("m"));
   EXPECT_LE(loads, 2);  // of each model one, unless the end came first
+}
+
+TEST(RepositoryBounds, LoadsOnDemandHaveAThreadEach) {
+  const auto threads = [] {
+    std::set<std::string> ids;
+    for (const auto& thread : fs::directory_iterator("/proc/self/task")) ids.insert(thread.path().filename());
+    return ids;
+  };
+  for (const int count : {1, 3}) {
+    const auto before = threads();
+    DemandLoads demand(count, 2, [](const std::string&) {});
+    auto made = threads();
+    std::erase_if(made, [&](const std::string& id) { return before.contains(id); });
+    EXPECT_THAT(made, SizeIs(count));
+  }
 }
 
 // What others are using stays; what a process left that has ended goes.
