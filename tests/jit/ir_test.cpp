@@ -416,6 +416,27 @@ TEST_F(Alias, JoinsBranchesAndCarriedValues) {
   EXPECT_FALSE(may_alias("a", "init"));
 }
 
+// What a turn leaves may be nothing at all: a loop's values begin with what it is given all the same.
+TEST_F(Alias, JoinsWhatALoopBeginsWith) {
+  read(R"(graph(%n : int, %x : Tensor):
+  %yes : bool = prim::Constant[value=True]()
+  %none : NoneType = prim::Constant[value=None]()
+  %a : Tensor = aten::relu(%x)
+  %b : Tensor = aten::sigmoid(%x)
+  %p : Optional[Tensor], %q : Optional[Tensor] = prim::Loop(%n, %yes, %a, %b)
+    block0(%i : int, %first : Optional[Tensor], %second : Optional[Tensor]):
+      %t : Tensor = prim::unchecked_cast(%second)
+      %w : Tensor = aten::relu_(%t)
+      -> (%yes, %none, %none)
+  return (%a)
+)");
+  EXPECT_TRUE(is_written("b"));
+  EXPECT_FALSE(is_written("a"));
+  EXPECT_TRUE(may_alias("first", "a"));
+  EXPECT_TRUE(may_alias("second", "b"));
+  EXPECT_FALSE(may_alias("first", "b"));
+}
+
 TEST_F(Alias, KnowsTheOrderOfWrites) {
   read(R"(graph(%n : int, %x : Tensor):
   %yes : bool = prim::Constant[value=True]()

@@ -10,7 +10,7 @@ void use_stand_in(Block* block, const ops::Op& stand_in) {
       Node* const other = block->graph()->create(stand_in, node->inputs());
       other->set_location(node->location());
       other->insert_before(node);
-      for (size_t i = 0; i < node->outputs().size(); ++i) node->output(i)->replace_all_uses_with(other->output(i));
+      for (GraphValue* output : node->outputs()) output->replace_all_uses_with(other->output(output->index()));
       node->destroy();
     }
     node = next;

@@ -135,6 +135,10 @@ TEST_F(WarmupRequestsTest, TypesAndSizesThatCannotBe) {
   EXPECT_THAT(refusal(), HasSubstr("missing cannot be read"));
   x().dims[0] += 1;
   EXPECT_THAT(refusal(), HasSubstr("a warm-up has at most"));
+  // A text takes more than its bytes.
+  signature_.inputs[0].datatype = DataType::kBytes;
+  x() = {"BYTES", {1 << 28}, Source::kZeros, ""};
+  EXPECT_THAT(refusal(), HasSubstr("a warm-up has at most"));
 }
 
 TEST_F(WarmupRequestsTest, InputsThatTheServerFills) {

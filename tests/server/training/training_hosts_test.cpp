@@ -288,6 +288,29 @@ TEST(RemoteHosts, OtherHostsThatAreNeeded) {
   }
 }
 
+// One host is free, and as many more have to come as the job has ranks beyond two.
+TEST_F(HostRegistryTest, AJobThatHasTooFewHostsSaysHowMany) {
+  const auto refusal_of = [&](int64_t world_size) {
+    JobStatus status;
+    status.spec.distribution.world_size = world_size;
+    status.spec.distribution.processes_per_host = 1;
+    status.spec.distribution.join_timeout_seconds = 0;
+    const TrainingJob job(status);
+    RestingHosts resting;
+    RemoteHosts::Options options;
+    options.registry = &registry_;
+    options.resting = &resting;
+    return error_of([&] { RemoteHosts(job, options).gather([](const std::string&) {}); });
+  };
+  EXPECT_EQ(refusal_of(2), std::pair(ErrorCode::kDeadlineExceeded,
+                                     std::string("distribution: 1 other host is needed, with 1 processes each; within "
+                                                 "0 seconds 0 had joined and were free")));
+  join(info_of("a"));
+  EXPECT_EQ(refusal_of(3), std::pair(ErrorCode::kDeadlineExceeded,
+                                     std::string("distribution: 2 other hosts are needed, with 1 processes each; within "
+                                                 "0 seconds 1 had joined and was free")));
+}
+
 TEST(HostMessages, CodesThatAreNoneAreInternal) {
   EXPECT_EQ(error_code_of(0), static_cast<ErrorCode>(0));
   EXPECT_EQ(error_code_of(static_cast<int64_t>(ErrorCode::kInternal)), ErrorCode::kInternal);
