@@ -306,9 +306,10 @@ TEST_F(HostRegistryTest, AJobThatHasTooFewHostsSaysHowMany) {
                                      std::string("distribution: 1 other host is needed, with 1 processes each; within "
                                                  "0 seconds 0 had joined and were free")));
   join(info_of("a"));
-  EXPECT_EQ(refusal_of(3), std::pair(ErrorCode::kDeadlineExceeded,
-                                     std::string("distribution: 2 other hosts are needed, with 1 processes each; within "
-                                                 "0 seconds 1 had joined and was free")));
+  EXPECT_EQ(refusal_of(3),
+            std::pair(ErrorCode::kDeadlineExceeded,
+                      std::string("distribution: 2 other hosts are needed, with 1 processes each; within "
+                                  "0 seconds 1 had joined and was free")));
 }
 
 TEST(HostMessages, CodesThatAreNoneAreInternal) {
