@@ -72,9 +72,9 @@ class EnsembleTest : public ::testing::Test, public ModelDirectory {
     models_[name] = std::make_shared<ModelVersion>(name, 1, std::move(model), std::move(config), options, metrics);
   }
 
-  void add_function(const std::string& name, std::vector<std::string> inputs, std::vector<std::string> outputs,
-                    Function function) {
-    add(name, std::make_unique<FakeModel>(signature_of(std::move(inputs), std::move(outputs)),
+  void add_function(const std::string& name, const std::vector<std::string>& inputs,
+                    const std::vector<std::string>& outputs, const Function& function) {
+    add(name, std::make_unique<FakeModel>(signature_of(inputs, outputs),
                                           [function](std::span<const InferTensor* const> inputs, const auto&) {
                                             std::vector<InferTensor> copies;
                                             for (const InferTensor* input : inputs) copies.push_back(*input);

@@ -42,8 +42,9 @@ grpc::ByteBuffer received(const std::string& bytes, grpc_compression_algorithm a
   grpc_byte_buffer* made = grpc_raw_compressed_byte_buffer_create(slices.data(), slices.size(), algorithm);
   for (const grpc_slice& slice : slices) grpc_slice_unref(slice);
   grpc::ByteBuffer buffer;
-  static_assert(sizeof(buffer) == sizeof(made));
-  std::memcpy(static_cast<void*>(&buffer), &made, sizeof(made));
+  constexpr size_t kBytes = sizeof(grpc_byte_buffer*);
+  static_assert(sizeof(buffer) == kBytes);
+  std::memcpy(static_cast<void*>(&buffer), static_cast<const void*>(&made), kBytes);
   return buffer;
 }
 
