@@ -254,7 +254,7 @@ class Batch:
             if outcome.what == "passed":
                 self.trials.memory.seconds[self.trials.key(self.build, test.name)] = round(outcome.seconds, 2)
                 return pathlib.Path(file.name).read_bytes()
-        self.trials.say(f"{test.name} {outcome.what} without any slip: not asked", flush=True)
+        self.trials.say(f"{test.name} {outcome.what} without any slip: not asked\n{outcome.output[-2000:]}", flush=True)
         return b""
 
     def run_test(self, test: Test, number: int, variables: dict[str, str] | None = None) -> Outcome:
