@@ -131,13 +131,13 @@ TEST(Unpack, TakesNotMuchMoreThanItNeeds) {
     EXPECT_LE(limits.bytes(), 1024u);
   }
   // A large one is at most a piece of 8 MiB too large: its pieces double from 1 MiB on until then.
-  for (const size_t size : {size_t{7} << 20, (size_t{31} << 20) + 1}) {
+  for (const size_t size : {size_t{7} << 20, (size_t{15} << 20) + 1}) {
     RequestLimits limits(0, 0, 0);
     RequestLimits::Admission admission = limits.hold(0);
     grpc::ByteBuffer message = received(compressed(random_text(size, 200)), GRPC_COMPRESS_GZIP, 1 << 20);
     unpack(message, limits, admission);
     EXPECT_EQ(message.Length(), size);
-    EXPECT_LE(limits.bytes(), std::min<uint64_t>(size, 31 << 20) + (size > 31 << 20 ? 8 << 20 : 0));
+    EXPECT_LE(limits.bytes(), std::min<uint64_t>(size, 15 << 20) + (size > 15 << 20 ? 8 << 20 : 0));
   }
 }
 
