@@ -11,6 +11,8 @@
 namespace tensord::kernels {
 namespace {
 
+constexpr int64_t kMaxPixels = int64_t{1} << 40;  // of one image
+
 struct Shape {
   int64_t batch, channels, in[3], kernel[3], stride[3], padding[3], dilation[3], out[3];
   int64_t pixels() const { return batch * out[0] * out[1] * out[2]; }
@@ -24,6 +26,7 @@ Shape shape_of(const Tensor& x, const ConvParams& params) {
   shape.channels = x.sizes()[1];
   check(shape.channels == params.group_inputs() * geometry.groups, "expected an input with ",
         params.group_inputs() * geometry.groups, " channels, but got ", x.sizes());
+  int64_t pixels = 1;
   for (size_t d = 0; d < 3; ++d) {
     const bool is_real = d >= before;
     const size_t at = is_real ? d - before : 0;
@@ -37,6 +40,8 @@ Shape shape_of(const Tensor& x, const ConvParams& params) {
     check(room >= 0, "the kernel (", reach, ") is larger than the padded input (", shape.in[d] + 2 * shape.padding[d],
           ")");
     shape.out[d] = room / shape.stride[d] + 1;
+    check(shape.out[d] <= kMaxPixels / pixels, "the result is too large");
+    pixels *= shape.out[d];
   }
   return shape;
 }
