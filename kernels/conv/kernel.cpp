@@ -1,6 +1,7 @@
 #include "kernels/conv/kernel.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace tensord::kernels {
 
@@ -16,10 +17,12 @@ std::optional<ConvFinish> conv_finish_of(const Epilogues& epilogues) {
     if (static_cast<size_t>(finish.count) + 2 > finish.steps.size()) return std::nullopt;
     switch (e.kind) {
       case Kind::kRelu:
-        if (i == 0 && e.alpha == 0)
+        if (e.alpha != 0)
+          add(To::kLeaky, e.alpha);
+        else if (i == 0)
           finish.low = 0;
         else
-          add(To::kLeaky, e.alpha);
+          add(To::kClip, 0, std::numeric_limits<double>::infinity());  // an infinity times 0 is a NaN
         break;
       case Kind::kClip:
         if (i == 0) {

@@ -1,5 +1,7 @@
 #include "kernels/gemm/finish_step.h"
 
+#include <cmath>
+
 #include <string_view>
 
 namespace tensord::kernels {
@@ -10,17 +12,20 @@ std::optional<FinishStep> finish_step_of(const ops::Epilogue& epilogue) {
   if (epilogue.kind != ops::Epilogue::Kind::kFormula) return std::nullopt;
   const auto number = [&](size_t i) { return static_cast<float>(epilogue.numbers[i]); };
   const std::string_view is = epilogue.formula;
-  // Bounds that cross, or that are NaN, are the plain operator's.
+  // Bounds that cross, or that are NaN, are the plain operator's; so are slopes that make a NaN of a zero.
   if (is == "hardtanh" || is == "clamp") {
     if (!(epilogue.numbers[0] <= epilogue.numbers[1])) return std::nullopt;
     return FinishStep{Kind::kClip, number(0), number(1)};
   }
   if (is == "elu") {
-    if (epilogue.numbers[1] != 1 || epilogue.numbers[2] != 1) return std::nullopt;
+    if (!std::isfinite(number(0)) || epilogue.numbers[1] != 1 || epilogue.numbers[2] != 1) return std::nullopt;
     return FinishStep{Kind::kElu, number(0), 0};
   }
   if (is == "relu") return FinishStep{Kind::kRelu, 0, 0};
-  if (is == "leaky_relu") return FinishStep{Kind::kRelu, number(0), 0};
+  if (is == "leaky_relu") {
+    if (!std::isfinite(number(0)) || number(0) == 0) return std::nullopt;
+    return FinishStep{Kind::kRelu, number(0), 0};
+  }
   if (is == "relu6") return FinishStep{Kind::kClip, 0, 6};
   constexpr struct {
     std::string_view formula;

@@ -61,15 +61,15 @@ struct FinishRun {
   int64_t rows, columns;
   const float* bias;
   const FinishStep* steps;
-  int64_t step_count;  // at least 1
-  const float* other;  // row `first_row` modulo `other_rows` belongs to the tile's first row
-  int64_t other_stride, first_row, other_rows;
-  float* out;
-  int64_t out_stride;
+  int64_t step_count;            // at least 1
+  const float* other = nullptr;  // row `first_row` modulo `other_rows` belongs to the tile's first row
+  int64_t other_stride = 0, first_row = 0, other_rows = 1;
+  float* out = nullptr;
+  int64_t out_stride = 0;
   // 8-bit only: the tile holds int32; result = (sum - offset[column]) * row_scale * column_scale.
-  const int32_t* column_offset;
-  const float* column_scale;
-  const float* row_scale;
+  const int32_t* column_offset = nullptr;
+  const float* column_scale = nullptr;
+  const float* row_scale = nullptr;
 };
 void finish_tile(const FinishRun& run);
 

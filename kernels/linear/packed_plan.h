@@ -69,7 +69,10 @@ struct Epilogues {
 
   // False, and nothing changed, when `next` cannot come after what is there.
   bool join(const ops::Epilogue& next, int64_t channels);
-  // Attributes of a primitive; the sum adds to what the destination holds.
+  // Of the first steps, how many oneDNN can do: its bounds make a number of a NaN, so none is left to it from the
+  // first of these on.
+  size_t onednn_steps() const;
+  // Attributes of a primitive with those; the sum adds to what the destination holds.
   dnnl::primitive_attr attributes() const;
 };
 

@@ -150,6 +150,14 @@ bool Epilogues::join(const ops::Epilogue& next, int64_t channels) {
   return true;
 }
 
+size_t Epilogues::onednn_steps() const {
+  using Kind = FinishStep::Kind;
+  const auto is_bound = [](const FinishStep& step) {
+    return step.kind == Kind::kRelu || step.kind == Kind::kClip || step.kind == Kind::kHardSigmoid;
+  };
+  return static_cast<size_t>(std::find_if(steps.begin(), steps.end(), is_bound) - steps.begin());
+}
+
 dnnl::primitive_attr Epilogues::attributes() const {
   using Kind = FinishStep::Kind;
   using A = dnnl::algorithm;
@@ -158,10 +166,8 @@ dnnl::primitive_attr Epilogues::attributes() const {
   const auto add = [&](A algorithm, double alpha = 0, double beta = 0) {
     onednn_append(post, algorithm, static_cast<float>(alpha), static_cast<float>(beta));
   };
-  for (const FinishStep& e : steps) {
+  for (const FinishStep& e : std::span(steps).first(onednn_steps())) {
     switch (e.kind) {
-      case Kind::kRelu: add(A::eltwise_relu, e.alpha); break;
-      case Kind::kClip: add(A::eltwise_clip, e.alpha, e.beta); break;
       case Kind::kLinear: add(A::eltwise_linear, e.alpha, e.beta); break;
       case Kind::kSigmoid: add(A::eltwise_logistic); break;
       case Kind::kTanh: add(A::eltwise_tanh); break;
@@ -169,12 +175,8 @@ dnnl::primitive_attr Epilogues::attributes() const {
       case Kind::kGeluTanh: add(A::eltwise_gelu_tanh); break;
       case Kind::kSilu: add(A::eltwise_swish, 1); break;
       case Kind::kHardSwish: add(A::eltwise_hardswish, 1.0 / 6, 0.5); break;
-      case Kind::kHardSigmoid:
-        add(A::eltwise_linear, 1.0 / 6, 0.5);
-        add(A::eltwise_clip, 0, 1);
-        break;
       case Kind::kElu: add(A::eltwise_elu, e.alpha); break;
-      case Kind::kAdd: break;
+      default: break;
     }
   }
   dnnl::primitive_attr attr;

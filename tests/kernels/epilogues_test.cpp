@@ -99,27 +99,75 @@ struct Layer {
   Dims result;
 };
 
-// Names of the operators that were joined at least once.
-std::set<std::string> join_all(const Layer& layer) {
-  std::set<std::string> joined;
+// What may follow in one call: an operator with its arguments.
+struct Follower {
+  const ops::Op* op;
+  std::vector<Value> arguments;
+  ops::Epilogue epilogue;
+  bool takes_two;
+
+  Packed after(const Packed& packed) const { return packed->with({op, arguments, 0, takes_two ? 1 : -1}, epilogue); }
+};
+
+std::vector<Follower> followers() {
+  std::vector<Follower> out;
   for (const ops::Op* op : ops::all_ops()) {
     const auto* joins = op->attributes.get<ops::JoinsAs>();
     if (!joins) continue;
     const auto& arguments = op->schema.arguments;
     const bool takes_two = arguments.size() > 1 && arguments[1].type->kind() == ops::TypeKind::kTensor;
     for (const std::vector<Value>& call : calls_of(*op)) {
-      const auto epilogue = joins->says(call);
-      if (!epilogue) continue;
-      const Packed with = layer.packed->with({op, call, 0, takes_two ? 1 : -1}, *epilogue);
-      if (!with) continue;
-      const Tensor other = takes_two ? random(layer.result) : Tensor();
-      const auto expected = plain(with, layer.input, other);
-      EXPECT_TRUE(expected) << op->name() << " is joined with arguments that it refuses";
-      if (expected) expect_same(with->run(layer.input, other, false), *expected, op->name());
-      joined.insert(op->schema.full_name());
+      if (const auto epilogue = joins->says(call)) out.push_back({op, call, *epilogue, takes_two});
     }
   }
+  return out;
+}
+
+void expect_as_plain(const Packed& with, const Layer& layer, bool takes_two, const std::string& what) {
+  const Tensor other = takes_two ? random(layer.result) : Tensor();
+  const auto expected = plain(with, layer.input, other);
+  EXPECT_TRUE(expected) << what << " is joined with arguments that it refuses";
+  if (expected) expect_same(with->run(layer.input, other, false), *expected, what);
+}
+
+// Names of the operators that were joined at least once.
+std::set<std::string> join_all(const Layer& layer) {
+  std::set<std::string> joined;
+  for (const Follower& follower : followers()) {
+    const Packed with = follower.after(layer.packed);
+    if (!with) continue;
+    expect_as_plain(with, layer, follower.takes_two, follower.op->name());
+    joined.insert(follower.op->schema.full_name());
+  }
   return joined;
+}
+
+// One after the other, where both are joined; how many pairs were.
+int join_pairs(const Layer& layer) {
+  const std::vector<Follower> all = followers();
+  int pairs = 0;
+  for (const Follower& first : all) {
+    const Packed one = first.after(layer.packed);
+    if (!one) continue;
+    for (const Follower& second : all) {
+      const Packed both = second.after(one);
+      if (!both) continue;
+      expect_as_plain(both, layer, first.takes_two || second.takes_two,
+                      concat(first.op->name(), ", ", second.op->name()));
+      ++pairs;
+    }
+  }
+  return pairs;
+}
+
+// Channels whose results are no numbers, among others.
+Tensor wide_bias() {
+  const Tensor bias = random({kChannels});
+  const float infinity = std::numeric_limits<float>::infinity();
+  bias.data<float>()[1] = -infinity;
+  bias.data<float>()[2] = infinity;
+  bias.data<float>()[kChannels - 1] = std::numeric_limits<float>::quiet_NaN();
+  return bias;
 }
 
 const std::set<std::string> kAlways = {
@@ -130,17 +178,27 @@ const std::set<std::string> kAlways = {
 };
 
 TEST(Epilogues, OfALinearLayer) {
-  const Layer layer{pack("aten::linear", {Value(), random({kChannels, 12}), random({kChannels})}), random({7, 12}),
+  const Layer layer{pack("aten::linear", {Value(), random({kChannels, 12}), wide_bias()}), random({7, 12}),
                     Dims{7, kChannels}};
   ASSERT_TRUE(layer.packed);
   EXPECT_EQ(join_all(layer), kAlways);
+  EXPECT_GT(join_pairs(layer), 500);
 }
 
 TEST(Epilogues, OfAConvolution) {
-  const Layer layer{pack("aten::conv2d", {Value(), random({kChannels, 3, 3, 3}), random({kChannels})}),
-                    random({2, 3, 6, 7}), Dims{2, kChannels, 4, 5}};
+  const Layer layer{pack("aten::conv2d", {Value(), random({kChannels, 3, 3, 3}), wide_bias()}),
+                    random({2, 3, 6, 7}, -1, 1), Dims{2, kChannels, 4, 5}};
   ASSERT_TRUE(layer.packed);
   EXPECT_EQ(join_all(layer), kAlways);
+  EXPECT_GT(join_pairs(layer), 500);
+}
+
+TEST(Epilogues, OfAConvolutionInThreeDimensions) {
+  const Layer layer{pack("aten::conv3d", {Value(), random({kChannels, 2, 2, 2, 2}), wide_bias()}),
+                    random({1, 2, 3, 3, 4}, -1, 1), Dims{1, kChannels, 2, 2, 3}};
+  ASSERT_TRUE(layer.packed);
+  EXPECT_EQ(join_all(layer), kAlways);
+  EXPECT_GT(join_pairs(layer), 500);
 }
 
 TEST(Epilogues, BoundsThatCrossAreThePlainOperators) {
