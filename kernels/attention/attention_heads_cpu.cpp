@@ -1,5 +1,5 @@
-// tensord::attention on the processor: heads and blocks of their rows are cut among threads, each by attend_rows. Other
-// dtypes than f32 are done by plain operators.
+// tensord::attention on the processor: heads and blocks of their rows are cut among threads, each by attend_rows.
+// Halves are widened to f32, whose digits scores need; f64 is done by plain operators.
 #include <optional>
 
 #include "core/base/parallel.h"
@@ -157,7 +157,7 @@ std::unique_ptr<PreparedCall> prepare_attention(const PrepareArgs& args) {
   return std::make_unique<PreparedAttention>(args, operands_of(args.arguments));
 }
 
-void run_attention(const ops::KernelContext&, const Tensor& query, const Tensor& key, const Tensor& value,
+void run_attention(const ops::KernelContext& context, const Tensor& query, const Tensor& key, const Tensor& value,
                    const MaybeTensor& mask, double scale, const std::optional<double>& fill, bool fills_where,
                    bool is_causal, bool transposes, bool is_safe, Tensor& out) {
   const Value arguments[] = {
@@ -168,6 +168,14 @@ void run_attention(const ops::KernelContext&, const Tensor& query, const Tensor&
     const Tensor scratch = Tensor::empty(Dims{static_cast<int64_t>(call.scratch_bytes())}, DType::kUInt8);
     return call.run(query.data<float>(), key.data<float>(), value.data<float>(), mask ? mask->raw_data() : nullptr,
                     out.data<float>(), static_cast<float*>(scratch.raw_data()));
+  }
+  if (size_of(query.dtype()) < size_of(DType::kFloat32)) {
+    const auto wide = [](const Tensor& x) { return x.dtype() == DType::kBool ? x : x.to(DType::kFloat32); };
+    Tensor result = Tensor::empty(out.sizes(), DType::kFloat32);
+    run_attention(context, wide(query), wide(key), wide(value), mask ? MaybeTensor(wide(*mask)) : mask, scale, fill,
+                  fills_where, is_causal, transposes, is_safe, result);
+    out.copy_from(result);
+    return;
   }
   const PlainAttention plain{query, key, value, mask, scale, fill, fills_where, is_causal, is_safe};
   const Tensor result = ops::call("aten::matmul", plain.weights(), value);
