@@ -21,17 +21,12 @@ void load_tail(const T* x, int64_t count, T* tail) {
   for (int64_t i = 0; i < count; ++i) tail[i] = x[i];
 }
 
+// A NaN is passed over: it makes the sum of exponentials one.
 template <class T>
-void extend_largest(const T* x, int64_t count, T* largest, int* has_nan) {
-  T best = *largest;
-  int nan = 0;
-#pragma omp simd reduction(max : best) reduction(| : nan)
-  for (int64_t i = 0; i < count; ++i) {
-    best = x[i] > best ? x[i] : best;
-    nan |= x[i] != x[i];
-  }
-  *largest = best;
-  *has_nan |= nan;
+T largest_of(const T* x, int64_t count, T best) {
+#pragma omp simd reduction(max : best)
+  for (int64_t i = 0; i < count; ++i) best = x[i] > best ? x[i] : best;
+  return best;
 }
 template <class T>
 T sum_of_exp(const T* x, int64_t count, T largest) {
@@ -47,11 +42,8 @@ void row_moments(const T* x, int64_t classes, T* largest, T* sum_of_all) {
   T tail[kTail];
   const int64_t whole = classes / kTail * kTail;
   if (whole < classes) load_tail(x + whole, classes - whole, tail);
-  T best = -formula::kInfinity<T>;
-  int has_nan = 0;
-  extend_largest(x, whole, &best, &has_nan);
-  if (whole < classes) extend_largest(tail, kTail, &best, &has_nan);
-  if (has_nan) best = formula::kNaN<T>;
+  T best = largest_of(x, whole, -formula::kInfinity<T>);
+  if (whole < classes) best = largest_of(tail, kTail, best);
   T sum = sum_of_exp(x, whole, best);
   if (whole < classes) sum += sum_of_exp(tail, kTail, best);
   *largest = best;
@@ -68,10 +60,7 @@ void column_moments(const T* x, int64_t classes, int64_t step, int64_t count, T*
   for (int64_t c = 1; c < classes; ++c) {
     const T* from = x + c * step;
 #pragma GCC ivdep
-    for (int64_t i = 0; i < count; ++i) {
-      const T larger = from[i] > largest[i] ? from[i] : largest[i];
-      largest[i] = from[i] != from[i] ? from[i] : larger;
-    }
+    for (int64_t i = 0; i < count; ++i) largest[i] = from[i] > largest[i] ? from[i] : largest[i];
   }
   for (int64_t c = 0; c < classes; ++c) {
     const T* from = x + c * step;
