@@ -54,10 +54,10 @@ bool is_plain_name(const std::string& name) {
 }
 
 int64_t version_number(const std::string& name) {
-  int64_t number = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-  const bool is_number = error == std::errc() && end == name.data() + name.size() && name[0] != '0';
-  return is_number ? std::max<int64_t>(number, 0) : 0;
+  int64_t number = 0;  // also where it is too large, or none
+  const char* const end = std::from_chars(name.data(), name.data() + name.size(), number).ptr;
+  const bool is_whole = end == name.data() + name.size() && name[0] != '0';
+  return is_whole ? std::max<int64_t>(number, 0) : 0;
 }
 
 namespace {
