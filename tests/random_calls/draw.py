@@ -37,8 +37,11 @@ class Draw:
         return min(self.rng.randint(low, high), self.rng.randint(low, high)) if self.chance(0.5) else self.rng.randint(low, high)
 
     def sizes(self, count: int, low: int = 0, high: int = 17) -> list:
-        sizes = [self.size(low, high) for _ in range(count)]
-        while math.prod(sizes) > MOST_ELEMENTS:
+        sizes, most = [self.size(low, high) for _ in range(count)], MOST_ELEMENTS
+        if count and self.chance(0.03):  # beyond the blocks of kernels, and what several threads share
+            most = self.pick(1 << 14, 1 << 17)
+            sizes[self.rng.randrange(count)] = self.rng.randint(200, most)
+        while math.prod(sizes) > most:
             at = self.rng.randrange(count)
             sizes[at] = max(low, sizes[at] // 2)
         return sizes
@@ -61,6 +64,8 @@ class Draw:
         if dtype == torch.bool:
             return torch.rand(sizes, generator=self.generator) > 0.5
         real = torch.rand(sizes, generator=self.generator, dtype=torch.float64) * (high - low) + low
+        if self.chance(0.25):  # equal ones, and those that bounds and thresholds are
+            real = ((real * 2).round() / 2).clamp(low, high)
         if edges and dtype.is_floating_point and real.numel():
             where = torch.rand(sizes, generator=self.generator) < 0.3
             chosen = torch.tensor(EDGES, dtype=torch.float64)[

@@ -168,7 +168,7 @@ def select(d: Draw):
 
 def reduce(d: Draw):
     dtype = d.pick(*EVERY)
-    x = d.tensor(d.sizes(d.pick(0, 1, 2, 3, 4)), dtype, edges=d.chance(0.1))
+    x = d.tensor(d.sizes(d.pick(0, 1, 2, 3, 4)), dtype, edges=d.chance(0.2))
     real = x if dtype.is_floating_point else d.tensor(x.shape, d.pick(*FLOATS))
     axes, axis, keep = d.axes(x.dim()), d.axis(x.dim()), d.chance(0.5)
     calls = [("sum.dim_IntList", [x, axes, keep]), ("mean.dim", [real, axes, keep]), ("amax", [x, axes, keep]),
@@ -197,7 +197,11 @@ def scan(d: Draw):
              ("roll", [x, [d.rng.randint(-9, 9)], [axis]] if x.dim() else [x, [1], []]),
              ("diff", [x, d.rng.randint(0, 3), axis]), ("argsort", [x, axis, False])]
     name, args = d.pick(*calls)
-    if name in ("sort", "topk", "argsort", "cummax", "cummin") and x.numel():
+    if name in ("sort", "argsort", "cummax", "cummin") and d.chance(0.5):
+        args[0] = d.tensor(x.shape, d.pick(*REALS), edges=d.chance(0.3))
+        if "sort" in name:  # in which order others leave equal ones is not said
+            name, args = name + ".stable", [args[0], True, *args[1:]]
+    elif name in ("sort", "topk", "argsort", "cummax", "cummin") and x.numel():
         args[0] = d.laid_out(torch.randperm(x.numel(), generator=d.generator).reshape(x.shape).to(torch.float32))
     return "aten::" + name, args, {}
 
@@ -230,6 +234,8 @@ def product(d: Draw):
     dtype = d.pick(*REALS, torch.float32, torch.float32, torch.bfloat16, torch.int64)
     size = lambda: d.rng.choice([0, 1, 2, 3, 5, 8, 16, 17, 31, 33, 48, 70]) if d.chance(0.6) else d.size()  # noqa: E731
     m, n, k, b = size(), size(), size(), d.pick(1, 2, 3, 5)
+    if d.chance(0.04):  # beyond the panels of a product
+        m, n, k = d.pick((m, n, 700), (m, 600, k), (600, n, k), (140, 150, 520))
     t = lambda *sizes: d.tensor(sizes, dtype)  # noqa: E731
     kind = d.pick("linear", "linear", "linear", "mm", "bmm", "matmul", "addmm", "baddbmm", "mv", "dot", "addmv", "addr", "einsum",
                   "bilinear")
@@ -259,11 +265,39 @@ def product(d: Draw):
         return "aten::addr", [t(m, n), t(m), t(n), beta, alpha], {}
     if kind == "bilinear":
         m, n, k = 1 + m % 9, 1 + n % 9, 1 + k % 9
-        return "aten::bilinear", [t(b, m), t(b, k), t(n, m, k), t(n) if d.chance(0.5) else None], {}
+        return "aten::bilinear", [t(b, m), t(b, k), t(n, m, k), t(n) if d.chance(0.5) else None], {"loose": True}
     text, shapes = d.pick(("ij,jk->ik", [(m, k), (k, n)]), ("bij,bkj->bik", [(b, m, k), (b, n, k)]),
                           ("i,j->ij", [(m,), (n,)]), ("bij->bji", [(b, m, k)]), ("ii->i", [(m, m)]),
                           ("ijk,ilm,kl->jm", [(2, 3, 4), (2, 5, 3), (4, 5)]), ("...ij,...jk", [(b, m, k), (k, n)]))
     return "aten::einsum", [text, [t(*shape) for shape in shapes]], {}
+
+
+def dot_product_attention(query, key, value, mask, dropout, causal, scale):
+    """What PyTorch documents (and, where no key is left, does since 2.5: zeros), in float64."""
+    scores = query.double() @ key.double().transpose(-2, -1) * (query.shape[-1] ** -0.5 if scale is None else scale)
+    if causal:
+        mask = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf) if mask.dtype == torch.bool else scores + mask.double()
+    weights = scores.softmax(-1).masked_fill((scores == -torch.inf).all(-1, keepdim=True), 0)
+    return (weights @ value.double()).to(query.dtype)
+
+
+def attention(d: Draw):
+    dtype = d.pick(*REALS, torch.float32, torch.bfloat16)
+    size = lambda: d.pick(d.size(1), d.size(1), 33, 64, 130, 300)  # noqa: E731
+    rows, keys, width, values = size(), size(), d.pick(d.size(1), 16, 33, 64), d.pick(d.size(1), 16, 33, 64)
+    lead = d.pick([], [2], [2, 3], [1, 2])
+    if d.chance(0.7):
+        values = width
+    query = d.tensor([*lead, rows, width], dtype, high=d.pick(3, 3, 30))
+    key, value = d.tensor([*lead, keys, width], dtype), d.tensor([*lead, keys, values], dtype)
+    mask, causal = None, d.chance(0.3)
+    if not causal and d.chance(0.5):
+        sizes = d.pick([rows, keys], [1, keys], [rows, 1], [*lead, rows, keys])
+        mask = d.tensor(sizes, d.pick(torch.bool, dtype))
+    return "aten::scaled_dot_product_attention", [query, key, value, mask, 0.0, causal, d.pick(None, None, 0.3)], \
+        {"loose": True, "reference": dot_product_attention}
 
 
 def indices(d: Draw, sizes, most: int):
@@ -404,23 +438,24 @@ def loss(d: Draw):
     dtype = d.pick(*REALS)
     sizes = d.sizes(d.pick(1, 2, 3), 1)
     a, b, how = d.tensor(sizes, dtype), d.tensor(sizes, dtype), d.pick(0, 1, 2)
+    wide = d.pick(a, d.tensor(sizes, dtype, edges=True))
     unit = lambda: d.tensor(sizes, dtype, low=0.01, high=0.99)  # noqa: E731
     classes = d.size(1)
-    scores, labels = d.tensor([d.size(1), classes], dtype), None
+    scores, labels = d.tensor([d.size(1), classes], dtype, edges=d.chance(0.2)), None
     labels = indices(d, [scores.shape[0]], classes)
     weight = d.tensor([classes], dtype, low=0.1) if d.chance(0.5) else None
-    calls = [("mse_loss", [a, b, how]), ("l1_loss", [a, b, how]), ("smooth_l1_loss", [a, b, how, d.pick(0.0, 0.5, 1.0)]),
-             ("huber_loss", [a, b, how, d.pick(0.5, 1.0)]), ("kl_div", [a, unit(), how, d.chance(0.3)]),
+    calls = [("mse_loss", [wide, b, how]), ("l1_loss", [wide, b, how]), ("smooth_l1_loss", [wide, b, how, d.pick(0.0, 0.5, 1.0)]),
+             ("huber_loss", [wide, b, how, d.pick(0.5, 1.0)]), ("kl_div", [a, unit(), how, d.chance(0.3)]),
              ("binary_cross_entropy", [unit(), unit(), None, how]), ("soft_margin_loss", [a, b, how]),
-             ("binary_cross_entropy_with_logits", [a, unit(), None, None, how]),
+             ("binary_cross_entropy_with_logits", [wide, unit(), None, None, how]),
              ("nll_loss", [scores, labels, weight, how, d.pick(-100, 0)]),
              ("cross_entropy_loss", [scores, labels, weight, how, d.pick(-100, 0), d.pick(0.0, 0.1)]),
-             ("poisson_nll_loss", [a, unit(), d.chance(0.5), False, 1e-8, how]), ("hinge_embedding_loss", [a, b, 1.0, how])]
+             ("poisson_nll_loss", [wide, unit(), d.chance(0.5), False, 1e-8, how]), ("hinge_embedding_loss", [wide, b, 1.0, how])]
     name, args = d.pick(*calls)
     return "aten::" + name, args, {"loose": True}
 
 
 FAMILIES = {f.__name__: f for f in (conv, conv_backward, pool, pool_backward, upsample, pad, patches, unary, binary, select,
-                                    reduce, scan, norm, product, index, shape, shuffle, recurrent, loss)}
+                                    reduce, scan, norm, product, attention, index, shape, shuffle, recurrent, loss)}
 # How often each is drawn.
 SHARES = {"conv": 6, "product": 3, "pool": 2, "index": 2, "shape": 2, "unary": 2, "binary": 2, "reduce": 2}
