@@ -3,6 +3,7 @@
 
 #include "core/jit/ir/alias.h"
 #include "core/jit/ir/graph.h"
+#include "core/jit/ir/graph_builder.h"
 #include "core/jit/ir/text.h"
 #include "core/jit/ir/type_match.h"
 #include "core/jit/ir/verify.h"
@@ -25,6 +26,18 @@ std::string error_of(F&& f) {
 }
 
 // ---- graph
+
+TEST(Graph, TuplesAreNamedOnlyWhereNamesAreGiven) {
+  Graph graph;
+  GraphValue* const x = graph.block()->add_input(ops::int_type(), "x");
+  GraphBuilder builder(graph);
+  GraphValue* const items[] = {x, x};
+  EXPECT_EQ(builder.tuple(items)->type()->str(), "Tuple[int, int]");
+  EXPECT_EQ(builder.tuple({})->type()->str(), "Tuple[()]");
+  const ops::TypePtr named = builder.tuple(items, {"a", "b"})->type();
+  EXPECT_FALSE(ops::same_type(*named, *builder.tuple(items)->type()));
+  EXPECT_EQ(named->field_names(), (std::vector<std::string>{"a", "b"}));
+}
 
 TEST(Graph, KeepsUseListsExact) {
   Graph graph;

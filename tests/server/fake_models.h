@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -20,6 +21,8 @@ class FakeModel final : public Model {
   FakeModel(Signature signature, RunFn run) : signature_(std::move(signature)), run_(std::move(run)) {}
   const Signature& signature() const override { return signature_; }
   std::unique_ptr<ModelSession> make_session() const override { return std::make_unique<Session>(run_); }
+  void release_unused_memory() const override { ++releases_; }
+  int releases() const { return releases_; }
 
  private:
   struct Session final : ModelSession {
@@ -31,6 +34,7 @@ class FakeModel final : public Model {
   };
   Signature signature_;
   RunFn run_;
+  mutable std::atomic<int> releases_ = 0;
 };
 
 inline Signature signature_of(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs) {

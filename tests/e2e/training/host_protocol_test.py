@@ -266,6 +266,9 @@ class AccessTest(unittest.TestCase):
                     server.stub.ListHosts(training.ListHostsRequest(), timeout=300,
                                           metadata=[("authorization", "Bearer right-token")])
                 self.assertEqual(caught.exception.code(), grpc.StatusCode.PERMISSION_DENIED)
+                server.close()
+                wait_until(lambda: "the joined daemon was lost" in workers[-1].daemon.log_text())
+                self.assertNotIn("the joined daemon was lost", workers[0].daemon.log_text())
             finally:
                 for worker in workers:
                     worker.close()

@@ -51,6 +51,21 @@ TEST(FrontendValues, NamedNumbers) {
   EXPECT_EQ(value_of("torch.zeros([2, 3]).requires_grad"), "False");
 }
 
+// What a block assigns is seen after it, in whatever brackets its targets are.
+TEST(FrontendValues, TargetsInBracketsAreAssigned) {
+  for (const char* targets : {"a, b", "(a, b)", "[a, b]"}) {
+    const std::string values = targets[0] == '[' ? "[a + 1, b + i]" : "(a + 1, b + i)";
+    EXPECT_EQ(result_of(concat("    a, b = 0, 0\n    for i in range(4):\n      ", targets, " = ", values,
+                               "\n    return str([a, b])\n")),
+              "[4, 6]")
+        << targets;
+    EXPECT_EQ(result_of(concat("    a, b, i = 0, 0, 7\n    if i > 5:\n      ", targets, " = ", values,
+                               "\n    return str([a, b])\n")),
+              "[1, 7]")
+        << targets;
+  }
+}
+
 TEST(FrontendValues, TypesInQuotes) {
   EXPECT_EQ(default_of("\"int\"", "3"), "3");
   EXPECT_EQ(default_of("'Optional[float]'", "2.5"), "2.5");

@@ -245,6 +245,16 @@ TEST(BatchInputs, TextsAreNotPadded) {
   EXPECT_FALSE(RaggedRules(made.signature, config).is_ragged(0));
 }
 
+TEST(BatchInputs, NothingIsPaddedWithoutBatches) {
+  WithTexts made;
+  ModelConfig config = ragged_config();
+  EXPECT_TRUE(RaggedRules(made.signature, config).is_ragged(0));
+  made.signature.max_batch_size = 0;
+  EXPECT_FALSE(RaggedRules(made.signature, config).is_ragged(0));
+  config.inputs[0].name = "w";
+  EXPECT_NO_THROW(RaggedRules(made.signature, config));
+}
+
 // Which dimensions of an output are cut to the request's own, by the specification of the output.
 TEST(BatchInputs, CutsOpenDimensionsThatAreAsLongAsAPaddedOne) {
   Signature signature = one_input(true);

@@ -110,6 +110,24 @@ TEST_F(ModelWorkersTest, WhereThereIsNoOtherThread) {
   EXPECT_EQ(runs_of([] {}, {{.name = "a"}}, 1, /*threads=*/2), 1);
 }
 
+TEST_F(ModelWorkersTest, UnusedMemoryIsGivenBackEverMoreSeldom) {
+  const auto releases = [&](std::vector<WarmupRequest> warmup, int answers) {
+    const testing::FakeModel model(signature_, [](const auto&, const auto&) { return RunResult(); });
+    ModelWorkers workers("m", model, {.warmup = std::move(warmup)}, {});
+    workers.warm_up();
+    workers.end_warm_up();
+    for (int i = 0; i < answers; ++i) workers.record_answered();
+    return model.releases();
+  };
+  EXPECT_EQ(releases({}, 0), 0);
+  EXPECT_EQ(releases({{.name = "one"}}, 0), 1) << "after the warm-up";
+  EXPECT_EQ(releases({}, 1), 1);
+  EXPECT_EQ(releases({}, 3), 2);
+  EXPECT_EQ(releases({}, 9), 4) << "after the first, second, fourth and eighth";
+  signature_.keeps_state = true;
+  EXPECT_EQ(releases({}, 9), 0) << "its sequences give back theirs";
+}
+
 TEST_F(ModelWorkersTest, WhatFailsIsSaid) {
   const auto fails = [](ErrorCode code) { return [code] { fail(code, "no"); }; };
   EXPECT_THAT(error_of([&] { runs_of(fails(ErrorCode::kScriptRaised), {{.name = "a"}}); }).what(),

@@ -51,6 +51,23 @@ TEST(Encode, ProtobufReadsIt) {
   EXPECT_EQ(response.raw_output_contents(2), std::string("\1\0\0\0a\2\0\0\0bc", 11));
 }
 
+TEST(Encode, WithoutAName) {
+  std::vector<InferTensor> outputs(1);
+  outputs[0].shape = {1};
+  outputs[0].tensor = Tensor::empty(Dims{1}, DType::kFloat32);
+  outputs[0].tensor.data<float>()[0] = 1;
+  const EncodedResponse encoded = encode_response({"", "", "", {}}, outputs);
+  std::string bytes;
+  for (const auto& [head, payload] : encoded.pieces) bytes += head;
+  inference::ModelInferResponse response;
+  ASSERT_TRUE(response.ParseFromString(bytes));
+  ASSERT_EQ(response.outputs_size(), 1);
+  EXPECT_EQ(response.outputs(0).name(), "");
+  EXPECT_EQ(response.outputs(0).datatype(), "FP32");
+  EXPECT_EQ(response.outputs(0).shape(0), 1);
+  EXPECT_EQ(response.raw_output_contents(0).size(), sizeof(float));
+}
+
 TEST(Encode, CopiesOnlyWhatIsTiny) {
   std::vector<InferTensor> outputs(2);
   outputs[0].shape = {250};
