@@ -20,7 +20,7 @@ namespace tensord::kernels {
 class PackedPlan {
  public:
   // Weights and bias lie in the tensors as the descriptors say; an undefined bias is none.
-  PackedPlan(dnnl::primitive primitive, MemoryDesc src, MemoryDesc dst, MemoryDesc scratchpad,
+  PackedPlan(dnnl::primitive primitive, const MemoryDesc& src, const MemoryDesc& dst, const MemoryDesc& scratchpad,
              std::pair<MemoryDesc, Tensor> weights, std::pair<MemoryDesc, Tensor> bias);
   ~PackedPlan();
   void run(const void* src, void* dst) const;

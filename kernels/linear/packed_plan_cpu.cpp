@@ -17,12 +17,13 @@ struct PackedPlan::Call {
   std::vector<dnnl_exec_arg_t> arguments;
 };
 
-PackedPlan::PackedPlan(dnnl::primitive primitive, MemoryDesc src, MemoryDesc dst, MemoryDesc scratchpad,
-                       std::pair<MemoryDesc, Tensor> weights, std::pair<MemoryDesc, Tensor> bias)
+PackedPlan::PackedPlan(dnnl::primitive primitive, const MemoryDesc& src, const MemoryDesc& dst,
+                       const MemoryDesc& scratchpad, std::pair<MemoryDesc, Tensor> weights,
+                       std::pair<MemoryDesc, Tensor> bias)
     : primitive_(std::move(primitive)),
-      src_(std::move(src)),
-      dst_(std::move(dst)),
-      scratchpad_(std::move(scratchpad)),
+      src_(src),
+      dst_(dst),
+      scratchpad_(scratchpad),
       weights_(std::move(weights)),
       bias_(std::move(bias)) {}
 
