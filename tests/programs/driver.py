@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 
 
@@ -30,7 +31,7 @@ class Driver:
         if not line:
             code = self.process.wait()
             self.process = None
-            raise Crash("the process took longer than a minute" if code == -14 else f"the process ended with {code}")
+            raise Crash("the process hung" if -code in (signal.SIGPROF, signal.SIGALRM) else f"the process ended with {code}")
         answer = json.loads(line)
         if "failure" in answer:
             raise RuntimeError(answer["failure"])
