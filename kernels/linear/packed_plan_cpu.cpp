@@ -54,12 +54,12 @@ std::unique_ptr<PackedPlan::Call> PackedPlan::take_call() const {
 }
 
 void PackedPlan::give_call(std::unique_ptr<Call> call) const {
+  Call* const given = call.release();
   for (auto& idle : idle_) {
     Call* none = nullptr;
-    if (!idle.compare_exchange_strong(none, call.get(), std::memory_order_release, std::memory_order_relaxed)) continue;
-    call.release();
-    return;
+    if (idle.compare_exchange_strong(none, given, std::memory_order_release, std::memory_order_relaxed)) return;
   }
+  call.reset(given);
 }
 
 void PackedPlan::run(const void* src, void* dst) const {

@@ -97,7 +97,7 @@ TENSORD_INLINE bool signbit(T x) {  // of -0 and negative NaNs too
 }
 template <class T>
 TENSORD_INLINE bool isnan(T x) {
-  return x != x;
+  return x != x;  // NOLINT(misc-redundant-expression)
 }
 template <class T>
 TENSORD_INLINE bool isinf(T x) {
@@ -350,23 +350,23 @@ TENSORD_INLINE T logit_clamped(T x, T low, T high) {
 template <class T>
 TENSORD_INLINE T maximum(T a, T b) {
   const T larger = a > b ? a : b;  // b when it is NaN
-  return a != a ? a : larger;
+  return isnan(a) ? a : larger;
 }
 template <class T>
 TENSORD_INLINE T minimum(T a, T b) {
   const T smaller = a < b ? a : b;
-  return a != a ? a : smaller;
+  return isnan(a) ? a : smaller;
 }
 // NaN only when both are.
 template <class T>
 TENSORD_INLINE T fmax(T a, T b) {
   const T larger = a >= b ? a : b;
-  return b != b ? a : larger;
+  return isnan(b) ? a : larger;
 }
 template <class T>
 TENSORD_INLINE T fmin(T a, T b) {
   const T smaller = a <= b ? a : b;
-  return b != b ? a : smaller;
+  return isnan(b) ? a : smaller;
 }
 template <class T>
 TENSORD_INLINE T sign(T x) {
