@@ -25,7 +25,7 @@ class OnednnConv final : public ConvKernel {
     steps_.assign(steps.begin() + static_cast<int64_t>(p.epilogues.onednn_steps()), steps.end());
     columns_ = p.output[1];
     rows_ = columns_ > 0 ? checked_numel(p.output) / columns_ : 0;
-    no_bias_.resize(static_cast<size_t>(columns_));
+    if (!steps_.empty()) no_bias_.resize(static_cast<size_t>(columns_));
     scratch_bytes = plan_->scratch_bytes();
     sums_in_place = p.epilogues.has_add;
     variant = "onednn";

@@ -1,7 +1,6 @@
 #include "kernels/gemm/finish_step.h"
 
 #include <cmath>
-
 #include <string_view>
 
 namespace tensord::kernels {

@@ -1,10 +1,10 @@
 #include "kernels/linear/packed_plan.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "core/base/parallel.h"
@@ -135,16 +135,7 @@ bool Epilogues::join(const ops::Epilogue& next, int64_t channels) {
     return has_add = true;
   }
   // Two post-ops of one algorithm and other numbers: oneDNN 2.6's vector code gives both the first one's.
-  const auto algorithms = [](Kind kind) -> std::array<Kind, 2> {
-    return kind == Kind::kHardSigmoid ? std::array{Kind::kLinear, Kind::kClip} : std::array{kind, kind};
-  };
-  for (const FinishStep& earlier : steps) {
-    for (const Kind before : algorithms(earlier.kind)) {
-      for (const Kind after : algorithms(step->kind)) {
-        if (before == after) return false;
-      }
-    }
-  }
+  if (std::any_of(steps.begin(), steps.end(), [&](const FinishStep& e) { return e.kind == step->kind; })) return false;
   constexpr size_t kMaxSteps = 3;
   if (steps.size() >= kMaxSteps) return false;
   steps.push_back(*step);
@@ -177,7 +168,10 @@ dnnl::primitive_attr Epilogues::attributes() const {
       case Kind::kSilu: add(A::eltwise_swish, 1); break;
       case Kind::kHardSwish: add(A::eltwise_hardswish, 1.0 / 6, 0.5); break;
       case Kind::kElu: add(A::eltwise_elu, e.alpha); break;
-      default: break;
+      case Kind::kRelu:
+      case Kind::kClip:
+      case Kind::kHardSigmoid:
+      case Kind::kAdd: break;
     }
   }
   dnnl::primitive_attr attr;

@@ -265,7 +265,8 @@ def product(d: Draw):
         return "aten::addr", [t(m, n), t(m), t(n), beta, alpha], {}
     if kind == "bilinear":
         m, n, k = 1 + m % 9, 1 + n % 9, 1 + k % 9
-        return "aten::bilinear", [t(b, m), t(b, k), t(n, m, k), t(n) if d.chance(0.5) else None], {"loose": True}
+        return "aten::bilinear", [t(b, m), t(b, k), t(n, m, k), t(n) if d.chance(0.5) else None], \
+            {"loose": dtype == torch.bfloat16}  # whose products are rounded before they are added, as PyTorch's
     text, shapes = d.pick(("ij,jk->ik", [(m, k), (k, n)]), ("bij,bkj->bik", [(b, m, k), (b, n, k)]),
                           ("i,j->ij", [(m,), (n,)]), ("bij->bji", [(b, m, k)]), ("ii->i", [(m, m)]),
                           ("ijk,ilm,kl->jm", [(2, 3, 4), (2, 5, 3), (4, 5)]), ("...ij,...jk", [(b, m, k), (k, n)]))
