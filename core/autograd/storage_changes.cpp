@@ -47,7 +47,7 @@ Storage storage_of(const StorageImpl& from, size_t size_bytes) {
 }
 
 void check_sole(const Tensor& tensor, const char* what) {
-  check(tensor.storage()->is_writable(), what, ": the tensor's memory is read-only");
+  check(tensor.storage()->ensure_writable(), what, ": the tensor's memory is read-only");
   check(!is_shared(tensor), what, ": memory that processes share keeps its size");
   const uint32_t others = tensor.storage()->use_count() - 1;
   if (others > 0) {

@@ -153,8 +153,8 @@ void run_inplace(const Op& op, std::span<const Value> arguments, std::vector<Val
   check_takes(*op.base, meta.dtype, self, arguments);
   check_no_internal_overlap(self);
   if (!self.is_meta()) {
-    check_apart(*op.base, self, arguments.subspan(1));
     check_writable(self);
+    check_apart(*op.base, self, arguments.subspan(1));
     compute_into(*op.base, arguments, self, meta.dtype);
     self.storage()->bump_version();
   }

@@ -13,9 +13,15 @@ namespace tensord {
 class DeviceStream;
 class StreamUses;
 
+class StorageImpl;
+using Storage = IntrusivePtr<StorageImpl>;
+
 // Bytes plus the deleter they came with: an allocator's block, a mapped file, a
 // slice of a request, shared memory. Freed when the last tensor that views them
 // goes. The bytes may be read by many threads; writes are the caller's to order.
+//
+// A storage that was lent (see lend() in core/tensor/lend.h) reads bytes that others read too, and copies them
+// before the first write: whoever writes asks ensure_writable() before it takes a pointer.
 class StorageImpl final : public RefCounted {
  public:
   using Deleter = std::function<void()>;
@@ -32,11 +38,18 @@ class StorageImpl final : public RefCounted {
     if (deleter_) deleter_();
   }
 
-  void* data() const { return data_; }
+  void* data() const { return data_.load(std::memory_order_relaxed); }
   size_t size_bytes() const { return size_bytes_; }
   Device device() const { return device_; }
-  // False for memory that in-place operators must not touch (a request's bytes).
-  bool is_writable() const { return is_writable_; }
+  // False for memory that in-place operators must not touch as it is (a request's bytes; bytes that were lent).
+  bool is_writable() const { return is_writable_.load(std::memory_order_acquire); }
+  // Whether the bytes may be written from now on: of a storage that was lent, a copy of them, made by the first call.
+  // False: the memory is read-only. Throws Error when there is no memory for the copy. Thread-safe.
+  bool ensure_writable() { return is_writable() || (is_lent_ && (copy_lent(), true)); }
+  // REQUIRES: it is not writable, and nobody else has this storage yet.
+  void set_lent() { is_lent_ = true; }
+  // Whether a storage that was lent was written to, and so has bytes of its own.
+  bool was_copied() const { return is_lent_ && is_writable(); }
 
   // Called before the last handle goes by whoever gives a stream work on this memory. Nothing where the memory's owner
   // does not ask (the host's; memory of others, who keep it for as long as they must).
@@ -49,16 +62,18 @@ class StorageImpl final : public RefCounted {
   void bump_version() { version_.fetch_add(1, std::memory_order_relaxed); }
 
  private:
-  void* data_;
+  void copy_lent();
+
+  std::atomic<void*> data_;
   size_t size_bytes_;
   Device device_;
-  bool is_writable_;
+  std::atomic<bool> is_writable_;
+  bool is_lent_ = false;
   std::atomic<uint32_t> version_{0};
   StreamUses* uses_;  // not owned; null: nobody asks
   Deleter deleter_;
+  Storage copy_;  // of the bytes that were lent; those stay held too, since another thread may be reading them
 };
-
-using Storage = IntrusivePtr<StorageImpl>;
 
 // Wraps memory that someone else owns; `deleter` runs once, on any thread. `uses` lives until then.
 inline Storage wrap_storage(void* data, size_t size_bytes, StorageImpl::Deleter deleter, Device device = {},

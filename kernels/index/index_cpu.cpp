@@ -234,7 +234,7 @@ void index_put(const Tensor& x, const OptionalTensorList& indices, const Tensor&
 namespace {
 
 Tensor index_put_in_place(const Tensor& x, const OptionalTensorList& indices, const Tensor& values, bool accumulate) {
-  check(x.is_meta() || x.storage()->is_writable(), "index_put_: the tensor is read-only");
+  check(x.is_meta() || x.storage()->ensure_writable(), "index_put_: the tensor is read-only");
   index_put(x, indices, values, accumulate);
   return x;
 }

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <optional>
+#include <memory>
 #include <string_view>
 
 #include "core/base/parallel.h"
@@ -124,7 +124,7 @@ class LapackMatrix {
   LapackMatrix(const Tensor& x, const Dims& batch, int64_t index, Use use = Use::kWritten)
       : place_(matrix_data<T>(x, batch, index)), count_(rows_of(x) * columns_of(x)), use_(use) {
     if constexpr (is_complex_type<T>) {
-      copy_.emplace(count_, read_beyond<T>(rows_of(x)));
+      copy_ = std::make_unique<Scratch<T>>(count_, read_beyond<T>(rows_of(x)));
       std::copy_n(place_, count_, copy_->get());
     }
   }
@@ -139,7 +139,7 @@ class LapackMatrix {
   T* place_;
   int64_t count_;
   Use use_;
-  std::optional<Scratch<T>> copy_;
+  std::unique_ptr<Scratch<T>> copy_;
 };
 
 // Whether LAPACK may see these elements: infinities corrupt the heap in some routines, and NaN may never converge.

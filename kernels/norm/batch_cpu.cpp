@@ -86,7 +86,7 @@ void apply(const KernelContext& context, const Tensor& in, const Statistics& sta
 // running = (1 - momentum) running + momentum new
 void update_running(const MaybeTensor& running, const std::vector<double>& fresh, double momentum, double factor) {
   if (!running) return;
-  check(running->storage()->is_writable(), "batch_norm: running statistics are read-only");
+  check(running->storage()->ensure_writable(), "batch_norm: running statistics are read-only");
   std::vector<double> values = values_of(running, running->numel(), 0);
   for (size_t i = 0; i < values.size(); ++i) values[i] = (1 - momentum) * values[i] + momentum * factor * fresh[i];
   const Tensor wide = Tensor::empty(running->sizes(), DType::kFloat64);

@@ -20,7 +20,7 @@ constexpr double kCostPerElementNs = 0.7;
 
 void check_memory(const Tensor& tensor, bool is_written) {
   check(tensor.device() == Device{} && !tensor.is_meta(), "expected tensors on the CPU");
-  check(!is_written || tensor.storage()->is_writable(), "writes into a tensor whose memory is read-only");
+  check(!is_written || tensor.storage()->ensure_writable(), "writes into a tensor whose memory is read-only");
 }
 
 void check_operand(const Tensor& tensor, bool is_written) {

@@ -24,7 +24,7 @@ void fill_elements(const Tensor& x, Draw&& draw) {
 }
 
 inline void check_random_target(const Tensor& x, const char* op) {
-  check(x.is_meta() || x.storage()->is_writable(), op, ": the tensor is read-only");
+  check(x.is_meta() || x.storage()->ensure_writable(), op, ": the tensor is read-only");
   ops::check_no_internal_overlap(x);
 }
 

@@ -87,7 +87,7 @@ Tensor to_prim_dtype(const Tensor& x, std::optional<int64_t> dtype, bool, bool c
 
 // What every in-place writer asks of its target.
 void check_writable(const Tensor& x, const char* op) {
-  check(x.is_meta() || x.storage()->is_writable(), op, ": the tensor is read-only");
+  check(x.is_meta() || x.storage()->ensure_writable(), op, ": the tensor is read-only");
   for (int64_t d = 0; d < x.ndim(); ++d) {
     check(x.strides()[d] != 0 || x.sizes()[d] <= 1,
           "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
@@ -131,7 +131,7 @@ Tensor fill_with(const Tensor& x, const Scalar& value) {
 }
 
 Tensor zero(const Tensor& x) {
-  check(x.is_meta() || x.storage()->is_writable(), "zero_: the tensor is read-only");
+  check(x.is_meta() || x.storage()->ensure_writable(), "zero_: the tensor is read-only");
   if (!x.is_meta() && x.numel() > 0 && is_non_overlapping_and_dense(x.sizes(), x.strides())) {
     zero_elements(x);
     return x;

@@ -2,18 +2,13 @@
 #include <cmath>
 
 #include "core/autograd/variable.h"
+#include "core/tensor/lend.h"
 #include "tests/support/operator_rows.h"
 
 namespace tensord {
 namespace {
 
 using namespace testing_rows;
-
-Tensor read_only(const Tensor& x) {
-  Storage storage = wrap_storage(
-      x.storage()->data(), x.storage()->size_bytes(), [x] {}, {}, /*is_writable=*/false);
-  return Tensor::from_storage(std::move(storage), x.sizes(), x.strides(), x.offset(), x.dtype());
-}
 
 TEST(RefusedEdges, Losses) {
   const Tensor p = ones({4, 2, 3}), labels = ones({2, 2}, kLong), loss = ones({2}), alpha = ones({2, 4, 5});

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/ops/generator.h"
+#include "core/tensor/lend.h"
 #include "tests/ops/op_cases.h"
 #include "tests/ops/prepared_cases.h"
 #include "tests/ops/sample_cases.h"
@@ -50,16 +51,26 @@ std::string check_infer(const ops::Op& op, const std::vector<Value>& arguments, 
 bool writes_read_only(const ops::Op& op, std::vector<Value> arguments, size_t index) {
   const Tensor tensor = arguments[index].to_tensor();
   if (tensor.numel() == 0) return false;
-  Storage storage = wrap_storage(
-      tensor.storage()->data(), tensor.storage()->size_bytes(), [tensor] {}, {}, /*is_writable=*/false);
-  arguments[index] =
-      Tensor::from_storage(std::move(storage), tensor.sizes(), tensor.strides(), tensor.offset(), tensor.dtype());
+  arguments[index] = read_only(tensor);
   try {
     ops::run(op, arguments);
   } catch (const Error& error) {
     return std::string_view(error.what()).find("read-only") == std::string_view::npos;
   }
   return true;
+}
+
+// What is wrong when an operator writes to memory that was lent: who lent it sees nothing of it.
+std::string check_lent(const ops::Op& op, std::vector<Value> arguments, size_t index) {
+  const Tensor tensor = arguments[index].to_tensor();
+  const Tensor before = tensor.clone(true);
+  const Tensor lent = lend(tensor);
+  arguments[index] = lent;
+  ops::run(op, arguments);
+  if (!compare(tensor, before, {}).empty()) return "writes memory that was lent";
+  arguments[index] = tensor;
+  ops::run(op, arguments);
+  return op.is_random ? "" : compare(lent, tensor, {});
 }
 
 // Whether the first argument is expanded, so that nothing may be written into it.
@@ -96,6 +107,9 @@ std::string check_derived(const ops::Op& op, const std::vector<Value>& arguments
     static std::set<const ops::Op*> tried;
     if (tried.insert(form).second && writes_read_only(*form, copy_all(own), index)) {
       return concat(form->schema.full_name(), ": writes read-only memory");
+    }
+    if (const std::string problem = check_lent(*form, copy_all(own), index); !problem.empty()) {
+      return concat(form->schema.full_name(), ", to memory that was lent: ", problem);
     }
     if (const std::string problem = compare(target, result, tolerance); !problem.empty()) {
       return concat(form->schema.full_name(), ": ", problem);
@@ -154,6 +168,9 @@ std::string check_written(const ops::Op& op, const std::vector<Value>& arguments
     if (!bound[index].is_tensor()) continue;
     if (writes_read_only(op, ops::bind(op, copy_all(arguments)), index)) {
       return concat("argument ", index, " is written where its memory is read-only");
+    }
+    if (const std::string problem = check_lent(op, ops::bind(op, copy_all(arguments)), index); !problem.empty()) {
+      return concat("argument ", index, ", in memory that was lent: ", problem);
     }
   }
   return "";

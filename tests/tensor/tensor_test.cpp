@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <numeric>
 #include <string>
+#include <thread>
 #include <vector>
 
-#include <numeric>
+#include "core/tensor/lend.h"
 
 namespace tensord {
 namespace {
@@ -48,6 +50,51 @@ TEST(TensorTest, VersionCountsWritesThroughAnyView) {
   EXPECT_EQ(base.version(), 2u);
   EXPECT_EQ(view.version(), 2u);
   EXPECT_EQ(base.clone().version(), 0u);
+}
+
+TEST(TensorTest, WhatIsLentIsCopiedByTheFirstWrite) {
+  const Tensor base = arange({3, 4});
+  const Tensor lent = lend(base.as_view({2, 2}, {4, 1}, 5));  // of 6 elements, from 5 on
+  const Tensor view = lent.as_view({2}, {1}, 4);
+  EXPECT_EQ(lent.raw_data(), base.data<float>() + 5);
+  EXPECT_FALSE(lent.storage()->is_writable());
+  EXPECT_FALSE(lent.storage()->was_copied());
+  ASSERT_TRUE(lent.storage()->ensure_writable());
+  EXPECT_TRUE(lent.storage()->was_copied());
+  EXPECT_EQ(lent.storage()->size_bytes(), 6 * sizeof(float));
+  const void* const copy = lent.raw_data();
+  ASSERT_TRUE(lent.storage()->ensure_writable());
+  EXPECT_EQ(lent.raw_data(), copy);
+  *lent.data<float>() = 50;
+  EXPECT_EQ(base.data<float>()[5], 5);
+  EXPECT_EQ(view.data<float>()[1], 10);
+  view.data<float>()[1] = 100;
+  EXPECT_EQ(lent.data<float>()[5], 100);
+  EXPECT_EQ(base.data<float>()[10], 10);
+}
+
+TEST(TensorTest, WhatIsReadOnlyStaysSo) {
+  const Tensor base = arange({3});
+  const Tensor same = read_only(base);
+  EXPECT_EQ(same.raw_data(), base.raw_data());
+  EXPECT_FALSE(same.storage()->ensure_writable());
+  EXPECT_FALSE(same.storage()->was_copied());
+  EXPECT_TRUE(base.storage()->ensure_writable());
+  EXPECT_EQ(lend(arange({0})).storage()->size_bytes(), 0);
+}
+
+TEST(TensorTest, ThreadsThatWriteFirstMakeOneCopy) {
+  for (int round = 0; round < 100; ++round) {
+    const Tensor base = arange({64}), lent = lend(base);
+    const auto write = [&](int64_t first) {
+      lent.storage()->ensure_writable();
+      for (int64_t i = first; i < 64; i += 2) lent.data<float>()[i] += 1;
+    };
+    std::thread other(write, 1);
+    write(0);
+    other.join();
+    for (int64_t i = 0; i < 64; ++i) ASSERT_EQ(lent.data<float>()[i], static_cast<float>(i + 1));
+  }
 }
 
 TEST(TensorTest, StorageLivesAsLongAsAView) {

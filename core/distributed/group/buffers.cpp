@@ -39,7 +39,7 @@ void check_source(Engine& engine, const std::string& operation, const char* argu
 
 void check_target(Engine& engine, const std::string& operation, const char* argument, const Tensor& tensor) {
   check_source(engine, operation, argument, tensor);
-  check(tensor.storage()->is_writable(), operation, ": ", argument, " is in memory that cannot be written");
+  check(tensor.storage()->ensure_writable(), operation, ": ", argument, " is in memory that cannot be written");
   check(!may_share_elements(tensor), operation, ": ", argument, " has elements that share memory (strides ",
         tensor.strides(), " of ", tensor.sizes(), "); make a copy first");
 }

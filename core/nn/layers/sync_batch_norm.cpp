@@ -96,7 +96,7 @@ Statistics statistics_of_all(ProcessGroup& group, const Tensor& input) {
 // running = (1 - momentum) running + momentum factor fresh
 void update_running(const MaybeTensor& running, const Tensor& fresh, double momentum, double factor) {
   if (!running) return;
-  check(running->storage()->is_writable(), "batch_norm: running statistics are read-only");
+  check(running->storage()->ensure_writable(), "batch_norm: running statistics are read-only");
   const Tensor values = running->to(DType::kFloat64).contiguous().clone();
   double* const to = values.data<double>();
   for (int64_t c = 0; c < values.numel(); ++c) {

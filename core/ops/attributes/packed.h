@@ -88,9 +88,10 @@ class PackedOp : public OpaqueObject {
   // calls, with the same results and errors as the calls.
   Tensor run(const Tensor& input, const Tensor& other, bool can_overwrite) const;
 
- protected:
-  // Empty when the prepared form does not cover these tensors.
+  // The same by the prepared form alone: empty when it does not cover these tensors.
   virtual std::optional<Tensor> try_run(const Tensor& input, const Tensor& other, bool can_overwrite) const = 0;
+
+ protected:
   // Does calls()[first…] one by one.
   Tensor run_calls(size_t first, const Tensor& input, const Tensor& other) const;
   // This becomes what `parent` and then `call` do. For use by `with`.

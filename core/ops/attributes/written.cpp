@@ -38,7 +38,7 @@ bool names_dtype(const Op& base, std::span<const Value> inputs) {
 }  // namespace
 
 void check_writable(const Tensor& tensor) {
-  if (tensor.storage() && !tensor.storage()->is_writable()) {
+  if (tensor.storage() && !tensor.storage()->ensure_writable()) {
     fail(ErrorCode::kFailedPrecondition, "writes into a tensor whose memory is read-only");
   }
 }

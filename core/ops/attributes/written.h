@@ -19,6 +19,7 @@ struct WritesInto {
   std::optional<Sharing> sharing = std::nullopt;  // not said: the whole where the operator is pointwise, else part
 };
 
+// Before a pointer to the tensor's elements is taken: bytes that were lent are copied now.
 void check_writable(const Tensor& tensor);
 void check_no_internal_overlap(const Tensor& tensor);
 // Of the target of a form of `base`, which has the arguments `inputs`. Before it takes the result's size, where it

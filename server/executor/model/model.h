@@ -28,6 +28,9 @@ struct InferTensor {
   Tensor tensor;
   std::vector<std::string> strings;
   bool is_shared = false;  // the tensor lies in shared memory of a client, which may write to it at any time
+  // Nobody but who sends the request reads the tensor's memory, and expects what a model writes there: the state of a
+  // sequence, a copy made for this run. Where false, a model that writes to its input writes to a copy.
+  bool is_own = false;
   // Instead of `tensor`, only in requests to a model that gathers_inputs(): copied once, to where the batch lies. As
   // many bytes as the shape and datatype say; not of BOOL, whose values must be 0 and 1.
   std::shared_ptr<const ScatteredBytes> scattered = nullptr;
@@ -42,6 +45,7 @@ struct TensorSpec {
   std::optional<Dims> reshape;       // what the model is given instead of `shape`
   bool is_optional = false;
   bool takes_bytes = false;  // the model wants strings there
+  bool is_written = false;   // of an input: a run may write to it, where it is its own
 
   bool answers_to(const std::string& wanted) const;
 };
@@ -56,7 +60,7 @@ struct Signature {
   // The work depends on the sizes of the inputs alone: no loops, no calls that are not known.
   bool has_bounded_work = false;
   bool keeps_state = false;    // a run may change what later runs see
-  bool writes_inputs = false;  // a run may write to its inputs, where their memory is writable
+  bool writes_inputs = false;  // a run may write to its inputs, where they are its own
   // The operator by which the rows of a run change each other's results; empty: none. Requests share no run then.
   std::string mixing_operator;
 };

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "core/tensor/lend.h"
 #include "core/tensor/shape.h"
 #include "server/executor/model/generation_options.h"
 #include "server/executor/model/read_exactly.h"
@@ -45,13 +46,6 @@ bool is_hidden_output(const ModelConfig& config, const TensorSpec& spec) {
 
 bool is_server_input(const std::set<std::string>& names, const TensorSpec& spec) {
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) { return spec.answers_to(name); });
-}
-
-// The same bytes, which a model must not write to.
-Tensor read_only(const Tensor& tensor) {
-  Storage storage = wrap_storage(
-      tensor.raw_data(), tensor.size_bytes(), [tensor] {}, {}, /*is_writable=*/false);
-  return Tensor::from_storage(std::move(storage), tensor.sizes(), tensor.strides(), 0, tensor.dtype());
 }
 
 }  // namespace
@@ -242,7 +236,39 @@ void SequenceModel::check_state(const State& state, const InferTensor& output, s
        to_string(expected));
 }
 
-std::vector<Tensor> SequenceModel::take_states(std::vector<InferTensor>& outputs, size_t rows) const {
+namespace {
+
+bool shares_memory(const Tensor& a, const Tensor& b) { return a.storage().get() == b.storage().get(); }
+
+bool is_own_input(const Tensor& tensor, std::span<const InferTensor> inputs) {
+  return std::any_of(inputs.begin(), inputs.end(), [&](const InferTensor& input) {
+    return input.is_own && input.tensor.defined() && shares_memory(input.tensor, tensor);
+  });
+}
+
+}  // namespace
+
+void SequenceModel::set_apart(std::vector<Tensor>& states, std::vector<InferTensor>& outputs,
+                              std::span<const InferTensor> inputs, uint64_t* copied_bytes) const {
+  for (size_t k = 0; k < states.size(); ++k) {
+    if (!signature_.inputs[states_[k].input].is_written) continue;
+    const auto is_shared = [&](const Tensor& other) { return &other != &states[k] && shares_memory(other, states[k]); };
+    if (is_own_input(states[k], inputs) && std::none_of(states.begin(), states.end(), is_shared)) {
+      // The next run writes to it while what lies in the same memory is on its way to a client.
+      for (InferTensor& output : outputs) {
+        if (!output.tensor.defined() || !shares_memory(output.tensor, states[k])) continue;
+        output.tensor = output.tensor.clone();
+        *copied_bytes += output.tensor.size_bytes();
+      }
+      continue;
+    }
+    states[k] = states[k].clone();
+    *copied_bytes += states[k].size_bytes();
+  }
+}
+
+std::vector<Tensor> SequenceModel::take_states(std::vector<InferTensor>& outputs, size_t rows,
+                                               std::span<const InferTensor> inputs, uint64_t* copied_bytes) const {
   std::vector<Tensor> out;
   for (const State& state : states_) {
     const auto found = std::find_if(outputs.begin(), outputs.end(),
@@ -254,14 +280,7 @@ std::vector<Tensor> SequenceModel::take_states(std::vector<InferTensor>& outputs
     out.push_back(found->tensor.contiguous());
     if (!state.is_sent) outputs.erase(found);
   }
-  if (!signature_.writes_inputs) return out;
-  // The next run may write to the state, while what lies in the same memory is on its way to a client.
-  for (InferTensor& output : outputs) {
-    const auto is_shared = [&](const Tensor& state) { return state.storage().get() == output.tensor.storage().get(); };
-    if (output.tensor.defined() && std::any_of(out.begin(), out.end(), is_shared)) {
-      output.tensor = output.tensor.clone();
-    }
-  }
+  set_apart(out, outputs, inputs, copied_bytes);
   return out;
 }
 

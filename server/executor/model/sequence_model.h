@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -62,8 +64,11 @@ class SequenceModel {
   void check_correlation_id(const CorrelationId& id) const;
 
   // Takes the state out of what the model returned for `rows` rows, and out of `outputs` what requests do not see.
+  // A state that the next run may write to is in memory that nothing else reads, as long as make_state()'s inputs are:
+  // it is left where it was among the `inputs` of this run, or else copied, which counts in *copied_bytes.
   // Throws Error{kFailedPrecondition} when it is missing or not as configured.
-  std::vector<Tensor> take_states(std::vector<InferTensor>& outputs, size_t rows) const;
+  std::vector<Tensor> take_states(std::vector<InferTensor>& outputs, size_t rows, std::span<const InferTensor> inputs,
+                                  uint64_t* copied_bytes) const;
 
  private:
   struct Control {
@@ -74,6 +79,8 @@ class SequenceModel {
   void add_state(const SequenceBatchingConfig::State& config, const ModelConfig& model);
   InferTensor control_tensor(const Control& control, std::span<const RowControls> rows) const;
   void check_state(const State& state, const InferTensor& output, size_t rows) const;
+  void set_apart(std::vector<Tensor>& states, std::vector<InferTensor>& outputs, std::span<const InferTensor> inputs,
+                 uint64_t* copied_bytes) const;
 
   const std::string model_;
   const Signature& signature_;

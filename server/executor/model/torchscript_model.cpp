@@ -15,6 +15,7 @@
 #include "core/jit/runtime/batch_safety.h"
 #include "core/jit/runtime/load_flags.h"
 #include "core/jit/runtime/module.h"
+#include "core/tensor/lend.h"
 #include "core/tensor/memory/caching_allocator.h"
 #include "server/executor/model/argument.h"
 #include "server/executor/model/configured_outputs.h"
@@ -33,7 +34,7 @@ std::string input_name(size_t index) { return concat("INPUT__", index); }
 // One argument of the method and the input that feeds it.
 struct BoundArgument {
   const ops::Argument* argument;
-  bool is_written = false;  // the method may write to it, so it gets memory of its own
+  bool is_written = false;  // the method may write to it
   int spec = -1;            // -1: always the default
 };
 
@@ -154,6 +155,7 @@ class TorchScriptModel final : public Model {
                                     .result_memory = memory,
                                     .plans_in_background = options.plans_in_background});
     module_->check_file();
+    result.copied_bytes += copied_bytes(arguments);
     if (responds_with_items_) {
       for (const ops::Value& item : value.to_list()->items) {
         result.outputs = flatten_result(item);
@@ -272,6 +274,9 @@ class TorchScriptModel final : public Model {
       // A run that keeps an argument in the module lets a later run write to it.
       arguments_[i].is_written = method_.changes_state() || aliases.has_writers(inputs[first + i]);
       signature_.writes_inputs = signature_.writes_inputs || arguments_[i].is_written;
+      if (arguments_[i].spec >= 0) {
+        signature_.inputs[static_cast<size_t>(arguments_[i].spec)].is_written = arguments_[i].is_written;
+      }
     }
   }
 
@@ -310,12 +315,29 @@ class TorchScriptModel final : public Model {
     }
     ops::Value value = to_argument(*argument.type, *input);
     if (!value.is_tensor()) return value;
-    Tensor tensor = value.to_tensor();
-    if (bound.is_written && !tensor.storage()->is_writable()) {
-      tensor = tensor.clone();
+    return may_write(value.to_tensor(), input->is_own, bound.is_written, result);
+  }
+
+  // The one place where what left a model, or a client, comes into one: it may be read by anybody and written by
+  // nobody. A write goes to a copy, or fails where none was expected.
+  Tensor may_write(Tensor tensor, bool is_own, bool is_written, RunResult& result) const {
+    if (method_.changes_state()) {  // it may keep the tensor for later, when the memory is another's
       result.copied_bytes += tensor.size_bytes();
+      return tensor.clone();
     }
-    return tensor;
+    const bool is_writable = tensor.storage()->is_writable();
+    return (is_writable ? is_own : !is_written) ? tensor : lend(tensor);
+  }
+
+  // Copies that lent arguments made.
+  static uint64_t copied_bytes(std::span<const ops::Value> arguments) {
+    uint64_t bytes = 0;
+    for (const ops::Value& argument : arguments) {
+      if (!argument.is_tensor()) continue;
+      const Storage& storage = argument.to_tensor().storage();
+      if (storage->was_copied()) bytes += storage->size_bytes();
+    }
+    return bytes;
   }
 
   // Makes of the results what the configuration says, with memory of their own where a later run could change what

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/base/error.h"
+#include "core/tensor/lend.h"
 
 namespace tensord::server {
 namespace {
@@ -70,13 +71,6 @@ void fill(const Tensor& tensor, double value) {
       std::fill_n(tensor.data<T>(), tensor.numel(), static_cast<T>(static_cast<float>(value)));
     }
   });
-}
-
-// The same memory, which no run may write to: a request may have to be run again.
-Tensor read_only(const Tensor& tensor) {
-  Storage storage = wrap_storage(
-      tensor.raw_data(), tensor.size_bytes(), [tensor] {}, {}, /*is_writable=*/false);
-  return Tensor::from_storage(std::move(storage), tensor.sizes(), tensor.strides(), 0, tensor.dtype());
 }
 
 }  // namespace
@@ -197,6 +191,7 @@ void BatchInputs::gather(size_t input, const RaggedRules& ragged, std::span<cons
   batch.shape = padded_shape(input, ragged, parts);
   if (parts.size() == 1 && !parts[0]->scattered && batch.shape == parts[0]->shape) {
     batch.tensor = parts[0]->tensor;
+    batch.is_own = parts[0]->is_own;
     return;
   }
   Tensor tensor = Tensor::empty(batch.shape, *to_dtype(batch.datatype));
@@ -223,8 +218,8 @@ void BatchInputs::gather(size_t input, const RaggedRules& ragged, std::span<cons
     for (size_t dim = 1; dim < sizes.size(); ++dim) last = sizes[dim] == batch.shape[dim] ? last : dim;
     copy_block(source, sizes, strides, 0, last, target + first_rows_[i] * strides[0]);
   }
-  const bool is_copy = parts.size() == 1 && batch.shape == parts[0]->shape;
-  batch.tensor = is_copy ? tensor : read_only(tensor);
+  batch.is_own = parts.size() == 1 && batch.shape == parts[0]->shape;
+  batch.tensor = batch.is_own ? tensor : read_only(tensor);
 }
 
 InferTensor BatchInputs::rows_of(const InferTensor& batch, size_t request) const {

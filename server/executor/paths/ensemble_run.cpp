@@ -232,6 +232,7 @@ bool EnsembleRun::take_job(Branch& branch, Job& job) {
     if (!branch.is_there[link.tensor]) continue;
     job.inputs.push_back(take_tensor(branch, link.tensor));
     job.inputs.back().name = link.name;
+    job.inputs.back().is_own = false;  // other steps may read it, the answer, and the model that made it
     job.declared.push_back(wire_type(job.inputs.back(), context_.plan.declared[link.tensor]));
     fit_batch(job.inputs.back(), link.fit);
   }

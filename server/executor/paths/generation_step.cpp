@@ -114,8 +114,9 @@ void GenerationStep::add_requests(std::span<GenerationRow* const> rows, Inputs& 
       out.tensors.push_back(stack_rows(parts, &out.copied_bytes));
     }
     out.indices.push_back(model_.model_input(k));
+    out.tensors.back().is_own = false;  // later steps get it again
     // What every step gets again lies in the batch from now on.
-    if (is_feedback || rows.size() == 1 || model_.signature().writes_inputs) continue;
+    if (is_feedback || rows.size() == 1) continue;
     for (size_t i = 0; i < rows.size(); ++i) {
       rows[i]->inputs[position_of(*rows[i], k)] = row_of(out.tensors.back(), i, rows.size());
     }
@@ -145,7 +146,7 @@ Tensor GenerationStep::stack_states(std::span<GenerationRow* const> rows, size_t
 void GenerationStep::add_states(std::span<GenerationRow* const> rows, Inputs& out) const {
   for (size_t k = 0; k < model_.states().size(); ++k) {
     const SequenceModel::State& state = model_.states()[k];
-    out.tensors.push_back(make_input(state.input_name, stack_states(rows, k, &out.copied_bytes)));
+    out.tensors.push_back(make_state(state.input_name, stack_states(rows, k, &out.copied_bytes)));
     out.indices.push_back(state.input);
   }
 }
@@ -203,8 +204,7 @@ InferTensor GenerationStep::next_feedback(const std::vector<InferTensor>& output
     next.tensor = next.tensor.as_view(sizes, std::move(strides), next.tensor.offset());
     next.shape = std::move(sizes);
   }
-  // It is sent to the client, too.
-  if (model_.signature().writes_inputs) next.tensor = next.tensor.clone();
+  next.is_own = false;  // it is sent to the client, too
   return next;
 }
 
@@ -224,7 +224,8 @@ uint64_t GenerationStep::run(std::span<GenerationRow* const> rows, const Run& ru
   std::vector<const InferTensor*> pointers(model_.signature().inputs.size(), nullptr);
   for (size_t i = 0; i < inputs.tensors.size(); ++i) pointers[inputs.indices[i]] = &inputs.tensors[i];
   RunResult result = run(pointers);
-  const std::vector<Tensor> states = model_.take_states(result.outputs, rows.size());
+  const std::vector<Tensor> states =
+      model_.take_states(result.outputs, rows.size(), inputs.tensors, &inputs.copied_bytes);
   const bool has_batch = model_.has_batch_dimension();
   InferTensor feedback;
   if (feedback_input_ != SIZE_MAX) feedback = next_feedback(result.outputs);

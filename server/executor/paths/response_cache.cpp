@@ -10,6 +10,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
+#include "core/tensor/lend.h"
 
 namespace tensord::server {
 namespace {
@@ -63,12 +64,7 @@ uint64_t size_of_outputs(const std::vector<InferTensor>& outputs) {
 }
 
 // A copy: the tensor may be a part of a larger one, and be written to by a later run. Nobody may write to the copy.
-Tensor own_copy(const Tensor& tensor) {
-  const Tensor copy = tensor.clone();
-  Storage storage = wrap_storage(
-      copy.raw_data(), copy.size_bytes(), [copy] {}, {}, /*is_writable=*/false);
-  return Tensor::from_storage(std::move(storage), copy.sizes(), copy.strides(), 0, copy.dtype());
-}
+Tensor own_copy(const Tensor& tensor) { return read_only(tensor.clone()); }
 
 }  // namespace
 

@@ -398,7 +398,7 @@ std::vector<InferTensor> SequencePath::gather(const std::vector<Row*>& rows, con
   for (size_t k = 0; k < model_.states().size(); ++k) {
     const SequenceModel::State& state = model_.states()[k];
     for (size_t i = 0; i < rows.size(); ++i) states[i] = is_ready[i] ? &state_of(*rows[i])[k] : nullptr;
-    inputs.push_back(make_input(state.input_name, stack_rows(states, &copied_bytes)));
+    inputs.push_back(make_state(state.input_name, stack_rows(states, &copied_bytes)));
     indices.push_back(state.input);
   }
   std::vector<SequenceModel::RowControls> controls(rows.size());
@@ -427,7 +427,7 @@ void SequencePath::run_model(size_t instance, const std::vector<Row*>& rows, con
   });
   times.compute_output_start_ns = now_ns();
   copied_bytes += run.copied_bytes;
-  const std::vector<Tensor> states = model_.take_states(run.outputs, rows.size());
+  const std::vector<Tensor> states = model_.take_states(run.outputs, rows.size(), inputs, &copied_bytes);
   std::vector<std::vector<InferTensor>> outputs(rows.size());
   for (InferTensor& output : run.outputs) {
     for (size_t i = 0; i < rows.size(); ++i) {

@@ -150,6 +150,12 @@ InferTensor make_input(const std::string& name, Tensor tensor) {
   return out;
 }
 
+InferTensor make_state(const std::string& name, Tensor tensor) {
+  InferTensor out = make_input(name, std::move(tensor));
+  out.is_own = out.tensor.storage()->is_writable();
+  return out;
+}
+
 void append_shape_key(const InferTensor& tensor, std::string& key) {
   key += name_of(tensor.datatype);
   for (const int64_t size : tensor.shape) key += concat(',', size);

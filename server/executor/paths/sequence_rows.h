@@ -30,6 +30,8 @@ Tensor last_of(const Tensor& tensor, int64_t dim, int64_t size);
 
 // An input that the server makes.
 InferTensor make_input(const std::string& name, Tensor tensor);
+// A state that SequenceModel::take_states gave, or a batch of such: the sequence's own, for the model to write to.
+InferTensor make_state(const std::string& name, Tensor tensor);
 
 // Names datatype and shape: what has to be equal for rows to share a batch.
 void append_shape_key(const InferTensor& tensor, std::string& key);

@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file_text.h"
+#include "core/tensor/lend.h"
 #include "core/tensor/shape.h"
 #include "server/executor/model/read_exactly.h"
 #include "server/executor/model/sequence_model.h"
@@ -27,13 +28,6 @@ constexpr double kMaxZeroBytes = 256 << 20;
 constexpr double kMaxMadeBytes = 1 << 30;
 // So many random elements are drawn; a larger tensor has them again and again.
 constexpr int64_t kRandomElements = 1 << 20;
-
-// Memory as a request's: what a model may write to is copied first.
-Tensor read_only(const Tensor& tensor) {
-  Storage storage = wrap_storage(
-      tensor.raw_data(), tensor.size_bytes(), [tensor] {}, {}, /*is_writable=*/false);
-  return Tensor::from_storage(std::move(storage), tensor.sizes(), tensor.strides(), 0, tensor.dtype());
-}
 
 // Floats in [0, 1), other types 0 or 1: an index that is too large would only test the error path.
 void fill_random(Tensor& tensor) {

@@ -213,7 +213,11 @@ DecodedInputs decode_inputs(const InferMessage& message, const WireMessage& wire
         message.model_name, "'");
   InputDecoder decoder(message, wire, options);
   out.inputs.resize(message.inputs.size());
-  for (size_t i = 0; i < message.inputs.size(); ++i) decoder.decode(i, out.inputs[i], out);
+  for (size_t i = 0; i < message.inputs.size(); ++i) {
+    InferTensor& input = out.inputs[i];
+    decoder.decode(i, input, out);
+    input.is_own = input.tensor.defined() && input.tensor.storage()->is_writable();
+  }
   return out;
 }
 

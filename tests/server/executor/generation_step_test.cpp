@@ -287,31 +287,37 @@ TEST_F(GenerationStepTest, WhatIsFedBackMustFit) {
   EXPECT_EQ(row.inputs[0].shape, (Dims{1, 2}));
 }
 
-// A model that writes to its inputs must not write to what is on its way to the client.
-TEST_F(GenerationStepTest, WhatIsFedBackIsCopiedOnlyForModelsThatWrite) {
-  for (const bool writes : {false, true}) {
-    signature.writes_inputs = writes;
-    GenerationRow row = row_with({1, 3});
-    run(row, {float_tensor("next", {1, 1}, {7})});
-    EXPECT_EQ(row.inputs[0].tensor.raw_data() == row.outputs[0].tensor.raw_data(), !writes);
-  }
+// It is on its way to the client, too: a model must not write to it, and neither to what later steps get again.
+TEST_F(GenerationStepTest, WhatIsReadAgainIsNotTheModelsOwn) {
+  GenerationRow row = row_with({1, 3});
+  row.inputs[0].is_own = true;
+  bool is_own = false;
+  const auto look = [&](Inputs inputs) {
+    is_own = is_own || inputs[0]->is_own;
+    RunResult result;
+    result.outputs = {float_tensor("next", {1, 1}, {7})};
+    result.outputs[0].is_own = true;
+    return result;
+  };
+  GenerationRow* const rows[] = {&row};
+  const GenerationStep step("m", config, signature);
+  for (int i = 0; i < 2; ++i) step.run(rows, look);
+  EXPECT_FALSE(is_own);
+  EXPECT_EQ(row.inputs[0].tensor.raw_data(), row.outputs[0].tensor.raw_data());
 }
 
 TEST_F(GenerationStepTest, WhatEveryStepGetsLiesInTheBatchFromThenOn) {
   config.parameters.clear();
-  for (const bool writes : {false, true}) {
-    signature.writes_inputs = writes;
-    const GenerationStep step("m", config, signature);
-    GenerationRow a = row_with({1, 3}), b = row_with({1, 3});
-    GenerationRow* rows[] = {&a, &b};
-    const auto nothing = [](Inputs) {
-      RunResult result;
-      result.outputs = {float_tensor("next", {2, 1}, {7, 8})};
-      return result;
-    };
-    EXPECT_EQ(step.run(rows, nothing), 24);
-    EXPECT_EQ(step.run(rows, nothing), writes ? 24 : 0);
-  }
+  const GenerationStep step("m", config, signature);
+  GenerationRow a = row_with({1, 3}), b = row_with({1, 3});
+  GenerationRow* rows[] = {&a, &b};
+  const auto nothing = [](Inputs) {
+    RunResult result;
+    result.outputs = {float_tensor("next", {2, 1}, {7, 8})};
+    return result;
+  };
+  EXPECT_EQ(step.run(rows, nothing), 24);
+  EXPECT_EQ(step.run(rows, nothing), 0);
 }
 
 TEST_F(GenerationStepTest, WhatEndsARow) {

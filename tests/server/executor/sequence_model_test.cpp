@@ -54,6 +54,7 @@ class SequenceModelTest : public ::testing::Test {
 
   ModelConfig config;
   Signature signature;
+  uint64_t copied_bytes = 0;
 };
 
 TEST_F(SequenceModelTest, IdsMustFitIntoTheirControl) {
@@ -196,7 +197,7 @@ TEST_F(SequenceModelTest, StateOfAnotherKindIsRefused) {
   const auto take = [&](InferTensor state, size_t rows) {
     state.name = "sum_out";
     std::vector<InferTensor> outputs = {float_tensor("y", {1}, {1}), std::move(state)};
-    const std::vector<Tensor> states = batches.take_states(outputs, rows);
+    const std::vector<Tensor> states = batches.take_states(outputs, rows, {}, &copied_bytes);
     EXPECT_EQ(outputs.size(), 1);  // what requests do not see
     return states.at(0);
   };
@@ -214,7 +215,8 @@ TEST_F(SequenceModelTest, StateOfAnotherKindIsRefused) {
     EXPECT_THAT(error.what(), HasSubstr("expected float32 [3, 2, -1]"));
   }
   std::vector<InferTensor> none = {float_tensor("y", {1}, {1})};
-  EXPECT_THAT(error_of([&] { batches.take_states(none, 3); }).what(), HasSubstr("did not return state 'sum_out'"));
+  EXPECT_THAT(error_of([&] { batches.take_states(none, 3, {}, &copied_bytes); }).what(),
+              HasSubstr("did not return state 'sum_out'"));
 }
 
 TEST_F(SequenceModelTest, WithoutBatchesTheFirstSizeIsTheStates) {
@@ -222,27 +224,59 @@ TEST_F(SequenceModelTest, WithoutBatchesTheFirstSizeIsTheStates) {
   add_state({2});
   const SequenceModel single = model();
   std::vector<InferTensor> good = {float_tensor("sum_out", {2}, {1, 2})};
-  EXPECT_EQ(single.take_states(good, 1).at(0).sizes(), (Dims{2}));
+  EXPECT_EQ(single.take_states(good, 1, {}, &copied_bytes).at(0).sizes(), (Dims{2}));
   std::vector<InferTensor> bad = {float_tensor("sum_out", {1}, {1})};
-  EXPECT_THAT(error_of([&] { single.take_states(bad, 1); }).what(), HasSubstr("expected float32 [2]"));
+  EXPECT_THAT(error_of([&] { single.take_states(bad, 1, {}, &copied_bytes); }).what(),
+              HasSubstr("expected float32 [2]"));
 }
 
-// Only where the next run may write to it is what shares memory with the state copied.
-TEST_F(SequenceModelTest, AnswersInTheStatesMemoryAreCopiedWhereModelsWrite) {
-  add_state({1});
-  for (const bool writes : {false, true}) {
-    signature.writes_inputs = writes;
-    const SequenceModel writer = model();
-    const InferTensor state = float_tensor("sum_out", {1, 1}, {1});
-    InferTensor shared = state, apart = float_tensor("z", {1, 1}, {2}), texts;
-    shared.name = "y";
+// What a run gave back for the state 'sum_out', where its input is among those of the run or not, beside outputs in the
+// same memory and apart from it.
+class OwnStates : public SequenceModelTest {
+ protected:
+  void SetUp() override {
+    SequenceModelTest::SetUp();
+    add_state({1});
+    inputs = {float_tensor("sum_in", {1, 1}, {1}), float_tensor("x", {1, 1}, {1})};
+    inputs[0].is_own = true;
+  }
+  Tensor take(bool is_written, InferTensor state) {
+    signature.inputs[model().states()[0].input].is_written = is_written;
+    state.name = "sum_out";
+    InferTensor same = state, apart = float_tensor("z", {1, 1}, {2}), texts;
+    same.name = "y";
     texts.datatype = DataType::kBytes;
-    const void* apart_data = apart.tensor.raw_data();
-    std::vector<InferTensor> outputs = {shared, apart, texts, state};
-    writer.take_states(outputs, 1);
-    ASSERT_EQ(outputs.size(), 3);
-    EXPECT_EQ(outputs[0].tensor.raw_data() == state.tensor.raw_data(), !writes);
-    EXPECT_EQ(outputs[1].tensor.raw_data(), apart_data);
+    apart_data = apart.tensor.raw_data();
+    outputs = {same, apart, texts, state};
+    copied_bytes = 0;
+    return model().take_states(outputs, 1, inputs, &copied_bytes).at(0);
+  }
+
+  std::vector<InferTensor> inputs, outputs;
+  const void* apart_data = nullptr;
+};
+
+TEST_F(OwnStates, StayWhereTheyAreWhenNoRunWritesToThem) {
+  const InferTensor state = float_tensor("", {1, 1}, {1});
+  EXPECT_EQ(take(false, state).raw_data(), state.tensor.raw_data());
+  EXPECT_EQ(outputs[0].tensor.raw_data(), state.tensor.raw_data());
+  EXPECT_EQ(copied_bytes, 0);
+}
+
+TEST_F(OwnStates, StayWhereTheyWereAndAnswersLeave) {
+  EXPECT_EQ(take(true, inputs[0]).raw_data(), inputs[0].tensor.raw_data());
+  ASSERT_EQ(outputs.size(), 3);
+  EXPECT_NE(outputs[0].tensor.raw_data(), inputs[0].tensor.raw_data());
+  EXPECT_EQ(outputs[1].tensor.raw_data(), apart_data);
+  EXPECT_EQ(copied_bytes, sizeof(float));
+}
+
+// A weight, or what another request brought.
+TEST_F(OwnStates, AreCopiedFromMemoryThatOthersMayHave) {
+  for (const InferTensor& state : {float_tensor("", {1, 1}, {1}), inputs[1]}) {
+    EXPECT_NE(take(true, state).raw_data(), state.tensor.raw_data());
+    EXPECT_EQ(outputs[0].tensor.raw_data(), state.tensor.raw_data());
+    EXPECT_EQ(copied_bytes, sizeof(float));
   }
 }
 

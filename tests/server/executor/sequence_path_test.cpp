@@ -274,7 +274,7 @@ TEST_F(SequencePathTest, StateMustBeAsConfigured) {
 
 TEST_F(SequencePathTest, AnswersAreNotWrittenToByLaterRuns) {
   sequences().oldest_preferred_batch_sizes = {1};
-  signature.writes_inputs = true;
+  signature.writes_inputs = signature.inputs[1].is_written = true;
   auto model = std::make_unique<FakeModel>(signature, [](Inputs inputs, const auto&) {
     InferTensor sum = *inputs[1];
     if (!sum.tensor.storage()->is_writable()) sum.tensor = sum.tensor.clone();

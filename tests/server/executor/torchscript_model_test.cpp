@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "core/tensor/lend.h"
 #include "server/config/pbtxt/model_config_text.h"
 #include "tests/server/error_of.h"
 #include "tests/server/fake_sink.h"
@@ -72,6 +73,45 @@ TEST_F(TorchScriptModelTest, ResultsOfAModelWithStateAreTheirOwn) {
   }
   for (size_t i = 0; i < results.size(); ++i) {
     EXPECT_EQ(values_of(results[i].outputs.at(0)), std::vector<float>(4, static_cast<float>(i + 1)));
+  }
+}
+
+// Others may read what comes in, unless the request says that it is the run's own.
+TEST_F(TorchScriptModelTest, WhatIsWrittenToAnInputIsSeenByNobodyElse) {
+  const auto model =
+      load(module("a: Tensor, b: Tensor", "view = a[1:]\n        view.add_(b[1:])\n        return a + b"));
+  const Signature& signature = model->signature();
+  EXPECT_TRUE(signature.inputs[0].is_written);
+  EXPECT_FALSE(signature.inputs[1].is_written);
+  const InferTensor given = float_tensor("a", {2}, {1, 2});
+  InferTensor own = float_tensor("a", {2}, {1, 2}), shared = given;
+  own.is_own = true;
+  for (const bool is_read_only : {false, true}) {
+    if (is_read_only) shared.tensor = read_only(given.tensor);
+    const RunResult result = run(*model, {&shared, &given});
+    EXPECT_EQ(values_of(result.outputs.at(0)), (std::vector<float>{2, 6}));
+    EXPECT_EQ(result.copied_bytes, 2 * sizeof(float));
+    EXPECT_EQ(values_of(given), (std::vector<float>{1, 2}));
+  }
+  const RunResult result = run(*model, {&own, &given});
+  EXPECT_EQ(values_of(result.outputs.at(0)), (std::vector<float>{2, 6}));
+  EXPECT_EQ(result.copied_bytes, 0);
+  EXPECT_EQ(values_of(own), (std::vector<float>{1, 4}));
+}
+
+TEST_F(TorchScriptModelTest, AnInputThatIsNotWrittenIsNotCopied) {
+  const auto model = load(module("x: Tensor, write: bool", "if write:\n            x.add_(1)\n        return x"));
+  const InferTensor x = float_tensor("x", {2}, {1, 2});
+  for (const bool write : {false, true}) {
+    InferTensor flag;
+    flag.name = "write";
+    flag.datatype = DataType::kBool;
+    flag.shape = {1};
+    flag.tensor = Tensor::scalar(write).as_view({1}, {1}, 0);
+    const RunResult result = run(*model, {&x, &flag});
+    EXPECT_EQ(result.outputs.at(0).tensor.raw_data() == x.tensor.raw_data(), !write);
+    EXPECT_EQ(result.copied_bytes, write ? 2 * sizeof(float) : 0);
+    EXPECT_EQ(values_of(x), (std::vector<float>{1, 2}));
   }
 }
 
