@@ -85,7 +85,7 @@ class GemmKernel final : public ConvKernel {
         for (int64_t t = 0; t < taps; ++t) to[t * in + c] = from[c * taps + t];
       }
     }
-    return PackedMatrix(Matrix{rows.data(), out, in * taps, in * taps, 1}, p.scale(), p.precision);
+    return PackedMatrix(Matrix{rows.data(), out, in * taps, in * taps, 1}, DType::kFloat32, p.scale(), p.precision);
   }
 
   static std::shared_ptr<const GemmFinish> finish_of(const ConvProblem& p) {

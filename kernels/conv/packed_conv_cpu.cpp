@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "core/base/thread_budget_scope.h"
+#include "kernels/common/packed_half.h"
 #include "kernels/conv/kernel.h"
 
 namespace tensord::kernels {
@@ -240,12 +241,26 @@ class PackedConv final : public PackedOp {
   mutable SharedCache<PlanKey, ConvCall> calls_{kMaxPlans};
 };
 
+// By a convolution of the weights in float32.
+IntrusivePtr<ops::PackedOp> pack_half_conv(const ops::PackArgs& args, const ConvGeometry& geometry) {
+  const DType dtype = args.arguments[1].to_tensor().dtype();
+  std::vector<ops::Value> wide(args.arguments.begin(), args.arguments.end());
+  for (const size_t i : {size_t{1}, size_t{2}}) {
+    if (!wide[i].is_tensor()) continue;
+    const Tensor& tensor = wide[i].to_tensor();
+    if (tensor.dtype() != dtype || tensor.device() != Device{} || tensor.is_meta()) return nullptr;
+    wide[i] = tensor.to(DType::kFloat32);
+  }
+  return pack_half(args, dtype, pack_conv({args.op, wide, args.precision, args.store}, geometry));
+}
+
 }  // namespace
 
 IntrusivePtr<ops::PackedOp> pack_conv(const ops::PackArgs& args, const ConvGeometry& geometry) {
   const auto arguments = args.arguments;
   if (!arguments[1].is_tensor() || geometry.is_transposed) return nullptr;
   Tensor weight = arguments[1].to_tensor();
+  if (is_half(weight.dtype())) return pack_half_conv(args, geometry);
   const auto is_plain = [](const Tensor& t) {
     return t.dtype() == DType::kFloat32 && t.device() == Device{} && !t.is_meta();
   };

@@ -4,11 +4,10 @@
 #include <algorithm>
 
 #include "core/base/parallel.h"
+#include "kernels/common/half_rows.h"
 
 namespace tensord::kernels {
 namespace {
-
-using ops::Precision;
 
 // One block of a panel stays in the second-level cache with the rows of a chunk while these are multiplied
 // by it.
@@ -16,6 +15,8 @@ constexpr int64_t kPanelBlockBytes = 160 * 1024;
 constexpr int64_t kChunkBytes = 384 * 1024;
 // Sums of one row that are finished together, so that few long loops run instead of many short ones.
 constexpr int64_t kGroupColumns = 512;
+// From so many rows on a panel of halves is widened once, not in each tile.
+constexpr int64_t kWidenedRows = 8;
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
@@ -70,8 +71,10 @@ PackedGemm::PackedGemm(std::shared_ptr<const PackedMatrix> matrix, std::shared_p
       layout_(std::move(rows)),
       other_rows_(std::max<int64_t>(other_rows, 1)),
       adds_other_(finish_->adds_other()) {
-  const TileKernels& kernels = matrix_->kernels();
-  const int64_t words = matrix_->words(), width = kernels.panel_columns();
+  widens_ = matrix_->kernels().widens && layout_.rows >= kWidenedRows;
+  if (widens_) wide_kernels_ = tile_kernels(WordType::kF32);
+  const TileKernels& kernels = this->kernels();
+  const int64_t words = steps(), width = kernels.panel_columns();
   blocks_ = divide_up(layout_.rows, kernels.max_rows);
   cut(threads);
   const int64_t part_blocks = divide_up(blocks_, row_parts_);
@@ -80,6 +83,7 @@ PackedGemm::PackedGemm(std::shared_ptr<const PackedMatrix> matrix, std::shared_p
   if (blocks_ == 1) chunk_blocks_ = 1;
   depth_steps_ = words;
   if (part_blocks > 1) depth_steps_ = divide_up(words, divide_up(words * width * 4, kPanelBlockBytes));
+  depth_steps_ += widens_ && depth_steps_ < words ? depth_steps_ % 2 : 0;  // whole words
   group_panels_ = 1;
   if (blocks_ == 1) group_panels_ = std::max<int64_t>(kGroupColumns / (width * layout_.rows), 1);
   place();
@@ -103,14 +107,14 @@ void PackedGemm::cut(int threads) {
 }
 
 bool PackedGemm::copies_rows() const {
-  return matrix_->precision() != Precision::kF32 || layout_.column_stride != 1 || !layout_.offsets.empty() ||
+  return matrix_->type() != WordType::kF32 || layout_.column_stride != 1 || !layout_.offsets.empty() ||
          (is_bad_stride(layout_.row_stride) && blocks_ > 1 && matrix_->panels() > 2);
 }
 
-// Scratch of a part: sums, then rows as words, their scales, and space to gather rows in.
+// Scratch of a part: sums, then rows as words, their scales, space to gather rows in, and a block of a panel.
 void PackedGemm::place() {
-  const int64_t words = matrix_->words();
-  const TileKernels& kernels = matrix_->kernels();
+  const int64_t words = steps();
+  const TileKernels& kernels = this->kernels();
   const int64_t max_rows = divide_up(layout_.rows, blocks_);
   chunk_rows_ = std::min(layout_.rows, chunk_blocks_ * max_rows);
   const int64_t tile_rows = depth_steps_ < words ? chunk_rows_ : max_rows;
@@ -122,9 +126,10 @@ void PackedGemm::place() {
     if (is_bad_stride(row_words_)) row_words_ += 16;
   }
   scales_at_ = rows_at_ + bytes(chunk_rows_ * row_words_);
-  space_at_ = scales_at_ + (matrix_->precision() == Precision::kInt8 ? bytes(chunk_rows_) : 0);
-  const bool gathers = layout_.column_stride != 1 && matrix_->precision() != Precision::kF32;
-  part_bytes_ = space_at_ + (gathers ? bytes(kGatherRows * matrix_->depth()) : 0);
+  space_at_ = scales_at_ + (matrix_->type() == WordType::kInt8 ? bytes(chunk_rows_) : 0);
+  const bool gathers = layout_.column_stride != 1 && matrix_->type() != WordType::kF32;
+  panel_at_ = space_at_ + (gathers ? bytes(kGatherRows * matrix_->depth()) : 0);
+  part_bytes_ = panel_at_ + (widens_ ? bytes((depth_steps_ + 1) / 2 * 2 * kernels.panel_columns()) : 0);
 }
 
 ops::Cost PackedGemm::cost() const {
@@ -159,14 +164,7 @@ void PackedGemm::run_part(Part& part) const {
   for (int64_t begin = part.first_block; begin < part.last_block; begin += chunk_blocks_) {
     const int64_t end = std::min(begin + chunk_blocks_, part.last_block), row = first_row(begin);
     if (row_words_ > 0) {
-      auto* rows = reinterpret_cast<uint32_t*>(part.scratch + rows_at_);
-      const RowSource source{part.x, layout_.row_stride, layout_.column_stride,
-                             layout_.offsets.empty() ? nullptr : layout_.offsets.data()};
-      load_rows(matrix_->precision(), source, row, first_row(end), matrix_->depth(), rows, row_words_,
-                reinterpret_cast<float*>(part.scratch + scales_at_),
-                reinterpret_cast<float*>(part.scratch + space_at_));
-      part.a = rows;
-      part.a_stride = row_words_;
+      load_part(part, row, first_row(end));
     } else {
       part.a = reinterpret_cast<const uint32_t*>(part.x + row * layout_.row_stride);
       part.a_stride = layout_.row_stride;
@@ -175,11 +173,33 @@ void PackedGemm::run_part(Part& part) const {
   }
 }
 
+// Rows as words; of halves that are widened, behind their place first, and then from its start on: the words that are
+// read lie further on than what is written.
+void PackedGemm::load_part(Part& part, int64_t first, int64_t end) const {
+  auto* rows = reinterpret_cast<uint32_t*>(part.scratch + rows_at_);
+  const RowSource source{part.x, layout_.row_stride, layout_.column_stride,
+                         layout_.offsets.empty() ? nullptr : layout_.offsets.data()};
+  const int64_t behind = widens_ ? row_words_ - matrix_->words() : 0, k = matrix_->depth();
+  load_rows(matrix_->type(), source, first, end, k, rows + behind, row_words_,
+            reinterpret_cast<float*>(part.scratch + scales_at_), reinterpret_cast<float*>(part.scratch + space_at_));
+  for (int64_t r = 0; widens_ && r < end - first; ++r) {
+    uint32_t* const row = rows + r * row_words_;
+    auto* const wide = reinterpret_cast<float*>(row);
+    if (matrix_->type() == WordType::kF16) {
+      widen_row(reinterpret_cast<const Half*>(row + behind), wide, k);
+    } else {
+      widen_row(reinterpret_cast<const BFloat16*>(row + behind), wide, k);
+    }
+  }
+  part.a = rows;
+  part.a_stride = row_words_;
+}
+
 // The blocks begin … end by all panels of the part. A block of a panel is used for all of them before the
 // next, and the next is asked for meanwhile.
 void PackedGemm::run_rows(Part& part, int64_t begin, int64_t end) const {
-  const TileKernels& kernels = matrix_->kernels();
-  const int64_t words = matrix_->words(), columns = kernels.panel_columns(), stride = group_panels_ * columns;
+  const TileKernels& kernels = this->kernels();
+  const int64_t words = steps(), columns = kernels.panel_columns(), stride = group_panels_ * columns;
   auto* sums = reinterpret_cast<uint32_t*>(part.scratch);
   const int64_t first = first_row(begin);
   for (int64_t panel = part.first_panel; panel < part.last_panel; ++panel) {
@@ -188,8 +208,14 @@ void PackedGemm::run_rows(Part& part, int64_t begin, int64_t end) const {
     const bool ends_group = in_group + 1 == group_panels_ || panel + 1 == part.last_panel;
     for (int64_t depth = 0; depth < words; depth += depth_steps_) {
       const int64_t steps = std::min(depth_steps_, words - depth);
-      const uint32_t* b = matrix_->panel(panel) + depth * width;
-      const auto* next = reinterpret_cast<const char*>(b + steps * width);
+      const int64_t numbers = widens_ ? 2 : 1, block_words = divide_up(steps, numbers);
+      const uint32_t* b = matrix_->panel(panel) + depth / numbers * width;
+      const auto* next = reinterpret_cast<const char*>(b + block_words * width);
+      if (widens_) {
+        auto* const wide = reinterpret_cast<float*>(part.scratch + panel_at_);
+        widen_panel(matrix_->type(), b, block_words, width, wide);
+        b = reinterpret_cast<const uint32_t*>(wide);
+      }
       for (int64_t block = begin; block < end; ++block, next += steps * 64) {
         const int64_t row = first_row(block) - first, rows = first_row(block + 1) - first - row;
         uint32_t* tile = sums + (depth_steps_ < words ? row * stride : 0) + in_group * columns;
@@ -215,9 +241,9 @@ void PackedGemm::expect_results(const Part& part, int64_t row, int64_t rows, int
 }
 
 void PackedGemm::finish(const Part& part, int64_t block, int64_t panel, int64_t panels, float* tile) const {
-  const int64_t n = matrix_->columns(), width = matrix_->kernels().panel_columns(), column = panel * width;
+  const int64_t n = matrix_->columns(), width = kernels().panel_columns(), column = panel * width;
   const int64_t row = first_row(block), in_chunk = row - first_row(block - (block - part.first_block) % chunk_blocks_);
-  const bool is_int8 = matrix_->precision() == Precision::kInt8;
+  const bool is_int8 = matrix_->type() == WordType::kInt8;
   static constexpr FinishStep kBiasOnly;
   const bool has_steps = !finish_->steps.empty();
   finish_tile({tile, group_panels_ * width, first_row(block + 1) - row, std::min(panels * width, n - column),

@@ -13,17 +13,18 @@
 // nothing but a few numbers is made for each.
 namespace tensord::kernels {
 
-// w in panels of a few vectors' columns of w^T, [panel][step of k][column], in the words of its precision.
+// w in panels of a few vectors' columns of w^T, [panel][step of k][column], in words of its type.
 // Constant, shared by all workers.
 class PackedMatrix {
  public:
-  // `weight` is n × k of f32, as it lies; its rows are multiplied by `scale` unless that is null.
-  PackedMatrix(const Matrix& weight, const float* scale, ops::Precision precision);
+  // `weight` is n × k of `dtype` (float32, float16 or bfloat16), as it lies; its rows are multiplied by `scale` unless
+  // that is null. Halves stay halves where `precision` is kF32 and the processor multiplies by them.
+  PackedMatrix(const Matrix& weight, DType dtype, const float* scale, ops::Precision precision);
 
   int64_t columns() const { return n_; }  // of the result
   int64_t depth() const { return k_; }
   int64_t words() const { return words_; }  // of a column; also of a packed row of x
-  ops::Precision precision() const { return precision_; }
+  WordType type() const { return type_; }
   const TileKernels& kernels() const { return kernels_; }
   int64_t panels() const { return (n_ + kernels_.panel_columns() - 1) / kernels_.panel_columns(); }
   // Vectors of a panel; only the last may be narrower.
@@ -38,11 +39,12 @@ class PackedMatrix {
   size_t size_bytes() const;
 
  private:
-  void pack_panel(const Matrix& weight, const float* scale, int64_t panel);
-  void find_scales(const Matrix& weight, const float* scale);
+  void pack_panel(const Matrix& weight, DType dtype, const float* scale, int64_t panel);
+  void find_scales(const Matrix& weight, DType dtype, const float* scale);
 
-  int64_t n_, k_, words_;
-  ops::Precision precision_;
+  int64_t n_, k_;
+  WordType type_;
+  int64_t words_;
   TileKernels kernels_;
   Tensor data_;
   std::vector<float> scales_, inverse_;
@@ -87,6 +89,9 @@ class PackedGemm {
   void cut(int threads);
   void place();
   bool copies_rows() const;
+  const TileKernels& kernels() const { return widens_ ? wide_kernels_ : matrix_->kernels(); }
+  int64_t steps() const { return widens_ ? matrix_->depth() : matrix_->words(); }
+  void load_part(Part& part, int64_t first, int64_t end) const;
   int64_t first_row(int64_t block) const { return layout_.rows * block / blocks_; }
   void run_part(Part& part) const;
   void run_rows(Part& part, int64_t begin, int64_t end) const;
@@ -98,6 +103,8 @@ class PackedGemm {
   RowLayout layout_;
   int64_t other_rows_;
   bool adds_other_;
+  bool widens_ = false;  // panels of halves, each once for all rows of a chunk
+  TileKernels wide_kernels_;
 
   int64_t blocks_ = 0;        // of rows, each at most a tile's
   int64_t chunk_blocks_ = 0;  // blocks done together, panel by panel
@@ -106,7 +113,7 @@ class PackedGemm {
   int64_t group_panels_ = 1;  // panels finished together
   int64_t row_parts_ = 1, panel_parts_ = 1;
   int64_t row_words_ = 0;  // of a copied row
-  size_t part_bytes_ = 0, rows_at_ = 0, scales_at_ = 0, space_at_ = 0;
+  size_t part_bytes_ = 0, rows_at_ = 0, scales_at_ = 0, space_at_ = 0, panel_at_ = 0;
 };
 
 }  // namespace tensord::kernels

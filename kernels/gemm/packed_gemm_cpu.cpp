@@ -53,6 +53,24 @@ struct Bf16Math : FloatSums {
   static HWY_INLINE Sum add(Sum s, Operand a, Operand b) { return hn::MulAdd(a, b, s); }
 };
 
+// Only F16C's conversions treat every number as IEEE does; Highway's own do not.
+#if HWY_TARGET <= HWY_AVX2 && !defined(HWY_DISABLE_F16C)
+// The same of float16.
+struct F16Math : FloatSums {
+  using Operand = hn::Vec<DF>;
+  static constexpr int kParts = 2;
+  static HWY_INLINE Operand half(hn::Vec<DW> words, int part) {
+    const hn::Rebind<hwy::float16_t, DF> df16;
+    const hn::Rebind<uint16_t, DF> bits;
+    const auto one = part == 0 ? hn::And(words, hn::Set(DW(), 0xffffu)) : hn::ShiftRight<16>(words);
+    return hn::PromoteTo(DF(), hn::BitCast(df16, hn::DemoteTo(bits, hn::BitCast(DI(), one))));
+  }
+  static HWY_INLINE Operand right(const uint32_t* b, int part) { return half(hn::Load(DW(), b), part); }
+  static HWY_INLINE Operand left(const uint32_t& a, int part) { return half(hn::Set(DW(), a), part); }
+  static HWY_INLINE Sum add(Sum s, Operand a, Operand b) { return hn::MulAdd(a, b, s); }
+};
+#endif
+
 #if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
 // 8-bit numbers widened to 16: the even and the odd bytes of each word.
 struct Int8Math : IntSums {
@@ -137,6 +155,35 @@ void fill_bf16(TileKernels* kernels) {
   if (__builtin_cpu_supports("avx512bf16")) return dot::fill_bf16(kernels);
 #endif
   fill<Bf16Math>(*kernels, "bf16 widened");
+  kernels->widens = true;
+}
+
+void fill_f16(TileKernels* kernels) {
+#if HWY_TARGET <= HWY_AVX2 && !defined(HWY_DISABLE_F16C)
+  fill<F16Math>(*kernels, "f16 widened");
+  kernels->widens = true;
+#else
+  kernels->lanes = 0;
+#endif
+}
+
+template <class Math>
+void WidenPanel(const uint32_t* panel, int64_t words, int64_t width, float* out) {
+  constexpr auto kLanes = static_cast<int64_t>(hn::MaxLanes(DW()));
+  for (int64_t i = 0; i < words; ++i) {
+    for (int part = 0; part < Math::kParts; ++part, out += width) {
+      for (int64_t column = 0; column < width; column += kLanes)
+        hn::Store(Math::right(panel + i * width + column, part), DF(), out + column);
+    }
+  }
+}
+
+void widen(WordType type, const uint32_t* panel, int64_t words, int64_t width, float* out) {
+#if HWY_TARGET <= HWY_AVX2 && !defined(HWY_DISABLE_F16C)
+  if (type == WordType::kF16) return WidenPanel<F16Math>(panel, words, width, out);
+#endif
+  (void)type;
+  WidenPanel<Bf16Math>(panel, words, width, out);
 }
 
 void fill_int8(TileKernels* kernels) {
@@ -154,16 +201,32 @@ namespace tensord::kernels {
 
 HWY_EXPORT(fill_f32);
 HWY_EXPORT(fill_bf16);
+HWY_EXPORT(fill_f16);
 HWY_EXPORT(fill_int8);
+HWY_EXPORT(widen);
 
-TileKernels tile_kernels(ops::Precision precision) {
-  TileKernels kernels;
+WordType word_type(ops::Precision precision) {
   switch (precision) {
-    case ops::Precision::kF32: HWY_DYNAMIC_DISPATCH(fill_f32)(&kernels); break;
-    case ops::Precision::kBf16: HWY_DYNAMIC_DISPATCH(fill_bf16)(&kernels); break;
-    case ops::Precision::kInt8: HWY_DYNAMIC_DISPATCH(fill_int8)(&kernels); break;
+    case ops::Precision::kF32: return WordType::kF32;
+    case ops::Precision::kBf16: return WordType::kBf16;
+    case ops::Precision::kInt8: return WordType::kInt8;
+  }
+  return WordType::kF32;
+}
+
+TileKernels tile_kernels(WordType type) {
+  TileKernels kernels;
+  switch (type) {
+    case WordType::kF32: HWY_DYNAMIC_DISPATCH(fill_f32)(&kernels); break;
+    case WordType::kBf16: HWY_DYNAMIC_DISPATCH(fill_bf16)(&kernels); break;
+    case WordType::kF16: HWY_DYNAMIC_DISPATCH(fill_f16)(&kernels); break;
+    case WordType::kInt8: HWY_DYNAMIC_DISPATCH(fill_int8)(&kernels); break;
   }
   return kernels;
+}
+
+void widen_panel(WordType type, const uint32_t* panel, int64_t words, int64_t width, float* out) {
+  HWY_DYNAMIC_DISPATCH(widen)(type, panel, words, width, out);
 }
 
 }  // namespace tensord::kernels

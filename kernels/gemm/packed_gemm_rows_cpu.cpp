@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "kernels/common/half_rows.h"
 #include "kernels/gemm/packed_gemm_tile.h"
 #include "kernels/pointwise/math.h"
 
@@ -142,15 +143,21 @@ float to_uint8(const float* in, uint8_t* out, int64_t k) {
 }  // namespace
 
 // One row of k numbers one after the other.
-void load_row(ops::Precision precision, const float* in, int64_t k, uint32_t* out, float* scale) {
-  if (precision == ops::Precision::kF32) {
-    std::memcpy(out, in, static_cast<size_t>(k) * 4);
-  } else if (precision == ops::Precision::kBf16) {
-    out[(k - 1) / 2] = 0;
-    to_bf16(in, reinterpret_cast<uint16_t*>(out), k);
-  } else {
-    out[(k - 1) / 4] = 0;
-    *scale = to_uint8(in, reinterpret_cast<uint8_t*>(out), k);
+void load_row(WordType type, const float* in, int64_t k, uint32_t* out, float* scale) {
+  switch (type) {
+    case WordType::kF32: std::memcpy(out, in, static_cast<size_t>(k) * 4); break;
+    case WordType::kBf16:
+      out[(k - 1) / 2] = 0;
+      to_bf16(in, reinterpret_cast<uint16_t*>(out), k);
+      break;
+    case WordType::kF16:
+      out[(k - 1) / 2] = 0;
+      narrow_row(in, reinterpret_cast<Half*>(out), k);
+      break;
+    case WordType::kInt8:
+      out[(k - 1) / 4] = 0;
+      *scale = to_uint8(in, reinterpret_cast<uint8_t*>(out), k);
+      break;
   }
 }
 
@@ -200,24 +207,23 @@ void gather(const RowSource& source, int64_t begin, int64_t rows, int64_t k, flo
 
 }  // namespace
 
-void load_rows(ops::Precision precision, const RowSource& source, int64_t begin, int64_t end, int64_t k, uint32_t* out,
+void load_rows(WordType type, const RowSource& source, int64_t begin, int64_t end, int64_t k, uint32_t* out,
                int64_t stride, float* scales, float* space) {
   const auto load = &HWY_DYNAMIC_DISPATCH(load_row);
   if (source.column_stride == 1) {
     for (int64_t r = begin; r < end; ++r)
-      load(precision, source.row(r), k, out + (r - begin) * stride, scales + (r - begin));
+      load(type, source.row(r), k, out + (r - begin) * stride, scales + (r - begin));
     return;
   }
   for (int64_t first = begin; first < end; first += kGatherRows) {
     const int64_t rows = std::min(kGatherRows, end - first);
     uint32_t* target = out + (first - begin) * stride;
-    if (precision == ops::Precision::kF32) {
+    if (type == WordType::kF32) {
       gather(source, first, rows, k, reinterpret_cast<float*>(target), stride);
       continue;
     }
     gather(source, first, rows, k, space, k);
-    for (int64_t r = 0; r < rows; ++r)
-      load(precision, space + r * k, k, target + r * stride, scales + (first - begin) + r);
+    for (int64_t r = 0; r < rows; ++r) load(type, space + r * k, k, target + r * stride, scales + (first - begin) + r);
   }
 }
 

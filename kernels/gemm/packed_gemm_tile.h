@@ -8,8 +8,10 @@
 // What packed_gemm.cpp asks of the code that is compiled per instruction set.
 namespace tensord::kernels {
 
-// Operands are rows of 32-bit words along k, whatever the precision: one f32, two bf16 or four
+// Operands are rows of 32-bit words along k, whatever is in them: one f32, two halves or four
 // 8-bit numbers (the left ones unsigned, the right ones signed). A step is one word of every row.
+enum class WordType : uint8_t { kF32, kBf16, kF16, kInt8 };
+WordType word_type(ops::Precision precision);
 inline constexpr int kMaxTileRows = 9;
 inline constexpr int kTileVectors = 3;
 
@@ -27,16 +29,20 @@ struct TileRun {
 };
 using TileFn = void (*)(const TileRun&);
 
-// The kernels for one precision on this machine, [rows - 1][vectors - 1].
+// The kernels for one type of words on this machine, [rows - 1][vectors - 1].
 struct TileKernels {
-  int lanes = 0;     // columns of a vector
-  int max_rows = 0;  // of a tile
+  int lanes = 0;        // columns of a vector
+  int max_rows = 0;     // of a tile
+  bool widens = false;  // halves to f32, at each step: for many rows a panel is better widened once
   const char* name = "";
   TileFn run[kMaxTileRows][kTileVectors] = {};
 
   int panel_columns() const { return lanes * kTileVectors; }
 };
-TileKernels tile_kernels(ops::Precision precision);
+// Without lanes where the processor has no conversion of float16.
+TileKernels tile_kernels(WordType type);
+// Panels of halves as panels of f32: `words` steps of `width` columns become twice as many.
+void widen_panel(WordType type, const uint32_t* panel, int64_t words, int64_t width, float* out);
 
 // Rows of f32 somewhere in memory.
 struct RowSource {
@@ -46,12 +52,12 @@ struct RowSource {
 
   const float* row(int64_t i) const { return data + (offsets ? offsets[i] : i * row_stride); }
 };
-// Writes rows begin … end as words of `precision`, `stride` words from row to row, the last word filled up
+// Writes rows begin … end as words of `type`, `stride` words from row to row, the last word filled up
 // with zeros. 8-bit rows are q + 128 with q = round(x / scale), and scales[i] gets the scale of row begin + i:
 // NaN for a row that is not finite. `space` holds kGatherRows * k numbers; it is not used for f32 or a column
 // stride of 1.
 inline constexpr int64_t kGatherRows = 16;
-void load_rows(ops::Precision precision, const RowSource& source, int64_t begin, int64_t end, int64_t k, uint32_t* out,
+void load_rows(WordType type, const RowSource& source, int64_t begin, int64_t end, int64_t k, uint32_t* out,
                int64_t stride, float* scales, float* space);
 
 // Turns the sums of a tile into results: scales them (8-bit), adds the bias, does the steps.

@@ -5,7 +5,7 @@
 
 #include "core/base/parallel.h"
 #include "core/base/thread_priority.h"
-#include "core/tensor/half.h"
+#include "kernels/common/half_rows.h"
 #include "kernels/gemm/packed_gemm.h"
 
 namespace tensord::kernels {
@@ -13,8 +13,16 @@ namespace {
 
 using ops::Precision;
 
-int64_t numbers_per_word(Precision precision) {
-  return precision == Precision::kF32 ? 1 : precision == Precision::kBf16 ? 2 : 4;
+constexpr int64_t numbers_per_word(WordType type) {
+  return type == WordType::kF32 ? 1 : type == WordType::kInt8 ? 4 : 2;
+}
+
+// Halves that nobody multiplies before are kept as they are: nothing is lost by it.
+WordType type_of_words(DType dtype, bool is_scaled, Precision precision) {
+  if (precision != Precision::kF32 || is_scaled) return word_type(precision);
+  if (dtype == DType::kBFloat16) return WordType::kBf16;
+  const bool is_kept = dtype == DType::kFloat16 && tile_kernels(WordType::kF16).lanes > 0;
+  return is_kept ? WordType::kF16 : WordType::kF32;
 }
 
 // Rounds x / scale; what is not finite counts as 0, its column's scale being NaN.
@@ -26,15 +34,17 @@ int32_t to_int8(float x, float inverse_scale) {
 }
 
 // A word of `count` numbers that are multiplied by `by`; the rest of it is zero.
-template <Precision precision>
+template <WordType type>
 uint32_t make_word(const float* at, int64_t stride, int64_t count, float by, float inverse_scale) {
-  if constexpr (precision == Precision::kF32) return std::bit_cast<uint32_t>(*at * by);
-  constexpr int kBits = precision == Precision::kBf16 ? 16 : 8;
+  if constexpr (type == WordType::kF32) return std::bit_cast<uint32_t>(*at * by);
+  constexpr int64_t kBits = 32 / numbers_per_word(type);
   uint32_t word = 0;
   for (int64_t e = 0; e < count; ++e) {
     const float x = at[e * stride] * by;
-    const uint32_t bits =
-        precision == Precision::kBf16 ? BFloat16(x).bits : static_cast<uint32_t>(to_int8(x, inverse_scale)) & 0xffu;
+    uint32_t bits = 0;
+    if constexpr (type == WordType::kBf16) bits = BFloat16(x).bits;
+    if constexpr (type == WordType::kF16) bits = Half(x).bits;
+    if constexpr (type == WordType::kInt8) bits = static_cast<uint32_t>(to_int8(x, inverse_scale)) & 0xffu;
     word |= bits << (kBits * e);
   }
   return word;
@@ -49,14 +59,14 @@ struct PanelSource {
   uint32_t* out;
 };
 
-template <Precision precision>
+template <WordType type>
 void pack_columns(const PanelSource& source) {
-  constexpr int64_t kPerWord = precision == Precision::kF32 ? 1 : precision == Precision::kBf16 ? 2 : 4;
+  constexpr int64_t kPerWord = numbers_per_word(type);
   const int64_t whole = source.k / kPerWord, words = (source.k + kPerWord - 1) / kPerWord;
   const auto put = [&](int64_t i, int64_t j, int64_t count) {
-    source.out[i * source.width + j] = make_word<precision>(
-        source.data + j * source.column_stride + i * kPerWord * source.stride, source.stride, count,
-        source.by ? source.by[j] : 1.0f, precision == Precision::kInt8 ? source.inverse_scale[j] : 0.0f);
+    source.out[i * source.width + j] =
+        make_word<type>(source.data + j * source.column_stride + i * kPerWord * source.stride, source.stride, count,
+                        source.by ? source.by[j] : 1.0f, type == WordType::kInt8 ? source.inverse_scale[j] : 0.0f);
   };
   // A few cache lines of each column at a time, when columns are what lies together.
   const int64_t run = source.stride == 1 ? 64 : 1, run_numbers = run * kPerWord;
@@ -75,21 +85,49 @@ void pack_columns(const PanelSource& source) {
     std::fill(source.out + i * source.width + source.columns, source.out + (i + 1) * source.width, 0u);
 }
 
+template <class T>
+void widen_rows(const Matrix& weight, int64_t first, int64_t rows, float* out) {
+  for (int64_t r = first; r < first + rows; ++r, out += weight.cols) {
+    const T* from = static_cast<const T*>(weight.data) + r * weight.row_stride;
+    if (weight.col_stride == 1) {
+      widen_row(from, out, weight.cols);
+    } else {
+      for (int64_t i = 0; i < weight.cols; ++i) out[i] = from[i * weight.col_stride];
+    }
+  }
+}
+
+// Some rows in float32: where they lie, or in `memory`.
+Matrix wide_rows(const Matrix& weight, DType dtype, int64_t first, int64_t rows, std::vector<float>& memory) {
+  if (dtype == DType::kFloat32) {
+    float* const at = static_cast<float*>(weight.data) + first * weight.row_stride;
+    return {at, rows, weight.cols, weight.row_stride, weight.col_stride};
+  }
+  memory.resize(static_cast<size_t>(rows * weight.cols));
+  if (dtype == DType::kBFloat16) {
+    widen_rows<BFloat16>(weight, first, rows, memory.data());
+  } else {
+    check_internal(dtype == DType::kFloat16, "weights of ", name_of(dtype), " are packed");
+    widen_rows<Half>(weight, first, rows, memory.data());
+  }
+  return {memory.data(), rows, weight.cols, weight.cols, 1};
+}
+
 }  // namespace
 
-PackedMatrix::PackedMatrix(const Matrix& weight, const float* scale, Precision precision)
+PackedMatrix::PackedMatrix(const Matrix& weight, DType dtype, const float* scale, Precision precision)
     : n_(weight.rows),
       k_(weight.cols),
-      words_((k_ + numbers_per_word(precision) - 1) / numbers_per_word(precision)),
-      precision_(precision),
-      kernels_(tile_kernels(precision)) {
+      type_(type_of_words(dtype, scale != nullptr, precision)),
+      words_((k_ + numbers_per_word(type_) - 1) / numbers_per_word(type_)),
+      kernels_(tile_kernels(type_)) {
   const int64_t lanes = kernels_.lanes, columns = (n_ + lanes - 1) / lanes * lanes;
   data_ = Tensor::empty(Dims{columns * words_ * 4}, DType::kUInt8);
-  if (precision == Precision::kInt8) find_scales(weight, scale);
+  if (type_ == WordType::kInt8) find_scales(weight, dtype, scale);
   const double panel_ns = static_cast<double>(kernels_.panel_columns()) * static_cast<double>(k_);
   parallel_for_cost(panels(), panel_ns, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      pack_panel(weight, scale, i);
+      pack_panel(weight, dtype, scale, i);
       let_others_run();
     }
   });
@@ -106,18 +144,20 @@ size_t PackedMatrix::size_bytes() const {
 }
 
 // One scale per column of the result, and the sums of its rounded weights.
-void PackedMatrix::find_scales(const Matrix& weight, const float* scale) {
+void PackedMatrix::find_scales(const Matrix& weight, DType dtype, const float* scale) {
   const auto n = static_cast<size_t>(n_);
   scales_.resize(n);
   inverse_.resize(n);
   offsets_.resize(n);
   parallel_for_cost(n_, 2 * static_cast<double>(k_), [&](int64_t begin, int64_t end) {
+    std::vector<float> memory;
     for (int64_t j = begin; j < end; ++j) {
-      const float* row = static_cast<const float*>(weight.data) + j * weight.row_stride;
+      const Matrix wide = wide_rows(weight, dtype, j, 1, memory);
+      const auto* row = static_cast<const float*>(wide.data);
       const float by = scale ? scale[j] : 1.0f;
       float max = 0, zero = 0;  // NaN when a weight is not finite
       for (int64_t i = 0; i < k_; ++i) {
-        const float x = row[i * weight.col_stride] * by;
+        const float x = row[i * wide.col_stride] * by;
         zero += x * 0.0f;
         max = std::max(max, std::abs(x));
       }
@@ -125,27 +165,30 @@ void PackedMatrix::find_scales(const Matrix& weight, const float* scale) {
       scales_[at] = max / 127.0f + zero;
       inverse_[at] = max > 1e-37f && zero == 0 ? 127.0f / max : 0.0f;
       int32_t sum = 0;
-      for (int64_t i = 0; i < k_; ++i) sum += to_int8(row[i * weight.col_stride] * by, inverse_[at]);
+      for (int64_t i = 0; i < k_; ++i) sum += to_int8(row[i * wide.col_stride] * by, inverse_[at]);
       offsets_[at] = 128 * sum;
     }
   });
 }
 
-void PackedMatrix::pack_panel(const Matrix& weight, const float* scale, int64_t panel) {
+void PackedMatrix::pack_panel(const Matrix& weight, DType dtype, const float* scale, int64_t panel) {
   const int64_t width = vectors(panel) * kernels_.lanes, first = panel * kernels_.panel_columns();
-  const PanelSource source{static_cast<const float*>(weight.data) + first * weight.row_stride,
-                           weight.row_stride,
-                           weight.col_stride,
-                           std::min(width, n_ - first),
+  std::vector<float> memory;
+  const Matrix wide = wide_rows(weight, dtype, first, std::min(width, n_ - first), memory);
+  const PanelSource source{static_cast<const float*>(wide.data),
+                           wide.row_stride,
+                           wide.col_stride,
+                           wide.rows,
                            width,
                            k_,
                            scale ? scale + first : nullptr,
                            inverse_.empty() ? nullptr : inverse_.data() + first,
                            const_cast<uint32_t*>(this->panel(panel))};
-  switch (precision_) {
-    case Precision::kF32: return pack_columns<Precision::kF32>(source);
-    case Precision::kBf16: return pack_columns<Precision::kBf16>(source);
-    case Precision::kInt8: return pack_columns<Precision::kInt8>(source);
+  switch (type_) {
+    case WordType::kF32: return pack_columns<WordType::kF32>(source);
+    case WordType::kBf16: return pack_columns<WordType::kBf16>(source);
+    case WordType::kF16: return pack_columns<WordType::kF16>(source);
+    case WordType::kInt8: return pack_columns<WordType::kInt8>(source);
   }
 }
 

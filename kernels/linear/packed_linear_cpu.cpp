@@ -6,6 +6,7 @@
 
 #include "core/base/parallel.h"
 #include "core/ops/attributes/packed.h"
+#include "kernels/common/packed_half.h"
 #include "kernels/gemm/packed_gemm.h"
 
 namespace tensord::kernels {
@@ -186,7 +187,8 @@ class PackedLinear final : public PackedOp {
                                         const Matrix rows{weight_.raw_data(), weight_.sizes()[0], weight_.sizes()[1],
                                                           weight_.strides()[0], weight_.strides()[1]};
                                         return std::make_shared<const PackedMatrix>(
-                                            rows, scale_.defined() ? scale_.data<float>() : nullptr, precision_);
+                                            rows, weight_.dtype(), scale_.defined() ? scale_.data<float>() : nullptr,
+                                            precision_);
                                       })
                   .get();
       matrix_.store(known, std::memory_order_release);
@@ -202,13 +204,20 @@ class PackedLinear final : public PackedOp {
   mutable std::atomic<const PackedMatrix*> matrix_{nullptr};
 };
 
-bool is_plain(const Tensor& t) { return is_cpu_f32(t) && !t.is_meta(); }
+bool is_plain(const Tensor& t) {
+  return (t.dtype() == DType::kFloat32 || is_half(t.dtype())) && t.device() == Device{} && !t.is_meta();
+}
+
+Precision precision_of(const PackArgs& args, const Weights& weights) {
+  constexpr int64_t kMostInt8 = 65'536;  // sums of so many 8-bit products stay below 2^31
+  const bool is_too_deep = args.precision == Precision::kInt8 && weights.weight.sizes()[1] > kMostInt8;
+  return is_too_deep ? Precision::kBf16 : args.precision;
+}
 
 IntrusivePtr<PackedOp> pack(const PackArgs& args, const Weights& weights) {
-  // Sums of 8-bit products stay below 2^31.
-  constexpr int64_t kMostInt8 = 65'536;
-  const bool is_too_deep = args.precision == Precision::kInt8 && weights.weight.sizes()[1] > kMostInt8;
-  return make_intrusive<PackedLinear>(args, weights, is_too_deep ? Precision::kBf16 : args.precision);
+  auto packed = make_intrusive<PackedLinear>(args, weights, precision_of(args, weights));
+  const DType dtype = weights.weight.dtype();
+  return is_half(dtype) ? pack_half(args, dtype, std::move(packed)) : packed;
 }
 
 // The matrix on the right of a product, as n × k; undefined when it cannot be prepared.
@@ -228,8 +237,9 @@ IntrusivePtr<PackedOp> pack_linear(const PackArgs& args) {
   if (!is_plain(weight) || weight.ndim() != 2 || weight.numel() == 0) return nullptr;
   if (arguments[2].is_tensor()) {
     const Tensor& bias = arguments[2].to_tensor();
-    if (!is_plain(bias) || bias.ndim() != 1 || bias.numel() != weight.sizes()[0]) return nullptr;
-    weights.bias = bias.contiguous();
+    if (!is_plain(bias) || bias.dtype() != weight.dtype() || bias.ndim() != 1 || bias.numel() != weight.sizes()[0])
+      return nullptr;
+    weights.bias = bias.to(DType::kFloat32).contiguous();
   }
   return pack(args, weights);
 }
@@ -252,7 +262,9 @@ IntrusivePtr<PackedOp> pack_addmm(const PackArgs& args) {
   if (!weight.defined() || !arguments[0].is_tensor()) return nullptr;
   const Tensor& self = arguments[0].to_tensor();
   const Dims row{1, weight.sizes()[0]};
-  if (!is_plain(self) || self.ndim() > 2 || !(broadcast_sizes(self.sizes(), row) == row)) return nullptr;
+  if (!is_plain(self) || self.dtype() != weight.dtype() || self.ndim() > 2 ||
+      !(broadcast_sizes(self.sizes(), row) == row))
+    return nullptr;
   Weights weights{weight, {}, arguments[4].to_scalar().to_double(), 1, true};
   const double beta = arguments[3].to_scalar().to_double();
   if (beta != 0) {

@@ -22,7 +22,7 @@ QuantizedMatrix::QuantizedMatrix(const int8_t* data, int64_t n, int64_t k, int64
       k_(k),
       words_(divide_up(k, 4)),
       row_words_(divide_up(words_, 16) * 16),
-      kernels_(tile_kernels(ops::Precision::kInt8)),
+      kernels_(tile_kernels(WordType::kInt8)),
       sums_(static_cast<size_t>(n)) {
   if (row_words_ % 1024 == 0) row_words_ += 16;  // else all rows fall into one set of the first-level cache
   const int64_t lanes = kernels_.lanes;

@@ -3,6 +3,7 @@
 #include "core/base/parallel.h"
 #include "core/ops/run.h"
 #include "core/tensor/strided_copy.h"
+#include "kernels/common/packed_half.h"
 #include "kernels/rnn/rnn.h"
 
 namespace tensord::kernels {
@@ -52,19 +53,23 @@ void run_once(const RnnCall& call, std::span<const Tensor> outputs) {
   sequence.run(memory_of<T>(call, outputs, scratch.raw_data()));
 }
 
+void make_dense(Tensor& tensor, DType dtype) {
+  if (tensor) tensor = tensor.to(dtype).contiguous();
+}
+
+RnnParameters dense_parameters(RnnParameters cell, DType dtype) {
+  for (Tensor* tensor : {&cell.input, &cell.recurrent, &cell.input_bias, &cell.recurrent_bias, &cell.projection})
+    make_dense(*tensor, dtype);
+  return cell;
+}
+
 // With everything in `dtype` and dense.
 RnnCall dense_call(const RnnCall& call, DType dtype) {
   RnnCall dense = call;
-  const auto make = [dtype](Tensor& tensor) {
-    if (tensor) tensor = tensor.to(dtype).contiguous();
-  };
-  make(dense.input);
+  make_dense(dense.input, dtype);
   if (dense.batch_sizes) dense.batch_sizes = dense.batch_sizes->contiguous();
-  for (Tensor& state : dense.states) make(state);
-  for (RnnParameters& cell : dense.parameters) {
-    for (Tensor* tensor : {&cell.input, &cell.recurrent, &cell.input_bias, &cell.recurrent_bias, &cell.projection})
-      make(*tensor);
-  }
+  for (Tensor& state : dense.states) make_dense(state, dtype);
+  for (RnnParameters& cell : dense.parameters) cell = dense_parameters(cell, dtype);
   return dense;
 }
 
@@ -137,11 +142,38 @@ std::unique_ptr<ops::PreparedCall> prepare_as(const RnnCall& call, const ops::Pr
   std::vector<std::shared_ptr<const RnnWeights<T>>> weights;
   for (const RnnParameters& cell : call.parameters) {
     const Tensor of[] = {cell.input, cell.recurrent, cell.input_bias, cell.recurrent_bias, cell.projection};
-    weights.push_back(args.packs->get<RnnWeights<T>>(concat("rnn ", static_cast<int>(call.kind)), of,
-                                                     [&] { return std::make_shared<RnnWeights<T>>(call.kind, cell); }));
+    weights.push_back(args.packs->get<RnnWeights<T>>(concat("rnn ", static_cast<int>(call.kind)), of, [&] {
+      return std::make_shared<RnnWeights<T>>(call.kind, dense_parameters(cell, dtype_of<T>));
+    }));
   }
   return std::make_unique<PreparedRnn<T>>(
       call, RnnSequence<T>(shape_for(call, args.outputs[0]), std::move(weights), args.threads), slots);
+}
+
+// In float32, by weights that are widened once.
+std::unique_ptr<ops::PreparedCall> prepare_halves(const RnnCall& call, const ops::PrepareArgs& args,
+                                                  std::span<const int> slots) {
+  RnnCall wide = call;
+  std::vector<Tensor> inputs, outputs;
+  const auto widen = [&](Tensor& tensor, int slot) {
+    if (!tensor) return;
+    if (slot >= 0) {
+      inputs.resize(std::max(inputs.size(), static_cast<size_t>(slot) + 1));
+      inputs[static_cast<size_t>(slot)] = tensor;
+    }
+    if (!is_half(tensor.dtype())) return;
+    tensor = slot >= 0 ? wide_meta(tensor) : tensor.to(DType::kFloat32);
+  };
+  widen(wide.input, slots[0]);
+  if (wide.batch_sizes) widen(*wide.batch_sizes, slots[1]);
+  for (size_t i = 0; i < wide.states.size(); ++i) widen(wide.states[i], slots[2 + i]);
+  for (const Tensor& output : args.outputs) outputs.push_back(wide_meta(output));
+  for (const Tensor& input : inputs) {
+    if (!input) return nullptr;  // it comes with the run, and is none of these
+  }
+  auto prepared =
+      prepare_as<float>(wide, {args.op, args.arguments, outputs, args.threads, args.precision, args.packs}, slots);
+  return widen_call(std::move(prepared), inputs, args.outputs);
 }
 
 }  // namespace
@@ -181,6 +213,8 @@ std::unique_ptr<ops::PreparedCall> prepare_rnn(const RnnCall& call, const ops::P
   switch (call.input.dtype()) {
     case DType::kFloat32: return prepare_as<float>(call, args, slots);
     case DType::kFloat64: return prepare_as<double>(call, args, slots);
+    case DType::kFloat16:
+    case DType::kBFloat16: return prepare_halves(call, args, slots);
     default: return nullptr;
   }
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <random>
 #include <type_traits>
@@ -10,6 +11,7 @@
 
 #include "core/base/error.h"
 #include "core/base/parallel.h"
+#include "kernels/common/half_rows.h"
 #include "kernels/gemm/gemm.h"
 
 namespace tensord::kernels {
@@ -134,6 +136,68 @@ TYPED_TEST(GemmTest, LargeOnesEqualOpenBlas) {
   for (const Sizes& s : {Sizes{513, 1030, 700}, Sizes{96, 2048, 1111}, Sizes{1500, 65, 517}}) {
     for (const Layout left : {Layout::kRows, Layout::kColumns}) {
       for (const Layout right : {Layout::kRows, Layout::kColumns}) check_large<TypeParam>(s, left, right);
+    }
+  }
+}
+
+template <class T>
+class HalvesTest : public ::testing::Test {};
+using HalfTypes = ::testing::Types<Half, BFloat16>;
+TYPED_TEST_SUITE(HalvesTest, HalfTypes);
+
+// Every number there is, whole vectors and the rest behind them.
+TYPED_TEST(HalvesTest, RowsAreConvertedAsSingleNumbersAre) {
+  constexpr int64_t kCount = 65'536 - 5;
+  std::vector<TypeParam> halves(kCount), back(kCount);
+  std::vector<float> wide(kCount);
+  for (int64_t i = 0; i < kCount; ++i) halves[i].bits = static_cast<uint16_t>(i + 3);
+  widen_row(halves.data(), wide.data(), kCount);
+  for (const float factor : {1.0f, 1.1f, 0.3f, 1e-5f, 3e4f}) {
+    std::vector<float> numbers(kCount);
+    for (int64_t i = 0; i < kCount; ++i) numbers[i] = wide[i] * factor;
+    narrow_row(numbers.data(), back.data(), kCount);
+    for (int64_t i = 0; i < kCount; ++i) {
+      const float expected = halves[i];
+      ASSERT_TRUE(wide[i] == expected || (std::isnan(wide[i]) && std::isnan(expected))) << i;
+      const TypeParam rounded = numbers[i];
+      ASSERT_TRUE(back[i].bits == rounded.bits || (std::isnan(float(back[i])) && std::isnan(numbers[i]))) << numbers[i];
+    }
+  }
+}
+
+// Products of halves are those of the same numbers in float32, rounded once.
+TYPED_TEST(HalvesTest, ProductsOfAnyStrides) {
+  for (const Layout left : kLayouts) {
+    for (const Layout right : kLayouts) {
+      for (const Layout out : kLayouts) {
+        for (const double beta : {0.0, 0.5}) {
+          Filled<float> a(7, 20, left, 1), b(20, 9, right, 2), c(7, 9, out, 3);
+          const auto narrow = [](const Matrix& from, std::vector<TypeParam>& memory) {
+            const int64_t size = (from.rows - 1) * from.row_stride + (from.cols - 1) * from.col_stride + 1;
+            auto* const numbers = static_cast<float*>(from.data);
+            memory.assign(static_cast<size_t>(size), TypeParam(77.0f));
+            for (int64_t r = 0; r < from.rows; ++r) {
+              for (int64_t k = 0; k < from.cols; ++k) {
+                const int64_t at = r * from.row_stride + k * from.col_stride;
+                memory[static_cast<size_t>(at)] = numbers[at];
+                numbers[at] = memory[static_cast<size_t>(at)];
+              }
+            }
+            return Matrix{memory.data(), from.rows, from.cols, from.row_stride, from.col_stride};
+          };
+          std::vector<TypeParam> x, y, z;
+          const Matrix half_a = narrow(a.matrix, x), half_b = narrow(b.matrix, y), half_c = narrow(c.matrix, z);
+          gemm(dtype_of<TypeParam>, 2, half_a, half_b, beta, half_c);
+          gemm(DType::kFloat32, 2, a.matrix, b.matrix, beta, c.matrix);
+          for (int64_t r = 0; r < 7; ++r) {
+            for (int64_t k = 0; k < 9; ++k) {
+              const int64_t at = r * half_c.row_stride + k * half_c.col_stride;
+              const float expected = static_cast<float*>(c.matrix.data)[at], got = z[static_cast<size_t>(at)];
+              EXPECT_NEAR(got, expected, (std::is_same_v<TypeParam, Half> ? 1e-3 : 8e-3) * (std::abs(expected) + 0.1));
+            }
+          }
+        }
+      }
     }
   }
 }

@@ -84,8 +84,8 @@ Prepared run_prepared(const Packed& packed, const Tensor& input, const Tensor& o
                       int threads = 1) {
   Dims sizes = input.sizes();
   sizes.back() = packed->run(meta(input), other.defined() ? meta(other) : Tensor(), false).sizes().back();
-  Prepared result{overwrite ? other : Tensor::empty(sizes, DType::kFloat32), nullptr};
-  const Tensor output = Tensor::meta(sizes, DType::kFloat32);
+  Prepared result{overwrite ? other : Tensor::empty(sizes, input.dtype()), nullptr};
+  const Tensor output = Tensor::meta(sizes, input.dtype());
   ops::PackStore packs;
   const Value arguments[] = {Value(IntrusivePtr<ops::OpaqueObject>(packed)), meta(input)};
   const ops::PrepareArgs args{op(ops::kRunPacked), arguments, {&output, 1}, threads, Precision::kF32, &packs};
@@ -307,6 +307,33 @@ TEST(PackedGemm, ErrorsOfNarrowPrecisions) {
             1e-4);
 }
 
+// Halves are multiplied as they are, whatever the number of rows: sums differ from exact ones by a last digit.
+TEST(PackedGemm, HalvesLoseNothing) {
+  for (const DType dtype : {DType::kBFloat16, DType::kFloat16}) {
+    for (const int64_t k : {1, 2, 5, 64, 771, 2049}) {
+      for (const int64_t m : {1, 3, 8, 9, 30, 200}) {
+        for (const bool is_turned : {false, true}) {
+          const Tensor weight = random(Dims{70, k}).to(dtype), bias = random(Dims{70}).to(dtype);
+          const Tensor rows = random(is_turned ? Dims{k, m} : Dims{m, k}).to(dtype);
+          const Tensor input = is_turned ? rows.as_view(Dims{m, k}, Dims{1, m}, 0) : rows;
+          const Tensor exact = product(input.to(DType::kFloat32), weight.to(DType::kFloat32), bias.to(DType::kFloat32));
+          const Packed packed = linear(weight, bias);
+          const Prepared prepared = run_prepared(packed, input, {}, false, m > 100 ? 2 : 1);
+          ASSERT_TRUE(prepared.call);
+          const Tensor out = prepared.out.to(DType::kFloat32);
+          const double digit = dtype == DType::kBFloat16 ? 1.0 / 256 : 1.0 / 2048;
+          for (int64_t i = 0; i < out.numel(); ++i) {
+            const double wanted = exact.data<float>()[i];
+            ASSERT_NEAR(out.data<float>()[i], wanted, digit * std::abs(wanted) + 2e-5)
+                << name_of(dtype) << ' ' << m << 'x' << k << ", " << i;
+          }
+          EXPECT_TRUE(is_same(packed->run(input, {}, false), prepared.out));
+        }
+      }
+    }
+  }
+}
+
 TEST(PackedGemm, Int8RowsAreOnTheirOwn) {
   const Tensor weight = random(Dims{33, 64}), input = random(Dims{20, 64});
   for (int64_t i = 0; i < 64; ++i) {
@@ -367,6 +394,9 @@ TEST(PackedGemm, PackedBytesAreThoseOfTheWeights) {
   EXPECT_EQ(prepared.call->cost.flops, 2.0 * 1000 * 512);
   EXPECT_EQ(prepared.call->label, "linear");
   EXPECT_GT(magnitude(prepared.out), 0);
+  const Tensor half = weight.to(DType::kBFloat16);
+  const Prepared narrow = run_prepared(linear(half), random(Dims{1, 512}).to(DType::kBFloat16));
+  EXPECT_LE(narrow.call->cost.bytes, 1.02 * static_cast<double>(half.size_bytes()) + 8192);
 }
 
 }  // namespace

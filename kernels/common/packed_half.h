@@ -1,0 +1,20 @@
+#pragma once
+
+#include "core/ops/attributes/packed.h"
+
+namespace tensord::kernels {
+
+// A packed operator for tensors of float16 or bfloat16: `wide` does the call of `args` in float32, its input is
+// widened before and its result rounded after. Nothing is joined to it, since each call of such a chain rounds.
+IntrusivePtr<ops::PackedOp> pack_half(const ops::PackArgs& args, DType dtype, IntrusivePtr<ops::PackedOp> wide);
+
+// A prepared call for tensors of which some are halves, as they lie in memory: `wide` is the call for the others as
+// they are and for these in float32, as wide_meta() says. At most 8 inputs and 8 outputs.
+std::unique_ptr<ops::PreparedCall> widen_call(std::unique_ptr<ops::PreparedCall> wide, std::span<const Tensor> inputs,
+                                              std::span<const Tensor> outputs);
+// The same strides where the tensor is dense, else row-major.
+Tensor wide_meta(const Tensor& like);
+
+inline bool is_half(DType dtype) { return dtype == DType::kFloat16 || dtype == DType::kBFloat16; }
+
+}  // namespace tensord::kernels
