@@ -176,7 +176,7 @@ LoadPlan LoadPlanner::with_weights(const LoadRequest& request) {
   }
   const auto folder = overrides_.add(request.name, request.files, fs::file_size(base.file));
   const fs::path brought = folder->root() / request.name / path;
-  const fs::path archive = brought.parent_path() / model_file_name(plan.layout);
+  const fs::path archive = brought.parent_path() / model_file_name(plan.layout, format_file_name(base.file));
   settings_.write_weights(base.file.string(), brought.string(), archive.string());
   fs::remove(brought);
   add_version_file(plan.layout, number, archive);

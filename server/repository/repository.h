@@ -130,7 +130,8 @@ class Repository final : public ModelDirectory {
     int64_t version = 0;
     bool is_served = false;  // false: the version policy wants others
   };
-  Added add_version(const std::string& name, const WriteVersion& write);
+  // `file_name` is what files of the new version's format are called; config.pbtxt may call it otherwise.
+  Added add_version(const std::string& name, const WriteVersion& write, const std::string& file_name = "model.pt");
 
   // Withdraws the newest served version, and serves the one before it again. Throws Error{kFailedPrecondition} when
   // there is none or the version policy names versions, kNotFound for an unknown model.
@@ -148,7 +149,7 @@ class Repository final : public ModelDirectory {
   Failures serve(const LoadPlan& plan);
   void commit(const LoadPlan& plan, LoadedVersions loaded);
   void serve_changed(const LoadPlan& plan);
-  Added add_version_alone(const std::string& name, const WriteVersion& write);
+  Added add_version_alone(const std::string& name, const WriteVersion& write, const std::string& file_name);
   RolledBack roll_back_alone(const std::string& name);
 
   // One model, whose name the caller does not hold.

@@ -53,8 +53,9 @@ void Repository::serve_changed(const LoadPlan& plan) {
   fail(ErrorCode::kFailedPrecondition, name, " version ", failed->first, " cannot be served: ", failed->second);
 }
 
-Repository::Added Repository::add_version(const std::string& name, const WriteVersion& write) {
-  const Added added = add_version_alone(name, write);
+Repository::Added Repository::add_version(const std::string& name, const WriteVersion& write,
+                                          const std::string& file_name) {
+  const Added added = add_version_alone(name, write, file_name);
   plan_ensembles_again(name);
   return added;
 }
@@ -65,7 +66,8 @@ Repository::RolledBack Repository::roll_back(const std::string& name) {
   return done;
 }
 
-Repository::Added Repository::add_version_alone(const std::string& name, const WriteVersion& write) {
+Repository::Added Repository::add_version_alone(const std::string& name, const WriteVersion& write,
+                                                const std::string& file_name) {
   const LoadTickets::Ticket ticket(tickets_, name);
   const auto room = budget_.hold();
   const NameLocks::Held held = names_.hold(name);
@@ -82,7 +84,7 @@ Repository::Added Repository::add_version_alone(const std::string& name, const W
     int64_t number = 0;
     {
       const NewFolder temporary(before.folder);
-      write(temporary.path(), model_file_name(before));
+      write(temporary.path(), model_file_name(before, file_name));
       number = take_next_version(before, temporary.path());
     }
     added = before.folder / std::to_string(number);

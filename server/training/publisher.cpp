@@ -65,9 +65,9 @@ void Publisher::work() {
   }
 }
 
-Repository::Added Publisher::publish(const JobStatus& job, const std::string& origin,
+Repository::Added Publisher::publish(const JobStatus& job, const std::string& file_name, const std::string& origin,
                                      const std::function<void(const std::string& path)>& write) {
-  std::packaged_task<Repository::Added()> task([&] { return publish_here(job, origin, write); });
+  std::packaged_task<Repository::Added()> task([&] { return publish_here(job, file_name, origin, write); });
   std::future<Repository::Added> result = task.get_future();
   {
     const MutexLock lock(mutex_);
@@ -77,7 +77,7 @@ Repository::Added Publisher::publish(const JobStatus& job, const std::string& or
   return result.get();
 }
 
-Repository::Added Publisher::publish_here(const JobStatus& job, const std::string& origin,
+Repository::Added Publisher::publish_here(const JobStatus& job, const std::string& file_name, const std::string& origin,
                                           const std::function<void(const std::string& path)>& write) {
   const std::string& model = job.spec.publish.model;
   const bool was_served = job.spec.model.upload_id.empty() && model == job.spec.model.name;
@@ -87,10 +87,11 @@ Repository::Added Publisher::publish_here(const JobStatus& job, const std::strin
   if (const int64_t number = find_published(repository_.folder_of(model), job.id)) {
     return {number, repository_.is_ready(model, std::to_string(number))};
   }
-  return repository_.add_version(model, [&](const fs::path& folder, const std::string& file_name) {
-    write((folder / file_name).string());
+  const auto write_all = [&](const fs::path& folder, const std::string& name) {
+    write((folder / name).string());
     write_origin(folder, origin);
-  });
+  };
+  return repository_.add_version(model, write_all, file_name);
 }
 
 }  // namespace tensord::server

@@ -19,14 +19,15 @@ class Publisher {
   explicit Publisher(Repository& repository);
   ~Publisher();
 
-  // `write` puts the archive into a file. Beside it lies `origin` as job.json (see JobInputs::origin_of): it says where
-  // the version comes from, and by its "job" a job that was interrupted here finds that it has published already.
-  // Waits until the version is served. Throws Error; nothing has changed then.
-  Repository::Added publish(const JobStatus& job, const std::string& origin,
+  // `write` puts the model into a file, in a format whose files are named `file_name`. Beside it lies `origin` as
+  // job.json (see JobInputs::origin_of): it says where the version comes from, and by its "job" a job that was
+  // interrupted here finds that it has published already. Waits until the version is served. Throws Error; nothing has
+  // changed then.
+  Repository::Added publish(const JobStatus& job, const std::string& file_name, const std::string& origin,
                             const std::function<void(const std::string& path)>& write);
 
  private:
-  Repository::Added publish_here(const JobStatus& job, const std::string& origin,
+  Repository::Added publish_here(const JobStatus& job, const std::string& file_name, const std::string& origin,
                                  const std::function<void(const std::string& path)>& write);
   void work();
 

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "core/base/atomic_file.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/base/parallel.h"
@@ -18,6 +17,7 @@
 #include "server/training/finite.h"
 #include "server/training/jobs/job_json.h"
 #include "server/training/trainer_state.h"
+#include "server/training/weights_update.h"
 
 namespace tensord::server {
 namespace {
@@ -408,12 +408,15 @@ void Trainer::remove_old_best() {
 }
 
 void Trainer::write_result(const std::string& path) {
-  if (spec_.publish.when == "best") {
-    copy_to_disk(best_file(best_step_).string(), path);
-    return;
+  fs::path saved = best_file(best_step_);
+  if (spec_.publish.when != "best") {
+    model_->module().set_training(false);
+    if (!path.ends_with(".py")) return model_->module().save(path);
+    // After a checkpoint the module is an archive, not source.
+    saved = options_.folder / "result.pt";
+    model_->module().save(saved.string());
   }
-  model_->module().set_training(false);
-  model_->module().save(path);
+  copy_as_base(options_.base_archive, saved.string(), path);
 }
 
 }  // namespace tensord::server

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/base/atomic_file.h"
 #include "core/base/cancellation.h"
 #include "core/base/clock.h"
 #include "core/base/error.h"
@@ -20,6 +19,7 @@
 #include "server/training/ranks/rank_team.h"
 #include "server/training/trainer.h"
 #include "server/training/trainer_state.h"
+#include "server/training/weights_update.h"
 
 namespace tensord::server {
 namespace {
@@ -219,8 +219,7 @@ JobStatus TrainingService::create(JobSpec spec) {
   status.base_version = source.version;
   status.progress.total_steps = status.spec.steps;
   // From here on the job has its own archive, whatever becomes of the model.
-  std::filesystem::path archive = store_.base_archive(status.id);
-  if (source.file.extension() == ".py") archive.replace_extension(".py");
+  const std::filesystem::path archive = store_.new_base_archive(status.id, source.file);
   link_or_copy(source.file, archive);
   const std::filesystem::path weights = jit::weights_beside(source.file.string());
   if (!weights.empty()) link_or_copy(weights, archive.parent_path() / ("weights" + weights.extension().string()));
@@ -394,8 +393,9 @@ std::optional<TrainingService::Ended> TrainingService::train_by_ranks(TrainingJo
     case Trainer::Outcome::kStarved: return Ended{JobState::kPaused, starved(job)};
     case Trainer::Outcome::kDone: break;
   }
-  return publish(job, inputs, team->warning(),
-                 [&](const std::string& path) { copy_to_disk(team->result().string(), path); });
+  return publish(job, inputs, team->warning(), [&](const std::string& path) {
+    copy_as_base(store_.base_archive(job.id()).string(), team->result().string(), path);
+  });
 }
 
 // Of a job that is done: its state, once its result is served where it is to be.
@@ -409,7 +409,8 @@ TrainingService::Ended TrainingService::publish(TrainingJob& job, const JobInput
     ended.message = joined(refused, warning);
     return ended;
   }
-  const Repository::Added added = publisher_.publish(status, inputs.origin_of(status), write);
+  const Repository::Added added =
+      publisher_.publish(status, format_file_name(store_.base_archive(job.id())), inputs.origin_of(status), write);
   job.update([&](JobStatus& changed) { changed.published_version = added.version; });
   if (!added.is_served) {
     ended.message =

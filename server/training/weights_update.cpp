@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "core/base/atomic_file.h"
 #include "core/base/error.h"
 #include "core/files/table.h"
 #include "core/jit/archive/safetensors.h"
@@ -17,12 +18,30 @@ files::NamedArrays read_weights(const std::string& path) {
   return path.ends_with(".safetensors") ? jit::read_safetensors(path).tensors : files::read_torch_file(path);
 }
 
-}  // namespace
-
-void write_with_weights(const std::string& base, const std::string& weights, const std::string& out) {
+std::shared_ptr<jit::Module> load_for_training(const std::string& path) {
   jit::LoadOptions options;
   options.for_training = true;
-  const std::shared_ptr<jit::Module> module = jit::Module::load(base, options);
+  return jit::Module::load(path, options);
+}
+
+}  // namespace
+
+void copy_as_base(const std::string& base, const std::string& saved, const std::string& out) {
+  if (!base.ends_with(".py") || !out.ends_with(".py")) return copy_to_disk(saved, out);
+  const std::shared_ptr<jit::Module> source = load_for_training(base);
+  std::map<std::string, Tensor> trained;
+  for (const auto& [name, tensor] : load_for_training(saved)->named_tensors()) trained.emplace(name, tensor);
+  for (const auto& [name, tensor] : source->named_tensors()) {
+    const auto found = trained.find(name);
+    check(found != trained.end() && found->second.sizes() == tensor.sizes(), saved, ": has no tensor '", name,
+          "' as the model has it");
+    tensor.copy_from(found->second);
+  }
+  source->save(out);
+}
+
+void write_with_weights(const std::string& base, const std::string& weights, const std::string& out) {
+  const std::shared_ptr<jit::Module> module = load_for_training(base);
   std::map<std::string, Tensor> tensors;
   for (const auto& [name, tensor] : module->named_parameters()) tensors.emplace(name, tensor);
   for (const auto& [name, tensor] : module->named_buffers()) tensors.emplace(name, tensor);

@@ -259,6 +259,7 @@ std::shared_ptr<Module> Module::load(const std::string& path, LoadOptions option
   if (!weights.empty()) impl->new_weights.emplace(weights, impl->options.for_training);
   if (const ModelFormat* format = find_format(path)) {
     impl->platform = format->platform;
+    impl->is_source = format == &kSourceFormat;
     if (!impl->options.device.is_host()) {
       fail(ErrorCode::kUnimplemented, path, ": models of the format ", format->platform,
            " are run on the CPU only, and ", to_string(impl->options.device), " was asked for");
@@ -279,6 +280,7 @@ std::shared_ptr<Module> Module::compile(const std::string& source,
   auto impl = std::make_unique<Impl>();
   impl->options = std::move(options);
   const GradModeGuard guard(own_mode(impl->options));
+  impl->is_source = true;
   impl->take(compile_source("/source", source, tensors));
   impl->add_slots();
   return std::shared_ptr<Module>(new Module(std::move(impl)));
@@ -364,7 +366,7 @@ void Module::save(const std::string& path) const {
     hooks.get_state = [this](const ops::ObjectPtr& object) { return impl_->get_state(object); };
     hooks.requires_grad = requires_grad;
     write_model_archive(path, *impl_->archive, impl_->object, hooks);
-  } else if (impl_->platform == kTorchScript && !path.ends_with(".py")) {
+  } else if (impl_->is_source && !path.ends_with(".py")) {
     save_archive(path, *impl_->functions, impl_->object, requires_grad);
   } else {
     impl_->write(path);

@@ -86,6 +86,7 @@ struct Module::Impl {
   std::function<void(const std::string& path)> write;
   std::string why_not_saved;
   std::string platform = kTorchScript;
+  bool is_source = false;  // TorchScript that somebody wrote: saved as an archive, or as it is
   std::map<std::string, MethodSignature> signatures;
   std::vector<Tensor> with_gradient;  // those that the archive says require one
   std::map<std::string, Slot> slots;

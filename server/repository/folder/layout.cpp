@@ -152,12 +152,13 @@ const std::vector<std::string>& default_file_names() {
   return kNames;
 }
 
-std::string model_file_name(const ModelLayout& model) {
-  if (!model.config.default_model_filename.empty()) return model.config.default_model_filename;
-  for (auto version = model.versions.rbegin(); version != model.versions.rend(); ++version) {
-    if (!version->file.empty()) return version->file.filename().string();
-  }
-  return default_file_names().front();
+std::string model_file_name(const ModelLayout& model, const std::string& of_format) {
+  return model.config.default_model_filename.empty() ? of_format : model.config.default_model_filename;
+}
+
+std::string format_file_name(const fs::path& file) {
+  const jit::ModelFormat* const format = jit::find_format(file.string());
+  return format ? format->file_name : default_file_names().front();
 }
 
 namespace {
@@ -212,7 +213,7 @@ void read_model(const fs::path& folder, const fs::path& root, const ModelConfig*
   model.config = config ? *config : read_config(real_folder, root, config_name, model.warnings);
   check(model.config.name.empty() || model.config.name == model.name, folder.string(),
         "/config.pbtxt: the model is named '", model.config.name, "', but its folder '", model.name, "'");
-  const std::string file_name = model_file_name(model);
+  const std::string file_name = model_file_name(model, default_file_names().front());
   resolve_side_files(real_folder, root, model.config);
   check(is_plain_name(file_name), folder.string(), "/config.pbtxt: default_model_filename '", file_name,
         "' is not a plain file name");

@@ -57,8 +57,10 @@ std::vector<ModelLayout> scan_repositories(const std::vector<std::string>& roots
 // The names that the file of a version may have where config.pbtxt says none: model.pt first, then one for each other
 // format of models.
 const std::vector<std::string>& default_file_names();
-// The name for the file of a new version: config.pbtxt says, or that of the newest version, or model.pt.
-std::string model_file_name(const ModelLayout& model);
+// The one for the format that a model's file has.
+std::string format_file_name(const std::filesystem::path& file);
+// The name for the file of a new version: config.pbtxt says, or that of its format.
+std::string model_file_name(const ModelLayout& model, const std::string& of_format);
 
 // The file of a version of the model, whether the policy wants it or not. Throws Error{kNotFound}.
 std::filesystem::path version_file(const ModelLayout& model, int64_t number);

@@ -47,7 +47,25 @@ JobStatus read_job(const fs::path& file) {
   return job_status_from_json(json);
 }
 
+// Of models' files, by which they are known or told apart.
+constexpr const char* kEndings[] = {".py", ".onnx", ".pt2", ".pt"};
+
 }  // namespace
+
+fs::path JobStore::base_archive_in(const fs::path& folder) {
+  fs::path base = folder / "base.pt";
+  for (const char* const ending : kEndings) {
+    std::error_code error;
+    const fs::path named = folder / concat("base", ending);
+    if (fs::exists(named, error)) return named;
+  }
+  return base;
+}
+
+fs::path JobStore::new_base_archive(const std::string& id, const fs::path& model) const {
+  const bool is_known = std::ranges::find(kEndings, model.extension().string()) != std::end(kEndings);
+  return job_folder(id) / concat("base", is_known ? model.extension().string() : ".pt");
+}
 
 JobStore::JobStore(const std::string& folder)
     : jobs_(fs::path(folder) / "jobs"),

@@ -10,7 +10,8 @@ namespace tensord::server {
 
 // The jobs on disk, a folder each:
 //   <folder>/jobs/<id>/job.json              spec and status, replaced in one step
-//   <folder>/jobs/<id>/base.pt               the archive it starts from; base.py: source, with its weights beside it
+//   <folder>/jobs/<id>/base.pt               the model it starts from; base.onnx, base.pt2; base.py: source, with its
+//                                            weights beside it
 //   <folder>/jobs/<id>/inputs.json           see job_origin.h
 //   <folder>/jobs/<id>/checkpoint-<step>/    see checkpoint.h
 //   <folder>/uploads/<id>.pt
@@ -38,11 +39,9 @@ class JobStore {
 
   std::filesystem::path job_folder(const std::string& id) const { return jobs_ / id; }
   std::filesystem::path base_archive(const std::string& id) const { return base_archive_in(jobs_ / id); }
-  static std::filesystem::path base_archive_in(const std::filesystem::path& folder) {
-    std::error_code error;
-    const std::filesystem::path source = folder / "base.py";
-    return std::filesystem::exists(source, error) ? source : folder / "base.pt";
-  }
+  static std::filesystem::path base_archive_in(const std::filesystem::path& folder);
+  // With the ending of the model's file, by which some formats are known.
+  std::filesystem::path new_base_archive(const std::string& id, const std::filesystem::path& model) const;
 
   // An empty file for an upload, and its id.
   std::string make_upload() const;

@@ -256,7 +256,11 @@ std::string SourcePrinter::call(const Node& node) {
     arguments.push_back((is_named ? schema.arguments[i].name + "=" : "") + text(node.input(i)));
   }
   // A check of a program's inputs, which is an error of its own here.
-  if (schema.name == "prim::InvalidInput") return "ops.prim.RaiseException(" + arguments[0] + ", None)";
+  if (schema.name == "prim::InvalidInput") {
+    const std::string message =
+        node.input(1)->constant() ? arguments[0] : concat("torch.add(", arguments[0], ", str(", arguments[1], "))");
+    return "ops.prim.RaiseException(" + message + ", None)";
+  }
   if (schema.name == "aten::__getitem__") return concat("(", arguments[0], ")[", arguments[1], "]");
   const auto found = kFunctions.find(schema.name);
   if (found != kFunctions.end()) return found->second + "(" + joined(arguments) + ")";
