@@ -2,6 +2,7 @@
 // call in evaluation. Here they run call by call; the pass expand_layers takes them apart before that.
 #include "core/ops/transformer.h"
 
+#include "core/ops/attributes/may_lack_results.h"
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "kernels/attention/attention_gradient.h"
@@ -53,7 +54,7 @@ Returns multi_head_attention(const Tensor& query, const Tensor& key, const Tenso
   Runner runner;
   const auto [out, weights] = ops::Transformer<Runner>(runner).attention(
       m, {query, key, value}, {qkv_weight, qkv_bias, proj_weight, proj_bias}, optional(mask), Value());
-  return {{out, weights ? *weights : Value(Tensor::empty(Dims{0}, query.dtype(), query.device()))}};
+  return {{out, weights ? *weights : Value()}};
 }
 
 // The keys that nobody sees, as bools that broadcast to the scores, or None.
@@ -142,6 +143,7 @@ struct DotProduct {
 OP("aten::_native_multi_head_attention(Tensor query, Tensor key, Tensor value, int embed_dim, int num_head, "
    "Tensor qkv_weight, Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias, Tensor? mask=None, "
    "bool need_weights=True, bool average_attn_weights=True, int? mask_type=None) -> (Tensor, Tensor)")
+    .set<ops::MayLackResults>()
     .direct(multi_head_attention)
     .composite();
 OP("aten::_transformer_encoder_layer_fwd(Tensor src, int embed_dim, int num_heads, Tensor qkv_weight, Tensor qkv_bias, "
@@ -150,13 +152,12 @@ OP("aten::_transformer_encoder_layer_fwd(Tensor src, int embed_dim, int num_head
    "Tensor ffn_weight_2, Tensor ffn_bias_2, Tensor? mask=None, int? mask_type=None) -> Tensor")
     .direct(encoder_layer)
     .composite();
+// The weights come whether they are needed or not, as in PyTorch.
 OP("aten::_scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, "
    "float dropout_p=0.0, bool need_attn_weights=False, bool is_causal=False) -> (Tensor, Tensor)")
     .direct([](const Tensor& query, const Tensor& key, const Tensor& value, const MaybeTensor& mask, double dropout,
-               bool need_weights, bool is_causal) -> Returns {
-      const DotProduct call{query, key, value, mask, dropout, is_causal, std::nullopt};
-      if (!need_weights) return {{call.run(), Tensor::empty(Dims{0}, query.dtype(), query.device())}};
-      const auto [out, weights] = call.with_weights();
+               bool, bool is_causal) -> Returns {
+      const auto [out, weights] = DotProduct{query, key, value, mask, dropout, is_causal, std::nullopt}.with_weights();
       return {{out, weights}};
     })
     .composite();

@@ -1,6 +1,7 @@
 // Gradients of convolutions: aten::convolution_backward, and its own gradient.
 #include "kernels/conv/conv_gradient.h"
 
+#include "core/ops/attributes/may_lack_results.h"
 #include "core/ops/run.h"
 #include "core/tensor/device_copy.h"
 
@@ -130,6 +131,7 @@ std::vector<Tensor> gradient_of_backward(const GradArgs& args) {
 OP("aten::convolution_backward(Tensor grad_output, Tensor input, Tensor weight, int[]? bias_sizes, int[] stride, int[] "
    "padding, int[] dilation, bool transposed, int[] output_padding, int groups, bool[3] output_mask) -> (Tensor, "
    "Tensor, Tensor)")
+    .set<ops::MayLackResults>()
     .direct(&convolution_backward)
     .gradient(&gradient_of_backward)
     .saves("grad_output, input, weight");

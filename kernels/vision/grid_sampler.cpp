@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "core/ops/attributes/may_lack_results.h"
 #include "kernels/common/compose.h"
 
 // grid_sampler and the grids of affine maps.
@@ -104,6 +105,7 @@ std::vector<Tensor> sample_gradient(const GradArgs& args, const char* backward) 
   KERNEL("aten::" NAME, kCPU, sample_kernel<SPATIAL>);                                                 \
   OP("aten::" NAME "_backward(Tensor grad_output, Tensor input, Tensor grid, " SAMPLING                \
      ", bool[2] output_mask) -> (Tensor, Tensor)")                                                     \
+      .set<ops::MayLackResults>()                                                                      \
       .direct(sample_backward<SPATIAL>)
 GRID_SAMPLER("grid_sampler_2d", 2);
 GRID_SAMPLER("grid_sampler_3d", 3);

@@ -76,8 +76,7 @@ bool expand_attention(Node* node, PassContext& context) {
       a["mask"], a["mask_type"]);
   node->output(0)->replace_all_uses_with(out);
   if (node->output(1)->has_uses())
-    node->output(1)->replace_all_uses_with(weights ? *weights
-                                                   : builder.constant(Tensor::empty(Dims{0}, DType::kFloat32)));
+    node->output(1)->replace_all_uses_with(weights ? *weights : builder.constant(Value()));
   node->destroy();
   return true;
 }

@@ -4,6 +4,7 @@
 
 #include "core/jit/ir/graph_builder.h"
 #include "core/jit/passes/peephole.h"
+#include "core/ops/attributes/may_lack_results.h"
 #include "core/ops/registry.h"
 
 namespace tensord::jit {
@@ -26,10 +27,23 @@ bool is_identity(const Match& match) {
   return true;
 }
 
+// Whether a Tensor, as its static type has it, may be None all the same: by the operator that gives it, directly or
+// through branches. What comes from a loop's round or into a function was given its type where it went in.
+bool may_lack(const GraphValue* tensor, int depth = 0) {
+  constexpr int kMaxDepth = 8;  // a branch may give what a branch before it gave, both ways
+  const Node* const maker = tensor->node();
+  if (!maker || depth > kMaxDepth) return maker != nullptr;
+  if (maker->kind() == NodeKind::kOp) return maker->op()->attributes.get<ops::MayLackResults>() != nullptr;
+  if (maker->kind() != NodeKind::kIf) return false;
+  const size_t place = static_cast<size_t>(std::ranges::find(maker->outputs(), tensor) - maker->outputs().begin());
+  return std::ranges::any_of(maker->blocks(),
+                             [&](const Block* way) { return may_lack(way->outputs()[place], depth + 1); });
+}
+
 // A value of this static type is never None.
 bool is_never_none(const Match& match) {
   switch (match.value("x")->type()->kind()) {
-    case TypeKind::kTensor:
+    case TypeKind::kTensor: return !may_lack(match.value("x"));
     case TypeKind::kInt:
     case TypeKind::kFloat:
     case TypeKind::kBool:

@@ -9,8 +9,7 @@ BOOL = torch.bool
 
 
 def _dot_product(query, key, value, mask=None, dropout=0.0, need_weights=False, causal=False):
-    out, _ = torch.ops.aten._scaled_dot_product_attention(query, key, value, mask, dropout, False, causal)
-    return out, torch.empty(0, dtype=query.dtype)
+    return torch.ops.aten._scaled_dot_product_attention(query, key, value, mask, dropout, need_weights, causal)
 
 
 def _dot_product_only(query, key, value, mask=None, dropout=0.0, causal=False, scale=None):
@@ -37,7 +36,7 @@ def _dense(args):
 
 def _multi_head(*args):
     out, weights = torch.ops.aten._native_multi_head_attention(*_dense(args))
-    return out, torch.empty(0, dtype=out.dtype) if weights is None or not args[10] else weights
+    return out, weights
 
 
 def _layer(*args):
