@@ -4,15 +4,55 @@
 #include <deque>
 #include <optional>
 
+#include "core/tensor/half.h"
 #include "kernels/common/lane_call.h"
 #include "kernels/fused/tile_program.h"
 #include "kernels/pointwise/pointwise.h"
 
 namespace tensord::kernels {
 
+namespace {
+
+// Whether PyTorch takes a number beside a tensor of float16 or bfloat16 as one of that type. Products and quotients
+// keep it in float since 2.0, as do bounds, weights and factors; 1.13 rounds the quotient as well before it is cut off,
+// so that the whole number is nearer to the one here.
+bool rounds_numbers(Formula formula) {
+  switch (formula) {
+    case Formula::add:
+    case Formula::sub:
+    case Formula::rsub:
+    case Formula::remainder:
+    case Formula::fmod:
+    case Formula::div_floor:
+    case Formula::pow:
+    case Formula::xlogy:
+    case Formula::hardshrink:
+    case Formula::eq:
+    case Formula::ne:
+    case Formula::lt:
+    case Formula::le:
+    case Formula::gt:
+    case Formula::ge: return true;
+    default: return false;
+  }
+}
+
+double rounded(double number, DType dtype) {
+  const auto single = static_cast<float>(number);
+  return dtype == DType::kFloat16 ? static_cast<float>(Half(single)) : static_cast<float>(BFloat16(single));
+}
+
+}  // namespace
+
 PointwiseCall::PointwiseCall(Formula formula, DType compute, Operands given, const Numbers& numbers)
     : formula(formula), compute(compute), count(given.size()), numbers(numbers) {
   std::copy(given.begin(), given.end(), operands.begin());
+  const bool is_half = compute == DType::kFloat16 || compute == DType::kBFloat16;
+  if (!is_half || !rounds_numbers(formula)) return;
+  for (Operand& operand : std::span(operands).first(count)) {
+    if (operand.tensor == nullptr) operand.number = rounded(operand.number.to_double(), compute);
+  }
+  for (double& number : this->numbers.floats) number = rounded(number, compute);
 }
 
 void PointwiseCall::own_operands() {

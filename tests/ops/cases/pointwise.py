@@ -192,6 +192,24 @@ scalar("copysign", FULL, [1.0, -2.0])
 for overload, arguments in [("Tensor", (t(2, 4, low=-1.0), t(4, **POSITIVE))), ("Scalar_Self", (1.5, t(4, **POSITIVE))), ("Scalar_Other", (t(2, 4), 2.0))]:
     CASES.append(case(f"aten::xlogy.{overload}", *arguments, dtypes=FULL))
 
+# Numbers beside float16 and bfloat16: 0.3 is 0.30078 there, which halves and floors show.
+HALVES = [torch.float16, torch.bfloat16]
+EXACT = dict(rtol=0.0, atol=0.0)
+NEAR = t(values=[[3.90625, 0.3, -3.90625, 7.5], [-0.3, 1.1, 8.25, -2.125]])
+for number in [0.3, -1.1]:
+    for name in ["remainder", "fmod", "floor_divide", "eq", "ne", "lt", "le", "gt", "ge"]:
+        CASES.append(case(f"aten::{name}.Scalar", NEAR, number, dtypes=HALVES, **EXACT))
+    for name in ["add", "sub", "rsub"]:
+        CASES.append(case(f"aten::{name}.Scalar", NEAR, number, 1, dtypes=HALVES, **EXACT))
+        CASES.append(case(f"aten::{name}.Scalar", NEAR, number, 0.3, dtypes=[torch.bfloat16]))
+        CASES.append(case(f"aten::{name}.Tensor", NEAR, t(2, 4), alpha=number, dtypes=[torch.bfloat16]))
+    CASES.append(case("aten::div.Scalar_mode", NEAR, number, rounding_mode="floor", dtypes=HALVES, **EXACT))
+    CASES.append(case("aten::remainder.Scalar_Tensor", number, NEAR, dtypes=HALVES, **EXACT))
+    CASES.append(case("aten::xlogy.Scalar_Self", number, t(2, 3, low=30.0, high=60.0), dtypes=HALVES, rtol=0.008, atol=0.0))
+CASES.append(case("aten::pow.Scalar", 0.3, t(values=[9.0, 8.5, -7.0, 2.0]), dtypes=HALVES, rtol=0.008, atol=0.0))
+CASES.append(case("aten::pow.Tensor_Scalar", t(values=[900.0, 700.0, 0.01, 2.0]), 2.3, dtypes=HALVES, rtol=0.008, atol=0.0))
+CASES.append(case("aten::hardshrink", NEAR, 0.3, dtypes=[torch.bfloat16], **EXACT))
+
 # Powers.
 for exponent in [2, 3, 0.5, -1, -2, -0.5, 1.7, 0, 1]:
     CASES.append(case("aten::pow.Tensor_Scalar", t(3, 5, **POSITIVE), exponent, dtypes=FULL))
