@@ -103,9 +103,8 @@ class RequestReader {
       int64_t size = 0;
       const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
       const bool is_number = error == std::errc() && end == text.data() + text.size();
-      // Triton's code for it is 500.
       if (!is_number || size < 0) {
-        fail(ErrorCode::kInternal,
+        fail(ErrorCode::kInvalidArgument,
              "Unable to parse 'shape': attempt to access JSON non-unsigned-integer as unsigned-integer");
       }
       shape.push_back(size);

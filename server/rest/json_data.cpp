@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <utility>
+#include <vector>
 
 #include "core/base/error.h"
 #include "core/base/utf8.h"
@@ -16,10 +18,10 @@ namespace {
 
 // Two texts, as Triton has them.
 [[noreturn]] void fail_too_many() {
-  fail(ErrorCode::kInternal, "Unable to parse 'data': Shape does not match true shape of 'data' field");
+  fail(ErrorCode::kInvalidArgument, "Unable to parse 'data': Shape does not match true shape of 'data' field");
 }
 [[noreturn]] void fail_too_few() {
-  fail(ErrorCode::kInternal, "Failed to parse 'data' field: shape does not match true shape");
+  fail(ErrorCode::kInvalidArgument, "Failed to parse 'data' field: shape does not match true shape");
 }
 
 template <class T>
@@ -55,18 +57,47 @@ bool to_bool(JsonReader& reader) {
   return text == "1";
 }
 
-// Calls `leaf()` for each element, however they are nested.
+// Calls `leaf()` for each element. They are nested as those of an array are: elements at one depth alone, and lists at
+// one depth of one length; but for that in any way, as Triton takes them.
 template <class Leaf>
-void for_each_element(JsonReader& reader, const Leaf& leaf) {
-  if (reader.peek() != JsonReader::Kind::kArray) return leaf();
-  reader.array([&] { for_each_element(reader, leaf); });
-}
+class Elements {
+ public:
+  Elements(JsonReader& reader, const Leaf& leaf) : reader_(reader), leaf_(leaf) {}
+
+  void read(size_t depth = 0) {
+    if (reader_.peek() != JsonReader::Kind::kArray) {
+      if (std::exchange(leaf_depth_, depth) != depth && has_leaf_) fail_ragged();
+      has_leaf_ = true;
+      return leaf_();
+    }
+    if (has_leaf_ && depth >= leaf_depth_) fail_ragged();
+    int64_t count = 0;
+    reader_.array([&] {
+      ++count;
+      read(depth + 1);
+    });
+    if (lengths_.size() <= depth) lengths_.resize(depth + 1, -1);
+    if (lengths_[depth] >= 0 && lengths_[depth] != count) fail_ragged();
+    lengths_[depth] = count;
+  }
+
+ private:
+  [[noreturn]] static void fail_ragged() {
+    fail(ErrorCode::kInvalidArgument, "Unable to parse 'data': its lists are ragged, with other lengths or depths");
+  }
+
+  JsonReader& reader_;
+  const Leaf& leaf_;
+  std::vector<int64_t> lengths_;  // of lists, by depth; -1: none has ended yet
+  size_t leaf_depth_ = 0;
+  bool has_leaf_ = false;
+};
 
 template <class T>
 void read_elements(JsonReader& reader, int64_t count, void* to) {
   auto* out = static_cast<T*>(to);
   int64_t left = count;
-  for_each_element(reader, [&] {
+  const auto read_one = [&] {
     if (left-- == 0) fail_too_many();
     if constexpr (std::is_same_v<T, bool>) {
       *out++ = to_bool(reader);
@@ -75,7 +106,8 @@ void read_elements(JsonReader& reader, int64_t count, void* to) {
     } else {
       *out++ = to_integer<T>(reader, reader.number());
     }
-  });
+  };
+  Elements(reader, read_one).read();
   if (left != 0) fail_too_few();
 }
 
@@ -97,10 +129,11 @@ void read_into(JsonReader& reader, DataType datatype, int64_t count, void* to) {
 }
 
 void read_strings(JsonReader& reader, int64_t count, InferTensor& out) {
-  for_each_element(reader, [&] {
+  const auto read_one = [&] {
     if (static_cast<int64_t>(out.strings.size()) == count) fail_too_many();
     out.strings.push_back(reader.string());
-  });
+  };
+  Elements(reader, read_one).read();
   if (static_cast<int64_t>(out.strings.size()) != count) fail_too_few();
 }
 

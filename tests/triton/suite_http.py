@@ -50,10 +50,10 @@ def binary_and_json():
     few, many = COUNT.replace(",16]", "]"), COUNT.replace("16]", "16,17,18]")
     too_few = '{"error":"Failed to parse \'data\' field: shape does not match true shape"}'
     too_many = '{"error":"Unable to parse \'data\': Shape does not match true shape of \'data\' field"}'
-    curl("too few elements, and the other input missing", numbers(few, second=False), 500, (too_few,))
-    curl("too many elements, and the other input missing", numbers(many, second=False), 500, (too_many,))
-    curl("too few elements", numbers(few), 500, (too_few,))
-    curl("too many elements", numbers(many), 500, (too_many,))
+    curl("too few elements, and the other input missing", numbers(few, second=False), 400, (too_few,))
+    curl("too many elements, and the other input missing", numbers(many, second=False), 400, (too_many,))
+    curl("too few elements", numbers(few), 400, (too_few,))
+    curl("too many elements", numbers(many), 400, (too_many,))
     curl("the server still works", numbers(), 200, (SUMS, ZEROS))
 
 

@@ -141,16 +141,26 @@ TEST(JsonData, WhatDoesNotFitIsRefused) {
   const auto refusal = [](DataType datatype, const Dims& shape, std::string_view json) {
     return refusal_of([&] { read(datatype, shape, json); });
   };
-  // Triton's code for it is 500.
   for (const char* json : {"[1,2,3]", "[[1],[2],[3]]"}) {
     EXPECT_THAT(refusal(DataType::kFp32, {2}, json),
-                HasSubstr("INTERNAL: Unable to parse 'data': Shape does not match"))
+                HasSubstr("INVALID_ARGUMENT: Unable to parse 'data': Shape does not match"))
         << json;
   }
   for (const char* json : {"[1]", "[]"}) {
     EXPECT_THAT(refusal(DataType::kFp32, {2}, json),
-                HasSubstr("INTERNAL: Failed to parse 'data' field: shape does not match true shape"))
+                HasSubstr("INVALID_ARGUMENT: Failed to parse 'data' field: shape does not match true shape"))
         << json;
+  }
+  // As many elements as the shape says, but no array.
+  for (const char* json : {"[[1,2,3],[4]]", "[[1],[2,3,4]]", "[1,[2,3,4]]", "[[1,2,3],4]", "[[1,2],[3,4],[]]",
+                           "[[[1],[2]],[[3,4]]]", "[[1,2],[[3,4]]]", "[[],[1,2,3,4]]", "[1,2,3,4,[]]"}) {
+    EXPECT_THAT(refusal(DataType::kFp32, {2, 2}, json),
+                HasSubstr("INVALID_ARGUMENT: Unable to parse 'data': its lists"))
+        << json;
+  }
+  EXPECT_THAT(refusal(DataType::kBytes, {2, 2}, R"([["a","b","c"],["d"]])"), HasSubstr("its lists are ragged"));
+  for (const char* json : {"[1,2,3,4]", "[[1,2],[3,4]]", "[[1,2,3,4]]", "[[[1,2]],[[3,4]]]"}) {
+    EXPECT_EQ(refusal(DataType::kFp32, {2, 2}, json), "none") << json;
   }
   // Before memory is taken.
   EXPECT_THAT(refusal(DataType::kFp32, {1 << 20, 1 << 20}, "[1]"), HasSubstr("shape does not match"));
@@ -309,8 +319,10 @@ TEST(InferJson, Refusals) {
               HasSubstr("Unable to parse 'shape'"));
   EXPECT_THAT(refusal(R"({"inputs":[{"name":"x","shape":[1],"data":[1]}]})"), HasSubstr("Unable to parse 'datatype'"));
   // What does not fit its own shape is said before anything is about the model; a string and an object are elements.
-  EXPECT_THAT(refusal(input(R"(,"data":[[1],[2,3]])")), HasSubstr("INTERNAL: Unable to parse 'data': Shape does not"));
-  EXPECT_THAT(refusal(input(R"(,"data":[[],[{"a":[1,2]}]])")), HasSubstr("INTERNAL: Failed to parse 'data' field"));
+  EXPECT_THAT(refusal(input(R"(,"data":[[1],[2,3]])")),
+              HasSubstr("INVALID_ARGUMENT: Unable to parse 'data': Shape does not"));
+  EXPECT_THAT(refusal(input(R"(,"data":[[],[{"a":[1,2]}]])")),
+              HasSubstr("INVALID_ARGUMENT: Failed to parse 'data' field"));
   EXPECT_EQ(refusal(input(R"(,"data":[1,2,3],"data":["a",null])")), "none");
   EXPECT_THAT(refusal(R"({"inputs":[{"name":"x","shape":[1.5],"datatype":"FP32","data":[1]}]})"),
               HasSubstr("Unable to parse 'shape'"));
@@ -318,8 +330,11 @@ TEST(InferJson, Refusals) {
   const auto shape = [&](const std::string& sizes) {
     return refusal(R"({"inputs":[{"name":"x","shape":)" + sizes + R"(,"datatype":"FP32","data":[1]}]})");
   };
-  EXPECT_THAT(shape("[2,-5]"), HasSubstr("INTERNAL: Unable to parse 'shape': attempt to access JSON "
-                                         "non-unsigned-integer as unsigned-integer"));
+  for (const char* sizes : {"[2,-5]", "[-1]", "[1.5]", "[1e30]", "[99999999999999999999]"}) {
+    EXPECT_THAT(shape(sizes), HasSubstr("INVALID_ARGUMENT: Unable to parse 'shape': attempt to access JSON "
+                                        "non-unsigned-integer as unsigned-integer"))
+        << sizes;
+  }
   EXPECT_THAT(shape("[16,1152921504606846978]"),
               HasSubstr("invalid shape for input 'x': shape [16,1152921504606846978] causes total element count to "
                         "exceed maximum size of 9223372036854775807"));
