@@ -68,7 +68,7 @@ void check_batch(const Signature& signature, const std::string& model, std::span
     check(!header.shape.empty() && header.shape[0] == first.shape[0], "input '", header.name,
           "' batch size does not match other inputs for '", model, "'");
   }
-  check(first.shape[0] >= 1 && first.shape[0] <= signature.max_batch_size,
+  check(first.shape[0] <= signature.max_batch_size,
         "inference request batch-size must be <= ", signature.max_batch_size, " for '", model, "'");
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <functional>
 
 #include "core/base/delay_point.h"
@@ -23,6 +24,23 @@ constexpr int kMaxFalseBatches = 3;
 bool has_pieces(const InferRequest& request) {
   return std::any_of(request.inputs.begin(), request.inputs.end(),
                      [](const InferTensor& input) { return bool{input.scattered}; });
+}
+
+// The same without its values: so many rows of zeros or of empty texts.
+InferTensor with_rows(const InferTensor& tensor, int64_t rows) {
+  InferTensor out;
+  out.name = tensor.name;
+  out.datatype = tensor.datatype;
+  out.shape = tensor.shape;
+  out.shape[0] = rows;
+  const auto count = static_cast<size_t>(checked_numel(out.shape));
+  if (tensor.datatype == DataType::kBytes) {
+    out.strings.resize(count);
+    return out;
+  }
+  out.tensor = Tensor::empty(out.shape, tensor.tensor.defined() ? tensor.tensor.dtype() : *to_dtype(tensor.datatype));
+  if (count > 0) std::memset(out.tensor.raw_data(), 0, out.tensor.size_bytes());
+  return out;
 }
 
 size_t input_bytes(const InferRequest& request) {
@@ -48,6 +66,8 @@ class BatchPath final : public RequestPath {
   // Run one request, or several together, and answer.
   void run_in_place(size_t worker, InferTask& task, int64_t now_ns);
   void run_gathered(size_t worker, Tasks tasks, int64_t now_ns);
+  std::vector<InferTensor> run_without_rows(size_t worker, InferTask& task, std::span<const InferTensor* const> inputs,
+                                            InferResult& result);
   void run_apart(size_t worker, Tasks tasks, const BatchInputs& inputs, int64_t now_ns, const absl::Status& reason);
   std::vector<InferTensor> run_model(size_t worker, std::span<const InferTensor* const> inputs, Tasks tasks,
                                      RequestTimes& times, uint64_t& copied_bytes,
@@ -65,6 +85,7 @@ class BatchPath final : public RequestPath {
   std::unique_ptr<RateLimiter::Client> rate_limiter_;
   ShortRuns short_runs_;  // of one request
   std::atomic<int> false_batches_{0};
+  std::atomic<int64_t> empty_count_{0};  // requests of no rows
   AnswerOrder order_;
   Scheduler scheduler_;  // last: its threads use the rest
 };
@@ -80,7 +101,7 @@ class BatchPath::InferTask final : public Task {
   }
 
   void run(size_t worker, int64_t now_ns) override {
-    if (has_to_gather()) {
+    if (rows > 0 && has_to_gather()) {
       InferTask* const self = this;
       path_.run_gathered(worker, {&self, 1}, now_ns);
     } else {
@@ -124,6 +145,8 @@ void BatchPath::submit(InferRequest&& request, InferSink& sink) {
   const bool may_run_here = is_short(request);
   auto task = std::make_unique<InferTask>(*this, std::move(request), sink);
   if (rules_.max_rows > 1) task->batch_key = make_batch_key(task->request, ragged_);
+  // One without rows shares a run with nobody.
+  if (task->rows == 0) task->batch_key = {-1, empty_count_.fetch_add(1, std::memory_order_relaxed)};
   scheduler_.submit(std::move(task), may_run_here);
 }
 
@@ -168,6 +191,41 @@ void BatchPath::answer(InferTask& task, InferResult result) {
   order_.deliver(task.turn, [held, &sink = task.sink] { sink.respond(std::move(*held), /*is_final=*/true); });
 }
 
+// Where the model fails without rows, as x.view(x.size(0), -1) does, a row of zeros says what its outputs look like.
+std::vector<InferTensor> BatchPath::run_without_rows(size_t worker, InferTask& task,
+                                                     std::span<const InferTensor* const> inputs, InferResult& result) {
+  InferTask* const self = &task;
+  const MemoryOwnerScope owner_scope(context_.workers->owner());
+  const auto run_rows = [&](int64_t rows) {
+    std::vector<InferTensor> given(inputs.size());
+    std::vector<const InferTensor*> pointers(inputs.size(), nullptr);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i] == nullptr) continue;
+      given[i] = with_rows(*inputs[i], rows);
+      pointers[i] = &given[i];
+    }
+    return run_model(worker, pointers, {&self, 1}, result.times, result.copied_bytes);
+  };
+  try {
+    return run_rows(0);
+  } catch (const Error& error) {
+    const bool is_over = error.code() == ErrorCode::kCancelled || error.code() == ErrorCode::kDeadlineExceeded;
+    if (is_over || context_.signature.keeps_state) throw;
+    const std::exception_ptr reason = std::current_exception();
+    std::vector<InferTensor> outputs;
+    try {
+      outputs = run_rows(1);
+    } catch (const Error&) {
+      std::rethrow_exception(reason);
+    }
+    for (InferTensor& output : outputs) {
+      if (output.shape.empty() || output.shape[0] != 1) std::rethrow_exception(reason);
+      output = with_rows(output, 0);
+    }
+    return outputs;
+  }
+}
+
 void BatchPath::run_in_place(size_t worker, InferTask& task, int64_t start_ns) {
   InferTask* const self = &task;
   InferResult result;
@@ -179,8 +237,9 @@ void BatchPath::run_in_place(size_t worker, InferTask& task, int64_t start_ns) {
     for (size_t i = 0; i < task.request.inputs.size(); ++i) {
       inputs[task.request.input_indices[i]] = &task.request.inputs[i];
     }
-    std::vector<InferTensor> outputs =
-        run_model(worker, inputs, {&self, 1}, result.times, result.copied_bytes, task.request.output_places);
+    std::vector<InferTensor> outputs = task.rows == 0 ? run_without_rows(worker, task, inputs, result)
+                                                      : run_model(worker, inputs, {&self, 1}, result.times,
+                                                                  result.copied_bytes, task.request.output_places);
     result.outputs =
         select_outputs(std::move(outputs), context_.signature, context_.model, task.request.requested_outputs);
   } catch (...) {
