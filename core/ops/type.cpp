@@ -125,13 +125,13 @@ bool same_type(const Type& a, const Type& b) {
 
 bool is_subtype(const Type& sub, const Type& super) {
   if (same_type(sub, super)) return true;
+  if (sub.kind() == TypeKind::kUnion) {
+    return std::all_of(sub.contained().begin(), sub.contained().end(),
+                       [&](const TypePtr& member) { return is_subtype(*member, super); });
+  }
   switch (super.kind()) {
     case TypeKind::kAny: return true;
     case TypeKind::kNumber:
-      if (sub.kind() == TypeKind::kUnion) {
-        return std::all_of(sub.contained().begin(), sub.contained().end(),
-                           [&](const TypePtr& member) { return is_subtype(*member, super); });
-      }
       return sub.kind() == TypeKind::kInt || sub.kind() == TypeKind::kFloat || sub.kind() == TypeKind::kComplex ||
              sub.kind() == TypeKind::kBool;
     case TypeKind::kOptional:
@@ -143,10 +143,6 @@ bool is_subtype(const Type& sub, const Type& super) {
         return std::any_of(super.contained().begin(), super.contained().end(),
                            [&](const TypePtr& candidate) { return is_subtype(member, *candidate); });
       };
-      if (sub.kind() == TypeKind::kUnion) {
-        return std::all_of(sub.contained().begin(), sub.contained().end(),
-                           [&](const TypePtr& member) { return in_super(*member); });
-      }
       if (sub.kind() == TypeKind::kOptional) return in_super(*none_type()) && in_super(*sub.element());
       return in_super(sub);
     }
