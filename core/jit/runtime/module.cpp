@@ -172,9 +172,6 @@ void Module::Impl::load_objects(const ModelArchive& archive) {
   const Value root = archive.object(hooks);
   check(root.is_object(), "data.pkl: expected a module but got ", root.tag_name());
   object = root.to_object();
-  for (const Tensor& tensor : with_gradient) {
-    if (options.for_training) autograd::set_requires_grad(tensor);
-  }
 }
 
 // Where only parameters and buffers have a tensor and its memory, they get the new one as it lies in its file. Lists,
@@ -210,6 +207,8 @@ void Module::Impl::replace_weights() {
 }
 
 void Module::Impl::add_slots() {
+  // In served modules too: a script may ask.
+  for (const Tensor& tensor : with_gradient) autograd::set_requires_grad(tensor);
   hooks = std::make_unique<ModuleHooks>(*functions, [this](const Function& function) {
     auto graph = function.graph->clone();
     for (const auto& stand_in : options.stand_ins) use_stand_in(graph->block(), *stand_in);
@@ -243,9 +242,6 @@ void Module::Impl::take(LoadedModel model) {
   why_not_saved = std::move(model.why_not_saved);
   signatures = std::move(model.signatures);
   with_gradient = std::move(model.with_gradient);
-  for (const Tensor& tensor : with_gradient) {
-    if (options.for_training) autograd::set_requires_grad(tensor);
-  }
 }
 
 Module::Module(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -1,6 +1,6 @@
 """Interfaces of classes and of modules."""
 
-from typing import List
+from typing import List, Optional, Union
 
 import torch
 from torch import Tensor, nn
@@ -126,3 +126,19 @@ def interface_chosen(k: float):
     if k < 0:
         return area_of(Disc(k))
     return area_of(Square(k))
+
+
+def area_or(s: Optional[Shape], other: float) -> float:
+    return other if s is None else s.area(1.0)
+
+
+def chosen(k: float) -> Union[Square, Disc]:
+    if k < 0:
+        return Disc(k)
+    return Square(k)
+
+
+@case((1.0,), (-0.5,))
+def unions_for_interfaces(k: float):
+    s = chosen(k)
+    return area_of(s), area_or(s, 0.5), area_or(None, 0.5), area_of(s)
