@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 
 #include "core/base/error.h"
 #include "server/executor/model/generation_options.h"
@@ -25,6 +26,14 @@ TensorSpec spec_named(const std::string& name) {
 }
 
 }  // namespace
+
+void keep_names_apart(std::vector<TensorSpec>& specs) {
+  std::set<std::string> taken;
+  for (const TensorSpec& spec : specs) taken.insert(spec.name);
+  for (TensorSpec& spec : specs) {
+    std::erase_if(spec.aliases, [&](const std::string& alias) { return !taken.insert(alias).second; });
+  }
+}
 
 size_t trailing_index(const std::string& name, size_t otherwise) {
   const size_t mark = name.rfind("__");
@@ -55,12 +64,14 @@ void apply_config(const ModelConfig::TensorConfig& config, const std::string& fi
 }
 
 ConfiguredOutputs::ConfiguredOutputs(const std::string& file, std::vector<TensorSpec> own, bool own_is_complete,
-                                     const ModelConfig& config)
-    : own_(std::move(own)),
+                                     const ModelConfig& config, std::string numbered)
+    : numbered_(std::move(numbered)),
+      own_(std::move(own)),
       own_is_complete_(own_is_complete),
       is_complete_(own_is_complete || !config.outputs.empty()),
       selects_(!config.outputs.empty()),
       has_batch_(config.max_batch_size > 0) {
+  keep_names_apart(own_);
   for (size_t i = 0; !selects_ && i < own_.size(); ++i) {
     specs_.push_back(own_[i]);
     bindings_.push_back({static_cast<int>(i), own_[i].name, ""});
@@ -70,10 +81,12 @@ ConfiguredOutputs::ConfiguredOutputs(const std::string& file, std::vector<Tensor
   for (size_t i = 0; i < server.outputs.size(); ++i) {
     add(file, server.outputs[i], config.outputs.size() + i, has_batch_);
   }
-  if (!selects_ || !config.sequence_batching) return;
-  const GenerationOptions generation = generation_options(config);
-  keep(generation.feedback_output);
-  keep(generation.end_output);
+  if (selects_ && config.sequence_batching) {
+    const GenerationOptions generation = generation_options(config);
+    keep(generation.feedback_output);
+    keep(generation.end_output);
+  }
+  keep_names_apart(specs_);
 }
 
 // A configured output is the result of its name, or at its number, or at `place`.
@@ -103,7 +116,7 @@ void ConfiguredOutputs::add(const std::string& file, const ModelConfig::TensorCo
     return;
   }
   specs_.push_back(std::move(spec));
-  bindings_.push_back({index, own_name, index < 0 ? concat("OUTPUT__", place) : ""});
+  bindings_.push_back({index, own_name, index < 0 ? concat(numbered_, place) : ""});
 }
 
 // What steps of a generation need stays, listed or not.

@@ -12,6 +12,10 @@ namespace tensord::server {
 // alias), data_type, dims and reshape. Throws Error that begins with `file`.
 void apply_config(const ModelConfig::TensorConfig& config, const std::string& file, bool has_batch, TensorSpec& spec);
 
+// A name means one tensor, and that of a tensor comes before what others answer to: takes away aliases that are the
+// name of another one, or an alias of one before.
+void keep_names_apart(std::vector<TensorSpec>& specs);
+
 // The number at the end of "NAME__3", or `otherwise`.
 size_t trailing_index(const std::string& name, size_t otherwise);
 
@@ -20,9 +24,10 @@ size_t trailing_index(const std::string& name, size_t otherwise);
 class ConfiguredOutputs {
  public:
   ConfiguredOutputs() = default;
-  // `own` are the results as the return type describes them; `own_is_complete`: a run gives no others. Throws Error.
+  // `own` are the results as the return type describes them; `own_is_complete`: a run gives no others. `numbered` is
+  // what stands before the number in the names of results that the type does not tell. Throws Error.
   ConfiguredOutputs(const std::string& file, std::vector<TensorSpec> own, bool own_is_complete,
-                    const ModelConfig& config);
+                    const ModelConfig& config, std::string numbered = "OUTPUT__");
 
   const std::vector<TensorSpec>& specs() const { return specs_; }
   bool is_complete() const { return is_complete_; }
@@ -43,6 +48,7 @@ class ConfiguredOutputs {
   InferTensor take(std::vector<InferTensor>& outputs, const Binding& binding, const std::string& name) const;
   void finish(InferTensor& output, const TensorSpec& spec) const;
 
+  std::string numbered_;
   std::vector<TensorSpec> own_;
   bool own_is_complete_ = true;
   bool is_complete_ = true;

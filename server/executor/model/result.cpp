@@ -1,5 +1,8 @@
 #include "server/executor/model/result.h"
 
+#include <unordered_set>
+#include <utility>
+
 #include "core/base/error.h"
 #include "core/ops/boxed.h"
 
@@ -26,14 +29,55 @@ Tensor vector_tensor(const std::vector<Value>& items, T (*get)(const Value&)) {
   return out;
 }
 
+std::string join(const std::string& prefix, const std::string& name) {
+  return prefix.empty() ? name : prefix + "." + name;
+}
+
+// Where a value is in the result.
+struct Place {
+  std::string name;           // what keys and fields on the way to it say; empty: it has the next number
+  std::string numbers = {};   // of the items on the way to the first of those: "1", "0.2"
+  bool says_numbers = false;  // names below start with them
+
+  Place item(size_t i) const {
+    if (!name.empty()) return {join(name, std::to_string(i)), numbers};
+    return {"", join(numbers, std::to_string(i)), says_numbers};
+  }
+  Place member(const std::string& key) const { return {join(says_numbers ? numbers : name, key), numbers}; }
+};
+
+// Gives each output of one result a name that no other has.
+class OutputNames {
+ public:
+  std::string take(const Place& place) {
+    std::string name = place.name;
+    if (name.empty()) {
+      do name = positional_name(next_++);
+      while (!taken_.insert(name).second);
+      return name;
+    }
+    if (taken_.insert(name).second) return name;
+    if (!place.numbers.empty()) name = join(place.numbers, name);
+    for (size_t i = 1; !taken_.insert(name).second; ++i) name = concat(place.name, "_", i);
+    return name;
+  }
+  // None has a number, and is no output.
+  void skip(size_t count) { next_ += count; }
+
+ private:
+  std::unordered_set<std::string> taken_;
+  size_t next_ = 0;
+};
+
 class Flattener {
  public:
+  explicit Flattener(std::span<const std::string> names) : known_names_(names) {}
   std::vector<InferTensor> outputs;
 
-  void add(const Value& value, const std::string& name, int depth) {
+  void add(const Value& value, const Place& name, int depth) {
     check(depth <= kMaxDepth, "the result nests deeper than ", kMaxDepth, " levels");
     if (value.is_none()) {
-      ++unnamed_;
+      names_.skip(1);
     } else if (value.is_tensor()) {
       push(name, value.to_tensor());
     } else if (value.is_number()) {
@@ -63,10 +107,13 @@ class Flattener {
     return vector_tensor<double>(one, [](const Value& v) { return v.to_float(); });
   }
 
-  // An empty name is the next position.
-  std::string take_name(const std::string& name) { return name.empty() ? positional_name(unnamed_++) : name; }
+  std::string take_name(const Place& place) {
+    if (known_names_.empty()) return names_.take(place);
+    check_internal(outputs.size() <= known_names_.size(), "the model returned more outputs than its type tells");
+    return known_names_[outputs.size() - 1];
+  }
 
-  void push(const std::string& name, const Tensor& tensor) {
+  void push(const Place& name, const Tensor& tensor) {
     const DataType datatype = from_dtype(tensor.dtype());
     InferTensor& out = outputs.emplace_back();
     out.name = take_name(name);
@@ -75,12 +122,12 @@ class Flattener {
     out.tensor = tensor;
   }
 
-  void push_strings(const std::string& name, std::vector<std::string> strings) {
+  void push_strings(const Place& name, std::vector<std::string> strings) {
     const auto count = static_cast<int64_t>(strings.size());
     push_strings(name, std::move(strings), Dims{count});
   }
 
-  void push_strings(const std::string& name, std::vector<std::string> strings, const Dims& shape) {
+  void push_strings(const Place& name, std::vector<std::string> strings, const Dims& shape) {
     InferTensor& out = outputs.emplace_back();
     out.name = take_name(name);
     out.datatype = DataType::kBytes;
@@ -88,30 +135,22 @@ class Flattener {
     out.strings = std::move(strings);
   }
 
-  static std::string join(const std::string& prefix, const std::string& name) {
-    return prefix.empty() ? name : prefix + "." + name;
-  }
-
-  void add_tuple(const ops::TupleObject& tuple, const std::string& name, int depth) {
+  void add_tuple(const ops::TupleObject& tuple, const Place& name, int depth) {
     for (size_t i = 0; i < tuple.items.size(); ++i) {
-      const bool is_named = tuple.type != nullptr;
-      const std::string item = is_named       ? join(name, tuple.type->field_names()[i])
-                               : name.empty() ? std::string()
-                                              : join(name, std::to_string(i));
-      add(tuple.items[i], item, depth + 1);
+      add(tuple.items[i], tuple.type ? name.member(tuple.type->field_names()[i]) : name.item(i), depth + 1);
     }
   }
 
-  void add_dict(const ops::DictObject& dict, const std::string& name, int depth) {
+  void add_dict(const ops::DictObject& dict, const Place& name, int depth) {
     for (const auto& [key, value] : dict.items()) {
       if (!key.is_string() && !key.is_int()) {
         fail(ErrorCode::kUnimplemented, "the model returned a dict with keys of type ", key.tag_name());
       }
-      add(value, join(name, key.is_string() ? key.to_string() : std::to_string(key.to_int())), depth + 1);
+      add(value, name.member(key.is_string() ? key.to_string() : std::to_string(key.to_int())), depth + 1);
     }
   }
 
-  void add_rows_of_texts(const ops::ListObject& rows, const std::string& name) {
+  void add_rows_of_texts(const ops::ListObject& rows, const Place& name) {
     std::vector<std::string> strings;
     const size_t width = rows.items.empty() ? 0 : rows.items[0].to_list()->items.size();
     for (const Value& row : rows.items) {
@@ -125,7 +164,7 @@ class Flattener {
     push_strings(name, std::move(strings), Dims{static_cast<int64_t>(rows.items.size()), static_cast<int64_t>(width)});
   }
 
-  void add_list(const ops::ListObject& list, const std::string& name, int depth) {
+  void add_list(const ops::ListObject& list, const Place& name, int depth) {
     if (is_list_of_texts(*list.element)) return add_rows_of_texts(list, name);
     const TypeKind kind = list.element->kind();
     if (kind == TypeKind::kInt) {
@@ -140,12 +179,16 @@ class Flattener {
       push_strings(name, std::move(strings));
     } else {
       for (size_t i = 0; i < list.items.size(); ++i) {
-        add(list.items[i], name.empty() ? std::string() : join(name, std::to_string(i)), depth + 1);
+        Place item = name.item(i);
+        // Or else the second item's would have the first's names, where that one has none.
+        item.says_numbers = item.says_numbers || i > 0;
+        add(list.items[i], item, depth + 1);
       }
     }
   }
 
-  size_t unnamed_ = 0;
+  const std::span<const std::string> known_names_;
+  OutputNames names_;
 };
 
 // The datatype that values of a type always have, where there is one.
@@ -161,48 +204,71 @@ std::optional<DataType> datatype_of(const ops::Type& type) {
   }
 }
 
-// `unnamed` is the number of the next output without a name, as Flattener counts.
-bool describe(const ops::Type& type, const std::string& name, size_t& unnamed, std::vector<TensorSpec>& out) {
-  if (type.kind() == TypeKind::kNone) {
-    ++unnamed;
-    return true;
+// One output before its name is known.
+struct Described {
+  Place place;
+  size_t nones_before = 0;  // since the last output
+  TensorSpec spec = {};
+};
+
+class Describer {
+ public:
+  // False where a run may give other outputs than those that were added.
+  bool add(const ops::Type& type, const Place& place) {
+    if (type.kind() == TypeKind::kNone) {
+      ++nones_;
+      return true;
+    }
+    const std::optional<DataType> datatype = datatype_of(type);
+    if (type.kind() == TypeKind::kTensor || datatype) {
+      Described& one = outputs_.emplace_back(place, std::exchange(nones_, 0));
+      one.spec.datatype = datatype;
+      if (datatype) one.spec.shape = Dims{type.kind() == TypeKind::kList ? -1 : 1};
+      if (type.kind() == TypeKind::kList && is_list_of_texts(*type.element())) one.spec.shape = Dims{-1, -1};
+      return true;
+    }
+    if (type.kind() != TypeKind::kTuple) return false;
+    bool is_complete = true;
+    for (size_t i = 0; i < type.contained().size() && is_complete; ++i) {
+      const bool is_named = i < type.field_names().size();
+      is_complete = add(*type.contained()[i], is_named ? place.member(type.field_names()[i]) : place.item(i));
+    }
+    return is_complete;
   }
-  const std::optional<DataType> datatype = datatype_of(type);
-  if (type.kind() == TypeKind::kTensor || datatype) {
-    TensorSpec spec;
-    spec.name = name.empty() ? positional_name(unnamed++) : name;
-    spec.datatype = datatype;
-    if (datatype) spec.shape = Dims{type.kind() == TypeKind::kList ? -1 : 1};
-    if (type.kind() == TypeKind::kList && is_list_of_texts(*type.element())) spec.shape = Dims{-1, -1};
-    out.push_back(std::move(spec));
-    return true;
+
+  // Names that the model gives come before numbers, where all of them are known.
+  std::vector<TensorSpec> named(bool is_complete) {
+    OutputNames names;
+    for (Described& one : outputs_) {
+      if (is_complete && !one.place.name.empty()) one.spec.name = names.take(one.place);
+    }
+    std::vector<TensorSpec> specs;
+    for (Described& one : outputs_) {
+      names.skip(one.nones_before);
+      if (one.spec.name.empty()) one.spec.name = names.take(one.place);
+      specs.push_back(std::move(one.spec));
+    }
+    return specs;
   }
-  if (type.kind() != TypeKind::kTuple) return false;
-  bool is_complete = true;
-  for (size_t i = 0; i < type.contained().size() && is_complete; ++i) {
-    const bool is_named = i < type.field_names().size();
-    const std::string prefix = name.empty() ? "" : name + ".";
-    const std::string item = is_named       ? prefix + type.field_names()[i]
-                             : name.empty() ? std::string()
-                                            : prefix + std::to_string(i);
-    is_complete = describe(*type.contained()[i], item, unnamed, out);
-  }
-  return is_complete;
-}
+
+ private:
+  std::vector<Described> outputs_;
+  size_t nones_ = 0;
+};
 
 }  // namespace
 
-std::vector<InferTensor> flatten_result(const Value& value) {
-  Flattener flattener;
-  flattener.add(value, "", 0);
+std::vector<InferTensor> flatten_result(const Value& value, const std::string& whole,
+                                        std::span<const std::string> names) {
+  Flattener flattener(names);
+  flattener.add(value, Place{whole}, 0);
   return std::move(flattener.outputs);
 }
 
-std::vector<TensorSpec> describe_result(const ops::Type& type, bool* is_complete) {
-  std::vector<TensorSpec> out;
-  size_t unnamed = 0;
-  *is_complete = describe(type, "", unnamed, out);
-  return out;
+std::vector<TensorSpec> describe_result(const ops::Type& type, bool* is_complete, const std::string& whole) {
+  Describer describer;
+  *is_complete = describer.add(type, Place{whole});
+  return describer.named(*is_complete);
 }
 
 }  // namespace tensord::server

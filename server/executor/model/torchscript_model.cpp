@@ -83,10 +83,12 @@ class TorchScriptModel final : public Model {
     signature_.file_name = configured.empty() ? std::filesystem::path(file).filename().string() : configured;
     signature_.max_batch_size = config.max_batch_size;
     for (size_t i = 0; i < method_.schema().arguments.size(); ++i) add_argument(file, i);
+    keep_names_apart(signature_.inputs);
     const bool has_batch = config.max_batch_size > 0;
     for (size_t i = 0; i < config.inputs.size(); ++i) configure_input(file, config.inputs[i], i, has_batch);
     const ModelConfig server = server_tensors(config);
     for (const ModelConfig::TensorConfig& input : server.inputs) configure_input(file, input, SIZE_MAX, has_batch);
+    keep_names_apart(signature_.inputs);
     for (const TensorSpec& spec : signature_.inputs) {
       check(spec.is_optional || config.inputs.empty() || configured_.contains(spec.name), file,
             ": config.pbtxt has no input for argument '", spec.name, "' of ", kMethod);
@@ -158,12 +160,12 @@ class TorchScriptModel final : public Model {
     result.copied_bytes += copied_bytes(arguments);
     if (responds_with_items_) {
       for (const ops::Value& item : value.to_list()->items) {
-        result.outputs = flatten_result(item);
+        result.outputs = flatten_result(item, whole_result_, own_output_names_);
         finish_outputs(result);
         result.responses.push_back(std::exchange(result.outputs, {}));
       }
     } else {
-      result.outputs = flatten_result(value);
+      result.outputs = flatten_result(value, whole_result_, own_output_names_);
       finish_outputs(result);
     }
     frame.recycle(std::move(value));
@@ -290,13 +292,19 @@ class TorchScriptModel final : public Model {
               " returns ", type->str(), ", but must return a list with an item for each response");
         type = type->element().get();
       }
-      own = describe_result(*type, &own_outputs_are_complete_);
+      if (!responds_with_items_) whole_result_ = returns[0].name;
+      own = describe_result(*type, &own_outputs_are_complete_, whole_result_);
+      if (own_outputs_are_complete_) {
+        for (const TensorSpec& spec : own) own_output_names_.push_back(spec.name);
+        if (!whole_result_.empty() && own.size() == 1) own.front().aliases = {"OUTPUT__0"};
+      }
       const jit::MethodSignature* known = module_->signature(kMethod);
       if (known && !responds_with_items_ && own_outputs_are_complete_ && known->outputs.size() == own.size()) {
         for (size_t i = 0; i < own.size(); ++i) describe_from_file(known->outputs[i], own[i]);
       }
     }
-    outputs_ = ConfiguredOutputs(file, std::move(own), own_outputs_are_complete_, config);
+    outputs_ = ConfiguredOutputs(file, std::move(own), own_outputs_are_complete_, config,
+                                 whole_result_.empty() ? "OUTPUT__" : whole_result_ + ".");
     signature_.outputs = outputs_.specs();
     signature_.outputs_are_complete = outputs_.is_complete();
   }
@@ -356,8 +364,10 @@ class TorchScriptModel final : public Model {
   const jit::Method& method_;
   Signature signature_;
   std::vector<BoundArgument> arguments_;
-  bool responds_with_items_ = false;      // the method's list has an item for each response
-  bool own_outputs_are_complete_ = true;  // the type tells all that a run returns
+  bool responds_with_items_ = false;           // the method's list has an item for each response
+  bool own_outputs_are_complete_ = true;       // the type tells all that a run returns
+  std::vector<std::string> own_output_names_;  // then
+  std::string whole_result_;  // what the file calls the one value that the method returns; empty: nothing
   ConfiguredOutputs outputs_;
   std::vector<std::string> warnings_;
   std::set<std::string> configured_;  // inputs that the configuration names

@@ -65,6 +65,28 @@ TEST(ConfiguredOutputs, NamesByPlaceNumberAndField) {
       ElementsAre("total=2", "count=1"));
 }
 
+TEST(ConfiguredOutputs, ANameComesBeforeWhatOthersAnswerTo) {
+  std::vector<TensorSpec> specs{spec_of("x"), spec_of("INPUT__0"), spec_of("y"), spec_of("z")};
+  for (size_t i = 0; i < specs.size(); ++i) specs[i].aliases = {concat("INPUT__", i), "all"};
+  keep_names_apart(specs);
+  EXPECT_THAT(specs[0].aliases, ElementsAre("all"));
+  EXPECT_THAT(specs[1].aliases, ElementsAre("INPUT__1"));
+  EXPECT_THAT(specs[2].aliases, ElementsAre("INPUT__2"));
+  // By configuration too: the name that one gets is taken from another.
+  std::vector<TensorSpec> own{spec_of("a"), spec_of("b")};
+  own[1].aliases = {"c"};
+  const ConfiguredOutputs outputs("m.pt", own, true,
+                                  parse_model_config(R"(output [ { name: "b" }, { name: "x__0" } ])", "c"));
+  EXPECT_THAT(outputs.specs()[0].aliases, ElementsAre("c"));
+  EXPECT_THAT(outputs.specs()[1].aliases, ElementsAre("a"));
+}
+
+TEST(ConfiguredOutputs, PartsOfAResultThatTheFileNames) {
+  const ConfiguredOutputs outputs("m.onnx", {}, false, parse_model_config(R"(output [ { name: "one" } ])", "c"),
+                                  "parts.");
+  EXPECT_THAT(applied(outputs, {"parts.0", "parts.1"}), ElementsAre("one=1"));
+}
+
 TEST(ConfiguredOutputs, OnlyWhatIsListed) {
   const ConfiguredOutputs outputs = configured(R"(output [ { name: "OUTPUT__1" } ])", {"OUTPUT__0", "OUTPUT__1"});
   EXPECT_THAT(applied(outputs, {"OUTPUT__0", "OUTPUT__1"}), ElementsAre("OUTPUT__1=2"));

@@ -108,6 +108,64 @@ TEST(ResultTest, NamesBelowTheFirstLevelAreJoined) {
   EXPECT_THAT(described(outer), ElementsAre("x.a any any", "x.b any any", "y.0 INT64 [1]", "y.1 any any"));
 }
 
+ops::TypePtr named(std::vector<std::string> fields, std::vector<ops::TypePtr> types) {
+  return ops::named_tuple_type("Named", std::move(fields), std::move(types));
+}
+
+Value dict_of(const std::vector<std::string>& keys) {
+  auto out = make_intrusive<ops::DictObject>(kText, kTensor);
+  for (const std::string& key : keys) out->set(key, tensor());
+  return ops::Dict(std::move(out));
+}
+
+std::vector<std::string> names_of(const Value& value, const std::string& whole = "") {
+  std::vector<std::string> out;
+  for (const InferTensor& one : flatten_result(value, whole)) out.push_back(one.name);
+  return out;
+}
+
+TEST(ResultTest, NoNameIsThereTwice) {
+  const ops::TypePtr dict = ops::dict_type(kText, kTensor);
+  EXPECT_THAT(names_of(ops::make_list(dict, {dict_of({"boxes", "labels"}), dict_of({"boxes", "labels"})})),
+              ElementsAre("boxes", "labels", "1.boxes", "1.labels"));
+  // Nor does one item get the name of another's that is not there.
+  EXPECT_THAT(names_of(ops::make_list(dict, {dict_of({}), dict_of({"boxes"})})), ElementsAre("1.boxes"));
+  EXPECT_THAT(names_of(ops::make_tuple({dict_of({"a", "b"}), dict_of({"b", "c"})})), ElementsAre("a", "b", "1.b", "c"));
+  EXPECT_THAT(names_of(ops::make_tuple({dict_of({"a", "1.a"}), dict_of({"a"})})), ElementsAre("a", "1.a", "a_1"));
+  EXPECT_THAT(names_of(ops::make_tuple({dict_of({"OUTPUT__1"}), tensor(), tensor()})),
+              ElementsAre("OUTPUT__1", "OUTPUT__0", "OUTPUT__2"));
+  const ops::TypePtr pair = named({"a", "b"}, {kTensor, kTensor});
+  const Value one(make_intrusive<ops::TupleObject>(std::vector<Value>{tensor(), tensor()}, pair));
+  EXPECT_THAT(names_of(ops::make_list(pair, {one, one, one})), ElementsAre("a", "b", "1.a", "1.b", "2.a", "2.b"));
+  EXPECT_THAT(
+      names_of(ops::make_list(ops::list_type(pair), {ops::make_list(pair, {one, one}), ops::make_list(pair, {one})})),
+      ElementsAre("a", "b", "0.1.a", "0.1.b", "1.0.a", "1.0.b"));
+  EXPECT_THAT(described(ops::tuple_type({pair, pair})),
+              ElementsAre("a any any", "b any any", "1.a any any", "1.b any any"));
+}
+
+TEST(ResultTest, NamesOfTheModelComeBeforeNumbers) {
+  EXPECT_THAT(described(ops::tuple_type({kTensor, ops::none_type(), named({"OUTPUT__0"}, {kTensor}), kTensor})),
+              ElementsAre("OUTPUT__1 any any", "OUTPUT__0 any any", "OUTPUT__3 any any"));
+  const std::vector<std::string> known{"OUTPUT__1", "OUTPUT__0"};
+  const ops::TypePtr field = named({"OUTPUT__0"}, {kTensor});
+  const Value item(make_intrusive<ops::TupleObject>(std::vector<Value>{tensor()}, field));
+  const std::vector<InferTensor> outputs = flatten_result(ops::make_tuple({tensor(), item}), "", known);
+  EXPECT_EQ(outputs[0].name, "OUTPUT__1");
+  EXPECT_EQ(outputs[1].name, "OUTPUT__0");
+  // What only a run tells comes in its order, so that a type says the names of its first results.
+  EXPECT_THAT(described(ops::tuple_type({kTensor, ops::dict_type(kText, kTensor)}), false),
+              ElementsAre("OUTPUT__0 any any"));
+  EXPECT_THAT(names_of(ops::make_tuple({tensor(), dict_of({"OUTPUT__0"})})), ElementsAre("OUTPUT__0", "1.OUTPUT__0"));
+}
+
+TEST(ResultTest, TheNameThatAFileHasForTheWholeResult) {
+  bool is_complete = false;
+  EXPECT_EQ(describe_result(*kTensor, &is_complete, "logits").at(0).name, "logits");
+  EXPECT_THAT(names_of(tensor(), "logits"), ElementsAre("logits"));
+  EXPECT_THAT(names_of(ops::make_list(kTensor, {tensor(), tensor()}), "parts"), ElementsAre("parts.0", "parts.1"));
+}
+
 TEST(ResultTest, ValuesThatNestDeeperThanAllowed) {
   const auto in_tuple = [](const Value& value) { return ops::make_tuple({value}); };
   const auto in_list = [](const Value& value) { return ops::make_list(kTensor, {value}); };

@@ -214,6 +214,7 @@ void ModelReader::define_outputs() {
   graph_->block()->add_output(result);
   schema_.returns.emplace_back();
   schema_.returns.back().type = result->type();
+  if (names.size() == 1) schema_.returns.back().name = names.front();
 }
 
 std::optional<TensorSignature> ModelReader::describe(const ValueInfoProto& value) {

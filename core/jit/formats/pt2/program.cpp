@@ -164,9 +164,11 @@ void Program::add_user_input(const Json& argument, Function& function, GraphBuil
     input.value = reader.argument(argument, {});
   }
   input.name = leaf < input_names_.size() ? input_names_[leaf] : std::string();
-  const bool is_taken =
-      std::ranges::any_of(inputs_, [&](const ProgramInput& other) { return other.name == input.name; });
-  if (input.name.empty() || is_taken) input.name = name.empty() ? concat("constant.", leaf) : name;
+  const auto is_taken = [&](const std::string& wish) {
+    return std::ranges::any_of(inputs_, [&](const ProgramInput& other) { return other.name == wish; });
+  };
+  if (input.name.empty() || is_taken(input.name)) input.name = name.empty() ? concat("constant.", leaf) : name;
+  for (size_t i = 1; is_taken(input.name); ++i) input.name = concat(name, "_", i);
   if (leaf < input_paths_.size()) input.paths = {input_paths_[leaf]};
   input.paths.push_back(concat("flat_args.", leaf));
   if (type) {

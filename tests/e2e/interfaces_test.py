@@ -1,0 +1,213 @@
+"""Names of inputs and outputs: the same in metadata, in answers and in what may be asked for, over gRPC and HTTP and in
+ensembles, for every format of models."""
+
+import os
+import subprocess
+import tempfile
+import unittest
+from typing import Dict, List, NamedTuple, Optional, Tuple
+
+import torch
+from torch import Tensor, nn
+
+from tests.e2e import serve_models
+from tests.e2e.daemon import BINARY, Daemon, pb, request
+from tests.e2e.rest import RestTest
+
+
+class One(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return x * 2
+
+
+class Two(nn.Module):
+    def forward(self, x: Tensor, y: Tensor) -> Tuple[Tensor, Tensor]:
+        return x * 2, x - y
+
+
+class Swapped(nn.Module):
+    """Own names that others answer to by their place."""
+
+    def forward(self, INPUT__1: Tensor, INPUT__0: Tensor) -> Tuple[Tensor, Tensor]:
+        return INPUT__1 * 2, INPUT__1 - INPUT__0
+
+
+class Keys(nn.Module):
+    def forward(self, x: Tensor) -> Dict[str, Tensor]:
+        return {"a.b": x * 2, "größe 量": x + 1, "OUTPUT__0": -x}
+
+
+class OneKey(nn.Module):
+    def forward(self, x: Tensor) -> Dict[str, Tensor]:
+        return {"logits": x * 2}
+
+
+class Box(NamedTuple):
+    boxes: Tensor
+    scores: Tensor
+
+
+class Nested(nn.Module):
+    def forward(self, x: Tensor) -> Tuple[Tensor, Box, Box]:
+        return x, Box(x + 1, x + 2), Box(x + 3, x + 4)
+
+
+class Shadow(nn.Module):
+    """A key that the first output would be called, too."""
+
+    def forward(self, x: Tensor) -> Tuple[Tensor, Dict[str, Tensor]]:
+        return x, {"OUTPUT__0": x + 1}
+
+
+class Detector(nn.Module):
+    def forward(self, x: Tensor) -> List[Dict[str, Tensor]]:
+        out: List[Dict[str, Tensor]] = []
+        for i in range(3):
+            out.append({"boxes": x + i, "labels": x - i})
+        return out
+
+
+class Boxes(nn.Module):
+    def forward(self, x: Tensor) -> List[Box]:
+        return [Box(x + 1, x + 2), Box(x + 3, x + 4)]
+
+
+class TwoDicts(nn.Module):
+    def forward(self, x: Tensor) -> Tuple[Dict[str, Tensor], Dict[str, Tensor]]:
+        return {"a": x, "b": x + 1}, {"b": x + 2, "c": x + 3}
+
+
+class Nones(nn.Module):
+    def forward(self, x: Tensor) -> Tuple[Tensor, Optional[Tensor], Tensor]:
+        return x, None, x + 1
+
+
+# Inputs, outputs, and what each output is for x = 1 and y = 5.
+PYTHON = {
+    "one": (One, ["x"], {"OUTPUT__0": 2}),
+    "two": (Two, ["x", "y"], {"OUTPUT__0": 2, "OUTPUT__1": -4}),
+    "swapped": (Swapped, ["INPUT__1", "INPUT__0"], {"OUTPUT__0": 2, "OUTPUT__1": -4}),
+    "keys": (Keys, ["x"], {"a.b": 2, "größe 量": 2, "OUTPUT__0": -1}),
+    "one_key": (OneKey, ["x"], {"logits": 2}),
+    "nested": (Nested, ["x"], {"OUTPUT__0": 1, "boxes": 2, "scores": 3, "2.boxes": 4, "2.scores": 5}),
+    "shadow": (Shadow, ["x"], {"OUTPUT__0": 1, "1.OUTPUT__0": 2}),
+    "detector": (Detector, ["x"], {"boxes": 1, "labels": 1, "1.boxes": 2, "1.labels": 0, "2.boxes": 3, "2.labels": -1}),
+    "boxes": (Boxes, ["x"], {"boxes": 2, "scores": 3, "1.boxes": 4, "1.scores": 5}),
+    "two_dicts": (TwoDicts, ["x"], {"a": 1, "b": 2, "1.b": 3, "c": 4}),
+    "nones": (Nones, ["x"], {"OUTPUT__0": 1, "OUTPUT__2": 2}),
+}
+# As a program everything is known before, so that names of the model's own come before numbers.
+PROGRAMS = dict(PYTHON, shadow=(Shadow, ["x"], {"OUTPUT__1": 1, "OUTPUT__0": 2}))
+# Names of the ONNX file, which are any texts.
+ONNX = {
+    "one": (One, ["x"], {"logits": 2}),
+    "one_shadowed": (One, ["INPUT__1"], {"OUTPUT__1": 2}),
+    "two": (Two, ["a.b", "größe 量"], {"c.d": 2, "c": -4}),
+    "swapped": (Two, ["INPUT__1", "INPUT__0"], {"OUTPUT__1": 2, "OUTPUT__0": -4}),
+}
+
+
+def save_onnx(kind, inputs, outputs, path):
+    values = tuple(torch.ones(3) * (1 + 4 * i) for i in range(len(inputs)))
+    axes = {name: {0: "n"} for name in [*inputs, *outputs]}
+    torch.onnx.export(kind(), values, path, input_names=list(inputs), output_names=list(outputs), dynamic_axes=axes)
+
+
+def save_program(script, inputs, path):
+    sizes = ["--input", "3"] * len(inputs)
+    subprocess.run([BINARY, "convert", script, "--to", "pt2", "-o", path, *sizes], check=True, capture_output=True)
+
+
+def quoted(text):
+    return '"' + text + '"'
+
+
+def make_ensemble(root, model, inputs, outputs):
+    """An ensemble over one model, that gives each of its outputs by another name."""
+    name = "ensemble_" + model
+    maps = [f'input_map {{ key: {quoted(own)} value: "I{i}" }}' for i, own in enumerate(inputs)]
+    maps += [f'output_map {{ key: {quoted(own)} value: "O{i}" }}' for i, own in enumerate(outputs)]
+    lines = ['platform: "ensemble"']
+    lines += [f'input {{ name: "I{i}" data_type: TYPE_FP32 dims: [ -1 ] }}' for i in range(len(inputs))]
+    lines += [f'output {{ name: "O{i}" data_type: TYPE_FP32 dims: [ -1 ] }}' for i in range(len(outputs))]
+    lines.append(f'ensemble_scheduling {{ step {{ model_name: "{model}" model_version: -1 {" ".join(maps)} }} }}')
+    os.makedirs(os.path.join(root, name, "1"))
+    with open(os.path.join(root, name, "config.pbtxt"), "w") as config:
+        config.write("\n".join(lines))
+
+
+class InterfacesTest(RestTest):
+    """`interfaces`: inputs and outputs by model; another test may train and publish what is in `folder` and check again."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        root = cls.folder.name
+        cls.interfaces = {}
+        for name, (kind, inputs, outputs) in PYTHON.items():
+            serve_models.save(kind(), root, "script_" + name)
+            cls.interfaces["script_" + name] = (inputs, outputs)
+        for name, (kind, inputs, outputs) in PROGRAMS.items():
+            folder = os.path.join(root, "program_" + name, "1")
+            os.makedirs(folder)
+            save_program(os.path.join(root, "script_" + name, "1", "model.pt"), inputs, os.path.join(folder, "model.pt2"))
+            cls.interfaces["program_" + name] = (inputs, outputs)
+        for name, (kind, inputs, outputs) in ONNX.items():
+            folder = os.path.join(root, "onnx_" + name, "1")
+            os.makedirs(folder)
+            save_onnx(kind, inputs, outputs, os.path.join(folder, "model.onnx"))
+            cls.interfaces["onnx_" + name] = (inputs, outputs)
+        for model, (inputs, outputs) in cls.interfaces.items():
+            make_ensemble(root, model, inputs, outputs)
+        cls.daemon = Daemon(root, "--allow-http", "true", "--http-port", "0")
+        cls.host, cls.port = cls.daemon.ready["http"].rsplit(":", 1)
+
+    def check_interface(self, model, inputs, outputs, names):
+        """`names`: what the outputs are called by whoever asks for them."""
+        metadata = self.daemon.stub.ModelMetadata(pb.ModelMetadataRequest(name=model))
+        over_http = self.get(f"/v2/models/{model}")
+        self.assertEqual([tensor.name for tensor in metadata.inputs], inputs)
+        self.assertEqual([tensor["name"] for tensor in over_http["inputs"]], inputs)
+        listed = [tensor.name for tensor in metadata.outputs]
+        self.assertEqual([tensor["name"] for tensor in over_http["outputs"]], listed)
+        # What a run tells only, metadata does not.
+        self.assertEqual(listed, names[:len(listed)])
+        feeds = [(name, "FP32", [3], torch.full([3], 1.0 + 4 * i).numpy().tobytes()) for i, name in enumerate(inputs)]
+        wanted = {name: torch.full([3], float(value)).numpy().tobytes() for name, value in zip(names, outputs)}
+        answer = self.daemon.stub.ModelInfer(request(model, feeds))
+        self.assertEqual([tensor.name for tensor in answer.outputs], names)
+        self.assertEqual(dict(zip(names, answer.raw_output_contents)), wanted)
+        body = {"inputs": [{"name": name, "datatype": "FP32", "shape": [3], "data": [1.0 + 4 * i] * 3}
+                           for i, name in enumerate(inputs)]}
+        answer = self.post(f"/v2/models/{model}/infer", body)
+        self.assertEqual([(tensor["name"], tensor["data"]) for tensor in answer["outputs"]],
+                         [(name, [value] * 3) for name, value in zip(names, outputs)])
+        for name, value in zip(names, outputs):
+            answer = self.daemon.stub.ModelInfer(request(model, feeds, outputs=[name]))
+            self.assertEqual([(tensor.name, data) for tensor, data in zip(answer.outputs, answer.raw_output_contents)],
+                             [(name, wanted[name])])
+            answer = self.post(f"/v2/models/{model}/infer", {**body, "outputs": [{"name": name}]})
+            self.assertEqual([(tensor["name"], tensor["data"]) for tensor in answer["outputs"]], [(name, [value] * 3)])
+
+    def test_every_model(self):
+        for model, (inputs, outputs) in self.interfaces.items():
+            with self.subTest(model=model):
+                self.check_interface(model, inputs, list(outputs.values()), list(outputs))
+
+    def test_every_model_in_an_ensemble(self):
+        for model, (inputs, outputs) in self.interfaces.items():
+            with self.subTest(model=model):
+                values = list(outputs.values())
+                self.check_interface("ensemble_" + model, [f"I{i}" for i in range(len(inputs))], values,
+                                     [f"O{i}" for i in range(len(values))])
+
+    def test_places_that_no_name_has_taken(self):
+        """Inputs answer to INPUT__ and their number, and an ONNX file's one output to OUTPUT__0."""
+        one = torch.ones(3).numpy().tobytes()
+        for model in ("script_one", "program_one", "onnx_one", "onnx_one_shadowed"):
+            answer = self.daemon.stub.ModelInfer(request(model, [("INPUT__0", "FP32", [3], one)], outputs=["OUTPUT__0"]))
+            self.assertEqual(answer.outputs[0].name, "OUTPUT__0", model)
+
+
+if __name__ == "__main__":
+    unittest.main()
