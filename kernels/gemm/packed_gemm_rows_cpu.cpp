@@ -36,7 +36,7 @@ TENSORD_INLINE float apply(float x, float alpha, float beta) {
   if constexpr (kind == Kind::kGelu) return f::gelu(x);
   if constexpr (kind == Kind::kGeluTanh) return f::gelu_tanh(x);
   if constexpr (kind == Kind::kSilu) return x / (1.0f + f::exp(-x));
-  if constexpr (kind == Kind::kHardSwish) return x * f::clamp(x + 3.0f, 0.0f, 6.0f) * (1.0f / 6);
+  if constexpr (kind == Kind::kHardSwish) return x * (f::clamp(x + 3.0f, 0.0f, 6.0f) * (1.0f / 6));
   if constexpr (kind == Kind::kHardSigmoid) return f::clamp(x + 3.0f, 0.0f, 6.0f) * (1.0f / 6);
   if constexpr (kind == Kind::kElu) return x > 0 ? x : f::expm1(x) * alpha;
   return x;
