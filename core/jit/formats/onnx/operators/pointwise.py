@@ -71,8 +71,9 @@ def Round_11(X: Tensor) -> Tensor:
     return torch.round(X)
 
 
+# NaN stays one; PyTorch's sign of it is 0.
 def Sign_9(X: Tensor) -> Tensor:
-    return torch.sign(X)
+    return torch.where(torch.isnan(X), X, torch.sign(X)) if X.is_floating_point() else torch.sign(X)
 
 
 def Sin_7(X: Tensor) -> Tensor:
@@ -325,8 +326,6 @@ def BitShift_11(X: Tensor, Y: Tensor, *, direction: str) -> Tensor:
     by = torch.where(is_out, torch.zeros_like(Y), Y)
     if direction == "LEFT":
         return torch.where(is_out, torch.zeros_like(X), torch.bitwise_left_shift(X, by))
-    if direction != "RIGHT":
-        raise RuntimeError("BitShift: direction must be LEFT or RIGHT")
     shifted = torch.bitwise_right_shift(X, by)
     rest = torch.zeros_like(X)
     if X.dtype != torch.uint8:

@@ -57,7 +57,7 @@ def MaxPool_1(
     stride = [1] * n if strides is None else strides
     dilation = [1] * n if dilations is None else dilations
     padding = _resolved_pads(auto_pad, X, kernel_shape, stride, dilation, pads)
-    if ceil_mode == 0 and _outputs == 1 and _is_plain(padding, kernel_shape):
+    if ceil_mode == 0 and _outputs == 1 and n <= 3 and _is_plain(padding, kernel_shape):
         return _max_pool(X, kernel_shape, stride, padding[:n], dilation), X
     padding = _pool_pads(X.shape[2:], kernel_shape, stride, dilation, padding, ceil_mode)
     lowest = __torch__.onnx.reduce._lowest(X)
@@ -65,7 +65,7 @@ def MaxPool_1(
         padded = torch.constant_pad_nd(X, __torch__.onnx.linear._torch_pads(padding), float(lowest))
     else:
         padded = torch.constant_pad_nd(X, __torch__.onnx.linear._torch_pads(padding), int(lowest))
-    if _outputs == 1 and X.is_floating_point():
+    if _outputs == 1 and n <= 3 and X.is_floating_point():
         return _max_pool(padded, kernel_shape, stride, [0] * n, dilation), X
     windows, places = _windows(padded, X.shape[2:], kernel_shape, stride, dilation, padding, storage_order)
     values, at = torch.max(windows, -1)
@@ -88,9 +88,7 @@ def _float_max_pool(
         return torch.max_pool2d(X, kernel, stride, padding, dilation, False)
     if n == 1:
         return torch.max_pool1d(X, kernel, stride, padding, dilation, False)
-    if n == 3:
-        return torch.max_pool3d(X, kernel, stride, padding, dilation, False)
-    raise RuntimeError("pooling over {} dimensions is not supported".format(n))
+    return torch.max_pool3d(X, kernel, stride, padding, dilation, False)
 
 
 # All windows, their elements last, and for each element its number in the image before padding.
@@ -142,7 +140,7 @@ def AveragePool_1(
     stride = [1] * n if strides is None else strides
     dilation = [1] * n if dilations is None else dilations
     padding = _resolved_pads(auto_pad, X, kernel_shape, stride, dilation, pads)
-    if ceil_mode == 0 and dilation == [1] * n and _is_plain(padding, kernel_shape):
+    if ceil_mode == 0 and n <= 3 and dilation == [1] * n and _is_plain(padding, kernel_shape):
         return _avg_pool(X, kernel_shape, stride, padding[:n], count_include_pad != 0)
     whole = _pool_pads(X.shape[2:], kernel_shape, stride, dilation, padding, ceil_mode)
     ones = torch.ones([1, 1] + X.shape[2:], dtype=X.dtype)
@@ -168,9 +166,7 @@ def _avg_pool(X: Tensor, kernel: List[int], stride: List[int], padding: List[int
         return torch.avg_pool2d(X, kernel, stride, padding, False, counts_pads)
     if n == 1:
         return torch.avg_pool1d(X, kernel, stride, padding, False, counts_pads)
-    if n == 3:
-        return torch.avg_pool3d(X, kernel, stride, padding, False, counts_pads)
-    raise RuntimeError("pooling over {} dimensions is not supported".format(n))
+    return torch.avg_pool3d(X, kernel, stride, padding, False, counts_pads)
 
 
 def LpPool_2(
@@ -245,8 +241,19 @@ def MaxUnpool_9(
     return torch.constant_pad_nd(image, order)
 
 
-def _bin_edge(at: float, size: int) -> int:
-    return max(0, min(int(at), size))
+# Halves go away from 0, as C's round does, which Caffe and ONNX Runtime call.
+def _rounded(x: Tensor) -> int:
+    return int(torch.sign(x) * torch.floor(torch.abs(x.to(torch.float64)) + 0.5))
+
+
+# Where bins begin and end. In float32, as others do it: the last bin of 7 in 3 ends at 7.
+def _bin_edges(first: int, size: int, bins: int, limit: int) -> Tuple[List[int], List[int]]:
+    width = torch.full([], float(max(1, size)), dtype=torch.float32) / bins
+    low = torch.floor(torch.arange(bins, dtype=torch.float32) * width) + first
+    high = torch.ceil(torch.arange(1, bins + 1, dtype=torch.float32) * width) + first
+    begins: List[int] = torch.clamp(low, 0, limit).to(torch.int64).tolist()
+    ends: List[int] = torch.clamp(high, 0, limit).to(torch.int64).tolist()
+    return begins, ends
 
 
 def MaxRoiPool_1(X: Tensor, rois: Tensor, *, pooled_shape: List[int], spatial_scale: float = 1.0) -> Tensor:
@@ -254,17 +261,15 @@ def MaxRoiPool_1(X: Tensor, rois: Tensor, *, pooled_shape: List[int], spatial_sc
     height, width = X.size(2), X.size(3)
     for r in range(rois.size(0)):
         image = X[int(rois[r][0])]
-        x1 = int(round(float(rois[r][1]) * spatial_scale))
-        y1 = int(round(float(rois[r][2]) * spatial_scale))
-        h = float(max(1, int(round(float(rois[r][4]) * spatial_scale)) - y1 + 1)) / pooled_shape[0]
-        w = float(max(1, int(round(float(rois[r][3]) * spatial_scale)) - x1 + 1)) / pooled_shape[1]
+        box = rois[r] * spatial_scale
+        x1, y1 = _rounded(box[1]), _rounded(box[2])
+        lefts, rights = _bin_edges(x1, _rounded(box[3]) - x1 + 1, pooled_shape[1], width)
+        tops, bottoms = _bin_edges(y1, _rounded(box[4]) - y1 + 1, pooled_shape[0], height)
         cells: List[Tensor] = []
         for i in range(pooled_shape[0]):
-            top = _bin_edge(y1 + torch.floor(i * h), height)
-            bottom = _bin_edge(y1 + torch.ceil((i + 1) * h), height)
+            top, bottom = tops[i], bottoms[i]
             for j in range(pooled_shape[1]):
-                left = _bin_edge(x1 + torch.floor(j * w), width)
-                right = _bin_edge(x1 + torch.ceil((j + 1) * w), width)
+                left, right = lefts[j], rights[j]
                 if bottom > top and right > left:
                     cells.append(torch.amax(image[:, top:bottom, left:right], [1, 2]))
                 else:

@@ -81,22 +81,29 @@ def Resize_11(
             if roi is not None and len(roi) == 2 * len(over):
                 first = roi[i]
                 last = roi[i + len(over)]
-            x = _source(wanted[i], lengths[i], size, factors[i], coordinate_transformation_mode, first, last)
+            x = _source(
+                wanted[i], lengths[i], size, factors[i], coordinate_transformation_mode, first, last, mode == "nearest"
+            )
             result = _resized(
                 result, over[i], x, factors[i], mode, nearest_mode, antialias != 0, cubic_coeff_a, exclude_outside != 0
             )
     if coordinate_transformation_mode == "tf_crop_and_resize" and roi is not None:
         for i in range(len(over)):
             size = X.size(over[i])
-            x = _source(wanted[i], lengths[i], size, factors[i], "tf_crop_and_resize", roi[i], roi[i + len(over)])
+            x = _source(
+                wanted[i], lengths[i], size, factors[i], "tf_crop_and_resize", roi[i], roi[i + len(over)], False
+            )
             is_out = torch.logical_or(x < 0, x > size - 1).reshape([-1] + [1] * (rank - 1 - over[i]))
             result = torch.where(is_out, torch.full([], extrapolation_value, dtype=X.dtype), result)
     return result
 
 
-# Where in the input each output lies.
-def _source(count: int, length: float, size: int, scale: float, mode: str, first: float, last: float) -> Tensor:
-    x = torch.arange(count, dtype=torch.float64)
+# Where in the input each output lies. Whole pixels are taken in float32, as PyTorch and ONNX Runtime do: with a scale of
+# 1/3, which is not quite that, 3 lies at 9 then, and not before it.
+def _source(
+    count: int, length: float, size: int, scale: float, mode: str, first: float, last: float, is_nearest: bool
+) -> Tensor:
+    x = torch.arange(count, dtype=torch.float32 if is_nearest else torch.float64)
     if mode == "asymmetric":
         return x / scale
     if mode == "align_corners":
@@ -110,11 +117,10 @@ def _source(count: int, length: float, size: int, scale: float, mode: str, first
         return (x + 0.5) / scale + (centre * (1.0 - count / length) - 0.5)
     if mode == "tf_half_pixel_for_nn":
         return (x + 0.5) / scale
-    if mode == "tf_crop_and_resize":
-        if count > 1:
-            return x * ((last - first) * (size - 1) / (length - 1.0)) + first * (size - 1)
-        return torch.full_like(x, 0.5 * (first + last) * (size - 1))
-    raise RuntimeError("Resize: unknown coordinate_transformation_mode " + mode)
+    # tf_crop_and_resize
+    if count > 1:
+        return x * ((last - first) * (size - 1) / (length - 1.0)) + first * (size - 1)
+    return torch.full_like(x, 0.5 * (first + last) * (size - 1))
 
 
 def _resized(
@@ -130,23 +136,20 @@ def _resized(
 ) -> Tensor:
     size = X.size(axis)
     if mode == "nearest":
+        x = x.to(torch.float64)
         if nearest_mode == "round_prefer_floor":
             at = torch.ceil(x - 0.5)
         elif nearest_mode == "round_prefer_ceil":
             at = torch.floor(x + 0.5)
         elif nearest_mode == "floor":
             at = torch.floor(x)
-        elif nearest_mode == "ceil":
-            at = torch.ceil(x)
         else:
-            raise RuntimeError("Resize: unknown nearest_mode " + nearest_mode)
+            at = torch.ceil(x)
         return torch.index_select(X, axis, torch.clamp(at, 0, size - 1).to(torch.int64))
     shrink = min(scale, 1.0) if antialias else 1.0
     reach = 1
     if mode == "cubic":
         reach = 2
-    elif mode != "linear":
-        raise RuntimeError("Resize: unknown mode " + mode)
     taps = int(torch.ceil(reach / shrink)) + 1
     at = torch.floor(x).unsqueeze(1) + torch.arange(1 - taps, taps + 1, dtype=torch.float64)
     distance = torch.abs(at - x.unsqueeze(1)) * shrink

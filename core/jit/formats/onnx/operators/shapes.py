@@ -324,8 +324,6 @@ def _pad_index(size: int, begin: int, end: int, mode: str) -> Tensor:
         return torch.clamp(at, 0, size - 1)
     if mode == "wrap":
         return torch.remainder(at, size)
-    if mode != "reflect":
-        raise RuntimeError("Pad: unknown mode " + mode)
     if size == 1:
         return torch.zeros_like(at)
     at = torch.remainder(at, 2 * (size - 1))
@@ -366,7 +364,10 @@ def Range_11(start: Tensor, limit: Tensor, delta: Tensor) -> Tensor:
         if start.dtype == torch.float64 or start.dtype == torch.float32:
             return start.reshape([]) + torch.arange(count, dtype=start.dtype) * delta.reshape([])
         return (first + torch.arange(count, dtype=torch.float64) * step).to(start.dtype)
-    return torch.arange(int(start), int(limit), int(delta), dtype=start.dtype)
+    first_int, last_int, step_int = int(start), int(limit), int(delta)
+    if step_int != 0 and (last_int - first_int > 0) != (step_int > 0):
+        return torch.zeros([0], dtype=start.dtype)
+    return torch.arange(first_int, last_int, step_int, dtype=start.dtype)
 
 
 def Range_27(start: Tensor, limit: Tensor, delta: Tensor, *, stash_type: int = 6) -> Tensor:

@@ -60,14 +60,15 @@ def RoiAlign_16(
     results: List[Tensor] = []
     for r in range(rois.size(0)):
         box = rois[r] * spatial_scale - offset
-        x1, y1, x2, y2 = float(box[0]), float(box[1]), float(box[2]), float(box[3])
-        width = x2 - x1
-        height = y2 - y1
+        x1, y1 = float(box[0]), float(box[1])
+        width = float(box[2] - box[0])
+        height = float(box[3] - box[1])
         if not is_half:
             width = max(width, 1.0)
             height = max(height, 1.0)
-        down = sampling_ratio if sampling_ratio > 0 else int(torch.ceil(height / output_height))
-        across = sampling_ratio if sampling_ratio > 0 else int(torch.ceil(width / output_width))
+        # A box that ends before it begins has no samples.
+        down = sampling_ratio if sampling_ratio > 0 else max(0, int(torch.ceil(height / output_height)))
+        across = sampling_ratio if sampling_ratio > 0 else max(0, int(torch.ceil(width / output_width)))
         y_step = height / output_height / max(down, 1)
         x_step = width / output_width / max(across, 1)
         y = (torch.arange(output_height * down, dtype=torch.float32) + 0.5) * y_step + y1
@@ -106,8 +107,6 @@ def _roi(image: Tensor, y: Tensor, x: Tensor, height: int, width: int, down: int
     shape = [image.size(0), height, down, width, across]
     if mode == "avg":
         return torch.mean((a + b + c + d).reshape(shape), [2, 4])
-    if mode != "max":
-        raise RuntimeError("RoiAlign: unknown mode " + mode)
     # ONNX's maximum is of the weighted corners, not of the sums.
     return torch.amax(torch.maximum(torch.maximum(a, b), torch.maximum(c, d)).reshape(shape), [2, 4])
 
