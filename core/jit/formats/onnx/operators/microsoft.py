@@ -94,6 +94,11 @@ def microsoft_EmbedLayerNormalization_1(
     return result, lengths, total
 
 
+# [rows, batch …, columns] → [batch …, rows, columns]
+def _rows_last(x: Tensor) -> Tensor:
+    return torch.movedim(x, [0], [-2]) if x.dim() > 2 else x
+
+
 def microsoft_FusedMatMul_1(
     A: Tensor,
     B: Tensor,
@@ -104,10 +109,10 @@ def microsoft_FusedMatMul_1(
     transBatchA: int = 0,
     transBatchB: int = 0,
 ) -> Tensor:
-    if transBatchA != 0 or transBatchB != 0:
-        raise RuntimeError("FusedMatMul: transBatchA and transBatchB are not supported")
-    a = torch.transpose(A, -2, -1) if transA != 0 and A.dim() > 1 else A
-    b = torch.transpose(B, -2, -1) if transB != 0 and B.dim() > 1 else B
+    a = _rows_last(A) if transBatchA != 0 else A
+    b = _rows_last(B) if transBatchB != 0 else B
+    a = torch.transpose(a, -2, -1) if transA != 0 and A.dim() > 1 else a
+    b = torch.transpose(b, -2, -1) if transB != 0 and B.dim() > 1 else b
     result = torch.matmul(a, b)
     return result if alpha == 1.0 else result * alpha
 
@@ -170,12 +175,16 @@ def microsoft_FusedConv_1(
 # ---- attention
 
 
-# What is added to the scores for a mask of 0 and 1 (of keys, or of queries and keys), or of lengths.
+# What is added to the scores for a mask of 0 and 1 (of keys, or of queries and keys), of lengths, or of ends and then
+# begins of what is seen.
 def _mask_bias(mask: Tensor, batch: int, total: int, filter: float, dtype: int) -> Tensor:
     if mask.dim() == 1:
-        if mask.size(0) != batch:
-            raise RuntimeError("Attention: masks of begin and end are not supported")
-        seen = torch.arange(total).unsqueeze(0) < mask.unsqueeze(1)
+        keys = torch.arange(total).unsqueeze(0)
+        seen = keys < mask[:batch].unsqueeze(1)
+        if mask.size(0) == 2 * batch:
+            seen = torch.logical_and(seen, keys >= mask[batch:].unsqueeze(1))
+        elif mask.size(0) != batch:
+            raise RuntimeError("Attention: a mask_index of {} numbers for {} samples".format(mask.size(0), batch))
         bias = torch.where(seen, torch.zeros([]), torch.full([], filter)).reshape([batch, 1, 1, total])
     elif mask.dim() == 2:
         bias = torch.rsub(mask.to(torch.float32), 1).reshape([mask.size(0), 1, 1, total]) * filter
@@ -232,8 +241,6 @@ def microsoft_Attention_1(
     scale: Optional[float] = None,
     unidirectional: int = 0,
 ) -> Tuple[Tensor, Tensor]:
-    if do_rotary != 0 or past_present_share_buffer != 0:
-        raise RuntimeError("Attention: do_rotary and past_present_share_buffer are not supported")
     qkv = torch.matmul(input, weights)
     if bias is not None:
         qkv = qkv + bias
@@ -312,8 +319,6 @@ def microsoft_RotaryEmbedding_1(
     rotary_embedding_dim: int = 0,
     scale: float = 1.0,
 ) -> Tensor:
-    if is_packed_batching != 0:
-        raise RuntimeError("RotaryEmbedding: is_packed_batching is not supported")
     if input.dim() == 4:
         x = torch.transpose(input, 1, 2)
     else:
@@ -354,6 +359,7 @@ def microsoft_GroupQueryAttention_1(
     sin_cache: Optional[Tensor] = None,
     position_ids: Optional[Tensor] = None,
     attention_bias: Optional[Tensor] = None,
+    head_sink: Optional[Tensor] = None,
     *,
     do_rotary: int = 0,
     kv_num_heads: int,
@@ -364,8 +370,8 @@ def microsoft_GroupQueryAttention_1(
     smooth_softmax: int = 0,
     softcap: float = 0.0,
 ) -> Tuple[Tensor, Tensor, Tensor]:
-    if smooth_softmax > 0:
-        raise RuntimeError("GroupQueryAttention: smooth_softmax is not supported")
+    if do_rotary != 0 and (cos_cache is None or sin_cache is None):
+        raise RuntimeError("do_rotary wants cos_cache and sin_cache")
     batch, time = query.size(0), query.size(1)
     if key is not None and value is not None:
         q = query.reshape([batch, time, num_heads, -1])
@@ -382,9 +388,7 @@ def microsoft_GroupQueryAttention_1(
     if time != total_sequence_length:
         first = (seqlens_k.to(torch.int64).reshape([batch, 1]) + 1) - time
     at = torch.arange(time, dtype=torch.int64).unsqueeze(0) + first
-    if do_rotary != 0:
-        if cos_cache is None or sin_cache is None:
-            raise RuntimeError("GroupQueryAttention: do_rotary wants cos_cache and sin_cache")
+    if do_rotary != 0 and cos_cache is not None and sin_cache is not None:
         turned = at if position_ids is None else position_ids
         cos = cos_cache[turned].unsqueeze(2)
         sin = sin_cache[turned].unsqueeze(2)
@@ -408,5 +412,17 @@ def microsoft_GroupQueryAttention_1(
     if local_window_size > 0:
         seen = torch.logical_and(seen, every > place - local_window_size)
     scores = torch.where(seen, scores, torch.full([], float("-inf"), dtype=scores.dtype))
-    y = torch.matmul(torch.softmax(scores, -1), values)
+    if head_sink is not None:
+        weights = _softmax_beside(scores, head_sink.to(scores.dtype).reshape([1, -1, 1, 1]))
+    elif smooth_softmax == 1:
+        weights = _softmax_beside(scores, torch.zeros([1, 1, 1, 1], dtype=scores.dtype))
+    else:
+        weights = torch.softmax(scores, -1)
+    y = torch.matmul(weights, values)
     return torch.transpose(y, 1, 2).reshape([batch, time, -1]), present_k, present_v
+
+
+# Weights beside one more score, which takes its share and has no value.
+def _softmax_beside(scores: Tensor, sink: Tensor) -> Tensor:
+    rest = sink.expand([scores.size(0), scores.size(1), scores.size(2), 1])
+    return torch.narrow(torch.softmax(torch.cat([scores, rest], -1), -1), -1, 0, scores.size(-1))

@@ -92,8 +92,6 @@ def microsoft_QLinearSoftmax_1(
 def microsoft_QLinearGlobalAveragePool_1(
     X: Tensor, x_scale: Tensor, x_zero_point: Tensor, y_scale: Tensor, y_zero_point: Tensor, *, channels_last: int = 0
 ) -> Tensor:
-    if channels_last != 0:
-        raise RuntimeError("QLinearGlobalAveragePool: channels_last is not supported")
     pooled = __torch__.onnx.pool.GlobalAveragePool_1(_real(X, x_scale, x_zero_point))
     return _quantized(pooled, y_scale, y_zero_point, X)
 
@@ -113,8 +111,6 @@ def microsoft_QLinearAveragePool_1(
     pads: Optional[List[int]] = None,
     strides: Optional[List[int]] = None,
 ) -> Tensor:
-    if channels_last != 0:
-        raise RuntimeError("QLinearAveragePool: channels_last is not supported")
     pooled = __torch__.onnx.pool.AveragePool_1(
         _real(X, x_scale, x_zero_point),
         auto_pad=auto_pad,
@@ -202,8 +198,6 @@ def microsoft_QAttention_1(
     scale: Optional[float] = None,
     unidirectional: int = 0,
 ) -> Tuple[Tensor, Tensor]:
-    if do_rotary != 0 or past_present_share_buffer != 0:
-        raise RuntimeError("QAttention: do_rotary and past_present_share_buffer are not supported")
     qkv = microsoft_MatMulIntegerToFloat_1(
         input, weight, input_scale, weight_scale, input_zero_point, weight_zero_point, bias
     )
@@ -243,16 +237,154 @@ def microsoft_MatMulNBits_1(
     bits: int = 4,
     block_size: int,
 ) -> Tensor:
-    if g_idx is not None:
-        raise RuntimeError("MatMulNBits: g_idx is not supported")
+    # With both, ONNX Runtime's processor kernels leave the zero points out.
+    if g_idx is not None and zero_points is not None:
+        raise RuntimeError("g_idx together with zero_points is not supported")
     blocks = (K + block_size - 1) // block_size
     values = _unpacked(B.reshape([N, blocks, -1]), bits).to(scales.dtype)
-    if zero_points is None:
-        values = values - float(1 << (bits - 1))
-    elif zero_points.dtype == torch.uint8:
-        zero = torch.narrow(_unpacked(zero_points.reshape([N, -1]), bits), 1, 0, blocks)
-        values = values - zero.to(scales.dtype).unsqueeze(2)
+    scale = scales.reshape([N, blocks, 1])
+    zero = torch.full([1, 1, 1], float(1 << (bits - 1)), dtype=scales.dtype)
+    if zero_points is not None:
+        if zero_points.dtype == torch.uint8:
+            packed = torch.narrow(_unpacked(zero_points.reshape([N, -1]), bits), 1, 0, blocks)
+            zero = packed.to(scales.dtype).unsqueeze(2)
+        else:
+            zero = zero_points.reshape([N, blocks, 1])
+    if g_idx is None:
+        weight = ((values - zero) * scale).reshape([N, blocks * block_size])
     else:
-        values = values - zero_points.reshape([N, blocks, 1])
-    weight = (values * scales.reshape([N, blocks, 1])).reshape([N, blocks * block_size])
+        # Rows that were put in another order before they were cut into blocks: each says its block.
+        block = torch.narrow(g_idx.reshape([-1]), 0, 0, K).to(torch.int64)
+        taken = torch.narrow(values.reshape([N, blocks * block_size]), 1, 0, K)
+        weight = (taken - zero.reshape([1, 1])) * torch.index_select(scale.squeeze(2), 1, block)
     return torch.linear(A, torch.narrow(weight, 1, 0, K).to(A.dtype), bias)
+
+
+# Rows of a table whose numbers of `bits` bits are packed along the last axis, with a scale for each block of it.
+def microsoft_GatherBlockQuantized_1(
+    data: Tensor,
+    indices: Tensor,
+    scales: Tensor,
+    zero_points: Optional[Tensor] = None,
+    *,
+    bits: int = 4,
+    block_size: int = 128,
+    gather_axis: int = 0,
+    quantize_axis: int = 1,
+) -> Tensor:
+    last = data.dim() - 1
+    rows = __torch__.onnx.shapes._axis(gather_axis, data.dim())
+    if __torch__.onnx.shapes._axis(quantize_axis, data.dim()) != last or rows == last:
+        raise RuntimeError("quantize_axis must be the last axis, and gather_axis another")
+    values = _unpacked(__torch__.onnx.index.Gather_1(data, indices, axis=rows), bits).to(scales.dtype)
+    scale = __torch__.onnx.index.Gather_1(scales, indices, axis=rows)
+    zero = torch.full_like(scale, float(1 << (bits - 1)))
+    if zero_points is not None:
+        zeros = _unpacked(__torch__.onnx.index.Gather_1(zero_points, indices, axis=rows), bits)
+        zero = torch.narrow(zeros, -1, 0, scale.size(-1)).to(scales.dtype)
+    size = values.size(-1)
+    zero = torch.narrow(torch.repeat_interleave(zero, block_size, -1), -1, 0, size)
+    return (values - zero) * torch.narrow(torch.repeat_interleave(scale, block_size, -1), -1, 0, size)
+
+
+def microsoft_QLinearConv_1(
+    x: Tensor,
+    x_scale: Tensor,
+    x_zero_point: Optional[Tensor],
+    w: Tensor,
+    w_scale: Tensor,
+    w_zero_point: Optional[Tensor],
+    y_scale: Tensor,
+    y_zero_point: Optional[Tensor] = None,
+    B: Optional[Tensor] = None,
+    *,
+    auto_pad: str = "NOTSET",
+    channels_last: int = 0,
+    dilations: Optional[List[int]] = None,
+    group: int = 1,
+    kernel_shape: Optional[List[int]] = None,
+    pads: Optional[List[int]] = None,
+    strides: Optional[List[int]] = None,
+) -> Tensor:
+    zero = torch.zeros([], dtype=x.dtype)
+    y = __torch__.onnx.quantize.QLinearConv_10(
+        x if channels_last == 0 else torch.movedim(x, [-1], [1]),
+        x_scale,
+        zero if x_zero_point is None else x_zero_point,
+        w,
+        w_scale,
+        torch.zeros([], dtype=w.dtype) if w_zero_point is None else w_zero_point,
+        y_scale,
+        zero if y_zero_point is None else y_zero_point,
+        B,
+        auto_pad=auto_pad,
+        dilations=dilations,
+        group=group,
+        kernel_shape=kernel_shape,
+        pads=pads,
+        strides=strides,
+    )
+    return y if channels_last == 0 else torch.movedim(y, [1], [-1])
+
+
+def microsoft_QLinearWhere_1(
+    condition: Tensor,
+    X: Tensor,
+    x_scale: Tensor,
+    x_zero_point: Tensor,
+    Y: Tensor,
+    y_scale: Tensor,
+    y_zero_point: Tensor,
+    z_scale: Tensor,
+    z_zero_point: Tensor,
+) -> Tensor:
+    chosen = torch.where(condition, _real(X, x_scale, x_zero_point), _real(Y, y_scale, y_zero_point))
+    return _quantized(chosen, z_scale, z_zero_point, X)
+
+
+# An LSTM whose weights are integers, [directions, inputs, gates] where LSTM has [directions, gates, inputs].
+def microsoft_DynamicQuantizeLSTM_1(
+    X: Tensor,
+    W: Tensor,
+    R: Tensor,
+    B: Optional[Tensor],
+    sequence_lens: Optional[Tensor],
+    initial_h: Optional[Tensor],
+    initial_c: Optional[Tensor],
+    P: Optional[Tensor],
+    W_scale: Tensor,
+    W_zero_point: Tensor,
+    R_scale: Tensor,
+    R_zero_point: Tensor,
+    *,
+    activation_alpha: Optional[List[float]] = None,
+    activation_beta: Optional[List[float]] = None,
+    activations: Optional[List[str]] = None,
+    clip: Optional[float] = None,
+    direction: str = "forward",
+    hidden_size: Optional[int] = None,
+    input_forget: int = 0,
+) -> Tuple[Tensor, Tensor, Tensor]:
+    return __torch__.onnx.recurrent.LSTM_7(
+        X,
+        torch.transpose(_real_weight(W, W_scale, W_zero_point), 1, 2),
+        torch.transpose(_real_weight(R, R_scale, R_zero_point), 1, 2),
+        B,
+        sequence_lens,
+        initial_h,
+        initial_c,
+        P,
+        activation_alpha=activation_alpha,
+        activation_beta=activation_beta,
+        activations=activations,
+        clip=clip,
+        direction=direction,
+        hidden_size=hidden_size,
+        input_forget=input_forget,
+    )
+
+
+# A scale for each direction, or for each gate of it.
+def _real_weight(w: Tensor, scale: Tensor, zero_point: Tensor) -> Tensor:
+    shape = [w.size(0), 1, scale.numel() // w.size(0)]
+    return (w.to(torch.float32) - zero_point.to(torch.float32).reshape(shape)) * scale.reshape(shape)

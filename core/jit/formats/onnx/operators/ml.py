@@ -34,8 +34,6 @@ def ml_LinearRegressor_1(
     post_transform: str = "NONE",
     targets: int = 1,
 ) -> Tensor:
-    if post_transform != "NONE":
-        raise RuntimeError("LinearRegressor: post_transform " + post_transform + " is not supported")
     weights = torch.tensor(coefficients, dtype=torch.float32).reshape([targets, -1])
     result = torch.matmul(X.to(torch.float32), torch.t(weights))
     if intercepts is not None:
@@ -113,8 +111,6 @@ def ml_TreeEnsemble_5(
     post_transform: int = 0,
     tree_roots: List[int],
 ) -> Tensor:
-    if post_transform != 0:
-        raise RuntimeError("TreeEnsemble: post_transform is not supported")
     count = len(nodes_featureids)
     modes = nodes_modes.to(torch.int64)
     feature = torch.tensor(nodes_featureids, dtype=torch.int64)
@@ -174,3 +170,108 @@ def _members(values: Tensor, modes: Tensor) -> Tensor:
             next += 1
         rows.append(row)
     return torch.stack(rows)
+
+
+# As TreeEnsemble, with nodes that say their tree and their number in it; `nodes_modes` comes as numbers, 6 for leaves.
+def ml_TreeEnsembleRegressor_1(
+    X: Tensor,
+    *,
+    aggregate_function: str = "SUM",
+    base_values: Optional[List[float]] = None,
+    base_values_as_tensor: Optional[Tensor] = None,
+    n_targets: int = 1,
+    nodes_falsenodeids: List[int],
+    nodes_featureids: List[int],
+    nodes_hitrates: Optional[List[float]] = None,
+    nodes_hitrates_as_tensor: Optional[Tensor] = None,
+    nodes_missing_value_tracks_true: Optional[List[int]] = None,
+    nodes_modes: List[int],
+    nodes_nodeids: List[int],
+    nodes_treeids: List[int],
+    nodes_truenodeids: List[int],
+    nodes_values: Optional[List[float]] = None,
+    nodes_values_as_tensor: Optional[Tensor] = None,
+    post_transform: str = "NONE",
+    target_ids: List[int],
+    target_nodeids: List[int],
+    target_treeids: List[int],
+    target_weights: Optional[List[float]] = None,
+    target_weights_as_tensor: Optional[Tensor] = None,
+) -> Tensor:
+    count = len(nodes_modes)
+    tree = torch.tensor(nodes_treeids, dtype=torch.int64)
+    number = torch.tensor(nodes_nodeids, dtype=torch.int64)
+    step = torch.amax(number, [0], False) + 1
+    keys, order = torch.sort(tree * step + number)
+    modes = torch.tensor(nodes_modes, dtype=torch.int64)
+    is_leaf = modes == 6
+    own = torch.arange(count)
+    on_true = _child(keys, order, tree * step, torch.tensor(nodes_truenodeids, dtype=torch.int64), is_leaf, own)
+    on_false = _child(keys, order, tree * step, torch.tensor(nodes_falsenodeids, dtype=torch.int64), is_leaf, own)
+    roots = torch.nonzero(torch.logical_not(_reached(on_true, on_false, is_leaf, count))).reshape([-1])
+    feature = torch.tensor(nodes_featureids, dtype=torch.int64)
+    splits = _floats(nodes_values, nodes_values_as_tensor, "nodes_values")
+    tracks = torch.zeros([count], dtype=torch.bool)
+    if nodes_missing_value_tracks_true is not None and len(nodes_missing_value_tracks_true) > 0:
+        tracks = torch.tensor(nodes_missing_value_tracks_true, dtype=torch.int64) != 0
+    x = X if X.is_floating_point() else X.to(torch.float32)
+    at = roots.unsqueeze(0).expand([X.size(0), roots.size(0)])
+    steps = 0
+    while bool(torch.any(torch.logical_not(is_leaf[at]))):
+        if steps > count:
+            raise RuntimeError("TreeEnsembleRegressor: a tree has a cycle")
+        steps += 1
+        value = torch.gather(x, 1, feature[at])
+        split = splits[at]
+        mode = modes[at]
+        goes = torch.where(mode == 0, value <= split, value < split)
+        goes = torch.where(mode == 2, value >= split, goes)
+        goes = torch.where(mode == 3, value > split, goes)
+        goes = torch.where(mode == 4, value == split, goes)
+        goes = torch.where(mode == 5, value != split, goes)
+        goes = torch.where(torch.isnan(value), tracks[at], goes)
+        at = torch.where(goes, on_true[at], on_false[at])
+    weights = _floats(target_weights, target_weights_as_tensor, "target_weights")
+    target_keys = torch.tensor(target_treeids, dtype=torch.int64) * step + torch.tensor(
+        target_nodeids, dtype=torch.int64
+    )
+    leaf = order[torch.searchsorted(keys, target_keys)]
+    place = leaf * n_targets + torch.tensor(target_ids, dtype=torch.int64)
+    table = torch.scatter_add(torch.zeros([count * n_targets], dtype=weights.dtype), 0, place, weights)
+    chosen = table.reshape([count, n_targets])[at]
+    given = torch.scatter(torch.zeros([count * n_targets], dtype=torch.bool), 0, place, True)
+    has = given.reshape([count, n_targets])[at]
+    if aggregate_function == "SUM":
+        result = torch.sum(chosen, [1])
+    elif aggregate_function == "AVERAGE":
+        result = torch.sum(chosen, [1]) / roots.size(0)
+    else:
+        rest = torch.full([], -float("inf") if aggregate_function == "MAX" else float("inf"), dtype=weights.dtype)
+        known = torch.where(has, chosen, rest)
+        result = torch.amax(known, [1], False) if aggregate_function == "MAX" else torch.amin(known, [1], False)
+    if base_values_as_tensor is not None:
+        result = result + base_values_as_tensor.to(result.dtype)
+    elif base_values is not None and len(base_values) > 0:
+        result = result + torch.tensor(base_values, dtype=result.dtype)
+    # Where no tree has a number for a target, ONNX Runtime leaves the base value out too.
+    return torch.where(torch.any(has, 1), result, torch.zeros_like(result)).to(torch.float32)
+
+
+# Numbers of the nodes that branches lead to; leaves lead to themselves.
+def _child(keys: Tensor, order: Tensor, base: Tensor, number: Tensor, is_leaf: Tensor, own: Tensor) -> Tensor:
+    found = torch.clamp(torch.searchsorted(keys, base + number), max=keys.size(0) - 1)
+    return torch.where(is_leaf, own, order[found])
+
+
+def _reached(on_true: Tensor, on_false: Tensor, is_leaf: Tensor, count: int) -> Tensor:
+    ways = torch.logical_not(is_leaf).to(torch.int64)
+    hits = torch.scatter_add(torch.zeros([count], dtype=torch.int64), 0, on_true, ways)
+    return torch.scatter_add(hits, 0, on_false, ways) > 0
+
+
+def _floats(values: Optional[List[float]], tensor: Optional[Tensor], name: str) -> Tensor:
+    if tensor is not None:
+        return tensor
+    if values is None:
+        raise RuntimeError(name + " is missing")
+    return torch.tensor(values, dtype=torch.float32)
