@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -254,6 +255,79 @@ TEST_F(OnnxErrors, Calls) {
   };
   EXPECT_EQ(calls({"x"}), "none");
   EXPECT_THAT(calls({"x", "x"}), HasSubstr("has 2 inputs, but the function takes 1"));
+}
+
+Message text_attribute(const std::string& name, const std::string& value) {
+  return Message().bytes(1, name).bytes(4, value).number(20, 3);
+}
+
+std::string error_of_node(const std::function<std::string(const Message&)>& error_of, const Message& node,
+                          int64_t version = 17) {
+  Message message = model(graph({node}, {"x", "a", "b"}, {"y"}), version);
+  return error_of(message.message(8, opset(1, "com.microsoft")));
+}
+
+// Whatever a file tells is known when it is loaded: every value of an attribute, and what follows from them.
+TEST_F(OnnxErrors, ValuesOfAttributes) {
+  const auto error = [&](const Message& node, int64_t version = 17) {
+    return error_of_node([&](const Message& message) { return error_of(message); }, node, version);
+  };
+  EXPECT_THAT(error(node("Pad", {"x", "a"}, {"y"}, {text_attribute("mode", "mirror")})),
+              HasSubstr("node 'the_Pad' (Pad): attribute 'mode' is mirror; values that are taken: constant, reflect, "
+                        "edge, wrap"));
+  EXPECT_THAT(error(node("Resize", {"x", "", "a"}, {"y"}, {text_attribute("mode", "area")})),
+              HasSubstr("attribute 'mode' is area; values that are taken: nearest, linear, cubic"));
+  EXPECT_THAT(error(node("Conv", {"x", "a"}, {"y"}, {text_attribute("auto_pad", "SAME")})),
+              HasSubstr("attribute 'auto_pad' is SAME; values"));
+  EXPECT_THAT(error(node("LSTM", {"x", "a", "b"}, {"y"}, {text_attribute("direction", "backward")})),
+              HasSubstr("attribute 'direction' is backward; values"));
+  EXPECT_THAT(error(node("GridSample", {"x", "a"}, {"y"}, {text_attribute("padding_mode", "wrap")})),
+              HasSubstr("attribute 'padding_mode' is wrap; values"));
+  EXPECT_THAT(error(node("ReduceMean", {"x"}, {"y"}, {int_attribute("keepdims", 2)})),
+              HasSubstr("attribute 'keepdims' is 2; values that are taken: 0, 1"));
+  const Message names = Message().bytes(1, "activations").bytes(9, "Tanh").bytes(9, "Gelu").number(20, 8);
+  EXPECT_THAT(error(node("RNN", {"x", "a", "b"}, {"y"}, {names})),
+              HasSubstr("attribute 'activations' is Gelu; values"));
+  EXPECT_THAT(error(node("Abs", {"x"}, {"y"}, {text_attribute("mode", "a")})),
+              HasSubstr("attribute 'mode' is not known"));
+  EXPECT_THAT(error(node("Identity", {"x"}, {"y"}, {text_attribute("mode", "a")})),
+              HasSubstr("attribute 'mode' is not known"));
+}
+
+TEST_F(OnnxErrors, WhatEveryRunWouldSayIsSaidAtLoad) {
+  const auto error = [&](const Message& node, int64_t version = 17) {
+    return error_of_node([&](const Message& message) { return error_of(message); }, node, version);
+  };
+  EXPECT_THAT(error(node("Dropout", {"x"}, {"y"}), 6),
+              HasSubstr("node 'the_Dropout' (Dropout): Dropout: before opset 7"));
+  EXPECT_THAT(error(node("Resize", {"x"}, {"y"})), HasSubstr("neither scales nor sizes are given"));
+  EXPECT_THAT(error(node("Conv", {"x", "w"}, {"y"}, {ints_attribute("kernel_shape", {3})})), HasSubstr("used, but"));
+  const auto conv = node("Conv", {"x", "w"}, {"y"}, {ints_attribute("kernel_shape", {3})});
+  const std::vector<Message> weight{float_tensor("w", {1, 1, 2}, {1, 2})};
+  EXPECT_THAT(error_of(model(graph({conv}, {"x"}, {"y"}, weight))), HasSubstr("DATA_LOSS"));
+  EXPECT_THAT(error_of(model(graph({conv}, {"x"}, {"y"}, weight))), HasSubstr("kernel_shape is [3], but W has shape"));
+  const auto attention = [&](const std::vector<std::string>& inputs) {
+    return error(node("GroupQueryAttention", inputs, {"y"},
+                      {int_attribute("num_heads", 2), int_attribute("kv_num_heads", 2), int_attribute("do_rotary", 1)},
+                      "com.microsoft"));
+  };
+  EXPECT_THAT(attention({"x", "a", "b", "", "", "x", "a"}), HasSubstr("do_rotary wants cos_cache and sin_cache"));
+  EXPECT_EQ(attention({"x", "a", "b", "", "", "x", "a", "x", "x"}), "none");
+}
+
+// What a branch of the model's own may check before stays the run's to say.
+TEST_F(OnnxErrors, ShapesInBranchesAreLeftToTheRun) {
+  const auto squeeze = [](const std::string& axis) { return node("Squeeze", {"w", axis}, {"s"}); };
+  const Message axis = Message().number(1, 1).number(2, 7).bytes(8, "axis").number(7, 0);
+  const std::vector<Message> weights{float_tensor("w", {2}, {1, 2}), axis};
+  EXPECT_THAT(error_of(model(graph({squeeze("axis")}, {"x"}, {"s"}, weights))),
+              HasSubstr("Squeeze: dimension 0 has size 2"));
+  const auto branch = [&](const Message& node_of) { return graph({node_of}, {}, {"s"}); };
+  const Message choice = node("If", {"c"}, {"y"},
+                              {graph_attribute("then_branch", branch(squeeze("axis"))),
+                               graph_attribute("else_branch", branch(node("Neg", {"w"}, {"s"})))});
+  Message whole = graph({choice}, {"x"}, {"y"}, weights);
+  EXPECT_EQ(error_of(model(whole.message(11, value_info("c", {}, 9)))), "none");
 }
 
 TEST_F(OnnxErrors, Constants) {

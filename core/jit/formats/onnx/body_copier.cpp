@@ -25,6 +25,16 @@ bool is_simple(const Value& value) {
   return value.is_none() || value.is_number() || value.is_string();
 }
 
+// Whether nothing writes to the list by this name, or gives it another.
+bool is_only_read(const GraphValue& list) {
+  return std::ranges::all_of(list.uses(), [](const GraphValue::Use& use) {
+    if (use.block) return false;
+    const Node& node = *use.node;
+    if (node.kind() == NodeKind::kUncheckedCast) return is_only_read(*node.output());
+    return node.kind() == NodeKind::kCallFunction || node.is_pure_op();
+  });
+}
+
 bool writes_lists(const Block& block) {
   for (const Node* node = block.first(); node; node = node->next()) {
     if (node->op() && node->op()->schema.is_mutating()) return true;
@@ -80,7 +90,7 @@ BodyCopier::Place BodyCopier::body(const Function& function, std::vector<Place> 
   frame.writes_lists = writes_lists(source);
   for (size_t i = 0; i < arguments.size(); ++i) {
     Place& place = arguments[i];
-    if (place.known && place.known->is_list() && frame.writes_lists) {
+    if (place.known && place.known->is_list() && frame.writes_lists && !is_only_read(*source.inputs()[i])) {
       place.value = use(place, nullptr);
       place.known.reset();
     }
@@ -97,14 +107,19 @@ void BodyCopier::block(Frame& frame, const Block& source) {
 
 void BodyCopier::node(Frame& frame, const Node& node) {
   if (fold(frame, node)) return;
+  if (node.is_op("prim::RaiseException")) refuse(frame, node);
   switch (node.kind()) {
     case NodeKind::kIf: {
       const Place& condition = frame.places.at(node.input());
       if (!condition.known) break;
       const Block& taken = *node.blocks()[condition.known->to_bool() ? 0 : 1];
+      const bool of_tensor = condition.of_tensor;
+      ways_of_tensors_ += of_tensor;
       block(frame, taken);
+      ways_of_tensors_ -= of_tensor;
       for (size_t i = 0; i < node.outputs().size(); ++i) {
-        const Place result = frame.places.at(taken.outputs()[i]);
+        Place result = frame.places.at(taken.outputs()[i]);
+        result.of_tensor = result.of_tensor || of_tensor;
         frame.places[node.output(i)] = result;
       }
       return;
@@ -134,9 +149,20 @@ void BodyCopier::copy(Frame& frame, const Node& node) {
       frame.places[input] = {target->add_input(input->type(), input->name()), std::nullopt};
     }
     const GraphBuilder::Inside inside(builder_, target);
+    ++unknown_ways_;
     block(frame, *source);
+    --unknown_ways_;
     for (const GraphValue* output : source->outputs()) target->add_output(use(frame, output));
   }
+}
+
+// Only where every run comes there: what hangs on a tensor may be checked before by a branch of the model's own.
+void BodyCopier::refuse(const Frame& frame, const Node& raise) const {
+  const bool is_in_branch = builder_.block() != builder_.graph().block();
+  if (unknown_ways_ > 0 || (ways_of_tensors_ > 0 && is_in_branch)) return;
+  const Place& message = frame.places.at(raise.input(0));
+  const ErrorCode code = ways_of_tensors_ > 0 ? ErrorCode::kDataLoss : ErrorCode::kUnimplemented;
+  fail(code, message.known && message.known->is_string() ? message.known->to_string() : "every run of it fails");
 }
 
 // Whether the node's result is known, and so nothing has to be put into the graph.
@@ -156,8 +182,10 @@ bool BodyCopier::fold(Frame& frame, const Node& node) {
     case NodeKind::kListConstruct: {
       if (frame.writes_lists) return false;
       std::vector<Value> items;
+      bool of_tensor = false;
       for (const GraphValue* input : node.inputs()) {
         const Place& place = frame.places.at(input);
+        of_tensor = of_tensor || place.of_tensor;
         if (!place.known || !(place.known->is_number() || place.known->is_string())) return false;
         items.push_back(*place.known);
       }
@@ -165,7 +193,7 @@ bool BodyCopier::fold(Frame& frame, const Node& node) {
       const TypeKind kind = element->kind();
       if (kind != TypeKind::kInt && kind != TypeKind::kFloat && kind != TypeKind::kBool && kind != TypeKind::kString)
         return false;
-      frame.places[node.output()] = {nullptr, Value(ops::make_list(element, std::move(items)))};
+      frame.places[node.output()] = {nullptr, Value(ops::make_list(element, std::move(items))), of_tensor};
       return true;
     }
     case NodeKind::kOp: return fold_none_check(frame, node) || fold_op(frame, node);
@@ -189,8 +217,10 @@ bool BodyCopier::fold_none_check(Frame& frame, const Node& node) {
 bool BodyCopier::fold_op(Frame& frame, const Node& node) {
   if (!node.is_pure_op() || node.outputs().size() != 1) return false;
   std::vector<Value> arguments;
+  bool of_tensor = false;
   for (const GraphValue* input : node.inputs()) {
     const Place& place = frame.places.at(input);
+    of_tensor = of_tensor || place.of_tensor || !place.known;
     if (place.known) {
       arguments.push_back(*place.known);
       continue;
@@ -205,7 +235,7 @@ bool BodyCopier::fold_op(Frame& frame, const Node& node) {
     const std::vector<Value> results = ops::run(*node.op(), arguments);
     const bool keeps = results.size() == 1 && is_simple(results[0]) && !(results[0].is_list() && frame.writes_lists);
     if (!keeps) return false;
-    frame.places[node.output()] = {nullptr, results[0]};
+    frame.places[node.output()] = {nullptr, results[0], of_tensor};
     return true;
   } catch (const Error&) {
     return false;  // the run says what is wrong, should it come here

@@ -13,7 +13,8 @@ namespace tensord::jit::onnx {
 
 // Puts bodies of the library's functions into a graph, calls of theirs in place. What follows from constant arguments
 // (numbers, texts, None, lists that nobody writes, shapes of weights) is worked out on the way: a node of the model has
-// few attributes that matter, and its function asks about all of them.
+// few attributes that matter, and its function asks about all of them. A `raise` that every run would come to is the
+// error of the call: nobody should be told at the first request what is known before.
 class BodyCopier {
  public:
   // `tensor_of` gives the tensor that a value of the graph is known to have, an undefined one for others; only its
@@ -29,6 +30,7 @@ class BodyCopier {
   struct Place {
     GraphValue* value = nullptr;
     std::optional<ops::Value> known;
+    bool of_tensor = false;  // known by a tensor's shape or elements, not by attributes alone
   };
   // One body.
   struct Frame {
@@ -42,6 +44,7 @@ class BodyCopier {
   void copy(Frame& frame, const Node& node);
   bool fold(Frame& frame, const Node& node);
   bool fold_op(Frame& frame, const Node& node);
+  void refuse(const Frame& frame, const Node& raise) const;
   bool fold_none_check(Frame& frame, const Node& node);
   Place place_of(GraphValue* value) const;
   GraphValue* use(const Place& place, const ops::TypePtr& type);
@@ -51,6 +54,8 @@ class BodyCopier {
   const OperatorLibrary& library_;
   std::function<Tensor(const GraphValue*)> tensor_of_;
   int depth_ = 0;
+  int unknown_ways_ = 0;     // blocks around what is copied that a run may not come to
+  int ways_of_tensors_ = 0;  // those that are taken by what is known of tensors
 };
 
 }  // namespace tensord::jit::onnx

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "core/jit/formats/onnx/attribute_values.h"
 #include "core/jit/formats/onnx/importer.h"
 #include "core/ops/registry.h"
 
@@ -25,6 +26,13 @@ const Type& without_optional(const Type& type) { return type.kind() == TypeKind:
 
 bool is_list_of(const Type& type, TypeKind kind) {
   return type.kind() == TypeKind::kList && type.element()->kind() == kind;
+}
+
+// "MaxPool" of __torch__.onnx.pool.MaxPool_1.
+std::string_view operator_of(const Function& function) {
+  const std::string_view name = function.name;
+  const size_t begin = name.rfind('.') + 1;
+  return name.substr(begin, name.rfind('_') - begin);
 }
 
 size_t count_of(const std::vector<std::string>& names) {
@@ -67,7 +75,7 @@ Importer::Values Importer::bind(const Function& function, const NodeProto& node)
     } else if (parameter.is_keyword_only) {
       if (const auto found = given.find(parameter.name); found != given.end()) {
         used.insert(parameter.name);
-        value = attribute_value(*found->second, type);
+        value = attribute_value(operator_of(function), parameter.name, *found->second, type);
       }
     } else if (is_list_of(type, TypeKind::kTensor)) {
       GraphValue* first = next < input_count ? input(node, next) : nullptr;
@@ -100,14 +108,15 @@ Importer::Values Importer::bind(const Function& function, const NodeProto& node)
   return arguments;
 }
 
-GraphValue* Importer::attribute_value(const AttributeProto& attribute, const Type& parameter) {
+GraphValue* Importer::attribute_value(std::string_view op, const std::string& name, const AttributeProto& attribute,
+                                      const Type& parameter) {
+  check_attribute_values(op, name, attribute);
   const Type& type = without_optional(parameter);
   const auto is = [&](AttributeProto::Type wanted) { return attribute.type == wanted; };
   if (is(AttributeProto::kInt) && type.kind() == TypeKind::kInt) {
-    if (std::ranges::find(kTypeAttributes, attribute.name) == std::end(kTypeAttributes))
-      return builder_.constant(attribute.i);
+    if (std::ranges::find(kTypeAttributes, name) == std::end(kTypeAttributes)) return builder_.constant(attribute.i);
     if (attribute.i == 0) return nullptr;
-    return builder_.constant(to_dtype(attribute.i, "attribute '" + attribute.name + "'"));
+    return builder_.constant(to_dtype(attribute.i, "attribute '" + name + "'"));
   }
   if (is(AttributeProto::kFloat) && type.kind() == TypeKind::kFloat) return builder_.constant(double{attribute.f});
   if (is(AttributeProto::kString) && type.kind() == TypeKind::kString) return builder_.constant(attribute.s);
@@ -123,11 +132,15 @@ GraphValue* Importer::attribute_value(const AttributeProto& attribute, const Typ
   if (is(AttributeProto::kStrings) && is_list_of(type, TypeKind::kString)) {
     return list(attribute.strings, ops::string_type());
   }
+  // A choice for each of many: as numbers, which make a tensor.
+  const AttributeValues* choice = find_attribute_values(op, name);
+  if (is(AttributeProto::kStrings) && is_list_of(type, TypeKind::kInt) && choice) {
+    return list(numbers_of_values(*choice, attribute.strings), ops::int_type());
+  }
   if (is(AttributeProto::kFloats) && is_list_of(type, TypeKind::kFloat)) {
     return list(std::vector<double>(attribute.floats.begin(), attribute.floats.end()), ops::float_type());
   }
-  fail(ErrorCode::kDataLoss, "attribute '", attribute.name, "' has type ", attribute.type, " and should be ",
-       type.str());
+  fail(ErrorCode::kDataLoss, "attribute '", name, "' has type ", attribute.type, " and should be ", type.str());
 }
 
 GraphValue* Importer::converted(GraphValue* value, const TypePtr& type, const std::string& parameter) {

@@ -27,26 +27,43 @@ std::vector<int64_t> integers(const NodeProto& node, const char* name, size_t co
 }  // namespace
 
 bool Importer::special(const NodeProto& node) {
+  static const std::vector<std::string_view> kConstants{"value",      "sparse_value", "value_int",    "value_float",
+                                                        "value_ints", "value_floats", "value_string", "value_strings"},
+      kScan{"body",
+            "num_scan_inputs",
+            "scan_input_axes",
+            "scan_input_directions",
+            "scan_output_axes",
+            "scan_output_directions"};
   struct Special {
     const char* domain;
     const char* op_type;
     int64_t since_version;
     void (Importer::*import)(const NodeProto&);
+    std::vector<std::string_view> attributes;
   };
-  static constexpr Special kSpecial[] = {
-      {"", "Constant", 1, &Importer::constant},
-      {"", "Identity", 1, &Importer::identity},
-      {"", "Optional", 15, &Importer::optional},
-      {"", "OptionalHasElement", 15, &Importer::optional_has_element},
-      {"", "OptionalGetElement", 15, &Importer::optional_get_element},
-      {"", "If", 1, &Importer::if_node},
-      {"", "Loop", 1, &Importer::loop},
-      {"", "Scan", 9, &Importer::scan},
-      {"", "SequenceMap", 17, &Importer::sequence_map},
-      {"ai.onnx.preview", "FlexAttention", 1, &Importer::flex_attention},
+  static const Special kSpecial[] = {
+      {"", "Constant", 1, &Importer::constant, kConstants},
+      {"", "Identity", 1, &Importer::identity, {}},
+      {"", "Optional", 15, &Importer::optional, {"type"}},
+      {"", "OptionalHasElement", 15, &Importer::optional_has_element, {}},
+      {"", "OptionalGetElement", 15, &Importer::optional_get_element, {}},
+      {"", "If", 1, &Importer::if_node, {"then_branch", "else_branch"}},
+      {"", "Loop", 1, &Importer::loop, {"body"}},
+      {"", "Scan", 9, &Importer::scan, kScan},
+      {"", "SequenceMap", 17, &Importer::sequence_map, {"body"}},
+      {"ai.onnx.preview",
+       "FlexAttention",
+       1,
+       &Importer::flex_attention,
+       {"scale", "softmax_precision", "score_mod", "prob_mod"}},
   };
   for (const Special& each : kSpecial) {
     if (node.domain != each.domain || node.op_type != each.op_type || opset(node.domain) < each.since_version) continue;
+    for (const auto& [name, attribute] : attributes(node)) {
+      if (std::ranges::find(each.attributes, name) != each.attributes.end()) continue;
+      fail(ErrorCode::kUnimplemented, "attribute '", name, "' is not known");
+    }
     (this->*each.import)(node);
     return true;
   }
@@ -295,7 +312,7 @@ void Importer::flex_attention(const NodeProto& node) {
   if (qkv.size() != 3 || std::ranges::count(qkv, nullptr) != 0) fail(ErrorCode::kDataLoss, "must have three inputs");
   const auto optional_number = [&](const char* name, const TypePtr& type) {
     const auto found = given.find(name);
-    GraphValue* value = found == given.end() ? nullptr : attribute_value(*found->second, *type);
+    GraphValue* value = found == given.end() ? nullptr : attribute_value(node.op_type, name, *found->second, *type);
     return value ? value : builder_.none();
   };
   const auto modified = [&](GraphValue* value, const char* name) {

@@ -30,6 +30,10 @@ class Importer {
   void define(const std::string& name, GraphValue* value);
   // Tells the shape of a weight, which the value is at every run.
   void set_weight(const GraphValue* value, const Tensor& weight) { weights_.emplace(value, weight); }
+  // `given`, or where a run gives none, `otherwise`.
+  GraphValue* given_or(GraphValue* given, GraphValue* otherwise) {
+    return helper("control._given_or", {given, otherwise});
+  }
   // The nodes of the main graph. Its initializers and inputs are defined already.
   void run();
   // What a name of the main graph stands for. Throws Error{kDataLoss} when nothing made it.
@@ -63,7 +67,8 @@ class Importer {
   // Calls of the library (call.cpp).
   Values call_operator(const Function& function, const NodeProto& node);
   Values bind(const Function& function, const NodeProto& node);
-  GraphValue* attribute_value(const AttributeProto& attribute, const ops::Type& type);
+  GraphValue* attribute_value(std::string_view op, const std::string& name, const AttributeProto& attribute,
+                              const ops::Type& type);
   // An input as the type that a function wants: numbers and lists are read from their tensor.
   GraphValue* converted(GraphValue* value, const ops::TypePtr& type, const std::string& parameter);
   GraphValue* number(GraphValue* tensor, ops::TypeKind kind);

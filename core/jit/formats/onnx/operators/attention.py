@@ -236,22 +236,20 @@ def LinearAttention_27(
     groups = q_num_heads // kv_num_heads
     is_gated = update_rule == "gated" or update_rule == "gated_delta"
     is_delta = update_rule == "delta" or update_rule == "gated_delta"
-    if not is_gated and not is_delta and update_rule != "linear":
-        raise RuntimeError("LinearAttention: unknown update_rule " + update_rule)
     state = torch.zeros([batch, kv_num_heads, k.size(3), v.size(3)], dtype=torch.float32)
     if past_state is not None:
         state = past_state.to(torch.float32)
+    if is_gated and decay is None:
+        raise RuntimeError("update_rule {} wants decay".format(update_rule))
+    if is_delta and beta is None:
+        raise RuntimeError("update_rule {} wants beta".format(update_rule))
     steps: List[Tensor] = []
     for t in range(time):
-        if is_gated:
-            if decay is None:
-                raise RuntimeError("LinearAttention: {} wants decay".format(update_rule))
+        if is_gated and decay is not None:
             state = state * torch.exp(decay[:, t].to(torch.float32).reshape([batch, kv_num_heads, -1, 1]))
         new = v[:, t]
         kt = k[:, t]
-        if is_delta:
-            if beta is None:
-                raise RuntimeError("LinearAttention: {} wants beta".format(update_rule))
+        if is_delta and beta is not None:
             old = torch.matmul(kt.unsqueeze(2), state).squeeze(2)
             new = (new - old) * beta[:, t].to(torch.float32).reshape([batch, -1, 1])
         state = state + kt.unsqueeze(3) * new.unsqueeze(2)

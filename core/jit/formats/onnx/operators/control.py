@@ -24,6 +24,11 @@ def _no_tensors() -> List[Tensor]:
     return items
 
 
+# An initializer that is an input as well.
+def _given_or(given: Optional[Tensor], otherwise: Tensor) -> Tensor:
+    return otherwise if given is None else given
+
+
 # What the scan outputs of a loop become; `like` says what they are when there are none.
 def _stacked(items: List[Tensor], axis: int, is_reversed: bool, like: Tensor) -> Tensor:
     if len(items) == 0:

@@ -111,8 +111,6 @@ def TensorScatter_24(
         places = places + write_indices.to(torch.int64).unsqueeze(1)
     if mode == "circular":
         places = torch.remainder(places, size)
-    elif mode != "linear":
-        raise RuntimeError("TensorScatter: unknown mode " + mode)
     elif bool(torch.any(places >= size)):
         raise RuntimeError("TensorScatter: an update ends after the cache")
     shape = [1] * rank

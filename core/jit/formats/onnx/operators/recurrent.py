@@ -71,11 +71,7 @@ def _numbers(names: List[str], given: Optional[List[float]], is_beta: bool) -> L
 
 
 def _directions(direction: str) -> int:
-    if direction == "bidirectional":
-        return 2
-    if direction != "forward" and direction != "reverse":
-        raise RuntimeError("unknown direction " + direction)
-    return 1
+    return 2 if direction == "bidirectional" else 1
 
 
 def _clipped(x: Tensor, clip: Optional[float]) -> Tensor:

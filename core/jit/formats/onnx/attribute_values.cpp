@@ -1,0 +1,164 @@
+#include "core/jit/formats/onnx/attribute_values.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "core/base/error.h"
+
+namespace tensord::jit::onnx {
+namespace {
+
+constexpr std::string_view kFlag = "0 1";
+
+// By attribute. A value that is not here would mean one thing to us and another to whoever wrote the file.
+constexpr AttributeValues kValues[] = {
+    {"accuracy_level", "", "0 1 2 3 4"},
+    {"activation", "", "none silu swish"},
+    {"activation", "microsoft_FusedConv", "Relu LeakyRelu Tanh Sigmoid Clip HardSigmoid"},
+    {"activation", "microsoft_FusedGemm",
+     "Relu LeakyRelu Tanh Sigmoid HardSigmoid Affine Elu ScaledTanh Softplus Softsign ThresholdedRelu"},
+    {"activations", "",
+     "Relu Tanh Sigmoid Affine LeakyRelu ThresholdedRelu ScaledTanh HardSigmoid Elu Softsign Softplus"},
+    {"aggregate_function", "ml_TreeEnsemble", "0 1 2 3"},
+    {"aggregate_function", "ml_TreeEnsembleRegressor", "SUM AVERAGE MIN MAX"},
+    {"align_corners", "", kFlag},
+    {"allowzero", "", kFlag},
+    {"antialias", "", kFlag},
+    {"approximate", "", "none tanh"},
+    {"auto_pad", "", "NOTSET SAME_UPPER SAME_LOWER VALID"},
+    {"bits", "", "2 4 8"},
+    {"broadcast", "", kFlag},
+    {"ceil_mode", "", kFlag},
+    {"center_point_box", "", kFlag},
+    {"channels_last", "", "0"},
+    {"channels_last", "microsoft_QLinearConv", kFlag},
+    {"coordinate_transformation_mode", "Resize",
+     "half_pixel half_pixel_symmetric pytorch_half_pixel align_corners asymmetric tf_half_pixel_for_nn "
+     "tf_crop_and_resize"},
+    {"coordinate_transformation_mode", "RoiAlign", "half_pixel output_half_pixel"},
+    {"count_include_pad", "", kFlag},
+    {"detect_negative", "", kFlag},
+    {"detect_positive", "", kFlag},
+    {"direction", "", "forward reverse bidirectional"},
+    {"direction", "BitShift", "LEFT RIGHT"},
+    {"do_rotary", "", kFlag},
+    {"do_rotary", "microsoft_Attention microsoft_QAttention", "0"},
+    {"equation", "", "*"},
+    {"exclude_outside", "", kFlag},
+    {"exclusive", "", kFlag},
+    {"fmod", "", kFlag},
+    {"input_forget", "", kFlag},
+    {"interleaved", "", kFlag},
+    {"inverse", "", kFlag},
+    {"is_causal", "", kFlag},
+    {"is_packed_batching", "", "0"},
+    {"is_test", "", kFlag},
+    {"keep_aspect_ratio_policy", "", "stretch not_larger not_smaller"},
+    {"keepdims", "", kFlag},
+    {"largest", "", kFlag},
+    {"layout", "", kFlag},
+    {"linear_before_reset", "", kFlag},
+    {"mask_index_type", "", kFlag},
+    {"mode", "Resize Upsample", "nearest linear cubic"},
+    {"mode", "DepthToSpace SpaceToDepth", "DCR CRD"},
+    {"mode", "GridSample", "linear bilinear nearest cubic bicubic"},
+    {"mode", "Pad", "constant reflect edge wrap"},
+    {"mode", "RoiAlign", "avg max"},
+    {"mode", "TensorScatter", "linear circular"},
+    {"mode", "TfIdfVectorizer", "TF IDF TFIDF"},
+    {"mode", "training_Momentum preview_Momentum", "standard nesterov"},
+    {"nearest_mode", "", "round_prefer_floor round_prefer_ceil floor ceil"},
+    {"new_axis", "", kFlag},
+    {"nodes_missing_value_tracks_true", "", kFlag},
+    {"nodes_modes", "ml_TreeEnsembleRegressor", "BRANCH_LEQ BRANCH_LT BRANCH_GTE BRANCH_GT BRANCH_EQ BRANCH_NEQ LEAF"},
+    {"noop_with_empty_axes", "", kFlag},
+    {"norm", "", "MAX L1 L2"},
+    {"onesided", "", kFlag},
+    {"p", "LpNormalization", "1 2"},
+    {"padding_mode", "", "zeros border reflection"},
+    {"past_present_share_buffer", "", "0"},
+    {"periodic", "", kFlag},
+    {"post_transform", "ml_LinearRegressor", "NONE"},
+    {"post_transform", "ml_TreeEnsemble", "0"},
+    {"post_transform", "ml_TreeEnsembleRegressor", "NONE"},
+    {"qk_matmul_output_mode", "", "0 1 2 3"},
+    {"reduction", "", "none mean sum"},
+    {"reduction", "ScatterElements ScatterND", "none add mul max min"},
+    {"reverse", "", kFlag},
+    {"rotary_interleaved", "", kFlag},
+    {"round_mode", "", "up down nearest"},
+    {"saturate", "", kFlag},
+    {"select_last_index", "", kFlag},
+    {"smooth_softmax", "", "-1 0 1"},
+    {"sorted", "", kFlag},
+    {"spatial", "", kFlag},
+    {"storage_order", "", kFlag},
+    {"training_mode", "", kFlag},
+    {"transA", "", kFlag},
+    {"transB", "", kFlag},
+    {"transBatchA", "", kFlag},
+    {"transBatchB", "", kFlag},
+    {"unidirectional", "", kFlag},
+    {"update_rule", "", "linear gated delta gated_delta"},
+    {"upper", "", kFlag},
+};
+
+std::vector<std::string_view> words(std::string_view text) {
+  std::vector<std::string_view> out;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(' '), text.size());
+    out.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
+bool contains(std::string_view text, std::string_view word) {
+  const std::vector<std::string_view> all = words(text);
+  return std::ranges::find(all, word) != all.end();
+}
+
+}  // namespace
+
+std::span<const AttributeValues> attribute_values() { return kValues; }
+
+const AttributeValues* find_attribute_values(std::string_view op, std::string_view attribute) {
+  const AttributeValues* found = nullptr;
+  for (const AttributeValues& row : kValues) {
+    if (row.attribute != attribute) continue;
+    if (contains(row.operators, op)) return &row;
+    if (row.operators.empty()) found = &row;
+  }
+  return found;
+}
+
+std::vector<int64_t> numbers_of_values(const AttributeValues& row, const std::vector<std::string>& given) {
+  const std::vector<std::string_view> known = words(row.values);
+  std::vector<int64_t> out;
+  for (const std::string& value : given) out.push_back(std::ranges::find(known, value) - known.begin());
+  return out;
+}
+
+void check_attribute_values(std::string_view op, std::string_view name, const AttributeProto& attribute) {
+  const AttributeValues* row = find_attribute_values(op, name);
+  if (!row || row->values == "*") return;
+  const auto check_value = [&](const std::string& value) {
+    if (contains(row->values, value)) return;
+    std::string known;
+    for (const std::string_view word : words(row->values)) known += concat(known.empty() ? "" : ", ", word);
+    fail(ErrorCode::kUnimplemented, "attribute '", name, "' is ", value.empty() ? "''" : value,
+         "; values that are taken: ", known);
+  };
+  switch (attribute.type) {
+    case AttributeProto::kInt: check_value(std::to_string(attribute.i)); break;
+    case AttributeProto::kString: check_value(attribute.s); break;
+    case AttributeProto::kInts:
+      std::ranges::for_each(attribute.ints, [&](int64_t i) { check_value(std::to_string(i)); });
+      break;
+    case AttributeProto::kStrings: std::ranges::for_each(attribute.strings, check_value); break;
+    default: break;  // of another type, which is refused as such
+  }
+}
+
+}  // namespace tensord::jit::onnx
