@@ -6,9 +6,11 @@
 #include <fstream>
 #include <functional>
 #include <random>
+#include <set>
 
 #include "core/base/error.h"
 #include "core/jit/formats/format.h"
+#include "core/jit/formats/onnx/attribute_values.h"
 #include "core/jit/formats/onnx/message_writer.h"
 #include "core/jit/formats/onnx/onnx_format.h"
 #include "core/jit/formats/onnx/operator_library.h"
@@ -137,6 +139,67 @@ TEST_F(OnnxFormat, SeveralOutputsAreNamed) {
   const Value result = module->method("forward").run(*frame, arguments);
   EXPECT_EQ(result.to_tuple()->type->field_names(), (std::vector<std::string>{"plus", "minus"}));
   EXPECT_EQ(result.to_tuple()->items[0].to_tensor().item_double(), 3);
+}
+
+TEST_F(OnnxFormat, OneOutputKeepsItsName) {
+  const auto module = load(add_model());
+  EXPECT_EQ(module->method("forward").schema().returns.at(0).name, "y");
+}
+
+TEST_F(OnnxFormat, InitializersThatAreInputsMayBeOverruled) {
+  const std::vector<Message> weights{float_tensor("w", {2}, {10, 20}), float_tensor("scale", {}, {2})};
+  const auto made = [&](int64_t ir_version) {
+    const Message body = graph({node("Mul", {"x", "scale"}, {"t"}), node("Add", {"t", "w"}, {"y"})},
+                               {"w", "x", "scale"}, {"y"}, weights);
+    return load(Message().number(1, static_cast<uint64_t>(ir_version)).message(7, body).message(8, opset(17)));
+  };
+  const auto module = made(8);
+  EXPECT_THAT(run(*module, {floats({1, 2})}), ElementsAre(12, 24));
+  EXPECT_THAT(run(*module, {floats({1, 2}), floats({0, 1})}), ElementsAre(2, 5));
+  EXPECT_THAT(run(*module, {floats({1, 2}), Value(), floats({3})}), ElementsAre(13, 26));
+  ASSERT_EQ(module->signature("forward")->inputs.size(), 3U);
+  EXPECT_EQ(module->signature("forward")->inputs[1].name, "w");
+  ASSERT_EQ(module->named_parameters().size(), 1U);
+  // They had to be inputs before IR 4.
+  EXPECT_EQ(made(3)->signature("forward")->inputs.size(), 1U);
+}
+
+// Who still names every weight does not mean to send them.
+TEST_F(OnnxFormat, FilesThatNameAllTheirWeightsAsInputs) {
+  std::vector<Message> weights, nodes;
+  std::vector<std::string> inputs{"v0"};
+  for (int i = 0; i < 9; ++i) {
+    inputs.push_back(concat("w", i));
+    weights.push_back(float_tensor(inputs.back(), {2}, {1, 2}));
+    nodes.push_back(node("Add", {concat("v", i), inputs.back()}, {concat("v", i + 1)}));
+  }
+  const auto module = load(model(graph(nodes, inputs, {"v9"}, weights)));
+  EXPECT_EQ(module->signature("forward")->inputs.size(), 1U);
+}
+
+// Each attribute that is a text is a choice that the table knows, and each row of it is somebody's.
+TEST_F(OnnxFormat, EveryChoiceIsInTheTableOfAttributes) {
+  const auto& library = onnx::OperatorLibrary::instance();
+  std::set<const onnx::AttributeValues*> used;
+  for (const std::string& name : library.function_names()) {
+    const std::string last = name.substr(name.rfind('.') + 1);
+    const size_t cut = last.rfind('_');
+    if (cut == 0 || cut == std::string::npos || last.find_first_not_of("0123456789", cut + 1) != std::string::npos)
+      continue;
+    for (const ops::Argument& argument : library.find_function(name)->schema.arguments) {
+      if (!argument.is_keyword_only) continue;
+      const auto* row = onnx::find_attribute_values(last.substr(0, cut), argument.name);
+      used.insert(row);
+      const ops::Type& type =
+          argument.type->kind() == ops::TypeKind::kOptional ? *argument.type->element() : *argument.type;
+      const bool is_text = type.kind() == ops::TypeKind::kString ||
+                           (type.kind() == ops::TypeKind::kList && type.element()->kind() == ops::TypeKind::kString);
+      EXPECT_TRUE(row || !is_text) << last << ": " << argument.name;
+    }
+  }
+  for (const onnx::AttributeValues& row : onnx::attribute_values()) {
+    EXPECT_TRUE(used.contains(&row)) << row.attribute << " of " << row.operators;
+  }
 }
 
 TEST_F(OnnxFormat, LocalFunctionsTakeAttributes) {

@@ -60,6 +60,7 @@ class ModelReader {
   bool is_parameter(const TensorProto& tensor, const Tensor& value) const;
   std::string attribute_name(const std::string& name);
   void define_initializers(LoadedModel& loaded);
+  void define_initializer(const std::string& name, GraphValue* value, const Tensor& known);
   void define_inputs();
   void define_outputs();
   void describe(MethodSignature& signature, bool& is_complete) const;
@@ -76,6 +77,7 @@ class ModelReader {
   ModuleTree tree_{kClass};
   ops::Schema schema_;
   std::set<std::string> initializer_names_, statistics_, attribute_names_;
+  std::map<std::string, GraphValue*> optional_inputs_;          // that are initializers as well
   std::unordered_map<std::string, int64_t> attribute_numbers_;  // of names that were taken, the last
   std::map<std::string, std::string> attributes_;               // of the object, by initializer
   std::map<std::string, Tensor> external_constants_;            // initializers
@@ -146,7 +148,7 @@ void ModelReader::define_initializers(LoadedModel& loaded) {
     const Tensor tensor = tensors_.read(proto);
     if (!is_parameter(proto, tensor)) {
       if (proto.is_external) external_constants_[proto.name] = tensor;
-      importer_.define(proto.name, importer_.builder().constant(tensor));
+      define_initializer(proto.name, importer_.builder().constant(tensor), Tensor());
       continue;
     }
     weights.push_back({proto.name, attribute_name(proto.name), tensor});
@@ -167,22 +169,25 @@ void ModelReader::define_initializers(LoadedModel& loaded) {
     if (!is_statistic) loaded.with_gradient.push_back(weight.tensor);
   }
   for (const Weight& weight : weights) {
-    GraphValue* value = tree_.get(block, self, weight.attribute);
-    importer_.define(weight.name, value);
-    importer_.set_weight(value, weight.tensor);
+    define_initializer(weight.name, tree_.get(block, self, weight.attribute), weight.tensor);
   }
   for (const SparseTensorProto& proto : model_.graph.sparse_initializers) {
-    importer_.define(proto.values.name, importer_.builder().constant(tensors_.read_sparse(proto)));
+    define_initializer(proto.values.name, importer_.builder().constant(tensors_.read_sparse(proto)), Tensor());
   }
 }
 
-// Before IR 4 initializers had to be among the inputs; later that means that they may be overruled, which nobody can
-// here.
+// Inputs that are no initializers; those that are both come after, where a request may give them.
+//
+// Before IR 4 initializers had to be among the inputs. Later that means that they may be overruled; but exporters that
+// kept the habit name all their weights, which nobody means to send.
 std::vector<const ValueInfoProto*> ModelReader::true_inputs() const {
-  std::vector<const ValueInfoProto*> found;
+  constexpr size_t kMaxOptional = 8;
+  std::vector<const ValueInfoProto*> found, optional;
   for (const ValueInfoProto& input : model_.graph.inputs) {
-    if (!initializer_names_.contains(input.name)) found.push_back(&input);
+    (initializer_names_.contains(input.name) ? optional : found).push_back(&input);
   }
+  const bool is_habit = optional.size() == initializer_names_.size() && optional.size() > kMaxOptional;
+  if (model_.ir_version >= 4 && !is_habit) found.insert(found.end(), optional.begin(), optional.end());
   return found;
 }
 
@@ -190,13 +195,31 @@ void ModelReader::define_inputs() {
   for (const ValueInfoProto* input : true_inputs()) {
     const std::string what = "input '" + input->name + "'";
     if (input->name.empty()) fail(ErrorCode::kDataLoss, "an input has no name");
+    const bool is_optional = initializer_names_.contains(input->name);
     TypePtr type = to_type(input->type, what, /*checks=*/true);
+    if (is_optional) type = ops::optional_type(type);
     ops::Argument argument;
     argument.name = input->name;
     argument.type = type;
+    if (is_optional) argument.default_value = ops::Value();
     schema_.arguments.push_back(std::move(argument));
-    importer_.define(input->name, graph_->block()->add_input(std::move(type), plain_name(input->name)));
+    GraphValue* value = graph_->block()->add_input(std::move(type), plain_name(input->name));
+    if (is_optional) {
+      optional_inputs_.emplace(input->name, value);
+    } else {
+      importer_.define(input->name, value);
+    }
   }
+}
+
+// Gives an initializer's name its value. Whether it was overruled is known at each run only.
+void ModelReader::define_initializer(const std::string& name, GraphValue* value, const Tensor& known) {
+  if (const auto given = optional_inputs_.find(name); given != optional_inputs_.end()) {
+    importer_.define(name, importer_.given_or(given->second, value));
+    return;
+  }
+  importer_.define(name, value);
+  if (known.defined()) importer_.set_weight(value, known);
 }
 
 void ModelReader::define_outputs() {
