@@ -315,6 +315,41 @@ TEST_F(OnnxErrors, WhatEveryRunWouldSayIsSaidAtLoad) {
   EXPECT_EQ(attention({"x", "a", "b", "", "", "x", "a", "x", "x"}), "none");
 }
 
+// A graph with an input x of these sizes, and "y".
+Message sized_model(const std::vector<Message>& nodes, const std::vector<int64_t>& sizes,
+                    const std::vector<Message>& weights = {}) {
+  Message whole;
+  for (const Message& each : nodes) whole.message(1, each);
+  for (const Message& each : weights) whole.message(5, each);
+  whole.message(11, value_info("x", sizes)).message(12, value_info("y", {}));
+  return model(whole.bytes(2, "g"), 13).message(8, opset(1, "com.microsoft"));
+}
+
+TEST_F(OnnxErrors, WhatEveryRunOfTheDeclaredShapesWouldSayIsSaidAtLoad) {
+  const auto split = node("Split", {"t"}, {"y", "z"});
+  const auto relu = node("Relu", {"x"}, {"t"});
+  EXPECT_THAT(error_of(sized_model({relu, split}, {5, 2})),
+              HasSubstr("node 'the_Split' (Split): Split: 5 cannot be split into 2 equal parts"));
+  EXPECT_EQ(error_of(sized_model({relu, split}, {6, 2})), "none");
+  EXPECT_EQ(error_of(sized_model({relu, split}, {-1, 2})), "none");
+  const auto attention = node("MultiHeadAttention", {"t"}, {"y"}, {int_attribute("num_heads", 2)}, "com.microsoft");
+  EXPECT_THAT(error_of(sized_model({relu, attention}, {1, 3, 8})), HasSubstr("there is no key"));
+  EXPECT_EQ(error_of(sized_model({relu, attention}, {1, 3, 2, 3, 4})), "none");
+  const auto mod = node("Mod", {"x", "x"}, {"y"});
+  EXPECT_THAT(error_of(sized_model({mod}, {3})), HasSubstr("floating types want fmod=1"));
+  const auto weight = float_tensor("w", {3, 2}, {1, 2, 3, 4, 5, 6});
+  const auto product = node("MatMul", {"x", "w"}, {"t"});
+  EXPECT_THAT(error_of(sized_model({product, split}, {7, 3}, {weight})), HasSubstr("7 cannot be split into 2"));
+  // In a branch of the model's own it is the run's to say.
+  const auto branch = [](const std::vector<Message>& nodes) { return graph(nodes, {}, {"y"}); };
+  const auto choice = node("If", {"c"}, {"y"},
+                           {graph_attribute("then_branch", branch({relu, split})),
+                            graph_attribute("else_branch", branch({node("Neg", {"x"}, {"y"})}))});
+  Message whole = Message().message(1, choice).bytes(2, "g").message(11, value_info("x", {5, 2}));
+  whole.message(11, value_info("c", {}, 9)).message(12, value_info("y", {}));
+  EXPECT_EQ(error_of(model(whole, 13)), "none");
+}
+
 // What a branch of the model's own may check before stays the run's to say.
 TEST_F(OnnxErrors, ShapesInBranchesAreLeftToTheRun) {
   const auto squeeze = [](const std::string& axis) { return node("Squeeze", {"w", axis}, {"s"}); };

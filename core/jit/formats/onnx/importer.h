@@ -28,6 +28,8 @@ class Importer {
   GraphBuilder& builder() { return builder_; }
   // Gives a name of the main graph its value.
   void define(const std::string& name, GraphValue* value);
+  // Tells what the file says of a value, whose runs may have other shapes.
+  void declare(const GraphValue* value, Tensor meta) { copier_.declare(value, std::move(meta)); }
   // Tells the shape of a weight, which the value is at every run.
   void set_weight(const GraphValue* value, const Tensor& weight) { weights_.emplace(value, weight); }
   // `given`, or where a run gives none, `otherwise`.
