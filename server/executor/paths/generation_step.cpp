@@ -205,6 +205,8 @@ InferTensor GenerationStep::next_feedback(const std::vector<InferTensor>& output
     next.shape = std::move(sizes);
   }
   next.is_own = false;  // it is sent to the client, too
+  // What was lent is not lent again in every step: each would hold the one before.
+  if (model_.signature().writes_inputs && !next.tensor.storage()->is_writable()) next.tensor = next.tensor.clone();
   return next;
 }
 
