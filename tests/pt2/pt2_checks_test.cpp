@@ -60,6 +60,37 @@ class Pt2Checks : public Pt2Parts {
   }
 };
 
+// As torch.export says parts of forward's *kv and **more.
+TEST_F(Pt2Checks, GuardsOfArgumentsWithoutNamesOfTheirOwn) {
+  const auto refusal = [&](const std::string& guard, int64_t samples) {
+    const auto change = [&](json& p) {
+      json& signature = module_of(p)["module_call_graph"][0]["signature"];
+      const std::string leaf = R"({"type": null, "context": null, "children_spec": []})";
+      const auto tree = [](const std::string& type, const std::string& context, const std::string& parts) {
+        return concat(R"({"type": "builtins.)", type, R"(", "context": ")", context, R"(", "children_spec": [)", parts,
+                      "]}");
+      };
+      const bool is_keyword = guard.find("more") != std::string::npos;
+      signature["forward_arg_names"] = {is_keyword ? "extra" : "kv_0"};
+      signature["in_spec"] =
+          concat("[1, ",
+                 tree("tuple", "null",
+                      tree("tuple", "null", is_keyword ? "" : leaf) + ", " +
+                          tree("dict", is_keyword ? R"([\"extra\"])" : "[]", is_keyword ? leaf : "")),
+                 "]");
+      p["guards_code"] = {guard};
+    };
+    return ran(change, {samples, 3, 8, 8});
+  };
+  for (const char* part : {"L['kv'][0]", "L['more']['extra']"}) {
+    const std::string guard = concat(part, ".size()[0] == 2");
+    EXPECT_EQ(refusal(guard, 2), "none") << guard;
+    EXPECT_THAT(refusal(guard, 3), HasSubstr("are not what the program was exported for: " + guard)) << guard;
+  }
+  EXPECT_THAT(refusal("L['kv'][1].size()[0] == 2", 2), HasSubstr("'kv.1': is no input of the program"));
+  EXPECT_THAT(refusal("L['more']['other'].size()[0] == 2", 2), HasSubstr("'more.other': is no input of the program"));
+}
+
 TEST_F(Pt2Checks, EveryOperationOfAGuard) {
   const std::string n = "L['x'].size()[0]";
   // Over two samples, each way round.

@@ -313,6 +313,7 @@ void Unpickler::new_object() {
   const Value arguments = pop();
   const Value callee = pop();
   const auto* global = as<Global>(callee);
+  if (global && global->call == &Unpickler::call_nothing) return push(Value());
   const bool is_custom = global && global->type && global->type->kind() == ops::TypeKind::kOpaque;
   if (!global || !global->type || (!is_custom && global->type->kind() != ops::TypeKind::kClass))
     malformed("a new object of something that is no class");

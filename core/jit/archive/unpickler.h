@@ -78,6 +78,9 @@ class Unpickler {
   Value make_global(const std::string& name);
   Value call_tensor(const Global&, std::span<const Value> arguments);
   Value call_parameter(const Global&, std::span<const Value> arguments);
+  Value call_typed_tensor(const Global& callee, std::span<const Value> arguments);
+  Value call_nothing(const Global&, std::span<const Value> arguments);
+  Value call_set(const Global& callee, std::span<const Value> arguments);
   Value call_typed_list(const Global& callee, std::span<const Value> arguments);
   Value call_type_tag(const Global&, std::span<const Value> arguments);
   Value call_ordered_dict(const Global&, std::span<const Value> arguments);

@@ -46,6 +46,13 @@ Value Unpickler::make_global(const std::string& name) {
       {"torch._utils._rebuild_parameter", &Unpickler::call_parameter, nullptr},
       // The state is what Python code has set on the parameter beside its value.
       {"torch._utils._rebuild_parameter_with_state", &Unpickler::call_parameter, nullptr},
+      {"torch._tensor._rebuild_from_type_v2", &Unpickler::call_typed_tensor, nullptr},
+      {"torch.Tensor", &Unpickler::call_nothing, nullptr},
+      {"torch.nn.parameter.Parameter", &Unpickler::call_nothing, nullptr},
+      {"torch.nn.parameter.Buffer", &Unpickler::call_nothing, nullptr},
+      {"torch._dynamo.decorators._DimRange", &Unpickler::call_nothing, nullptr},
+      {"builtins.set", &Unpickler::call_set, nullptr},
+      {"__builtin__.set", &Unpickler::call_set, nullptr},
       {"torch.jit._pickle.build_intlist", &Unpickler::call_typed_list, ops::int_type()},
       {"torch.jit._pickle.build_doublelist", &Unpickler::call_typed_list, ops::float_type()},
       {"torch.jit._pickle.build_boollist", &Unpickler::call_typed_list, ops::bool_type()},
@@ -123,6 +130,31 @@ Value Unpickler::call_parameter(const Global& callee, std::span<const Value> arg
   if (!data.is_tensor()) malformed("a parameter has no tensor");
   record_requires_grad(data.to_tensor(), arguments, 1);
   return data;
+}
+
+// (function, type, its arguments, state): a tensor on which Python code has set attributes, as torch.export and
+// mark_dynamic do on examples. They say nothing of its value.
+Value Unpickler::call_typed_tensor(const Global& callee, std::span<const Value> arguments) {
+  const auto* function = as<Global>(argument(callee, arguments, 0));
+  const auto* type = as<Global>(argument(callee, arguments, 1));
+  // None in each other: nothing makes them, and they could lie as deep as one likes.
+  const bool is_nested = function && function->call == &Unpickler::call_typed_tensor;
+  if (!function || !function->call || is_nested || !type) malformed("a tensor with attributes has no function or type");
+  if (type->call != &Unpickler::call_nothing || !type->name.starts_with(kTorch)) {
+    fail(ErrorCode::kUnimplemented, context_.source, ": pickle: tensors of class '", type->name, "' are not supported");
+  }
+  const Value result = call(*function, argument(callee, arguments, 2));
+  if (!result.is_tensor()) malformed("a tensor with attributes is none");
+  return result;
+}
+
+// Objects that only attributes of tensors are, and types that only call_typed_tensor asks for.
+Value Unpickler::call_nothing(const Global&, std::span<const Value>) { return {}; }
+
+Value Unpickler::call_set(const Global& callee, std::span<const Value> arguments) {
+  const Value& items = argument(callee, arguments, 0);
+  if (!items.is_list()) malformed("a set has no list");
+  return items;
 }
 
 // Old archives leave the flag out.

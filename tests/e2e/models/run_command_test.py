@@ -121,6 +121,23 @@ class RunCommand(unittest.TestCase):
         self.assertTrue(torch.equal(self.call("forward", x), x * 2))
         self.assertTrue(torch.equal(self.call("forward", x, 0.5), x * 0.5))
 
+    def test_tensors_that_carry_attributes(self):
+        """As torch.export and mark_dynamic leave them on examples: they are pickled another way."""
+        x, parameter = torch.arange(6.0).view(2, 3), nn.Parameter(torch.ones(2))
+        x.tag, x._dynamo_dynamic_indices = "batch", {0, 1}
+        parameter.why = {"a": [1, 2.5, None, torch.float16, torch.ones(1)]}
+        self.assertTrue(torch.equal(self.call("forward", x), x * 2))
+        self.assertTrue(torch.equal(self.call("forward", parameter), parameter * 2))
+
+        class Own(torch.Tensor):
+            pass
+
+        globals()["Own"] = Own
+        Own.__qualname__ = "Own"
+        done = self.run_binary("run", self.model, "--call", f"forward,{self.save('a.pt', (x.as_subclass(Own),))},{self.path('r.pt')}")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("Own' is not", done.stderr)
+
     def test_an_int_is_taken_for_a_float(self):
         self.assertTrue(torch.equal(self.call("forward", torch.ones(2), 3), torch.full((2,), 3.0)))
 

@@ -178,9 +178,15 @@ void InputChecks::add_guards(const Json& guards) {
 
 GraphValue* InputChecks::emit_source(const Expression& expression) {
   const std::string path = joined(expression.path);
-  const auto found = std::ranges::find_if(inputs_, [&](const ProgramInput& input) {
-    return input.name == path || std::ranges::find(input.paths, path) != input.paths.end();
-  });
+  const auto find = [&](const std::string& wanted) {
+    return std::ranges::find_if(inputs_, [&](const ProgramInput& input) {
+      return input.name == wanted || std::ranges::find(input.paths, wanted) != input.paths.end();
+    });
+  };
+  auto found = find(path);
+  // A part of forward's **kwargs, whatever they are called there.
+  if (found == inputs_.end() && expression.path.size() > 1)
+    found = find(concat("kwargs.", joined({expression.path.begin() + 1, expression.path.end()})));
   if (found == inputs_.end() || !found->value) {
     fail(ErrorCode::kUnimplemented, "'", path, "': is no input of the program");
   }

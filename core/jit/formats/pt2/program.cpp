@@ -91,6 +91,17 @@ void Program::add_tensors(const std::map<std::string, Payload>& weights,
   }
 }
 
+namespace {
+
+// "kv.0" of "kv_0": forward's *kv, whose parts the file names so. "" of other names.
+std::string variadic_name(const std::string& name) {
+  const size_t end = name.find_last_not_of("0123456789");
+  if (end == std::string::npos || end == 0 || end + 1 == name.size() || name[end] != '_') return {};
+  return concat(name.substr(0, end), ".", name.substr(end + 1));
+}
+
+}  // namespace
+
 // Names as the model's forward has them, where the file knows them; else those of the graph.
 void Program::read_names() {
   const Json& calls = array_member(member(root_, "graph_module", source_), "module_call_graph", source_);
@@ -116,6 +127,9 @@ void Program::read_names() {
     append(input_names_, is_known ? leaf_names(tree, to_text((*arguments)[i], source_))
                                   : std::vector<std::string>(tree.leaf_count()));
     append(input_paths_, leaf_names(tree, concat("args.", i)));
+    const std::string variadic = is_known ? variadic_name(to_text((*arguments)[i], source_)) : std::string();
+    append(variadic_paths_,
+           variadic.empty() ? std::vector<std::string>(tree.leaf_count()) : leaf_names(tree, variadic));
   }
   for (size_t i = 0; i < given.children[1].children.size(); ++i) {
     append(input_names_, leaf_names(given.children[1].children[i], given.children[1].names[i]));
@@ -170,6 +184,7 @@ void Program::add_user_input(const Json& argument, Function& function, GraphBuil
   if (input.name.empty() || is_taken(input.name)) input.name = name.empty() ? concat("constant.", leaf) : name;
   for (size_t i = 1; is_taken(input.name); ++i) input.name = concat(name, "_", i);
   if (leaf < input_paths_.size()) input.paths = {input_paths_[leaf]};
+  if (leaf < variadic_paths_.size() && !variadic_paths_[leaf].empty()) input.paths.push_back(variadic_paths_[leaf]);
   input.paths.push_back(concat("flat_args.", leaf));
   if (type) {
     input.value = builder.graph().block()->add_input(type, name);

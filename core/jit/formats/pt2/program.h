@@ -52,6 +52,7 @@ class Program {
   std::string source_, prefix_;
   Pytree outputs_;
   std::vector<std::string> input_names_, input_paths_;  // by leaf of what the program takes
+  std::vector<std::string> variadic_paths_;             // "kv.0" of what is named kv_0, as guards call parts of *kv
   std::vector<std::string> output_names_;
   std::vector<ProgramInput> inputs_;  // by leaf
   MethodSignature signature_;
