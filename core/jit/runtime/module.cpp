@@ -14,6 +14,7 @@
 #include "core/base/parallel.h"
 #include "core/jit/archive/model_archive.h"
 #include "core/jit/archive/model_writer.h"
+#include "core/jit/formats/foreign_weights.h"
 #include "core/jit/formats/format.h"
 #include "core/jit/formats/source/source_format.h"
 #include "core/jit/frontend/compilation_unit.h"
@@ -262,6 +263,8 @@ std::shared_ptr<Module> Module::load(const std::string& path, LoadOptions option
     }
     const NewWeights* weights = impl->new_weights ? &*impl->new_weights : nullptr;
     impl->take(format->read(path, {.copies_tensors = impl->options.for_training, .weights = weights}));
+  } else if (const std::string what = describe_foreign_weights(path); !what.empty()) {
+    fail(ErrorCode::kUnimplemented, path, ": ", what);
   } else {
     impl->load_scripts(path);
     if (impl->new_weights) impl->replace_weights();

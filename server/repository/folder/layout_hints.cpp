@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "core/base/error.h"
+#include "core/jit/formats/foreign_weights.h"
 #include "server/repository/folder/layout.h"
 
 namespace tensord::server {
@@ -106,6 +107,20 @@ std::string name_like(const std::string& file, const std::string& otherwise) {
 
 }  // namespace
 
+namespace {
+
+// Of a folder, or of the one folder in it, as a downloaded checkpoint is.
+std::string foreign_weights(const fs::path& folder, const Names& names) {
+  std::string what = jit::describe_foreign_weights(folder.string());
+  if (what.empty() && names.folders.size() == 1) {
+    what = jit::describe_foreign_weights((folder / names.folders[0]).string());
+    if (!what.empty()) what = concat("has '", names.folders[0], "', which ", what);
+  }
+  return what;
+}
+
+}  // namespace
+
 std::string hint_for_file(const fs::path& version, const std::string& file_name) {
   const Names names = names_in(version);
   const std::vector<std::string> archives = archives_in(names);
@@ -115,6 +130,7 @@ std::string hint_for_file(const fs::path& version, const std::string& file_name)
   }
   if (!archives.empty()) return concat("the folder has ", list(archives), ": name one of them ", file_name);
   if (names.files.empty() && names.folders.empty()) return "the folder is empty";
+  if (const std::string what = foreign_weights(version, names); !what.empty()) return concat("the folder ", what);
   return concat("the folder has ", list(names.files.empty() ? names.folders : names.files), " and no model");
 }
 
@@ -141,6 +157,8 @@ std::string hint_for_versions(const fs::path& model) {
                   "' is a repository itself, and --model-repository takes its path");
   }
   if (names.files.empty() && names.folders.empty()) return "its folder is empty";
+  if (const std::string what = foreign_weights(model, names); !what.empty())
+    return concat("its folder ", what, "; expected '", name, "/1/model.pt2' or the like");
   return concat("its folder has ", list(names.folders.empty() ? names.files : names.folders), ", expected '", name,
                 "/1/model.pt'");
 }

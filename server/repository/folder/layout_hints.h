@@ -6,8 +6,9 @@
 
 namespace tensord::server {
 
-// What a folder has that somebody may have meant to be served, in the words of what is expected. All of them only look
-// at names, never throw, and give back "" or nothing where there is nothing to say.
+// What a folder has that somebody may have meant to be served, in the words of what is expected. All of them look at
+// names, and at first bytes of files of weights, never throw, and give back "" or nothing where there is nothing to
+// say.
 
 // Of a version's folder without the model's file.
 std::string hint_for_file(const std::filesystem::path& version, const std::string& file_name);

@@ -1,6 +1,7 @@
 // What lies in a repository and is not served: each is said, with the way out.
 #include <gmock/gmock.h>
 
+#include "core/jit/runtime/module.h"
 #include "server/repository/folder/layout_hints.h"
 #include "tests/server/repository/repository_fixture.h"
 
@@ -8,9 +9,11 @@ namespace tensord::server {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 class RepositoryHintsTest : public testing::RepositoryFixture {
  protected:
@@ -108,6 +111,44 @@ TEST_F(RepositoryHintsTest, AFileOfAnotherName) {
   EXPECT_THAT(states("two"), HasSubstr("the folder has 'a.pt', 'b.pth': name one of them model.pt"));
   EXPECT_THAT(states("none"), HasSubstr("the folder is empty"));
   EXPECT_THAT(states("other"), HasSubstr("the folder has 'model.h5' and no model"));
+}
+
+// Downloaded weights, which no exporter has seen.
+TEST_F(RepositoryHintsTest, WeightsWithoutAModel) {
+  const std::string gguf = "GGUF" + std::string(20, '\0');
+  const std::string header = R"({"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
+  const std::string safetensors =
+      std::string(1, static_cast<char>(header.size())) + std::string(7, '\0') + header + "1234";
+  write(root() / "llama" / "1" / "llama-7b.Q4_0.gguf", gguf);
+  write(root() / "named" / "1" / "model.pt", gguf);
+  write(root() / "weights" / "1" / "net.safetensors", safetensors);
+  write(root() / "file" / "1" / "model.pt", safetensors);
+  write(root() / "hub" / "1" / "config.json", "{}");
+  write(root() / "hub" / "1" / "model-00001-of-00002.safetensors", safetensors);
+  write(root() / "inner" / "1" / "bert" / "config.json", "{}");
+  write(root() / "inner" / "1" / "bert" / "pytorch_model.bin", "PK");
+  write(root() / "above" / "config.json", "{}");
+  write(root() / "above" / "model.safetensors", safetensors);
+  EXPECT_THAT(hint_for_file(root() / "llama" / "1", "model.pt"),
+              StartsWith("the folder has 'llama-7b.Q4_0.gguf', which is a GGUF file, weights of llama.cpp"));
+  EXPECT_THAT(hint_for_file(root() / "weights" / "1", "model.pt"),
+              StartsWith("the folder has 'net.safetensors', which is a safetensors file, weights without a model"));
+  EXPECT_THAT(hint_for_file(root() / "hub" / "1", "model.pt"),
+              StartsWith("the folder is a folder of Hugging Face's transformers"));
+  EXPECT_THAT(hint_for_file(root() / "inner" / "1", "model.pt"),
+              StartsWith("the folder has 'bert', which is a folder of Hugging Face's transformers"));
+  EXPECT_THAT(hint_for_versions(root() / "above"),
+              AllOf(HasSubstr("Hugging Face's transformers"), HasSubstr("expected 'above/1/model.pt2'")));
+  for (const auto& [model, what] : {std::pair("named", "is a GGUF file"), {"file", "is a safetensors file"}}) {
+    const fs::path file = root() / model / "1" / "model.pt";
+    try {
+      jit::Module::load(file.string());
+      FAIL() << model;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kUnimplemented);
+      EXPECT_THAT(error.what(), StartsWith(concat(file.string(), ": ", what)));
+    }
+  }
 }
 
 TEST_F(RepositoryHintsTest, WhatLiesBesideAServedVersionIsAWarning) {
