@@ -1,11 +1,13 @@
 """Dynamic batching, priorities, padding and rate limits in the real daemon, against PyTorch one by one."""
 
+import http.client
+import json
 import os
 import tempfile
 import threading
 import time
 import unittest
-from typing import List
+from typing import Dict, List, Optional, Tuple
 
 import grpc
 import numpy as np
@@ -209,6 +211,142 @@ class BatchingTest(unittest.TestCase):
             with Daemon(folder, *flags) as daemon:
                 self.assertFalse(daemon.stub.ModelReady(pb.ModelReadyRequest(name="greedy")).ready)
                 self.assertIn("it needs 2 of resource 'R', of which there are 1", daemon.log_text())
+
+
+class Flat(nn.Module):
+    """Whose view() of no rows is ambiguous: PyTorch, too, fails there."""
+
+    def forward(self, x: Tensor) -> Tuple[Tensor, List[str]]:
+        return x.view(x.size(0), -1) * 2, ["a"] * x.size(0)
+
+
+class Boxes(nn.Module):
+    """What it has found in each row, and in all."""
+
+    def forward(self, x: Tensor) -> Dict[str, Tensor]:
+        return {"boxes": x[:, :, None] + torch.zeros(4), "labels": x.argmax(1)}
+
+
+class Keyed(nn.Module):
+    def forward(self, parts: Dict[str, Tensor], scale: Tensor, more: Optional[List[Tensor]]) -> Dict[str, Tensor]:
+        out = {"sum": parts["left"] * scale + parts["right.wing"], "count": torch.full([scale.size(0)], float(len(parts)))}
+        if more is not None:
+            out["sum"] += more[0] - more[1]
+        return out
+
+
+class Listed(nn.Module):
+    def forward(self, xs: List[Tensor]) -> Tensor:
+        xs[0] += 1
+        return torch.cat(xs, 1)
+
+
+def tensors(names, size=2, more=""):
+    return ", ".join(f'{{ name: "{name}" data_type: TYPE_FP32 dims: [ {size} ] {more} }}' for name in names)
+
+
+ENSEMBLE = """platform: "ensemble" max_batch_size: 8
+    input [ { name: "IN" data_type: TYPE_FP32 dims: [ 2 ] } ] output [ { name: "OUT" data_type: TYPE_FP32 dims: [ -1 ] } ]
+    ensemble_scheduling { step [ %s ] }"""
+STEP = '{ model_name: "%s" model_version: -1 %s }'
+MORE_MODELS = {
+    "flat": (Flat, f'max_batch_size: 8 input [ {tensors(["x"], 3)} ]'),
+    "boxes": (Boxes, f'max_batch_size: 8 input [ {tensors(["x"], 3)} ] dynamic_batching {{ max_queue_delay_microseconds: 10000 }}'),
+    "keyed": (Keyed, f'max_batch_size: 8 input [ {tensors(["right.wing", "scale", "left"])}, {tensors(["spare", "more__1", "more__0"], more="optional: true")} ]'
+              "dynamic_batching { preferred_batch_size: [ 2 ] max_queue_delay_microseconds: 1000000 }"),
+    "listed": (Listed, f'max_batch_size: 8 input [ {tensors(["xs__1", "xs__0"])}, {tensors(["xs__2"], more="optional: true")} ]'),
+    "chain": (None, ENSEMBLE % ", ".join([
+        STEP % ("keyed", 'input_map [ { key: "left" value: "IN" }, { key: "right.wing" value: "IN" }, { key: "scale" value: "IN" } ] output_map { key: "sum" value: "mid" }'),
+        STEP % ("listed", 'input_map [ { key: "xs__0" value: "mid" }, { key: "xs__1" value: "IN" } ] output_map { key: "OUTPUT__0" value: "OUT" }')])),
+    "unnamed": (Keyed, ""),
+    "holes": (Listed, f'input [ {tensors(["xs__0", "xs__2"])} ]'),
+}
+
+
+class ShapesOfRequestsTest(unittest.TestCase):
+    """Requests without rows; arguments that several inputs make."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        for name, (module, config) in MORE_MODELS.items():
+            if module:
+                serve_models.save(module(), cls.folder.name, name)
+            else:
+                os.makedirs(os.path.join(cls.folder.name, name, "1"))
+            with open(os.path.join(cls.folder.name, name, "config.pbtxt"), "w") as file:
+                file.write(config)
+        cls.daemon = Daemon(cls.folder.name, "--allow-http", "true", "--http-port", "0")
+        cls.stub = cls.daemon.stub
+
+    @classmethod
+    def tearDownClass(cls):
+        code = cls.daemon.stop()
+        cls.folder.cleanup()
+        if code != 0:
+            raise AssertionError(f"the daemon exited with {code}")
+
+    def call(self, model, **arrays):
+        arrays = {name: floats(array) for name, array in arrays.items()}
+        message = request(model, [(name, "FP32", array.shape, array.tobytes()) for name, array in arrays.items()])
+        answer = self.stub.ModelInfer(message, timeout=300)
+        return {one.name: (list(one.shape), raw) for one, raw in zip(answer.outputs, answer.raw_output_contents)}
+
+    def post(self, model, inputs):
+        connection = http.client.HTTPConnection(self.daemon.ready["http"], timeout=300)
+        connection.request("POST", f"/v2/models/{model}/infer", json.dumps({"inputs": [
+            {"name": name, "datatype": "FP32", "shape": list(floats(array).shape), "data": floats(array).tolist()} for name, array in inputs.items()]}))
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read())
+
+    def test_no_rows(self):
+        empty = np.zeros((0, 3))
+        self.assertEqual(self.call("flat", x=empty), {"OUTPUT__0": ([0, 3], b""), "OUTPUT__1": ([0], b"")})
+        self.assertEqual(self.call("boxes", x=empty), {"boxes": ([0, 3, 4], b""), "labels": ([0], b"")})
+        self.assertEqual(self.call("chain", IN=np.zeros((0, 2))), {"OUT": ([0, 4], b"")})
+        status, answer = self.post("boxes", {"x": empty})
+        self.assertEqual((status, [(one["name"], one["shape"], one["data"]) for one in answer["outputs"]]),
+                         (200, [("boxes", [0, 3, 4], []), ("labels", [0], [])]))
+        # Beside others, which get what is theirs.
+        full = floats([[1, 5, 2]])
+        calls = [self.stub.ModelInfer.future(request("boxes", [("x", "FP32", array.shape, array.tobytes())]), timeout=300)
+                 for array in (full, floats(empty), full, floats(empty))]
+        self.assertEqual([list(call.result().outputs[1].shape) for call in calls], [[1], [0], [1], [0]])
+        self.assertEqual(calls[2].result().raw_output_contents[1], (1).to_bytes(8, "little"))
+
+    def test_inputs_named_by_key_and_place(self):
+        metadata = self.stub.ModelMetadata(pb.ModelMetadataRequest(name="keyed"), timeout=300)
+        self.assertEqual(sorted(one.name for one in metadata.inputs), ["left", "more__0", "more__1", "right.wing", "scale", "spare"])
+        self.assertEqual([one.name for one in self.stub.ModelMetadata(pb.ModelMetadataRequest(name="listed"), timeout=300).inputs],
+                         ["xs__0", "xs__1", "xs__2"])
+        a, b, c = floats([[1, 2]]), floats([[10, 20]]), floats([[3, 4]])
+        got = self.call("keyed", **{"left": a, "right.wing": b, "scale": c})
+        self.assertEqual(got, {"sum": ([1, 2], (a * c + b).tobytes()), "count": ([1], floats([2]).tobytes())})
+        got = self.call("keyed", **{"left": a, "right.wing": b, "scale": c, "spare": c, "more__0": b, "more__1": a})
+        self.assertEqual(got, {"sum": ([1, 2], (a * c + b + b - a).tobytes()), "count": ([1], floats([3]).tobytes())})
+        self.assertEqual(self.call("listed", xs__1=b, xs__0=a), {"OUTPUT__0": ([1, 4], floats([[2, 3, 10, 20]]).tobytes())})
+        self.assertEqual(self.call("listed", xs__1=b, xs__0=a, xs__2=c)["OUTPUT__0"][0], [1, 6])
+        self.assertEqual(self.call("chain", IN=a)["OUT"][1], floats([[3, 7, 1, 2]]).tobytes())
+        status, answer = self.post("listed", {"xs__0": a, "xs__1": b})
+        self.assertEqual((status, answer["outputs"][0]["data"]), (200, [2, 3, 10, 20]))
+        with self.assertRaises(grpc.RpcError) as caught:
+            self.call("keyed", **{"left": a, "scale": c})
+        self.assertIn("right.wing", caught.exception.details())
+
+    def test_two_requests_share_a_run(self):
+        before = self.stub.ModelStatistics(pb.ModelStatisticsRequest(name="keyed")).model_stats[0].execution_count
+        a, b, c = floats([[1, 2]]), floats([[10, 20]]), floats([[3, 4]])
+        calls = [self.stub.ModelInfer.future(request("keyed", [(name, "FP32", [1, 2], (array * k).tobytes()) for name, array in
+                                                               (("left", a), ("right.wing", b), ("scale", c))]), timeout=300) for k in (1, 2)]
+        for k, call in zip((1, 2), calls):
+            self.assertEqual(call.result().raw_output_contents[0], (a * c * k * k + b * k).tobytes())
+        after = self.stub.ModelStatistics(pb.ModelStatisticsRequest(name="keyed")).model_stats[0].execution_count
+        self.assertEqual(after - before, 1)
+
+    def test_what_names_no_inputs_is_refused_when_it_is_loaded(self):
+        log = self.daemon.log_text()
+        self.assertIn("argument 'parts' of forward is a Dict[str, Tensor]: config.pbtxt has to list the inputs that make it", log)
+        self.assertIn("config.pbtxt has an input 'xs__2', but none 'xs__1'", log)
 
 
 if __name__ == "__main__":

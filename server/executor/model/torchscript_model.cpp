@@ -19,6 +19,7 @@
 #include "core/tensor/memory/caching_allocator.h"
 #include "server/executor/model/argument.h"
 #include "server/executor/model/configured_outputs.h"
+#include "server/executor/model/gathered_argument.h"
 #include "server/executor/model/reshape.h"
 #include "server/executor/model/result.h"
 #include "server/executor/model/sequence_model.h"
@@ -34,8 +35,27 @@ std::string input_name(size_t index) { return concat("INPUT__", index); }
 // One argument of the method and the input that feeds it.
 struct BoundArgument {
   const ops::Argument* argument;
-  bool is_written = false;  // the method may write to it
-  int spec = -1;            // -1: always the default
+  bool is_written = false;               // the method may write to it
+  int spec = -1;                         // -1: always the default
+  std::vector<ArgumentPart> parts = {};  // instead of it, of a dict or list of tensors
+
+  bool has_spec(int wanted) const {
+    return spec == wanted || std::ranges::find(parts, wanted, &ArgumentPart::spec) != parts.end();
+  }
+};
+
+// Copies of arguments that a run made, at once or by writing to what it was lent.
+struct Copies {
+  uint64_t made_bytes = 0;
+  absl::InlinedVector<Tensor, 4> lent;
+
+  uint64_t size_bytes() const {
+    uint64_t bytes = made_bytes;
+    for (const Tensor& tensor : lent) {
+      if (tensor.storage()->was_copied()) bytes += tensor.storage()->size_bytes();
+    }
+    return bytes;
+  }
 };
 
 // Runs fn; its error then starts with the setting's name.
@@ -82,7 +102,7 @@ class TorchScriptModel final : public Model {
     const std::string& configured = config.default_model_filename;
     signature_.file_name = configured.empty() ? std::filesystem::path(file).filename().string() : configured;
     signature_.max_batch_size = config.max_batch_size;
-    for (size_t i = 0; i < method_.schema().arguments.size(); ++i) add_argument(file, i);
+    for (size_t i = 0; i < method_.schema().arguments.size(); ++i) add_argument(file, config, i);
     keep_names_apart(signature_.inputs);
     const bool has_batch = config.max_batch_size > 0;
     for (size_t i = 0; i < config.inputs.size(); ++i) configure_input(file, config.inputs[i], i, has_batch);
@@ -145,9 +165,9 @@ class TorchScriptModel final : public Model {
   }
 
   RunResult run(jit::Frame& frame, std::span<const InferTensor* const> inputs, const RunOptions& options) const {
-    RunResult result;
+    Copies copies;
     absl::InlinedVector<ops::Value, 4> arguments;
-    for (const BoundArgument& bound : arguments_) arguments.push_back(argument_value(bound, inputs, result));
+    for (const BoundArgument& bound : arguments_) arguments.push_back(argument_value(bound, inputs, copies));
     // Runs that change the module go one at a time; others never meet this lock.
     std::unique_lock<Mutex> lock(state_mutex_, std::defer_lock);
     if (method_.changes_state()) lock.lock();
@@ -157,7 +177,8 @@ class TorchScriptModel final : public Model {
                                     .result_memory = memory,
                                     .plans_in_background = options.plans_in_background});
     module_->check_file();
-    result.copied_bytes += copied_bytes(arguments);
+    RunResult result;
+    result.copied_bytes = copies.size_bytes();
     if (responds_with_items_) {
       for (const ops::Value& item : value.to_list()->items) {
         result.outputs = flatten_result(item, whole_result_, own_output_names_);
@@ -173,7 +194,17 @@ class TorchScriptModel final : public Model {
   }
 
  private:
-  void add_argument(const std::string& file, size_t index) {
+  // One input for each part of a dict or list of tensors, as config.pbtxt names them.
+  void add_parts(const std::string& file, const ModelConfig& config, size_t index, BoundArgument& bound) {
+    for (const std::string& name : gathered_names(file, method_.schema(), index, config)) {
+      TensorSpec spec;
+      spec.name = name;
+      bound.parts.push_back({part_key(*bound.argument, name), static_cast<int>(signature_.inputs.size())});
+      signature_.inputs.push_back(std::move(spec));
+    }
+  }
+
+  void add_argument(const std::string& file, const ModelConfig& config, size_t index) {
     const ops::Argument& argument = method_.schema().arguments[index];
     BoundArgument bound{.argument = &argument};
     const bool is_optional = argument.default_value || argument.type->kind() == ops::TypeKind::kOptional;
@@ -188,6 +219,8 @@ class TorchScriptModel final : public Model {
         describe_from_file(known->inputs.at(index), spec);
       bound.spec = static_cast<int>(signature_.inputs.size());
       signature_.inputs.push_back(std::move(spec));
+    } else if (is_gathered(*argument.type)) {
+      add_parts(file, config, index, bound);
     } else if (!is_optional) {
       fail(ErrorCode::kUnimplemented, file, ": argument '", argument.name, "' of ", kMethod, " has type ",
            argument.type->str(), ", which a request cannot carry");
@@ -207,6 +240,9 @@ class TorchScriptModel final : public Model {
     auto spec = std::find_if(specs.begin(), specs.end(),
                              [&](const TensorSpec& candidate) { return candidate.answers_to(input.name); });
     if (spec == specs.end()) {
+      const bool has_parts = std::ranges::any_of(arguments_, [](const auto& bound) { return !bound.parts.empty(); });
+      check(!has_parts, file, ": config.pbtxt names input '", input.name, "', which no argument of ", kMethod,
+            " takes");
       place = trailing_index(input.name, place);
       check(place < specs.size(), file, ": config.pbtxt names input '", input.name, "', but ", kMethod, " takes ",
             specs.size());
@@ -222,8 +258,9 @@ class TorchScriptModel final : public Model {
           "' cannot be of type ", input.datatype);
     spec->is_optional = spec->is_optional || input.is_optional;
     const auto bound = std::find_if(arguments_.begin(), arguments_.end(), [&](const BoundArgument& argument) {
-      return argument.spec == static_cast<int>(spec - specs.begin());
+      return argument.has_spec(static_cast<int>(spec - specs.begin()));
     });
+    if (!bound->parts.empty()) return;
     std::string warning = check_configured(*bound->argument->type, *spec, has_batch, file);
     if (!warning.empty()) warnings_.push_back(std::move(warning));
   }
@@ -276,8 +313,8 @@ class TorchScriptModel final : public Model {
       // A run that keeps an argument in the module lets a later run write to it.
       arguments_[i].is_written = method_.changes_state() || aliases.has_writers(inputs[first + i]);
       signature_.writes_inputs = signature_.writes_inputs || arguments_[i].is_written;
-      if (arguments_[i].spec >= 0) {
-        signature_.inputs[static_cast<size_t>(arguments_[i].spec)].is_written = arguments_[i].is_written;
+      for (size_t k = 0; k < signature_.inputs.size(); ++k) {
+        if (arguments_[i].has_spec(static_cast<int>(k))) signature_.inputs[k].is_written = arguments_[i].is_written;
       }
     }
   }
@@ -310,42 +347,49 @@ class TorchScriptModel final : public Model {
   }
 
   ops::Value argument_value(const BoundArgument& bound, std::span<const InferTensor* const> inputs,
-                            RunResult& result) const {
+                            Copies& copies) const {
     const ops::Argument& argument = *bound.argument;
-    const InferTensor* input = bound.spec < 0 ? nullptr : inputs[static_cast<size_t>(bound.spec)];
-    if (input == nullptr) return argument.default_value ? *argument.default_value : ops::Value();
-    const TensorSpec& spec = signature_.inputs[static_cast<size_t>(bound.spec)];
+    ops::Value value = bound.parts.empty() ? input_value(bound, bound.spec, *argument.type, inputs, copies)
+                                           : gathered_value(bound, inputs, copies);
+    return value.is_none() && argument.default_value ? *argument.default_value : value;
+  }
+
+  ops::Value gathered_value(const BoundArgument& bound, std::span<const InferTensor* const> inputs,
+                            Copies& copies) const {
+    std::vector<ops::Value> tensors;
+    for (const ArgumentPart& part : bound.parts)
+      tensors.push_back(input_value(bound, part.spec, *ops::tensor_type(), inputs, copies));
+    return gather_argument(*bound.argument->type, bound.parts, tensors);
+  }
+
+  // None: the request does not bring it.
+  ops::Value input_value(const BoundArgument& bound, int number, const ops::Type& type,
+                         std::span<const InferTensor* const> inputs, Copies& copies) const {
+    const InferTensor* input = number < 0 ? nullptr : inputs[static_cast<size_t>(number)];
+    if (input == nullptr) return {};
+    const TensorSpec& spec = signature_.inputs[static_cast<size_t>(number)];
     InferTensor reshaped;
     if (spec.reshape && spec.shape) {
       reshaped = *input;
       reshape(reshaped, *spec.shape, *spec.reshape);
       input = &reshaped;
     }
-    ops::Value value = to_argument(*argument.type, *input);
+    ops::Value value = to_argument(type, *input);
     if (!value.is_tensor()) return value;
-    return may_write(value.to_tensor(), input->is_own, bound.is_written, result);
+    return may_write(value.to_tensor(), input->is_own, bound.is_written, copies);
   }
 
   // The one place where what left a model, or a client, comes into one: it may be read by anybody and written by
   // nobody. A write goes to a copy, or fails where none was expected.
-  Tensor may_write(Tensor tensor, bool is_own, bool is_written, RunResult& result) const {
+  Tensor may_write(Tensor tensor, bool is_own, bool is_written, Copies& copies) const {
     if (method_.changes_state()) {  // it may keep the tensor for later, when the memory is another's
-      result.copied_bytes += tensor.size_bytes();
+      copies.made_bytes += tensor.size_bytes();
       return tensor.clone();
     }
     const bool is_writable = tensor.storage()->is_writable();
-    return (is_writable ? is_own : !is_written) ? tensor : lend(tensor);
-  }
-
-  // Copies that lent arguments made.
-  static uint64_t copied_bytes(std::span<const ops::Value> arguments) {
-    uint64_t bytes = 0;
-    for (const ops::Value& argument : arguments) {
-      if (!argument.is_tensor()) continue;
-      const Storage& storage = argument.to_tensor().storage();
-      if (storage->was_copied()) bytes += storage->size_bytes();
-    }
-    return bytes;
+    if (is_writable ? is_own : !is_written) return tensor;
+    copies.lent.push_back(lend(tensor));
+    return copies.lent.back();
   }
 
   // Makes of the results what the configuration says, with memory of their own where a later run could change what

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include "core/tensor/lend.h"
 #include "server/config/pbtxt/model_config_text.h"
@@ -159,8 +160,48 @@ TEST_F(TorchScriptModelTest, InputsThatMayBeLeftOut) {
   EXPECT_TRUE(all->signature().inputs[1].is_optional);
   EXPECT_THAT(load(module("x: Tensor, d: Dict[str, Tensor] = {}", "return x"))->signature().inputs,
               ::testing::SizeIs(1));
-  EXPECT_THAT(refusal(module("d: Dict[str, Tensor]", "return d['a']"), ""),
-              HasSubstr("argument 'd' of forward has type Dict[str, Tensor], which a request cannot carry"));
+  EXPECT_THAT(refusal(module("d: Dict[str, int]", "return torch.full([1], d['a'])"), ""),
+              HasSubstr("argument 'd' of forward has type Dict[str, int], which a request cannot carry"));
+}
+
+TEST_F(TorchScriptModelTest, ArgumentsThatSeveralInputsMake) {
+  const auto named = [](const std::vector<std::string>& names, const std::string& more = "") {
+    std::string config;
+    for (const std::string& name : names) config += input(name, kFloats + more);
+    return config;
+  };
+  const InferTensor a = float_tensor("a", {1}, {2}), b = float_tensor("b", {1}, {5});
+  const std::string keys = module("d: Dict[str, Tensor], s: Tensor", "return d['a'] * s - d['b'] + len(d)");
+  const auto dict = load(keys, named({"b", "s", "a"}) + named({"c"}, " optional: true"));
+  ASSERT_EQ(dict->signature().inputs.size(), 4u);
+  std::map<std::string, size_t> places;
+  for (size_t i = 0; i < 4; ++i) places[dict->signature().inputs[i].name] = i;
+  std::vector<const InferTensor*> inputs(4, nullptr);
+  inputs[places.at("a")] = &a;
+  inputs[places.at("b")] = inputs[places.at("s")] = &b;
+  EXPECT_THAT(values_of(run(*dict, inputs).outputs.at(0)), ElementsAre(2 * 5 - 5 + 2));
+  inputs[places.at("c")] = &b;
+  EXPECT_THAT(values_of(run(*dict, inputs).outputs.at(0)), ElementsAre(2 * 5 - 5 + 3));
+  EXPECT_THAT(refusal(keys, ""), HasSubstr("config.pbtxt has to list the inputs that make it, named by the keys"));
+  EXPECT_THAT(refusal(keys, named({"s"})), HasSubstr("config.pbtxt has to list the inputs that make it"));
+  EXPECT_THAT(refusal(keys, named({"a"})), HasSubstr("config.pbtxt has no input for argument 's' of forward"));
+  const std::string two = module("d: Dict[str, Tensor], e: Dict[str, Tensor]", "return d['a'] - e['a']");
+  EXPECT_THAT(refusal(two, named({"a"})), HasSubstr("input 'a' could be a key of several arguments"));
+  EXPECT_THAT(values_of(run(*load(two, named({"d__a", "e__a"})), {&a, &b}).outputs.at(0)), ElementsAre(-3));
+
+  const std::string places_of =
+      module("xs: List[Tensor], t: Optional[List[Tensor]]", "return xs[0] - xs[-1] + len(xs) if t is None else t[0]");
+  const auto list = load(places_of, named({"xs__1", "xs__0"}) + named({"xs__2", "t__0", "xs__3"}, " optional: true"));
+  EXPECT_EQ(list->signature().inputs[1].name, "xs__1");
+  EXPECT_THAT(values_of(run(*list, {&a, &b, nullptr, nullptr, nullptr}).outputs.at(0)), ElementsAre(-1));
+  EXPECT_THAT(values_of(run(*list, {&a, &b, &a, nullptr, nullptr}).outputs.at(0)), ElementsAre(3));
+  EXPECT_THAT(values_of(run(*list, {&a, &b, nullptr, nullptr, &b}).outputs.at(0)), ElementsAre(5));
+  EXPECT_THAT(error_of([&] {
+                run(*list, {&a, &b, nullptr, &a, nullptr});
+              }).what(),
+              HasSubstr("inference input 'xs__2' is missing before 'xs__3'"));
+  EXPECT_THAT(refusal(places_of, named({"xs__0", "xs__2"})), HasSubstr("an input 'xs__2', but none 'xs__1'"));
+  EXPECT_THAT(refusal(places_of, named({"xs__0", "xs__01"})), HasSubstr("names input 'xs__01', which no argument"));
 }
 
 TEST_F(TorchScriptModelTest, TypesOfInputs) {
