@@ -175,6 +175,21 @@ void TrainingService::check_against_model(const JobSpec& spec, const std::string
   make_job_optimizer(spec.optimizer, model.module().named_parameters());
 }
 
+void TrainingService::keep_base(const fs::path& model, const fs::path& base) {
+  link_or_copy(model, base);
+  const fs::path weights = jit::weights_beside(model.string());
+  if (!weights.empty()) link_or_copy(weights, base.parent_path() / ("weights" + weights.extension().string()));
+  if (base.extension() != ".onnx") return;
+  try {
+    jit::Module::load(base.string());
+  } catch (const Error&) {
+    // Its tensors lie in other files beside it; what is written has them inside.
+    jit::LoadOptions options;
+    options.for_training = true;
+    jit::Module::load(model.string(), options)->save(base.string());
+  }
+}
+
 void TrainingService::check_room_for_job() const {
   const MutexLock lock(mutex_);
   if (is_stopped_) fail(ErrorCode::kUnavailable, "the server is shutting down");
@@ -219,10 +234,7 @@ JobStatus TrainingService::create(JobSpec spec) {
   status.base_version = source.version;
   status.progress.total_steps = status.spec.steps;
   // From here on the job has its own archive, whatever becomes of the model.
-  const std::filesystem::path archive = store_.new_base_archive(status.id, source.file);
-  link_or_copy(source.file, archive);
-  const std::filesystem::path weights = jit::weights_beside(source.file.string());
-  if (!weights.empty()) link_or_copy(weights, archive.parent_path() / ("weights" + weights.extension().string()));
+  keep_base(source.file, store_.new_base_archive(status.id, source.file));
   store_.save(status);
   log(LogLevel::kInfo, "training job created",
       {{"job", status.id}, {"model", status.spec.model.name}, {"version", status.base_version}});

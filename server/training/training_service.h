@@ -118,6 +118,8 @@ class TrainingService {
   void save(const TrainingJob& job);
   // Where a job's archive is, and which version that is.
   Repository::Source source_of(const ModelSource& model) const;
+  // The job's own copy of its model, with all that it reads.
+  static void keep_base(const std::filesystem::path& model, const std::filesystem::path& base);
   void check_room_for_job() const;
   void check_ranks(const JobSpec& spec) const;
   void check_against_model(const JobSpec& spec, const std::string& archive) const;

@@ -21,6 +21,7 @@ from tests.e2e.training.training_daemon import AT_REST, CANCELLED, COMPLETED, PA
 
 CODE = grpc.StatusCode
 TESTS = pathlib.Path(__file__).parents[2]
+ONNX_PYTHON = TESTS.parent / "build" / "onnx" / "bin" / "python"
 ADAM = training.Optimizer(name="adam", lr=1e-2)
 EVALUATION = training.Evaluation(fraction=0.2, metrics=["accuracy", "loss"])
 AT_END = training.PublishPolicy(when="at_end")
@@ -506,6 +507,9 @@ class FormatsTest(unittest.TestCase):
         shutil.copy(os.path.join(TESTS, "pt2", "data", "conv.pt2"), cls.place("program", "model.pt2"))
         subprocess.run([BINARY, "convert", archive, "--to", "onnx", "--input", "2,3,8,8", "--dynamic", "input:0", "-o",
                         cls.place("onnx", "model.onnx")], check=True, capture_output=True)
+        if ONNX_PYTHON.exists():
+            script = "import onnx, sys; onnx.save_model(onnx.load(sys.argv[1]), sys.argv[2], save_as_external_data=True, location='all.data', size_threshold=16)"
+            subprocess.run([ONNX_PYTHON, "-c", script, cls.place("onnx", "model.onnx"), cls.place("apart", "model.onnx")], check=True)
         shutil.copy(archive, cls.place("named", "weights.bin"))
         with open(os.path.join(cls.server.models, "named", "config.pbtxt"), "w") as config:
             config.write('default_model_filename: "weights.bin"')
@@ -572,6 +576,13 @@ class FormatsTest(unittest.TestCase):
         job = self.server.run(**fields)
         self.assertEqual((job.state, job.message), (COMPLETED, ""))
         return job.published_version
+
+    @unittest.skipUnless(ONNX_PYTHON.exists(), "no package onnx in build/onnx: scripts/setup test")
+    def test_weights_in_a_file_of_their_own_come_inside(self):
+        base = self.interface("apart", 1), self.answers("apart", 1)
+        version = self.train("apart")
+        self.assertEqual(sorted(os.listdir(os.path.join(self.server.models, "apart", str(version)))), ["job.json", "model.onnx"])
+        self.assertEqual((self.interface("apart", version), self.answers("apart", version)), base)
 
     def has_ranks(self):
         """Whether the build has Gloo."""
