@@ -330,3 +330,11 @@ def formatted(f: float, i: int, s: str, t: Tensor):
     c = "%d|%s|%f|%s" % (i, s, f, s)
     d = "{}{}{}".format((i, s), {s: i}, None)
     return a, b, c, d, str(i) + str(f) + str([f]), "-".join([str(k) for k in t.shape])
+
+
+@case((T([3.90625, 0.3, -3.90625, 7.5, -0.3, 1.1, 8.25, -2.125]).to(torch.bfloat16), 0.3), (T([3.90625, 0.3, -3.90625, 7.5]).to(torch.float16), -1.1))
+def numbers_beside_halves(x: Tensor, k: float):
+    fused = (x % 0.3 + 0.1) * 2.0 - 0.7
+    again = torch.where(x >= 0.3, (x + k) % 0.7, (1.3 - x) % k)
+    return (x % k, torch.fmod(x, k), x // k, torch.remainder(k, x), k % x, x + k, x - k, k - x, x < k, x == k, x != 0.3, torch.div(x, k, rounding_mode="floor"),
+            fused, again, x.remainder_(k))
