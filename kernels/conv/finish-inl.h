@@ -1,5 +1,7 @@
 // Included inside HWY_NAMESPACE by the convolutions' vector code: what is done to results on their way out.
 
+#include "kernels/common/bounds-inl.h"
+
 namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
@@ -17,23 +19,23 @@ HWY_INLINE V power_of_part(V f) {
   return hn::MulAdd(p, f, hn::Set(d, 9.9999994e-1f));
 }
 
-// 1 / (1 + exp(-x)) for x from -80 on, within 3e-7 of itself. The bounds keep the power finite; a NaN passes them
-// because it is the second operand.
+// 1 / (1 + exp(-x)) for x from -80 on, within 3e-7 of itself. The bounds keep the power finite.
 HWY_INLINE V bounded_sigmoid(V x) {
   const D d;
   const V one = hn::Set(d, 1.0f), by = hn::Set(d, -1.44269504f);
 #if HWY_TARGET == HWY_AVX3
   // One instruction each for the part above the whole number, for the scaling by its power, and for the
   // reciprocal to 14 bits, which one step of Newton's makes exact.
-  const V y = hn::Mul(hn::Max(hn::Set(d, -80.0f), x), by);
+  const V y = hn::Mul(at_least(x, hn::Set(d, -80.0f)), by);
   constexpr int kDown = 9;
   const V power{_mm512_scalef_ps(power_of_part(V{_mm512_reduce_ps(y.raw, kDown)}).raw, y.raw)};
   const V divisor = hn::Add(one, power), guess = hn::ApproximateReciprocal(divisor);
   return hn::Mul(guess, hn::NegMulAdd(divisor, guess, hn::Set(d, 2.0f)));
 #else
   const hn::RebindToSigned<D> di;
-  const V y = hn::Mul(hn::Min(hn::Set(d, 80.0f), hn::Max(hn::Set(d, -80.0f), x)), by), whole = hn::Floor(y);
-  const auto shift = hn::ShiftLeft<23>(hn::ConvertTo(di, whole));
+  const V y = hn::Mul(at_most(at_least(x, hn::Set(d, -80.0f)), hn::Set(d, 80.0f)), by), whole = hn::Floor(y);
+  // A NaN as an int is any number, which would make a number of the NaN that the power is.
+  const auto shift = hn::ShiftLeft<23>(hn::ConvertTo(di, hn::IfThenElseZero(hn::Eq(whole, whole), whole)));
   const V power = hn::BitCast(d, hn::Add(hn::BitCast(di, power_of_part(hn::Sub(y, whole))), shift));
   return hn::Div(one, hn::Add(one, power));
 #endif
@@ -47,7 +49,7 @@ HWY_INLINE V sigmoid_of(V x) {
 
 template <class AnyV>
 HWY_INLINE AnyV clamp_of(AnyV x, AnyV low, AnyV high) {
-  return hn::Min(high, hn::Max(low, x));
+  return at_most(at_least(x, low), high);
 }
 
 HWY_INLINE V step_of(const ConvFinish::Step& step, V x) {

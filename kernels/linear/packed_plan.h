@@ -69,8 +69,8 @@ struct Epilogues {
 
   // False, and nothing changed, when `next` cannot come after what is there.
   bool join(const ops::Epilogue& next, int64_t channels);
-  // Of the first steps, how many oneDNN can do: its bounds make a number of a NaN, so none is left to it from the
-  // first of these on.
+  // Of the first steps, how many oneDNN can do: its bounds, and on old processors its sigmoid, make a number of a NaN,
+  // so none is left to it from the first of these on.
   size_t onednn_steps() const;
   // Attributes of a primitive with those; the sum adds to what the destination holds.
   dnnl::primitive_attr attributes() const;

@@ -144,10 +144,16 @@ bool Epilogues::join(const ops::Epilogue& next, int64_t channels) {
 
 size_t Epilogues::onednn_steps() const {
   using Kind = FinishStep::Kind;
-  const auto is_bound = [](const FinishStep& step) {
-    return step.kind == Kind::kRelu || step.kind == Kind::kClip || step.kind == Kind::kHardSigmoid;
+  // On processors without AVX2 its sigmoid makes a 0 of a NaN.
+  static const bool has_sigmoid = [] {
+    const dnnl::cpu_isa isa = dnnl::get_effective_cpu_isa();
+    return isa != dnnl::cpu_isa::sse41 && isa != dnnl::cpu_isa::avx;
+  }();
+  const auto is_ours = [](const FinishStep& step) {
+    return step.kind == Kind::kRelu || step.kind == Kind::kClip || step.kind == Kind::kHardSigmoid ||
+           (step.kind == Kind::kSigmoid && !has_sigmoid);
   };
-  return static_cast<size_t>(std::find_if(steps.begin(), steps.end(), is_bound) - steps.begin());
+  return static_cast<size_t>(std::find_if(steps.begin(), steps.end(), is_ours) - steps.begin());
 }
 
 dnnl::primitive_attr Epilogues::attributes() const {

@@ -16,6 +16,8 @@ HWY_BEFORE_NAMESPACE();
 namespace tensord::kernels::HWY_NAMESPACE {
 namespace {
 
+#include "kernels/common/bounds-inl.h"
+
 namespace hn = hwy::HWY_NAMESPACE;
 
 // Calls body(d, i) for vectors, and for what is left one by one: the same operations, so that results do not
@@ -89,7 +91,7 @@ struct AdamBody {
     hn::StoreU(mean, d, x.state0 + i);
     hn::StoreU(squares, d, x.state1 + i);
     if (x.state2) {
-      squares = hn::Max(hn::LoadU(d, x.state2 + i), squares);
+      squares = at_least(squares, hn::LoadU(d, x.state2 + i));
       hn::StoreU(squares, d, x.state2 + i);
     }
     const auto divisor = hn::MulAdd(hn::Sqrt(squares), number(n.root_factor), number(n.eps));

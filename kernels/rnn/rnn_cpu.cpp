@@ -16,6 +16,8 @@ HWY_BEFORE_NAMESPACE();
 namespace tensord::kernels::HWY_NAMESPACE {
 namespace {
 
+#include "kernels/common/bounds-inl.h"
+
 namespace hn = hwy::HWY_NAMESPACE;
 template <class T>
 using VecOf = hn::Vec<hn::ScalableTag<T>>;
@@ -41,10 +43,9 @@ HWY_INLINE ExpParts PartsOfExp(VecOf<float> x) {
   return {hn::MulAdd(q, hn::Mul(r, r), r), hn::ShiftLeft<23>(hn::BitCast(di, shifted))};
 }
 
-// In this order of operands NaN stays, on x86 too.
 HWY_INLINE VecOf<float> Bounded(VecOf<float> x, float bound) {
   const hn::ScalableTag<float> d;
-  return hn::Min(hn::Set(d, bound), hn::Max(hn::Set(d, -bound), x));
+  return at_most(at_least(x, hn::Set(d, -bound)), hn::Set(d, bound));
 }
 
 // 1 + exp(-x), the sigmoid's reciprocal. Beyond the bound the sigmoid is 0 or 1 to within 1e-37.
