@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/ops/attributes/writes_part.h"
 #include "core/ops/attributes/written.h"
 #include "core/ops/boxed.h"
 #include "core/ops/call_observer.h"
@@ -119,8 +120,15 @@ void run_compute(const Op& op, std::span<const Value> arguments, std::vector<Val
   for (size_t i = 0; i < metas.size(); ++i) returns.emplace_back(outputs[i]);
 }
 
+bool is_apart(const Value& input, const Tensor& target) {
+  return !input.is_tensor() || overlap(input.to_tensor(), target) == Overlap::kNo;
+}
+
 // Whether the functional kernel may write straight into `target` while it reads the inputs.
 bool can_write_directly(const Op& base, const Tensor& target, std::span<const Value> inputs) {
+  if (base.attributes.get<WritesPart>())
+    return overlap(inputs[0].to_tensor(), target) == Overlap::kFull &&
+           std::all_of(inputs.begin() + 1, inputs.end(), [&](const Value& input) { return is_apart(input, target); });
   return base.is_pointwise && std::none_of(inputs.begin(), inputs.end(), [&](const Value& input) {
            return input.is_tensor() && overlap(input.to_tensor(), target) == Overlap::kUnknown;
          });

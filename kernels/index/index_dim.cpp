@@ -1,3 +1,4 @@
+#include "core/ops/attributes/writes_part.h"
 #include "core/ops/attributes/written.h"
 #include "core/ops/op.h"
 #include "core/ops/run.h"
@@ -10,6 +11,7 @@ namespace {
 using ops::Scalar;
 using ops::TensorMeta;
 using ops::WritesInto;
+using ops::WritesPart;
 
 TensorMeta like_self(const Tensor& x) {
   const bool dense = is_non_overlapping_and_dense(x.sizes(), x.strides());
@@ -104,22 +106,26 @@ OP("aten::index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar
     .gradient(index_add_gradient)
     .saves("index")
     .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesNothing)
+    .set<WritesPart>()
     .with_inplace();
 OP("aten::index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor")
     .infer(index_copy_meta)
     .gradient(index_copy_gradient)
     .saves("index")
     .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesNothing)
+    .set<WritesPart>()
     .with_inplace();
 OP("aten::index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor")
     .infer(index_fill_meta)
     .gradient(index_fill_gradient)
     .saves("index")
+    .set<WritesPart>()
     .with_inplace();
 OP("aten::index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor")
     .infer(index_fill_tensor_meta)
     .gradient(index_fill_gradient)
     .saves("index")
+    .set<WritesPart>()
     .with_inplace();
 OP("aten::take(Tensor self, Tensor index) -> Tensor").infer(take_meta).gradient(of_first(take_gradient)).saves("index");
 

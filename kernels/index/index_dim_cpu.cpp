@@ -65,14 +65,12 @@ void index_copy_kernel(const KernelContext&, const Tensor& x, int64_t dim, const
 
 void index_fill_kernel(const KernelContext&, const Tensor& x, int64_t dim, const Tensor& index, const Scalar& value,
                        Tensor& out) {
-  const std::vector<int64_t> indices = read_indices(index, "index_fill");
+  std::vector<int64_t> indices = read_indices(index, "index_fill");
   dim = wrap_dim(dim, x.ndim());
+  for (int64_t& i : indices) i = wrap_position(i, x.ndim() == 0 ? 1 : x.sizes()[dim], dim);
   start_from(x, out);
   const Tensor fill = value.is_float() ? Tensor::scalar(value.to_double()) : Tensor::scalar(value.to_int());
-  for (int64_t i : indices) {
-    const int64_t at = wrap_position(i, x.ndim() == 0 ? 1 : x.sizes()[dim], dim);
-    (x.ndim() == 0 ? out : select(out, dim, at)).copy_from(fill);
-  }
+  for (const int64_t i : indices) (x.ndim() == 0 ? out : select(out, dim, i)).copy_from(fill);
 }
 
 void index_fill_tensor_kernel(const KernelContext& context, const Tensor& x, int64_t dim, const Tensor& index,

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "core/ops/attributes/writes_part.h"
 #include "core/ops/attributes/written.h"
 #include "core/ops/op.h"
 #include "core/ops/run.h"
@@ -12,6 +13,7 @@ namespace {
 using ops::Scalar;
 using ops::TensorMeta;
 using ops::WritesInto;
+using ops::WritesPart;
 
 TensorMeta gather_meta(const Tensor& x, int64_t dim, const Tensor& index, bool) {
   dim = wrap_dim(dim, x.ndim());
@@ -189,21 +191,25 @@ OP("aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor"
     .gradient(scatter_gradient)
     .saves("index")
     .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesNothing)
+    .set<WritesPart>()
     .with_inplace();
 OP("aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor")
     .infer(scatter_value_meta)
     .gradient(scatter_gradient)
     .saves("index")
+    .set<WritesPart>()
     .with_inplace();
 OP("aten::scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor")
     .infer(scatter_old_reduce_meta)
     .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesNothing)
+    .set<WritesPart>()
     .with_inplace();
 OP("aten::scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor")
     .infer(scatter_meta)
     .gradient(scatter_add_gradient)
     .saves("index")
     .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesNothing)
+    .set<WritesPart>()
     .with_inplace();
 OP("aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> "
    "Tensor")
@@ -211,6 +217,7 @@ OP("aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str
     .gradient(scatter_reduce_gradient)
     .saves("self, index, src, result")
     .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesNothing)
+    .set<WritesPart>()
     .with_inplace();
 
 }  // namespace

@@ -53,13 +53,20 @@ void gather_kernel(const KernelContext&, const Tensor& x, int64_t dim, const Ten
   });
 }
 
-void start_from(const Tensor& self, const Tensor& out) {
-  if (overlap(self, out) != Overlap::kFull) strided_copy(out, self);
+// Where the kernel reads self: `out` starts as its copy unless it is self already. All indices are looked at before.
+void start_from(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& out) {
+  if (overlap(self, out) != Overlap::kFull) return strided_copy(out, self);
+  Dims sizes = index.sizes();
+  for (int64_t d = 0; d < index.ndim(); ++d) {
+    if (index.strides()[d] == 0 && sizes[d] > 1) sizes[d] = 1;  // the same ones again
+  }
+  const Tensor seen = index.as_view(sizes, index.strides(), index.offset());
+  for_each_indexed(out, wrap_dim(dim, self.ndim()), seen, seen, false, [](int64_t, int64_t) {});
 }
 
 void scatter_kernel(const KernelContext&, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source,
                     Tensor& out) {
-  start_from(x, out);
+  start_from(x, dim, index, out);
   dispatch_width(x.dtype(), [&]<class T>() {
     T* to = static_cast<T*>(out.raw_data());
     const T* from = static_cast<const T*>(source.raw_data());
@@ -70,7 +77,7 @@ void scatter_kernel(const KernelContext&, const Tensor& x, int64_t dim, const Te
 
 void scatter_value_kernel(const KernelContext&, const Tensor& x, int64_t dim, const Tensor& index, const Scalar& value,
                           Tensor& out) {
-  start_from(x, out);
+  start_from(x, dim, index, out);
   dispatch_all(x.dtype(), "scatter", [&]<class T>() {
     T* to = out.data<T>();
     const T fill = value.to<T>();
@@ -80,7 +87,7 @@ void scatter_value_kernel(const KernelContext&, const Tensor& x, int64_t dim, co
 
 void scatter_add_kernel(const KernelContext&, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source,
                         Tensor& out) {
-  start_from(x, out);
+  start_from(x, dim, index, out);
   dispatch_all(x.dtype(), "scatter_add", [&]<class T>() {
     T* to = out.data<T>();
     const T* from = static_cast<const T*>(source.raw_data());
@@ -94,16 +101,24 @@ bool is_nan(T x) {
   return x != x;  // NOLINT(misc-redundant-expression)
 }
 
+// Elements from the first of a tensor to the end of the last.
+size_t extent_of(const Tensor& x) {
+  if (x.numel() == 0) return 0;
+  int64_t last = 0;
+  for (int64_t d = 0; d < x.ndim(); ++d) last += (x.sizes()[d] - 1) * x.strides()[d];
+  return static_cast<size_t>(last + 1);
+}
+
 template <class T>
 void reduce_into(const std::string& reduce, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source,
                  bool include_self, Tensor& out) {
   T* to = out.data<T>();
   const T* from = static_cast<const T*>(source.raw_data());
   // How often each element was written; a first write replaces when self is left out.
-  std::vector<int64_t> writes(out.storage()->size_bytes() / sizeof(T), include_self ? 1 : 0);
-  const int64_t shift = out.offset();
+  std::vector<int64_t> writes;
+  if (!include_self || reduce == "mean") writes.resize(extent_of(out), include_self ? 1 : 0);
   for_each_indexed(out, wrap_dim(dim, x.ndim()), index, source, false, [&](int64_t t, int64_t s) {
-    if (writes[t + shift]++ == 0)
+    if (!writes.empty() && writes[static_cast<size_t>(t)]++ == 0)
       to[t] = from[s];
     else if (reduce == "sum" || reduce == "mean")
       to[t] = static_cast<T>(to[t] + from[s]);
@@ -116,7 +131,7 @@ void reduce_into(const std::string& reduce, const Tensor& x, int64_t dim, const 
   });
   if (reduce != "mean") return;
   for (int64_t offset : element_offsets(out.sizes(), out.strides())) {
-    const int64_t count = writes[offset + shift];
+    const int64_t count = writes[static_cast<size_t>(offset)];
     if (count < 2) continue;
     if constexpr (std::is_integral_v<T>)
       to[offset] = static_cast<T>(std::floor(static_cast<double>(to[offset]) / static_cast<double>(count)));
@@ -127,7 +142,7 @@ void reduce_into(const std::string& reduce, const Tensor& x, int64_t dim, const 
 
 void scatter_reduce_kernel(const KernelContext&, const Tensor& x, int64_t dim, const Tensor& index,
                            const Tensor& source, const std::string& reduce, bool include_self, Tensor& out) {
-  start_from(x, out);
+  start_from(x, dim, index, out);
   dispatch_all(x.dtype(), "scatter_reduce",
                [&]<class T>() { reduce_into<T>(reduce, x, dim, index, source, include_self, out); });
 }

@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include "core/tensor/memory/owner_limit.h"
 #include "tests/support/operator_rows.h"
 
 namespace tensord {
@@ -315,6 +316,83 @@ TEST(IndexEdges, NansAreAllUnique) {
     expect_elements(found[1].to_tensor(), {2, 1, 3, 0, 1});
     expect_elements(found[2].to_tensor(), {1, 2, 1, 1});
   }
+}
+
+// A view of [2, 16, 4096], 512 KiB that lie apart.
+Tensor cache_of(const Tensor& all) { return run("aten::select.int", {all, 0, 1}).to_tensor(); }
+
+struct InPlace {
+  const char* name;  // of the functional form, without "aten::" and overload
+  const char* overload;
+  std::vector<Value> arguments;  // after self
+};
+
+std::vector<InPlace> forms_in_place() {
+  const Tensor at = longs({3, 900}), source = numbers({16, 2}, kFloat);
+  const Tensor spread = run("aten::expand", {at, ints({16, 2})}).to_tensor();
+  const auto values = [&](auto... more) { return std::vector<Value>{Value(1), spread, source, more...}; };
+  return {{"scatter", ".src", values()},
+          {"scatter", ".value", {1, spread, 2.5}},
+          {"scatter", ".reduce", values("add")},
+          {"scatter_add", "", values()},
+          {"scatter_reduce", ".two", values("amax", true)},
+          {"scatter_reduce", ".two", values("prod", true)},
+          {"index_add", "", {1, at, source, 2}},
+          {"index_copy", "", {1, at, source}},
+          {"index_fill", ".int_Scalar", {1, at, 2.5}},
+          {"index_fill", ".int_Tensor", {1, at, Tensor::scalar(2.5)}},
+          {"index_put", "", {optionals({kNone, at}), source, true}}};
+}
+
+std::vector<Value> with_self(const Tensor& self, const std::vector<Value>& rest) {
+  std::vector<Value> out{self};
+  out.insert(out.end(), rest.begin(), rest.end());
+  return out;
+}
+
+// A cache that is written in place costs what is written.
+TEST(InPlace, FormsTouchWhatTheyWriteOnly) {
+  for (const InPlace& form : forms_in_place()) {
+    const std::string name = std::string("aten::") + form.name;
+    SCOPED_TRACE(name + form.overload);
+    const Tensor all = numbers({2, 16, 4096}, kFloat, 7), before = all.clone(), self = cache_of(all);
+    const Tensor expected = run(name + form.overload, with_self(self, form.arguments)).to_tensor();
+    const OwnerId owner = memory_owner("an in-place form");
+    {
+      const MemoryOwnerScope scope(owner);
+      set_owner_limit(owner, 64 << 10);
+      const std::string said = said_by([&] { run(name + "_" + form.overload, with_self(self, form.arguments)); });
+      set_owner_limit(owner, 0);
+      EXPECT_EQ(said, kTaken);
+    }
+    expect_elements(self, elements(expected));
+    const auto first = [](const Tensor& x) { return run("aten::select.int", {x, 0, 0}).to_tensor(); };
+    expect_elements(first(all), elements(first(before)));
+  }
+}
+
+// One that is refused has written nothing, as what it writes may serve the next request.
+TEST(InPlace, FormsThatFailHaveWrittenNothing) {
+  const Tensor at = longs({3, 4096}), source = numbers({16, 2}, kFloat);
+  const Tensor spread = run("aten::expand", {at, ints({16, 2})}).to_tensor();
+  const InPlace forms[] = {{"scatter_", ".src", {1, spread, source}}, {"scatter_", ".value", {1, spread.clone(), 2.5}},
+                           {"scatter_add_", "", {1, spread, source}}, {"index_add_", "", {1, at, source, 2}},
+                           {"index_copy_", "", {1, at, source}},      {"index_fill_", ".int_Scalar", {1, at, 2.5}}};
+  for (const InPlace& form : forms) {
+    const std::string name = std::string("aten::") + form.name + form.overload;
+    const Tensor self = numbers({16, 4096}, kFloat, 7), before = self.clone();
+    EXPECT_THAT(said_by([&] { run(name, with_self(self, form.arguments)); }), testing::HasSubstr("out of")) << name;
+    expect_elements(self, elements(before));
+  }
+}
+
+// What is read is read before it is written.
+TEST(InPlace, IndicesThatAreTheTargetItself) {
+  const Tensor self = longs({1, 2, 0}), fill = longs({2, 1, 0});
+  run("aten::scatter_.value", {self, 0, self, 2});
+  expect_elements(self, {2, 2, 2});
+  run("aten::index_fill_.int_Scalar", {fill, 0, fill, 2});
+  expect_elements(fill, {2, 2, 2});
 }
 
 }  // namespace
