@@ -17,6 +17,7 @@ struct PlanCounts {
   double build_seconds = 0;
   uint64_t plans = 0;        // kept now
   uint64_t arena_bytes = 0;  // of the largest
+  std::map<std::string, uint64_t> failed_passes;
 };
 
 // A training job as its metrics show it.

@@ -55,9 +55,18 @@ std::vector<MetricFamily> PlanCollector::Collect() const {
     family.help = series.help;
     family.type = series.type;
   }
+  MetricFamily failed;
+  failed.name = "tensord_pass_failed_total";
+  failed.help = "Passes that failed and were left out, at load or for a plan; a bug in tensord";
+  failed.type = MetricType::Counter;
   const MutexLock lock(mutex_);
   for (const auto& [model, read] : models_) {
     const PlanCounts counts = read();
+    for (const auto& [pass, count] : counts.failed_passes) {
+      ClientMetric& metric = failed.metric.emplace_back();
+      metric.label = {{"model", model.first}, {"version", model.second}, {"pass", pass}};
+      metric.counter.value = static_cast<double>(count);
+    }
     for (size_t i = 0; i < families.size(); ++i) {
       ClientMetric& metric = families[i].metric.emplace_back();
       metric.label = {{"model", model.first}, {"version", model.second}};
@@ -65,6 +74,7 @@ std::vector<MetricFamily> PlanCollector::Collect() const {
       (families[i].type == MetricType::Counter ? metric.counter.value : metric.gauge.value) = value;
     }
   }
+  families.push_back(std::move(failed));
   return families;
 }
 

@@ -78,7 +78,7 @@ class ModulePasses : public testing::Test {
     context.functions = &library_;
     context.self = self;
     context.changing_attributes = &changed;
-    run_pipeline(*graph, context, {}, simplification_pipeline(), true);
+    run_pipeline(graph, context, {}, simplification_pipeline());
     return print_graph(*graph);
   }
 
@@ -323,7 +323,7 @@ TEST_F(ModulePasses, ReplacedObjectsBehindInterfaces) {
   context.functions = &library_;
   context.self = self;
   context.changing_attributes = &changed;
-  run_pipeline(*graph, context, {}, simplification_pipeline(), true);
+  run_pipeline(graph, context, {}, simplification_pipeline());
   EXPECT_THAT(print_graph(*graph), HasSubstr("prim::CallMethod[name=\"run\"]"));
 }
 

@@ -7,8 +7,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <new>
 #include <sstream>
+#include <stdexcept>
 
+#include "core/base/error.h"
 #include "core/jit/ir/text.h"
 #include "core/jit/ir/verify.h"
 #include "core/jit/passes/passes.h"
@@ -190,7 +194,7 @@ TEST(Pipeline, LimitsAndDisablesPasses) {
   const auto run = [&](const PassOptions& options) {
     auto graph = parse_graph(text);
     PassContext context;
-    run_pipeline(*graph, context, options, simplification_pipeline(), true);
+    run_pipeline(graph, context, options, simplification_pipeline());
     return print_graph(*graph);
   };
   EXPECT_NE(run({}).find("Constant[value=8]"), std::string::npos);
@@ -203,13 +207,80 @@ TEST(Pipeline, LimitsAndDisablesPasses) {
   EXPECT_EQ(run(limited).find("Constant[value=8]"), std::string::npos);
 }
 
+constexpr const char* kSum = R"(graph(%x : int):
+  %a : int = prim::Constant[value=2]()
+  %b : int = aten::add.int(%a, %a)
+  %c : int = aten::add.int(%b, %x)
+  return (%c)
+)";
+
+// The graph as it was goes through the other passes, and the one is counted.
+TEST(Pipeline, GoesWithoutAPassThatFails) {
+  for (const bool throws : {true, false}) {
+    auto graph = parse_graph(kSum);
+    PassOptions options;
+    options.alter = [&](const std::string& pass, Graph& altered) {
+      if (pass != "const_prop") return;
+      if (throws) throw std::out_of_range("no such input");
+      altered.block()->last()->move_before(altered.block()->first());
+    };
+    PassFailures failures;
+    PassContext context;
+    context.failures = &failures;
+    run_pipeline(graph, context, options, simplification_pipeline());
+    EXPECT_EQ(print_graph(*graph), kSum);
+    EXPECT_EQ(failures.counts(), (std::map<std::string, uint64_t>{{"const_prop", 1}}));
+  }
+}
+
+TEST(Pipeline, WorkThatIsGivenUpIsNoFailure) {
+  for (const ErrorCode code : {ErrorCode::kCancelled, ErrorCode::kDeadlineExceeded, ErrorCode::kResourceExhausted}) {
+    auto graph = parse_graph(kSum);
+    PassOptions options;
+    options.alter = [&](const std::string&, Graph&) { throw Error(code, "enough"); };
+    PassFailures failures;
+    PassContext context;
+    context.failures = &failures;
+    try {
+      run_pipeline(graph, context, options, simplification_pipeline());
+      ADD_FAILURE() << "nothing is thrown";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), code);
+    }
+    options.alter = [](const std::string&, Graph&) { throw std::bad_alloc(); };
+    EXPECT_THROW(run_pipeline(graph, context, options, simplification_pipeline()), std::bad_alloc);
+    EXPECT_TRUE(failures.counts().empty());
+  }
+}
+
+// What is compiled while calls are inlined may be wrong; that is the model's fault.
+TEST(Pipeline, WhatDoesNotCompileIsNoFailure) {
+  auto graph = parse_graph(kSum);
+  PassOptions options;
+  options.alter = [](const std::string& pass, Graph&) {
+    if (pass == "inline") fail(ErrorCode::kUnimplemented, "there is no such operator");
+  };
+  PassContext context;
+  EXPECT_THROW(run_pipeline(graph, context, options, simplification_pipeline()), Error);
+}
+
+// In tests a pass that fails ends the process.
+TEST(PipelineDeathTest, AFailureEndsTests) {
+  ASSERT_TRUE(verifies_passes());
+  const Pass broken{"broken", [](Graph&, PassContext&) -> bool { throw std::out_of_range("no such input"); }};
+  const PipelineStep steps[] = {{{broken}, false}};
+  auto graph = parse_graph(kSum);
+  PassContext context;
+  EXPECT_DEATH(run_pipeline(graph, context, {}, steps), "pass broken failed: no such input");
+}
+
 TEST(Pipeline, TellsTheObserverOfEveryChange) {
   auto graph = parse_graph("graph(%x : int):\n  %a : int = aten::add.int(%x, %x)\n  return (%x)\n");
   std::vector<std::string> seen;
   PassOptions options;
   options.observer = [&](const std::string& pass, const Graph&) { seen.push_back(pass); };
   PassContext context;
-  run_pipeline(*graph, context, options, simplification_pipeline(), true);
+  run_pipeline(graph, context, options, simplification_pipeline());
   EXPECT_EQ(seen, (std::vector<std::string>{"", "dce"}));
 }
 

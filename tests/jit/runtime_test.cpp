@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <stdexcept>
 #include <thread>
 
 #include "core/base/error.h"
@@ -233,6 +234,42 @@ TEST(Plans, OneThatIsRefusedIsInterpreted) {
   for (const char* part :
        {"error a plan is not proven", "call 0 (", "aten::mul", "written to an input", "by the pass plan"})
     EXPECT_NE(line.find(part), std::string::npos) << part << " in " << line;
+}
+
+// So is what a pass fails at.
+TEST(Plans, PassesThatFailAreLeftOut) {
+  LoadOptions options;
+  options.passes.alter = [](const std::string& pass, Graph& graph) {
+    if (pass == "functionalize") throw std::out_of_range("no such input");
+    if (pass == "plan") graph.block()->last()->move_before(graph.block()->first());
+  };
+  const auto module = Module::load(kArchive, options);
+  const Method& forward = module->method("forward");
+  logged().clear();
+  set_log_sink(keep_line);
+  Frame frame;
+  EXPECT_EQ(forward.run(frame, std::vector<Value>{pair(3, 4), Value(1)}).to_tensor().data<float>()[1], 8);
+  set_log_sink(write_to_stderr);
+  const PlanStats stats = forward.plan_stats();
+  EXPECT_EQ(stats.failed_passes, (std::map<std::string, uint64_t>{{"functionalize", 1}, {"plan", 1}}));
+  EXPECT_EQ(stats.failures, 0u);
+  ASSERT_EQ(logged().size(), 2u);
+  EXPECT_EQ(logged()[0],
+            "error a pass failed, so the graph goes without it; please report this functionalize no such input");
+}
+
+// A number as a tensor, which traces have, is a tensor to a plan also where it has not become a constant.
+TEST(Plans, NumbersThatAreTensors) {
+  LoadOptions options;
+  options.passes.disabled = {"const_prop"};
+  const auto module = Module::compile(
+      "def forward(x: Tensor) -> Tensor:\n  n = ops.prim.NumToTensor(torch.size(x, 0))\n"
+      "  return torch.mul(torch.relu(x), n)\n",
+      {}, options);
+  const Method& forward = module->method("forward");
+  Frame frame;
+  EXPECT_EQ(forward.run(frame, std::vector<Value>{pair(3, 4)}).to_tensor().data<float>()[1], 8);
+  EXPECT_EQ(forward.plan_stats().failures, 0u);
 }
 
 TEST(Plans, AnotherShapeDoesNotWaitInTheBackground) {

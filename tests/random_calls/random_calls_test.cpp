@@ -81,7 +81,7 @@ std::vector<Value> run_eagerly(const Record& record) {
 class OneCall {
  public:
   OneCall(const Record& record, size_t inputs) : max_inputs_(inputs) {
-    Block* const body = graph_.block();
+    Block* const body = graph_->block();
     Node* node = add_node(*record.op, ops::bind(*record.op, copy_all(record.arguments)), nullptr);
     for (const auto& [op, rest] : record.then) {
       std::vector<Value> arguments{Value(Tensor::meta(Dims{1}, DType::kFloat32))};
@@ -95,12 +95,12 @@ class OneCall {
     std::vector<GraphValue*> results(node->outputs().begin(), node->outputs().end());
     std::vector<ops::TypePtr> types;
     for (const GraphValue* result : results) types.push_back(result->type());
-    Node* const tuple = graph_.create(NodeKind::kTupleConstruct, results);
+    Node* const tuple = graph_->create(NodeKind::kTupleConstruct, results);
     body->add_output(tuple->add_output(ops::tuple_type(types)));
     tuple->append_to(body);
   }
 
-  Graph& graph() { return graph_; }
+  std::unique_ptr<Graph>& graph() { return graph_; }
   // Fresh copies, which a run may move from.
   std::vector<Value> arguments() const { return copy_all(inputs_); }
 
@@ -108,31 +108,31 @@ class OneCall {
   GraphValue* value_of(const Value& value) {
     if (value.is_tensor() && inputs_.size() < max_inputs_) {
       inputs_.push_back(value);
-      return graph_.block()->add_input(ops::type_of(value));
+      return graph_->block()->add_input(ops::type_of(value));
     }
     if (value.is_list() && !items(value).empty() && items(value)[0].is_tensor()) {
       std::vector<GraphValue*> parts;
       for (const Value& item : items(value)) parts.push_back(value_of(item));
-      Node* const list = graph_.create(NodeKind::kListConstruct, parts);
-      list->append_to(graph_.block());
+      Node* const list = graph_->create(NodeKind::kListConstruct, parts);
+      list->append_to(graph_->block());
       return list->add_output(ops::type_of(value));
     }
     // All empty lists among arguments are of ints.
     const bool is_empty = value.is_list() && items(value).empty();
-    Node* const constant = graph_.create_constant(is_empty ? Value(ops::make_int_list(Dims{})) : value);
-    constant->append_to(graph_.block());
+    Node* const constant = graph_->create_constant(is_empty ? Value(ops::make_int_list(Dims{})) : value);
+    constant->append_to(graph_->block());
     return constant->output();
   }
 
   Node* add_node(const ops::Op& op, const std::vector<Value>& arguments, GraphValue* first) {
     std::vector<GraphValue*> values;
     for (size_t i = 0; i < arguments.size(); ++i) values.push_back(i == 0 && first ? first : value_of(arguments[i]));
-    Node* const node = graph_.create(op, values);
-    node->append_to(graph_.block());
+    Node* const node = graph_->create(op, values);
+    node->append_to(graph_->block());
     return node;
   }
 
-  Graph graph_;
+  std::unique_ptr<Graph> graph_ = std::make_unique<Graph>();
   size_t max_inputs_;
   std::vector<Value> inputs_;
 };
@@ -154,18 +154,18 @@ std::vector<Value> run_program(const Program& program, const OneCall& call, bool
 
 std::vector<Value> run_graph(const Record& record, size_t inputs, bool is_planned) {
   OneCall call(record, inputs);
-  verify(call.graph());
+  verify(*call.graph());
   PassContext context;
-  if (inputs < SIZE_MAX) run_pipeline(call.graph(), context, {}, inference_pipeline(), true);
+  if (inputs < SIZE_MAX) run_pipeline(call.graph(), context, {}, inference_pipeline());
   const bool is_tuple = record.expected.size() != 1 || record.op->schema.returns.size() > 1;
-  if (!is_planned) return run_program(*Program::compile(call.graph(), "call"), call, is_tuple);
-  specialize_inputs(call.graph(), call.arguments());
-  run_pipeline(call.graph(), context, {}, plan_pipeline(), true);
+  if (!is_planned) return run_program(*Program::compile(*call.graph(), "call"), call, is_tuple);
+  specialize_inputs(*call.graph(), call.arguments());
+  run_pipeline(call.graph(), context, {}, plan_pipeline());
   ops::PackStore packs;
   PlanSettings settings;
   settings.threads = thread_budget();
   settings.packs = &packs;
-  return run_program(*Program::compile(call.graph(), "call", settings), call, is_tuple);
+  return run_program(*Program::compile(*call.graph(), "call", settings), call, is_tuple);
 }
 
 struct Way {

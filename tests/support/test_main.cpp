@@ -114,6 +114,7 @@ uint64_t growth(const Seen& before, const Seen& now) {
 
 int main(int argc, char** argv) {
   ::testing::InitGoogleMock(&argc, argv);
+  setenv("TENSORD_VERIFY_PASSES", "1", 0);  // core/jit/passes/pipeline.h
   void* shared = mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (shared != MAP_FAILED && !::testing::GTEST_FLAG(list_tests)) {
     auto* board = new (shared) Board;

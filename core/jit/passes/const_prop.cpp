@@ -13,6 +13,7 @@
 #include "core/jit/ir/graph_builder.h"
 #include "core/jit/ir/type_match.h"
 #include "core/jit/passes/passes.h"
+#include "core/jit/passes/same_constant.h"
 #include "core/ops/complex.h"
 #include "core/ops/run.h"
 
@@ -76,7 +77,7 @@ class Folder {
 
   // Gives back the first node of what replaces the If, or null when nothing does.
   Node* take_branch(Node* node) {
-    const Value& condition = *node->input()->constant();
+    const Value& condition = constant_of(node->input());
     if (!condition.is_bool() || !context_.take_change()) return nullptr;
     changed_ = true;
     Block* taken = node->blocks()[condition.to_bool() ? 0 : 1];
@@ -163,7 +164,7 @@ class Folder {
 
   bool evaluate(const Node& node, std::vector<Value>& results) const {
     std::vector<Value> inputs;
-    for (const GraphValue* input : node.inputs()) inputs.push_back(*input->constant());
+    for (const GraphValue* input : node.inputs()) inputs.push_back(constant_of(input));
     switch (node.kind()) {
       case NodeKind::kOp: return evaluate_op(*node.op(), inputs, results);
       case NodeKind::kListConstruct:
@@ -269,7 +270,7 @@ class Folder {
   static bool is_view_of_input(const Node& node, const Value& result) {
     if (!result.is_tensor()) return false;
     return std::any_of(node.inputs().begin(), node.inputs().end(), [&](const GraphValue* input) {
-      const Value& from = *input->constant();
+      const Value& from = constant_of(input);
       return from.is_tensor() && from.to_tensor().storage() == result.to_tensor().storage();
     });
   }

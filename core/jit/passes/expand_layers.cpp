@@ -9,6 +9,7 @@
 #include "core/jit/ir/walk.h"
 #include "core/jit/passes/packing.h"
 #include "core/jit/passes/passes.h"
+#include "core/jit/passes/same_constant.h"
 #include "core/ops/registry.h"
 #include "core/ops/transformer.h"
 
@@ -37,7 +38,7 @@ class Arguments {
     for (size_t i = 0; i < arguments.size(); ++i) values_[arguments[i].name] = node.input(i);
   }
   GraphValue* operator[](const char* name) const { return values_.at(name); }
-  const Value& constant(const char* name) const { return *values_.at(name)->constant(); }
+  const Value& constant(const char* name) const { return constant_of(values_.at(name)); }
   bool are_constant(std::initializer_list<const char*> names) const {
     return std::all_of(names.begin(), names.end(), [&](const char* name) { return values_.at(name)->constant(); });
   }
@@ -50,13 +51,16 @@ class Arguments {
   std::map<std::string, GraphValue*> values_;
 };
 
+// Of a mask that is there.
+int64_t mask_type_of(const Arguments& a) { return a.is_none("mask_type") ? 0 : a.constant("mask_type").to_int(); }
+
 bool fill(ops::MultiHead& m, const Arguments& a, const char* heads) {
   if (!a.are_constant({"embed_dim", heads})) return false;
   m.width = a.constant("embed_dim").to_int();
   m.heads = a.constant(heads).to_int();
   m.has_mask = !a.is_none("mask");
-  m.may_lack_mask = !a.is_none("mask") && (!a.is_tensor("mask") || !a.are_constant({"mask_type"}));
-  if (!m.may_lack_mask && !a.is_none("mask_type")) m.mask_type = a.constant("mask_type").to_int();
+  m.may_lack_mask = m.has_mask && (!a.is_tensor("mask") || !a.are_constant({"mask_type"}));
+  if (m.has_mask && !m.may_lack_mask) m.mask_type = mask_type_of(a);
   return m.heads > 0 && m.width > 0 && m.width % m.heads == 0;
 }
 
@@ -138,7 +142,7 @@ bool expand_mask(Node* node, PassContext& context) {
   if (!is_none && (!a.is_tensor("mask") || !a.are_constant({"mask_type"}))) return false;
   if (!context.take_change()) return false;
   ops::MultiHead m;
-  if (!a.is_none("mask_type")) m.mask_type = a.constant("mask_type").to_int();
+  if (!is_none) m.mask_type = mask_type_of(a);  // without a mask it may be anything
   CallBuilder builder{GraphBuilder(node)};
   node->output()->replace_all_uses_with(is_none ? a["mask"]
                                                 : Transformer(builder).hidden_keys(m, a["mask"], a["mask_type"]));

@@ -86,8 +86,9 @@ class Functionalizer {
       arguments.push_back(input->known());
     }
     try {
-      const ops::Value result = ops::infer(*functional, arguments).front();
-      const Tensor &before = node.input()->known().to_tensor(), &after = result.to_tensor();
+      const std::vector<ops::Value> results = ops::infer(*functional, arguments);
+      if (results.size() != 1) return false;
+      const Tensor &before = node.input()->known().to_tensor(), &after = results[0].to_tensor();
       return before.dtype() == after.dtype() && before.sizes() == after.sizes() && before.strides() == after.strides();
     } catch (const Error&) {
       return false;

@@ -179,7 +179,7 @@ class AttentionFuser {
       const Tensor* t = known_tensor(operand);
       if (!is_float(t) || t->ndim() < 2 || t->numel() == 0 || t->device() != device) return false;
     }
-    if (found.mask && known_tensor(found.mask)->device() != device) return false;
+    if (found.mask && known_tensor_of(found.mask).device() != device) return false;
     return std::isfinite(found.scale);
   }
 
@@ -215,10 +215,10 @@ class AttentionFuser {
   // is brought to next, so that its heads can be put last.
   static Dims lead_for(const Found& found, const GraphValue* result) {
     if (found.mask) return found.mask_lead;
-    const Dims& own = known_tensor(result)->sizes();
+    const Dims& own = known_tensor_of(result).sizes();
     const Node* next = only_user(result);
     if (is_any_of(next, {"aten::view", "aten::reshape"}) && next->input() == result && keeps_matrices(next))
-      return lead_of(known_tensor(next->output())->sizes());
+      return lead_of(known_tensor_of(next->output()).sizes());
     return lead_of(own);
   }
 
@@ -231,10 +231,10 @@ class AttentionFuser {
     double scale = found.scale;
     GraphValue* result = found.result->output();
     const Dims lead = lead_for(found, result);
-    const Dims scores_lead = lead_of(known_tensor(found.scores->output())->sizes());
-    const Dims result_lead = lead_of(known_tensor(result)->sizes());
+    const Dims scores_lead = lead_of(known_tensor_of(found.scores->output()).sizes());
+    const Dims result_lead = lead_of(known_tensor_of(result).sizes());
     const auto brought = [&](GraphValue* value, const Dims& from) {
-      const Dims& sizes = known_tensor(value)->sizes();
+      const Dims& sizes = known_tensor_of(value).sizes();
       if (from == lead) return value;
       // Only an operand of the product's own shape has all of its elements there.
       if (!(lead_of(sizes) == from)) value = views.expand(value, with_matrix(from, sizes));
@@ -243,14 +243,15 @@ class AttentionFuser {
     GraphValue* query_value = brought(unscaled(query(found), scale, found), scores_lead);
     GraphValue* key_value = brought(views.transpose(key(found), -2, -1), scores_lead);
     GraphValue* value_value = brought(found.result->input(1), result_lead);
-    const Tensor* mask_tensor = found.mask && found.mask->constant() ? &found.mask->constant()->to_tensor() : nullptr;
+    const Tensor* mask_tensor = found.mask && found.mask->constant() ? &known_tensor_of(found.mask) : nullptr;
     const bool is_causal = mask_tensor && is_causal_mask(*mask_tensor, found);
     Node* target = found.result;
     // What follows in the other form of the result, and then with heads last, is this call's doing too.
     if (!(lead == result_lead)) {
       Node* next = only_user(result);
-      const bool goes_on = is_any_of(next, {"aten::view", "aten::reshape"}) && next->block() == target->block() &&
-                           known_tensor(next->output())->sizes() == with_matrix(lead, known_tensor(result)->sizes());
+      const Dims led = with_matrix(lead, known_tensor_of(result).sizes());
+      const Tensor* made = is_any_of(next, {"aten::view", "aten::reshape"}) ? known_tensor(next->output()) : nullptr;
+      const bool goes_on = made && next->block() == target->block() && made->sizes() == led;
       if (goes_on) target = next;
     }
     const bool is_reshaped = !(lead == result_lead) && target == found.result;
@@ -267,7 +268,7 @@ class AttentionFuser {
                             views.constant(is_causal),
                             views.constant(transposes)};
     GraphValue* out = views.call(attention_, inputs);
-    if (is_reshaped) out = views.reshape(out, known_tensor(result)->sizes());
+    if (is_reshaped) out = views.reshape(out, known_tensor_of(result).sizes());
     target->output()->replace_all_uses_with(out);
   }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/mutex.h"
 #include "core/jit/ir/function.h"
 #include "core/jit/ir/graph.h"
 
@@ -19,6 +20,25 @@ struct PassOptions {
   std::map<std::string, int64_t> limits;  // pass → changes it may make; bisects a bad rewrite
   // Called after every pass that changed the graph (and once before the first with pass "").
   std::function<void(const std::string& pass, const Graph& graph)> observer;
+  // Called behind every pass; breaks graphs, or throws. For tests.
+  std::function<void(const std::string& pass, Graph& graph)> alter = {};
+};
+
+// How often passes failed: a bug in tensord each time. Thread-safe.
+class PassFailures {
+ public:
+  void add(const std::string& pass) {
+    const MutexLock lock(mutex_);
+    ++counts_[pass];
+  }
+  std::map<std::string, uint64_t> counts() const {
+    const MutexLock lock(mutex_);
+    return counts_;
+  }
+
+ private:
+  mutable Mutex mutex_;
+  std::map<std::string, uint64_t> counts_ TENSORD_GUARDED_BY(mutex_);
 };
 
 // What passes may ask about the world around a graph.
@@ -35,6 +55,7 @@ struct PassContext {
   ops::Precision precision = ops::Precision::kF32;  // weights are packed for it
   // Where packed weights are kept; the module's. One of its own when it is null.
   std::shared_ptr<ops::PackStore> packs;
+  PassFailures* failures = nullptr;  // null: they are only logged
   // Changes still allowed to the running pass; it counts down and stops at 0.
   int64_t remaining_changes = INT64_MAX;
   bool take_change() { return remaining_changes > 0 && remaining_changes-- > 0; }
@@ -45,6 +66,7 @@ struct PassContext {
 struct Pass {
   const char* name;
   bool (*run)(Graph& graph, PassContext& context);
+  bool compiles = false;  // what it calls is compiled by it, so what it throws may be the model's fault
 };
 
 }  // namespace tensord::jit

@@ -1,10 +1,15 @@
 #include "core/jit/passes/pipeline.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <iostream>
 #include <map>
+#include <new>
+#include <string_view>
 
 #include "core/base/cancellation.h"
 #include "core/base/error.h"
+#include "core/base/log.h"
 #include "core/jit/ir/verify.h"
 #include "core/jit/passes/passes.h"
 
@@ -12,7 +17,7 @@ namespace tensord::jit {
 
 namespace {
 
-constexpr Pass kInline{"inline", inline_calls};
+constexpr Pass kInline{"inline", inline_calls, true};
 constexpr Pass kFreeze{"freeze", freeze_attributes};
 constexpr Pass kConstProp{"const_prop", propagate_constants};
 constexpr Pass kSimplify{"simplify", simplify_structure};
@@ -65,7 +70,8 @@ const std::vector<PipelineStep>& planning() {
   static const std::vector<PipelineStep> steps{
       // Shapes make branches and loops constant, and what these hid can be simplified.
       {{kShapeProp, kConstProp, kUnroll, kCollectLists, kSimplify, kPeephole, kExpandLayers, kCse, kDce}, true},
-      {{kFunctionalize, kShapeProp, kFuseAttention, kRemoveTransposes, kFusePatterns, kFuseEpilogue, kDce}, true},
+      {{kFunctionalize, kShapeProp, kFuseAttention, kRemoveTransposes, kFusePatterns, kFuseEpilogue, kDce},
+       true},
       // What the passes since then made has no shapes yet.
       {{kShapeProp, kFusePointwise, kDce, kPlan}, false},
   };
@@ -90,10 +96,32 @@ std::vector<const Pass*> known_passes() {
   return passes;
 }
 
+// A pass threw, or left a graph that is not well formed.
+class PassFailed : public Error {
+ public:
+  PassFailed(const char* pass, const std::string& reason) : Error(ErrorCode::kInternal, reason), pass_(pass) {}
+  const char* pass() const { return pass_; }
+
+ private:
+  const char* pass_;
+};
+
+// Whether an error says that the work was given up, not that it went wrong.
+bool ends_work(const Error& error) {
+  return error.code() == ErrorCode::kCancelled || error.code() == ErrorCode::kDeadlineExceeded ||
+         error.code() == ErrorCode::kResourceExhausted;
+}
+
 class Runner {
  public:
-  Runner(Graph& graph, PassContext& context, const PassOptions& options, bool verify_each)
-      : graph_(graph), context_(context), options_(options), verify_each_(verify_each), limits_(options.limits) {}
+  Runner(Graph& graph, PassContext& context, const PassOptions& options, const std::set<std::string>& failed,
+         bool verify_each)
+      : graph_(graph),
+        context_(context),
+        options_(options),
+        failed_(failed),
+        verify_each_(verify_each),
+        limits_(options.limits) {}
 
   bool run(const PipelineStep& step) {
     bool changed = false;
@@ -104,34 +132,68 @@ class Runner {
 
  private:
   bool run(const Pass& pass) {
-    if (options_.disabled.contains(pass.name)) return false;
+    if (options_.disabled.contains(pass.name) || failed_.contains(pass.name)) return false;
     auto limit = limits_.find(pass.name);
     context_.remaining_changes = limit == limits_.end() ? INT64_MAX : limit->second;
     check_work_cancelled();
-    bool changed = pass.run(graph_, context_);
+    const bool changed = attempt(pass);
     if (limit != limits_.end()) limit->second = context_.remaining_changes;
     if (!changed) return false;
     changed_ = true;
-    if (verify_each_) verify_after(pass);
     if (options_.observer) options_.observer(pass.name, graph_);
     return true;
   }
 
-  void verify_after(const Pass& pass) {
+  bool attempt(const Pass& pass) {
     try {
-      verify(graph_);
+      const bool changed = pass.run(graph_, context_);
+      if (options_.alter) options_.alter(pass.name, graph_);
+      if (changed && verify_each_) verify(graph_);
+      return changed;
     } catch (const Error& error) {
-      fail(error.code(), "after pass ", pass.name, ": ", error.what());
+      if (ends_work(error) || (pass.compiles && error.code() != ErrorCode::kInternal)) throw;
+      throw PassFailed(pass.name, error.what());
+    } catch (const std::bad_alloc&) {
+      throw;
+    } catch (const std::exception& error) {
+      throw PassFailed(pass.name, error.what());
     }
   }
 
   Graph& graph_;
   PassContext& context_;
   const PassOptions& options_;
+  const std::set<std::string>& failed_;
   bool verify_each_;
   bool changed_ = false;
   std::map<std::string, int64_t> limits_;
 };
+
+// With what is known of the inputs.
+std::unique_ptr<Graph> copy_of(const Graph& graph) {
+  std::unique_ptr<Graph> copy = graph.clone();
+  for (const GraphValue* input : graph.inputs()) copy->inputs()[input->index()]->set_known(input->known());
+  return copy;
+}
+
+// Gives back whether the graph was changed.
+bool run_steps(Runner& runner, std::span<const PipelineStep> steps) {
+  for (const PipelineStep& step : steps) {
+    for (int round = 0; runner.run(step) && step.until_stable && round + 1 < kMaxRounds; ++round) {
+    }
+  }
+  return runner.changed();
+}
+
+void report(const PassFailed& failure, PassContext& context, bool ends_process) {
+  if (ends_process) {
+    std::cerr << "pass " << failure.pass() << " failed: " << failure.what() << std::endl;
+    std::abort();
+  }
+  if (context.failures) context.failures->add(failure.pass());
+  log(LogLevel::kError, "a pass failed, so the graph goes without it; please report this",
+      {{"pass", failure.pass()}, {"reason", failure.what()}});
+}
 
 }  // namespace
 
@@ -139,17 +201,38 @@ std::span<const PipelineStep> inference_pipeline() { return inference(); }
 std::span<const PipelineStep> simplification_pipeline() { return simplification(); }
 std::span<const PipelineStep> plan_pipeline() { return planning(); }
 
-void run_pipeline(Graph& graph, PassContext& context, const PassOptions& options, std::span<const PipelineStep> steps,
-                  bool verify_each) {
-  if (verify_each) verify(graph);
-  if (options.observer) options.observer("", graph);
-  Runner runner(graph, context, options, verify_each);
-  for (const PipelineStep& step : steps) {
-    for (int round = 0; runner.run(step) && step.until_stable && round + 1 < kMaxRounds; ++round) {
+void run_pipeline(std::unique_ptr<Graph>& graph, PassContext& context, const PassOptions& options,
+                  std::span<const PipelineStep> steps) {
+  const bool is_strict = verifies_passes() && !options.alter;
+  bool verify_each = is_strict;
+  if (verify_each) verify(*graph);
+  std::set<std::string> failed;
+  for (;;) {
+    std::unique_ptr<Graph> given = copy_of(*graph);
+    if (options.observer) options.observer("", *graph);
+    try {
+      Runner runner(*graph, context, options, failed, verify_each);
+      if (run_steps(runner, steps) && !verify_each) verify(*graph);
+      break;
+    } catch (const PassFailed& failure) {
+      report(failure, context, is_strict);
+      failed.insert(failure.pass());
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kInternal || verify_each) throw;
+      verify(*given);
+      verify_each = true;  // once more, to see which pass it was
     }
+    graph = std::move(given);
   }
   context.remaining_changes = INT64_MAX;
-  if (runner.changed() && !verify_each) verify(graph);
+}
+
+bool verifies_passes() {
+  static const bool value = [] {
+    const char* const text = std::getenv("TENSORD_VERIFY_PASSES");
+    return text != nullptr && std::string_view(text) == "1";
+  }();
+  return value;
 }
 
 std::vector<std::string> pass_names() {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,10 +27,17 @@ std::span<const PipelineStep> plan_pipeline();
 
 // Runs the steps. Passes that `options` disables are left out, those with a limit stop
 // rewriting when it is used up (over all their runs in this call), and the observer is told
-// of every change. A graph that was changed is verified at the end; with `verify_each` after every
-// pass that changed it, so that an error names the pass. Throws Error{kInternal} on an ill-formed graph.
-void run_pipeline(Graph& graph, PassContext& context, const PassOptions& options, std::span<const PipelineStep> steps,
-                  bool verify_each = false);
+// of every change. A graph that was changed is verified at the end.
+// A pass that throws, or leaves a graph that is not well formed, is a bug in tensord: it is logged, counted in
+// `context.failures`, and the graph as it was given goes through the others once more. Cancellation and lack of memory
+// pass through, as does what is wrong with code that is compiled on the way. Throws Error{kInternal} when the graph
+// that was given is not well formed.
+void run_pipeline(std::unique_ptr<Graph>& graph, PassContext& context, const PassOptions& options,
+                  std::span<const PipelineStep> steps);
+
+// TENSORD_VERIFY_PASSES=1, for tests: graphs are verified after every pass that changed them, and a pass that fails
+// ends the process with a message.
+bool verifies_passes();
 
 // Every pass name once, in order, the planner's steps last; for --jit-disable and its help.
 std::vector<std::string> pass_names();

@@ -3,9 +3,17 @@
 #include <array>
 #include <bit>
 
+#include "core/base/error.h"
+
 namespace tensord::jit {
 
 using ops::Value;
+
+const Value& constant_of(const GraphValue* value) {
+  const Value* const constant = value->constant();
+  check_internal(constant != nullptr, "%", value->id(), " is no constant");
+  return *constant;
+}
 
 bool is_number_list(const Value& value) {
   constexpr size_t kMaxItems = 64;

@@ -110,7 +110,7 @@ class Simplifier {
       GraphValue* second = node->blocks()[1]->outputs()[output->index()];
       // The same value in both must come from outside of both.
       if (first == second && ops::is_subtype(first->type(), output->type())) replace(output, first);
-      if (first != second && are_same(first->constant(), second->constant())) agree(node, output, *first->constant());
+      if (first != second && are_same(first->constant(), second->constant())) agree(node, output, constant_of(first));
     }
   }
 

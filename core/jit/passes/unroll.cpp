@@ -3,6 +3,7 @@
 #include "core/jit/ir/graph_builder.h"
 #include "core/jit/ir/walk.h"
 #include "core/jit/passes/passes.h"
+#include "core/jit/passes/same_constant.h"
 
 namespace tensord::jit {
 
@@ -34,7 +35,8 @@ bool is_unrollable(const Node& loop) {
 void unroll(Graph& graph, Node* loop) {
   const Block& body = *loop->blocks()[0];
   std::vector<GraphValue*> carried(loop->inputs().begin() + 2, loop->inputs().end());
-  for (int64_t turn = 0; turn < loop->input(0)->constant()->to_int(); ++turn) {
+  const int64_t turns = constant_of(loop->input(0)).to_int();
+  for (int64_t turn = 0; turn < turns; ++turn) {
     std::vector<GraphValue*> arguments{GraphBuilder(loop).constant(Value(turn))};
     arguments.insert(arguments.end(), carried.begin(), carried.end());
     const std::vector<GraphValue*> results = graph.inline_block(body, arguments, loop->block(), loop);

@@ -12,6 +12,12 @@ const Tensor* known_tensor(const GraphValue* value) {
   return value->known().is_tensor() ? &value->known().to_tensor() : nullptr;
 }
 
+const Tensor& known_tensor_of(const GraphValue* value) {
+  const Tensor* const known = known_tensor(value);
+  check_internal(known != nullptr, "nothing is known of %", value->id());
+  return *known;
+}
+
 std::optional<double> known_number(const GraphValue* value) {
   const Value& known = value->constant() ? *value->constant() : value->known();
   if (known.is_number())

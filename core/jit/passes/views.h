@@ -10,6 +10,8 @@ namespace tensord::jit {
 
 // What is known of a tensor, or null. Constants are themselves.
 const Tensor* known_tensor(const GraphValue* value);
+// The same of a tensor that must be known. Throws Error{kInternal} when it is not.
+const Tensor& known_tensor_of(const GraphValue* value);
 // A number, or the one element of a constant tensor; empty when it is not known.
 std::optional<double> known_number(const GraphValue* value);
 

@@ -52,7 +52,8 @@ std::unique_ptr<Graph> Module::Impl::prepare(const Graph& source, ops::ObjectPtr
     context.packs = packs;
     context.self = std::move(self);
     context.changing_attributes = context.self ? &changing_attributes : nullptr;
-    run_pipeline(*graph, context, options.passes,
+    context.failures = &pass_failures;
+    run_pipeline(graph, context, options.passes,
                  context.self && !options.for_training ? inference_pipeline() : simplification_pipeline());
     check_keeps_shapes(*graph, *functions);
   }
@@ -122,17 +123,18 @@ std::unique_ptr<const Method> Module::Impl::compile(const std::string& name) {
   method->functions = functions.get();
   method->options = options;
   method->packs = packs.get();
+  method->pass_failures = &pass_failures;
   method->hooks = hooks.get();
   if (options.optimize && options.plan.is_enabled && !options.for_training && !reshapes) {
     const Method::Impl& made = *method;
     const OwnerId charged = owner;
-    method->specializations = std::make_unique<Specializations>(
-        *method->program, options.plan.cache_size, [&made, charged](std::span<const Value> bound) {
-          const MemoryOwnerScope charge(charged);
-          // The observer is told of the passes at load; requests of several workers do not go through it.
-          PassOptions passes{made.options.passes.disabled, made.options.passes.limits, nullptr};
-          return made.specialize(bound, passes);
-        });
+    method->specializations = std::make_unique<
+        Specializations>(*method->program, options.plan.cache_size, [&made, charged](std::span<const Value> bound) {
+      const MemoryOwnerScope charge(charged);
+      // The observer is told of the passes at load; requests of several workers do not go through it.
+      PassOptions passes{made.options.passes.disabled, made.options.passes.limits, nullptr, made.options.passes.alter};
+      return made.specialize(bound, passes);
+    });
   }
   forget_sources(*method);
   return std::unique_ptr<const Method>(new Method(std::move(method)));

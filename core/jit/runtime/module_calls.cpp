@@ -23,12 +23,13 @@ void check_records(const char* what, const LoadOptions& options) {
 
 std::shared_ptr<const Program> Method::Impl::specialize(std::span<const Value> bound, const PassOptions& passes) const {
   const GradModeGuard guard(own_mode(options));
-  const std::unique_ptr<Graph> copy = graph->clone();
+  std::unique_ptr<Graph> copy = graph->clone();
   specialize_inputs(*copy, bound);
   PassContext context;
   context.functions = functions;
   context.precision = options.precision;
-  run_pipeline(*copy, context, passes, plan_pipeline());
+  context.failures = pass_failures;
+  run_pipeline(copy, context, passes, plan_pipeline());
   PlanSettings settings;
   settings.threads = thread_budget();
   settings.precision = options.precision;
@@ -67,7 +68,11 @@ std::shared_ptr<const Program> Method::specialize(std::span<const Value> argumen
   return impl_->specialize(bound, passes);
 }
 
-PlanStats Method::plan_stats() const { return impl_->specializations ? impl_->specializations->stats() : PlanStats(); }
+PlanStats Method::plan_stats() const {
+  PlanStats stats = impl_->specializations ? impl_->specializations->stats() : PlanStats();
+  stats.failed_passes = impl_->pass_failures->counts();
+  return stats;
+}
 
 // As it is written: a call that has hooks must not be gone.
 Value Method::Impl::run_hooked(Frame& frame, const RunOptions& options) const {

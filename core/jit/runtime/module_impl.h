@@ -38,6 +38,7 @@ struct Method::Impl {
   const FunctionLibrary* functions = nullptr;
   LoadOptions options;
   ops::PackStore* packs = nullptr;
+  PassFailures* pass_failures = nullptr;
   ModuleHooks* hooks = nullptr;
   std::unique_ptr<Specializations> specializations;  // null when plans are off
 
@@ -74,6 +75,7 @@ struct Module::Impl {
 
   LoadOptions options;
   std::shared_ptr<ops::PackStore> packs = std::make_shared<ops::PackStore>();
+  PassFailures pass_failures;
   OwnerId owner = current_memory_owner();  // methods are compiled later, on any thread
   std::unique_ptr<const FunctionLibrary> functions;
   CompilationUnit* scripts = nullptr;  // `functions`, where they are compiled from source on demand

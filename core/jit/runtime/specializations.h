@@ -4,9 +4,11 @@
 #include <deque>
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -31,8 +33,9 @@ struct PlanOptions {
 struct PlanStats {
   uint64_t hits = 0, misses = 0, evictions = 0, failures = 0, refused = 0;  // a hit: the program was there at once
   int64_t build_ns = 0;
-  size_t programs = 0;     // kept now
-  size_t arena_bytes = 0;  // of the largest plan kept
+  size_t programs = 0;                            // kept now
+  size_t arena_bytes = 0;                         // of the largest plan kept
+  std::map<std::string, uint64_t> failed_passes;  // of the whole module, at load too
 };
 
 // The programs of one method by input signature: a bounded cache. A signature that cannot be

@@ -137,7 +137,8 @@ class TorchScriptModel final : public Model {
             .refused = stats.refused,
             .build_seconds = static_cast<double>(stats.build_ns) * 1e-9,
             .plans = stats.programs,
-            .arena_bytes = stats.arena_bytes};
+            .arena_bytes = stats.arena_bytes,
+            .failed_passes = stats.failed_passes};
   }
 
   // The outputs by their numbers among the results. None where their order is not known before the run, and where a

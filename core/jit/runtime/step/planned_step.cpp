@@ -132,10 +132,10 @@ struct Level {
   std::set<std::string> disabled;  // passes
 };
 constexpr size_t kFused = 0, kExact = 1;
-const Level kLevels[] = {
-    {},
-    {{"*"},
-     {"fuse_attention", "fuse_patterns", "fuse_pointwise", "fuse_epilogue", "remove_transposes", "split_samples"}}};
+const Level kLevels[] = {{},
+                         {{"*"},
+                          {"fuse_attention", "fuse_patterns", "fuse_pointwise", "fuse_epilogue",
+                           "remove_transposes", "split_samples"}}};
 
 }  // namespace
 
@@ -305,12 +305,12 @@ void PlannedStep::build(Entry& entry, std::span<const Tensor> inputs) {
   // What passes ask random operators for their shapes draws numbers.
   const std::vector<uint8_t> state = generator_state();
   try {
-    const std::unique_ptr<Graph> graph = entry.graph->clone();
+    std::unique_ptr<Graph> graph = entry.graph->clone();
     specialize_inputs(*graph, std::vector<Value>(inputs.begin(), inputs.end()));
     PassContext context;
     PassOptions passes = options_.passes;
     passes.disabled.insert(level.disabled.begin(), level.disabled.end());
-    run_pipeline(*graph, context, passes, plan_pipeline());
+    run_pipeline(graph, context, passes, plan_pipeline());
     PlanSettings settings;
     settings.plain = level.plain;
     settings.threads = thread_budget();
