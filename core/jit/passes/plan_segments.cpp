@@ -2,6 +2,7 @@
 // runtime gives one arena and one flat list of prepared calls. What depends on data, writes, or
 // works on other things than tensors stays outside and is interpreted. The last of the passes.
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
@@ -187,19 +188,23 @@ class Segmenter {
     changed_ = true;
   }
 
-  // Calls that work, the views and lists that they read, and views of what they give; other views
-  // are the interpreter's.
+  // Calls that work, the views and lists that they read, and views of what they give, with what these read beside;
+  // other views are the interpreter's.
   static std::vector<Node*> kept(const Run& run) {
     std::unordered_set<const Node*> keep;
-    for (auto it = run.nodes.rbegin(); it != run.nodes.rend(); ++it) {
-      if (run.candidates.contains(*it) && (is_work(**it) || is_used_in(**it, keep))) keep.insert(*it);
-    }
-    std::vector<Node*> nodes;
+    const auto keep_read = [&] {
+      for (auto it = run.nodes.rbegin(); it != run.nodes.rend(); ++it) {
+        if (run.candidates.contains(*it) && (is_work(**it) || is_used_in(**it, keep))) keep.insert(*it);
+      }
+    };
+    keep_read();
     for (Node* node : run.nodes) {
-      const bool is_view_of_kept = run.candidates.contains(node) && node->op() && run.reads(*node, keep);
-      if (is_view_of_kept) keep.insert(node);
-      if (keep.contains(node)) nodes.push_back(node);
+      if (run.candidates.contains(node) && node->op() && run.reads(*node, keep)) keep.insert(node);
     }
+    keep_read();
+    std::vector<Node*> nodes;
+    std::copy_if(run.nodes.begin(), run.nodes.end(), std::back_inserter(nodes),
+                 [&](const Node* node) { return keep.contains(node); });
     return nodes;
   }
 

@@ -253,7 +253,7 @@ class ShapePropagation {
   }
 
   void fold(Node* node, const std::vector<Value>& results) {
-    for (size_t i = 0; i < results.size(); ++i) node->output(i)->set_known(results[i]);
+    for (size_t i = 0; i < results.size(); ++i) node->output(i)->set_known(shapes_of(results[i]));
     if (is_dry_ || node->outputs().size() != 1) return;
     const Value& result = results.front();
     const bool is_plain = result.is_number() || result.is_device() || result.is_none() || result.is_string();
