@@ -28,6 +28,13 @@ bool is_list_of(const Type& type, TypeKind kind) {
   return type.kind() == TypeKind::kList && type.element()->kind() == kind;
 }
 
+template <class T>
+Tensor as_tensor(const std::vector<T>& values) {
+  const Tensor tensor = Tensor::empty(Dims{static_cast<int64_t>(values.size())}, dtype_of<T>);
+  std::ranges::copy(values, tensor.data<T>());
+  return tensor;
+}
+
 // "MaxPool" of __torch__.onnx.pool.MaxPool_1.
 std::string_view operator_of(const Function& function) {
   const std::string_view name = function.name;
@@ -132,10 +139,15 @@ GraphValue* Importer::attribute_value(std::string_view op, const std::string& na
   if (is(AttributeProto::kStrings) && is_list_of(type, TypeKind::kString)) {
     return list(attribute.strings, ops::string_type());
   }
-  // A choice for each of many: as numbers, which make a tensor.
+  // Lists that may have an item for each node of many trees.
   const AttributeValues* choice = find_attribute_values(op, name);
-  if (is(AttributeProto::kStrings) && is_list_of(type, TypeKind::kInt) && choice) {
-    return list(numbers_of_values(*choice, attribute.strings), ops::int_type());
+  if (is(AttributeProto::kStrings) && type.kind() == TypeKind::kTensor && choice) {
+    return builder_.constant(as_tensor(numbers_of_values(*choice, attribute.strings)));
+  }
+  if (is(AttributeProto::kInts) && type.kind() == TypeKind::kTensor)
+    return builder_.constant(as_tensor(attribute.ints));
+  if (is(AttributeProto::kFloats) && type.kind() == TypeKind::kTensor) {
+    return builder_.constant(as_tensor(attribute.floats));
   }
   if (is(AttributeProto::kFloats) && is_list_of(type, TypeKind::kFloat)) {
     return list(std::vector<double>(attribute.floats.begin(), attribute.floats.end()), ops::float_type());

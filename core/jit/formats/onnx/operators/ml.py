@@ -95,44 +95,41 @@ def ml_TreeEnsemble_5(
     X: Tensor,
     *,
     aggregate_function: int = 1,
-    leaf_targetids: List[int],
+    leaf_targetids: Tensor,
     leaf_weights: Tensor,
     membership_values: Optional[Tensor] = None,
     n_targets: int = 1,
-    nodes_falseleafs: List[int],
-    nodes_falsenodeids: List[int],
-    nodes_featureids: List[int],
+    nodes_falseleafs: Tensor,
+    nodes_falsenodeids: Tensor,
+    nodes_featureids: Tensor,
     nodes_hitrates: Optional[Tensor] = None,
-    nodes_missing_value_tracks_true: Optional[List[int]] = None,
+    nodes_missing_value_tracks_true: Optional[Tensor] = None,
     nodes_modes: Tensor,
     nodes_splits: Tensor,
-    nodes_trueleafs: List[int],
-    nodes_truenodeids: List[int],
+    nodes_trueleafs: Tensor,
+    nodes_truenodeids: Tensor,
     post_transform: int = 0,
-    tree_roots: List[int],
+    tree_roots: Tensor,
 ) -> Tensor:
-    count = len(nodes_featureids)
+    count = nodes_featureids.size(0)
     modes = nodes_modes.to(torch.int64)
-    feature = torch.tensor(nodes_featureids, dtype=torch.int64)
-    on_true = torch.tensor(nodes_truenodeids, dtype=torch.int64)
-    on_false = torch.tensor(nodes_falsenodeids, dtype=torch.int64)
     # Leaves are numbered after the nodes.
-    on_true = torch.where(torch.tensor(nodes_trueleafs, dtype=torch.int64) != 0, on_true + count, on_true)
-    on_false = torch.where(torch.tensor(nodes_falseleafs, dtype=torch.int64) != 0, on_false + count, on_false)
+    on_true = torch.where(nodes_trueleafs != 0, nodes_truenodeids + count, nodes_truenodeids)
+    on_false = torch.where(nodes_falseleafs != 0, nodes_falsenodeids + count, nodes_falsenodeids)
     tracks = torch.zeros([count], dtype=torch.bool)
     if nodes_missing_value_tracks_true is not None:
-        tracks = torch.tensor(nodes_missing_value_tracks_true, dtype=torch.int64) != 0
+        tracks = nodes_missing_value_tracks_true != 0
     member = torch.zeros([count, 1], dtype=X.dtype) / 0
     if membership_values is not None:
         member = _members(membership_values, modes)
-    at = torch.tensor(tree_roots, dtype=torch.int64).unsqueeze(0).expand([X.size(0), len(tree_roots)])
+    at = tree_roots.unsqueeze(0).expand([X.size(0), tree_roots.size(0)])
     steps = 0
     while bool(torch.any(at < count)):
         if steps > count:
             raise RuntimeError("TreeEnsemble: a tree has a cycle")
         steps += 1
         node = torch.clamp(at, max=count - 1)
-        value = torch.gather(X, 1, feature[node])
+        value = torch.gather(X, 1, nodes_featureids[node])
         split = nodes_splits[node]
         mode = modes[node]
         goes = torch.where(mode == 0, value <= split, value < split)
@@ -145,11 +142,11 @@ def ml_TreeEnsemble_5(
         at = torch.where(at < count, torch.where(goes, on_true[node], on_false[node]), at)
     leaf = at - count
     weight = leaf_weights[leaf]
-    target = torch.tensor(leaf_targetids, dtype=torch.int64)[leaf]
+    target = leaf_targetids[leaf]
     result = torch.zeros([X.size(0), n_targets], dtype=X.dtype)
     if aggregate_function == 1 or aggregate_function == 0:
         result = torch.scatter_add(result, 1, target, weight)
-        return result / len(tree_roots) if aggregate_function == 0 else result
+        return result / tree_roots.size(0) if aggregate_function == 0 else result
     reduction = "amin" if aggregate_function == 2 else "amax"
     return torch.scatter_reduce(result, 1, target, weight, reduction, include_self=False)
 
@@ -177,43 +174,39 @@ def ml_TreeEnsembleRegressor_1(
     X: Tensor,
     *,
     aggregate_function: str = "SUM",
-    base_values: Optional[List[float]] = None,
+    base_values: Optional[Tensor] = None,
     base_values_as_tensor: Optional[Tensor] = None,
     n_targets: int = 1,
-    nodes_falsenodeids: List[int],
-    nodes_featureids: List[int],
-    nodes_hitrates: Optional[List[float]] = None,
+    nodes_falsenodeids: Tensor,
+    nodes_featureids: Tensor,
+    nodes_hitrates: Optional[Tensor] = None,
     nodes_hitrates_as_tensor: Optional[Tensor] = None,
-    nodes_missing_value_tracks_true: Optional[List[int]] = None,
-    nodes_modes: List[int],
-    nodes_nodeids: List[int],
-    nodes_treeids: List[int],
-    nodes_truenodeids: List[int],
-    nodes_values: Optional[List[float]] = None,
+    nodes_missing_value_tracks_true: Optional[Tensor] = None,
+    nodes_modes: Tensor,
+    nodes_nodeids: Tensor,
+    nodes_treeids: Tensor,
+    nodes_truenodeids: Tensor,
+    nodes_values: Optional[Tensor] = None,
     nodes_values_as_tensor: Optional[Tensor] = None,
     post_transform: str = "NONE",
-    target_ids: List[int],
-    target_nodeids: List[int],
-    target_treeids: List[int],
-    target_weights: Optional[List[float]] = None,
+    target_ids: Tensor,
+    target_nodeids: Tensor,
+    target_treeids: Tensor,
+    target_weights: Optional[Tensor] = None,
     target_weights_as_tensor: Optional[Tensor] = None,
 ) -> Tensor:
-    count = len(nodes_modes)
-    tree = torch.tensor(nodes_treeids, dtype=torch.int64)
-    number = torch.tensor(nodes_nodeids, dtype=torch.int64)
-    step = torch.amax(number, [0], False) + 1
-    keys, order = torch.sort(tree * step + number)
-    modes = torch.tensor(nodes_modes, dtype=torch.int64)
-    is_leaf = modes == 6
+    count = nodes_modes.size(0)
+    step = torch.amax(nodes_nodeids, [0], False) + 1
+    keys, order = torch.sort(nodes_treeids * step + nodes_nodeids)
+    is_leaf = nodes_modes == 6
     own = torch.arange(count)
-    on_true = _child(keys, order, tree * step, torch.tensor(nodes_truenodeids, dtype=torch.int64), is_leaf, own)
-    on_false = _child(keys, order, tree * step, torch.tensor(nodes_falsenodeids, dtype=torch.int64), is_leaf, own)
+    on_true = _child(keys, order, nodes_treeids * step + nodes_truenodeids, is_leaf, own)
+    on_false = _child(keys, order, nodes_treeids * step + nodes_falsenodeids, is_leaf, own)
     roots = torch.nonzero(torch.logical_not(_reached(on_true, on_false, is_leaf, count))).reshape([-1])
-    feature = torch.tensor(nodes_featureids, dtype=torch.int64)
     splits = _floats(nodes_values, nodes_values_as_tensor, "nodes_values")
     tracks = torch.zeros([count], dtype=torch.bool)
-    if nodes_missing_value_tracks_true is not None and len(nodes_missing_value_tracks_true) > 0:
-        tracks = torch.tensor(nodes_missing_value_tracks_true, dtype=torch.int64) != 0
+    if nodes_missing_value_tracks_true is not None and nodes_missing_value_tracks_true.size(0) > 0:
+        tracks = nodes_missing_value_tracks_true != 0
     x = X if X.is_floating_point() else X.to(torch.float32)
     at = roots.unsqueeze(0).expand([X.size(0), roots.size(0)])
     steps = 0
@@ -221,9 +214,9 @@ def ml_TreeEnsembleRegressor_1(
         if steps > count:
             raise RuntimeError("TreeEnsembleRegressor: a tree has a cycle")
         steps += 1
-        value = torch.gather(x, 1, feature[at])
+        value = torch.gather(x, 1, nodes_featureids[at])
         split = splits[at]
-        mode = modes[at]
+        mode = nodes_modes[at]
         goes = torch.where(mode == 0, value <= split, value < split)
         goes = torch.where(mode == 2, value >= split, goes)
         goes = torch.where(mode == 3, value > split, goes)
@@ -232,11 +225,8 @@ def ml_TreeEnsembleRegressor_1(
         goes = torch.where(torch.isnan(value), tracks[at], goes)
         at = torch.where(goes, on_true[at], on_false[at])
     weights = _floats(target_weights, target_weights_as_tensor, "target_weights")
-    target_keys = torch.tensor(target_treeids, dtype=torch.int64) * step + torch.tensor(
-        target_nodeids, dtype=torch.int64
-    )
-    leaf = order[torch.searchsorted(keys, target_keys)]
-    place = leaf * n_targets + torch.tensor(target_ids, dtype=torch.int64)
+    leaf = _found(keys, order, target_treeids * step + target_nodeids)
+    place = leaf * n_targets + target_ids
     table = torch.scatter_add(torch.zeros([count * n_targets], dtype=weights.dtype), 0, place, weights)
     chosen = table.reshape([count, n_targets])[at]
     given = torch.scatter(torch.zeros([count * n_targets], dtype=torch.bool), 0, place, True)
@@ -249,18 +239,23 @@ def ml_TreeEnsembleRegressor_1(
         rest = torch.full([], -float("inf") if aggregate_function == "MAX" else float("inf"), dtype=weights.dtype)
         known = torch.where(has, chosen, rest)
         result = torch.amax(known, [1], False) if aggregate_function == "MAX" else torch.amin(known, [1], False)
-    if base_values_as_tensor is not None:
-        result = result + base_values_as_tensor.to(result.dtype)
-    elif base_values is not None and len(base_values) > 0:
-        result = result + torch.tensor(base_values, dtype=result.dtype)
+    base = base_values if base_values_as_tensor is None else base_values_as_tensor
+    if base is not None and base.size(0) > 0:
+        result = result + base.to(result.dtype)
     # Where no tree has a number for a target, ONNX Runtime leaves the base value out too.
     return torch.where(torch.any(has, 1), result, torch.zeros_like(result)).to(torch.float32)
 
 
 # Numbers of the nodes that branches lead to; leaves lead to themselves.
-def _child(keys: Tensor, order: Tensor, base: Tensor, number: Tensor, is_leaf: Tensor, own: Tensor) -> Tensor:
-    found = torch.clamp(torch.searchsorted(keys, base + number), max=keys.size(0) - 1)
-    return torch.where(is_leaf, own, order[found])
+def _child(keys: Tensor, order: Tensor, wanted: Tensor, is_leaf: Tensor, own: Tensor) -> Tensor:
+    return torch.where(is_leaf, own, _found(keys, order, torch.where(is_leaf, keys[0], wanted)))
+
+
+def _found(keys: Tensor, order: Tensor, wanted: Tensor) -> Tensor:
+    at = torch.clamp(torch.searchsorted(keys, wanted), max=keys.size(0) - 1)
+    if bool(torch.any(keys[at] != wanted)):
+        raise RuntimeError("TreeEnsembleRegressor: a node that others name is not there")
+    return order[at]
 
 
 def _reached(on_true: Tensor, on_false: Tensor, is_leaf: Tensor, count: int) -> Tensor:
@@ -269,9 +264,9 @@ def _reached(on_true: Tensor, on_false: Tensor, is_leaf: Tensor, count: int) -> 
     return torch.scatter_add(hits, 0, on_false, ways) > 0
 
 
-def _floats(values: Optional[List[float]], tensor: Optional[Tensor], name: str) -> Tensor:
+def _floats(values: Optional[Tensor], tensor: Optional[Tensor], name: str) -> Tensor:
     if tensor is not None:
         return tensor
     if values is None:
         raise RuntimeError(name + " is missing")
-    return torch.tensor(values, dtype=torch.float32)
+    return values
