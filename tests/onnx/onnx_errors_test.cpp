@@ -301,6 +301,11 @@ TEST_F(OnnxErrors, WhatEveryRunWouldSayIsSaidAtLoad) {
   EXPECT_THAT(error(node("Dropout", {"x"}, {"y"}), 6),
               HasSubstr("node 'the_Dropout' (Dropout): Dropout: before opset 7"));
   EXPECT_THAT(error(node("Resize", {"x"}, {"y"})), HasSubstr("neither scales nor sizes are given"));
+  const Message two = Message().bytes(1, "activations").bytes(9, "Tanh").bytes(9, "Tanh").number(20, 8);
+  for (const char* op : {"RNN", "LSTM"}) {
+    EXPECT_THAT(error(node(op, {"x", "a", "b"}, {"y"}, {two})), HasSubstr("activations but got 2")) << op;
+  }
+  EXPECT_EQ(error(node("GRU", {"x", "a", "b"}, {"y"}, {two})), "none");
   EXPECT_THAT(error(node("Conv", {"x", "w"}, {"y"}, {ints_attribute("kernel_shape", {3})})), HasSubstr("used, but"));
   const auto conv = node("Conv", {"x", "w"}, {"y"}, {ints_attribute("kernel_shape", {3})});
   const std::vector<Message> weight{float_tensor("w", {1, 1, 2}, {1, 2})};
@@ -340,6 +345,10 @@ TEST_F(OnnxErrors, WhatEveryRunOfTheDeclaredShapesWouldSayIsSaidAtLoad) {
   const auto weight = float_tensor("w", {3, 2}, {1, 2, 3, 4, 5, 6});
   const auto product = node("MatMul", {"x", "w"}, {"t"});
   EXPECT_THAT(error_of(sized_model({product, split}, {7, 3}, {weight})), HasSubstr("7 cannot be split into 2"));
+  const auto other = node("MatMul", {"t", "w"}, {"y"});
+  EXPECT_THAT(error_of(sized_model({relu, other}, {7, 2}, {weight})),
+              HasSubstr("node 'the_MatMul' (MatMul): for the shapes that the file declares: "));
+  EXPECT_EQ(error_of(sized_model({relu, other}, {7, -1}, {weight})), "none");
   // In a branch of the model's own it is the run's to say.
   const auto branch = [](const std::vector<Message>& nodes) { return graph(nodes, {}, {"y"}); };
   const auto choice = node("If", {"c"}, {"y"},

@@ -28,11 +28,18 @@ bool is_simple(const Value& value) {
 // Whether nothing writes to the list by this name, or gives it another.
 bool is_only_read(const GraphValue& list) {
   return std::ranges::all_of(list.uses(), [](const GraphValue::Use& use) {
-    if (use.block) return false;
+    // The function's own result has no owner.
+    if (use.block) {
+      return use.node && use.node->kind() == NodeKind::kIf && is_only_read(*use.node->output(use.index));
+    }
     const Node& node = *use.node;
     if (node.kind() == NodeKind::kUncheckedCast) return is_only_read(*node.output());
     return node.kind() == NodeKind::kCallFunction || node.is_pure_op();
   });
+}
+
+bool asks_for_elements(const Error& error) {
+  return std::string_view(error.what()).find("meta tensor") != std::string_view::npos;
 }
 
 bool writes_lists(const Block& block) {
@@ -100,7 +107,7 @@ BodyCopier::Place BodyCopier::body(const Function& function, std::vector<Place> 
   }
   block(frame, source);
   --depth_;
-  return frame.places.at(source.outputs().front());
+  return source.outputs().empty() ? Place{nullptr, Value()} : frame.places.at(source.outputs().front());
 }
 
 void BodyCopier::block(Frame& frame, const Block& source) {
@@ -209,8 +216,12 @@ void BodyCopier::assume(Frame& frame, const Node& node, const Node& made) {
       for (size_t i = 0; i < results.size() && i < node.outputs().size(); ++i) {
         assume_result(frame, node.output(i), made.output(i), results[i]);
       }
-    } catch (const Error&) {
-      return;  // it hangs on elements, or the run says what is wrong
+    } catch (const Error& error) {
+      // Where it is the shapes, no run of them would go further. Elements are for the run.
+      const bool is_of_shapes = error.code() == ErrorCode::kInvalidArgument && !asks_for_elements(error);
+      if (is_of_shapes && !is_in_branch_) {
+        fail(ErrorCode::kDataLoss, "for the shapes that the file declares: ", error.what());
+      }
     }
   }
 }

@@ -2,11 +2,14 @@
 # B[directions, 2 * gates * hidden]; gates are i o f c (LSTM) and z r h (GRU), torch's i f c o and r z n.
 
 
-def _is_default(names: Optional[List[str]], expected: List[str], directions: int) -> bool:
+def _check_count(names: Optional[List[str]], count: int) -> None:
+    if names is not None and len(names) != count:
+        raise RuntimeError("expected {} activations but got {}".format(count, len(names)))
+
+
+def _is_default(names: Optional[List[str]], expected: List[str]) -> bool:
     if names is None:
         return True
-    if len(names) != len(expected) * directions:
-        raise RuntimeError("expected {} activations but got {}".format(len(expected) * directions, len(names)))
     result = True
     for i in range(len(names)):
         if names[i] != expected[i % len(expected)]:
@@ -140,6 +143,7 @@ def LSTM_7(
     layout: int = 0,
 ) -> Tuple[Tensor, Tensor, Tensor]:
     directions = _directions(direction)
+    _check_count(activations, 3 * directions)
     if layout != 0:
         X = torch.transpose(X, 0, 1)
     zeros = torch.zeros([directions, X.size(1), R.size(2)], dtype=X.dtype)
@@ -147,7 +151,7 @@ def LSTM_7(
     c = zeros if initial_c is None else (initial_c if layout == 0 else torch.transpose(initial_c, 0, 1))
     names = ["Sigmoid", "Tanh", "Tanh"]
     is_plain = P is None and clip is None and input_forget == 0 and sequence_lens is None
-    if is_plain and _is_default(activations, names, directions):
+    if is_plain and _is_default(activations, names):
         if direction == "reverse":
             X = torch.flip(X, [0])
         weights = _torch_weights(W, R, B, [0, 2, 3, 1])
@@ -259,13 +263,14 @@ def GRU_7(
     layout: int = 0,
 ) -> Tuple[Tensor, Tensor]:
     directions = _directions(direction)
+    _check_count(activations, 2 * directions)
     if layout != 0:
         X = torch.transpose(X, 0, 1)
     zeros = torch.zeros([directions, X.size(1), R.size(2)], dtype=X.dtype)
     h = zeros if initial_h is None else (initial_h if layout == 0 else torch.transpose(initial_h, 0, 1))
     names = ["Sigmoid", "Tanh"]
     is_plain = linear_before_reset != 0 and clip is None and sequence_lens is None
-    if is_plain and _is_default(activations, names, directions):
+    if is_plain and _is_default(activations, names):
         if direction == "reverse":
             X = torch.flip(X, [0])
         weights = _torch_weights(W, R, B, [1, 0, 2])
@@ -359,6 +364,7 @@ def RNN_7(
     layout: int = 0,
 ) -> Tuple[Tensor, Tensor]:
     directions = _directions(direction)
+    _check_count(activations, directions)
     if layout != 0:
         X = torch.transpose(X, 0, 1)
     zeros = torch.zeros([directions, X.size(1), R.size(2)], dtype=X.dtype)
