@@ -81,9 +81,15 @@ void hardshrink(Call& c) {
 
 void softshrink(Call& c) {
   const std::string x = x_of(c), bound = number(c, "lambd");
-  const std::string is_below = c.emit("Less", {x, c.emit("Neg", {bound})});
-  const std::string raised = c.emit("Where", {is_below, c.emit("Add", {x, bound}), zero(c)});
+  const std::string is_within = c.emit("GreaterOrEqual", {x, c.emit("Neg", {bound})});
+  const std::string raised = c.emit("Where", {is_within, zero(c), c.emit("Add", {x, bound})});
   c.set(c.emit("Where", {c.emit("Greater", {x, bound}), c.emit("Sub", {x, bound}), raised}));
+}
+
+// Of NaN PyTorch's is 0, and ONNX's NaN.
+void sign(Call& c) {
+  const std::string x = x_of(c), result = c.emit("Sign", {x});
+  c.set(is_floating(c.dtype()) ? c.emit("Where", {c.emit("IsNaN", {x}), zero(c), result}) : result);
 }
 
 void threshold(Call& c) {
@@ -239,6 +245,7 @@ std::span<const HandlerRow> function_rows() {
       {"aten::fmin", extreme_of_numbers<kMin>},
       {"aten::heaviside", heaviside},
       {"aten::hardshrink", hardshrink},
+      {"aten::sign", sign},
       {"aten::softshrink", softshrink},
       {"aten::threshold", threshold},
       {"aten::celu", celu},

@@ -247,7 +247,6 @@ constexpr char kAbs[] = "Abs";
 constexpr char kNeg[] = "Neg";
 constexpr char kFloor[] = "Floor";
 constexpr char kCeil[] = "Ceil";
-constexpr char kSign[] = "Sign";
 constexpr char kTanh[] = "Tanh";
 constexpr char kSigmoid[] = "Sigmoid";
 constexpr char kErf[] = "Erf";
@@ -299,7 +298,6 @@ std::span<const HandlerRow> pointwise_rows() {
       {"aten::neg", of_tensors<unary<kNeg>>},
       {"aten::floor", of_tensors<rounding<kFloor>>},
       {"aten::ceil", of_tensors<rounding<kCeil>>},
-      {"aten::sign", unary<kSign>},
       {"aten::tanh", unary<kTanh>},
       {"aten::sigmoid", unary<kSigmoid>},
       {"aten::erf", unary<kErf>},
