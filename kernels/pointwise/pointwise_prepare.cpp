@@ -13,9 +13,8 @@ namespace tensord::kernels {
 
 namespace {
 
-// Whether PyTorch takes a number beside a tensor of float16 or bfloat16 as one of that type. Products and quotients
-// keep it in float since 2.0, as do bounds, weights and factors; 1.13 rounds the quotient as well before it is cut off,
-// so that the whole number is nearer to the one here.
+// Whether PyTorch takes a number beside a tensor of float16 or bfloat16 as one of that type. Products and plain
+// quotients keep it in float since 2.0, as do bounds, weights and factors.
 bool rounds_numbers(Formula formula) {
   switch (formula) {
     case Formula::add:
@@ -24,6 +23,7 @@ bool rounds_numbers(Formula formula) {
     case Formula::remainder:
     case Formula::fmod:
     case Formula::div_floor:
+    case Formula::div_trunc:
     case Formula::pow:
     case Formula::xlogy:
     case Formula::hardshrink:

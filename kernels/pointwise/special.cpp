@@ -41,6 +41,28 @@ std::vector<Tensor> div_mode_gradient(const GradArgs& args) {
   put(gradients, args, 1, [](Given x) { return -(x[0] * x[1]) / x[2]; }, {g, args.outputs[0], b});
   return gradients;
 }
+// None for what cuts off a quotient of float16 or bfloat16.
+template <class B>
+PointwiseCall div_mode_call(const Tensor& a, B b, const std::optional<std::string>& mode) {
+  const std::array operands{Operand(a), Operand(b)};
+  const DType compute = div_dtype("div", operands, mode);
+  const bool is_half = compute == DType::kFloat16 || compute == DType::kBFloat16;
+  const Formula formula = div_formula(mode);
+  return is_half && formula == Formula::div_trunc ? PointwiseCall() : PointwiseCall(formula, compute, operands);
+}
+// PyTorch rounds the quotient to the type before it cuts it off: in bfloat16 12.99 is 13.
+template <class B>
+void run_div_mode(const ops::KernelContext& context, const Tensor& a, B b, const std::optional<std::string>& mode,
+                  Tensor& out) {
+  const PointwiseCall call = div_mode_call<B>(a, b, mode);
+  if (call.count > 0) return run_pointwise(context, call, out);
+  const std::array operands{Operand(a), Operand(b)};
+  PointwiseCall division(Formula::div_trunc, promote_operands(operands), operands);
+  division.formula = Formula::div;
+  Tensor quotient = out.dtype() == division.compute ? out : Tensor::empty(out.sizes(), division.compute, out.device());
+  run_pointwise(context, division, quotient);
+  run_pointwise(context, PointwiseCall(Formula::trunc, division.compute, std::array{Operand(quotient)}), out);
+}
 template <class B>
 void add_div_mode(const char* schema, const char* op) {
   ops::OpBuilder(schema, __FILE__, __LINE__)
@@ -54,9 +76,12 @@ void add_div_mode(const char* schema, const char* op) {
       .keeps_layout()
       .with_inplace()
       .with_out();
-  add_pointwise_kernel(op, [](const Tensor& a, B b, const std::optional<std::string>& mode) {
-    const std::array operands{Operand(a), Operand(b)};
-    return PointwiseCall(div_formula(mode), div_dtype("div", operands, mode), operands);
+  ops::KernelBuilder(op, DeviceKind::kCPU, run_div_mode<B>);
+  if (has_cuda_kernels()) ops::KernelBuilder(op, DeviceKind::kCUDA, run_div_mode<B>);
+  using F = decltype(&div_mode_call<B>);
+  using Arguments = std::tuple<const Tensor&, B, const std::optional<std::string>&>;
+  add_pointwise_maker(op, [](std::span<const ops::Value> v) {
+    return ops::detail::call_unboxed<F, Arguments>(&div_mode_call<B>, v, std::make_index_sequence<3>());
   });
 }
 template <class B>

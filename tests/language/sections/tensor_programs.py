@@ -336,5 +336,5 @@ def formatted(f: float, i: int, s: str, t: Tensor):
 def numbers_beside_halves(x: Tensor, k: float):
     fused = (x % 0.3 + 0.1) * 2.0 - 0.7
     again = torch.where(x >= 0.3, (x + k) % 0.7, (1.3 - x) % k)
-    return (x % k, torch.fmod(x, k), x // k, torch.remainder(k, x), k % x, x + k, x - k, k - x, x < k, x == k, x != 0.3, torch.div(x, k, rounding_mode="floor"),
+    return (x % k, torch.fmod(x, k), x // k, torch.remainder(k, x), k % x, x + k, x - k, k - x, x < k, x == k, x != 0.3, torch.div(x, k, rounding_mode="floor"), torch.div(x, k, rounding_mode="trunc") + 1,
             fused, again, x.remainder_(k))

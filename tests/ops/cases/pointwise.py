@@ -203,7 +203,9 @@ for number in [0.3, -1.1]:
         CASES.append(case(f"aten::{name}.Scalar", NEAR, number, 1, dtypes=HALVES, **EXACT))
         CASES.append(case(f"aten::{name}.Scalar", NEAR, number, 0.3, dtypes=[torch.bfloat16]))
         CASES.append(case(f"aten::{name}.Tensor", NEAR, t(2, 4), alpha=number, dtypes=[torch.bfloat16]))
-    CASES.append(case("aten::div.Scalar_mode", NEAR, number, rounding_mode="floor", dtypes=HALVES, **EXACT))
+    for mode in ["floor", "trunc"]:
+        CASES.append(case("aten::div.Scalar_mode", NEAR, number, rounding_mode=mode, dtypes=HALVES, **EXACT))
+    CASES.append(case("aten::div.Tensor_mode", NEAR, t(values=[number]), rounding_mode="trunc", dtypes=HALVES, **EXACT))
     CASES.append(case("aten::remainder.Scalar_Tensor", number, NEAR, dtypes=HALVES, **EXACT))
     CASES.append(case("aten::xlogy.Scalar_Self", number, t(2, 3, low=30.0, high=60.0), dtypes=HALVES, rtol=0.008, atol=0.0))
 CASES.append(case("aten::pow.Scalar", 0.3, t(values=[9.0, 8.5, -7.0, 2.0]), dtypes=HALVES, rtol=0.008, atol=0.0))

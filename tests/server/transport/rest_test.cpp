@@ -122,7 +122,7 @@ std::vector<T> values(const InferTensor& tensor) {
 TEST(JsonData, ElementsOfEveryType) {
   EXPECT_THAT(values<float>(read(DataType::kFp32, {2, 2}, "[[1, -2.5],[1e-3, 4]]")), ElementsAre(1, -2.5, 1e-3f, 4));
   EXPECT_THAT(values<float>(read(DataType::kFp32, {3}, "[0.1,1e-60,16777217]")), ElementsAre(0.1f, 0, 16777216));
-  EXPECT_THAT(values<double>(read(DataType::kFp64, {2}, "[[0.1],1e-400]")), ElementsAre(0.1, 0));
+  EXPECT_THAT(values<double>(read(DataType::kFp64, {2}, "[[0.1],[1e-400]]")), ElementsAre(0.1, 0));
   EXPECT_THAT(values<int64_t>(read(DataType::kInt64, {2}, "[-9223372036854775808,9223372036854775807]")),
               ElementsAre(std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()));
   EXPECT_THAT(values<int8_t>(read(DataType::kInt8, {2}, "[-128,127]")), ElementsAre(-128, 127));
