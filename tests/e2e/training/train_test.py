@@ -22,6 +22,12 @@ from tests.e2e.training.training_daemon import AT_REST, CANCELLED, COMPLETED, PA
 CODE = grpc.StatusCode
 TESTS = pathlib.Path(__file__).parents[2]
 ONNX_PYTHON = TESTS.parent / "build" / "onnx" / "bin" / "python"
+NEWEST = TESTS.parent / "build" / "pypi_torch" / "bin" / "python"
+PROGRAM = """
+import sys, torch
+program = torch.export.load(sys.argv[1])
+print(program.module()(torch.ones(3, 3, 8, 8)).shape, len(program.example_inputs[0]), program.range_constraints)
+"""
 ADAM = training.Optimizer(name="adam", lr=1e-2)
 EVALUATION = training.Evaluation(fraction=0.2, metrics=["accuracy", "loss"])
 AT_END = training.PublishPolicy(when="at_end")
@@ -583,6 +589,13 @@ class FormatsTest(unittest.TestCase):
         version = self.train("apart")
         self.assertEqual(sorted(os.listdir(os.path.join(self.server.models, "apart", str(version)))), ["job.json", "model.onnx"])
         self.assertEqual((self.interface("apart", version), self.answers("apart", version)), base)
+
+    @unittest.skipUnless(NEWEST.exists(), "no PyTorch in build/pypi_torch: scripts/setup pypi_torch")
+    def test_pytorch_loads_a_published_program(self):
+        files = self.place("program", "model.pt2"), self.place("program", "model.pt2", self.train("program"))
+        texts = [subprocess.run([NEWEST, "-W", "ignore", "-c", PROGRAM, file], capture_output=True, text=True, check=True).stdout for file in files]
+        self.assertEqual(texts[0], texts[1])
+        self.assertIn("[3, 2]", texts[0])
 
     def has_ranks(self):
         """Whether the build has Gloo."""
