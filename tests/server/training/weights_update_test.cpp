@@ -3,6 +3,10 @@
 
 #include <gmock/gmock.h>
 
+#include <filesystem>
+#include <fstream>
+
+#include "core/base/file_text.h"
 #include "core/jit/archive/safetensors.h"
 #include "core/jit/archive/torch_file.h"
 #include "core/jit/runtime/module.h"
@@ -72,6 +76,30 @@ TEST_F(WeightsUpdateTest, SomeOfThemInOtherFloats) {
   dict.set("weight", numbers(DType::kFloat32, {9, 9}));
   jit::save_torch_file(file("new.pt"), dict.value());
   EXPECT_NO_THROW(write_with_weights(file("base.pt"), file("new.pt"), file("out.pt")));
+}
+
+// A checkpoint of source is an archive; what is published from it is source again, with its weights beside it.
+TEST_F(WeightsUpdateTest, WhatIsPublishedHasTheFormatOfItsBase) {
+  update({{"weight", numbers(DType::kFloat32, {3, 4})}, {"seen", numbers(DType::kInt64, {8})}});
+  std::ofstream(file("base.py")) << kCounted;
+  jit::write_safetensors(file("weights.safetensors"),
+                         {{"weight", numbers(DType::kFloat32, {1, 2})}, {"seen", numbers(DType::kInt64, {7})}});
+  const auto text_of = [&](const std::string& name) { return file_text(name).value_or("none"); };
+  std::filesystem::create_directory(file("1"));
+  copy_as_base(file("base.py"), file("out.pt"), file("1/model.py"));
+  EXPECT_EQ(text_of(file("1/model.py")), kCounted);
+  const auto published = jit::Module::load(file("1/model.py"))->named_tensors();
+  ASSERT_EQ(published.size(), 2u);
+  EXPECT_EQ(published[0].second.data<float>()[1], 4);
+  EXPECT_EQ(published[1].second.item_int(), 8);
+  copy_as_base(file("base.py"), file("out.pt"), file("model.pt"));
+  copy_as_base(file("base.pt"), file("out.pt"), file("other.py"));
+  EXPECT_EQ(text_of(file("model.pt")), text_of(file("out.pt")));
+  EXPECT_EQ(text_of(file("other.py")), text_of(file("out.pt")));
+  jit::write_safetensors(file("weights.safetensors"),
+                         {{"weight", numbers(DType::kFloat32, {1, 2, 3})}, {"seen", numbers(DType::kInt64, {7})}});
+  const auto copy = [&] { copy_as_base(file("base.py"), file("out.pt"), file("1/model.py")); };
+  EXPECT_THAT(error_of(copy).what(), HasSubstr("has no tensor 'weight' as the model has it"));
 }
 
 TEST_F(WeightsUpdateTest, WhatDoesNotFit) {
