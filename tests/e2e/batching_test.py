@@ -297,7 +297,9 @@ class ShapesOfRequestsTest(unittest.TestCase):
         connection.request("POST", f"/v2/models/{model}/infer", json.dumps({"inputs": [
             {"name": name, "datatype": "FP32", "shape": list(floats(array).shape), "data": floats(array).tolist()} for name, array in inputs.items()]}))
         answer = connection.getresponse()
-        return answer.status, json.loads(answer.read())
+        body = json.loads(answer.read())
+        connection.close()
+        return answer.status, body
 
     def test_no_rows(self):
         empty = np.zeros((0, 3))
