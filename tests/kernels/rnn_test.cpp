@@ -1,6 +1,8 @@
 // Recurrent layers prepared for shapes: the same bits as the plain kernels, whatever the threads.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "tests/kernels/prepared_fixture.h"
@@ -239,6 +241,19 @@ TEST(Rnn, RunsWithoutHeap) {
   set_thread_budget(1);
 }
 #endif
+
+// Of every hidden unit, in vectors and behind them, on every instruction set.
+TEST(Rnn, NotANumberStays) {
+  for (const char* name : {"lstm", "gru", "rnn_tanh"}) {
+    const Layer layer{name, 2, 3, 4, 19};
+    const std::vector<Tensor> parameters = layer.parameters();
+    const std::vector<Value> arguments = layer.arguments(parameters);
+    arguments[0].to_tensor().data<float>()[0] = std::numeric_limits<float>::quiet_NaN();
+    const Tensor out = run_plain(ops::get_op(layer.op()), arguments)[0].contiguous();
+    for (int64_t i = 0; i < out.numel(); ++i)
+      ASSERT_EQ(std::isnan(out.data<float>()[i]), i / 19 % 3 == 0) << name << ", element " << i;
+  }
+}
 
 }  // namespace
 }  // namespace tensord
