@@ -161,7 +161,27 @@ OP("aten::_scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, 
       return {{out, weights}};
     })
     .composite();
-// Grouped queries: each head of keys and values serves as many neighbouring heads of queries.
+// Grouped queries: each head of keys and values serves as many neighbouring heads of queries. Where both have as many
+// heads, these become two dimensions, of which keys and values lack the second, so that nothing of them is copied.
+bool can_split_heads(const DotProduct& call) {
+  if (call.query.ndim() < 3 || call.key.ndim() < 3 || call.value.ndim() < 3) return false;
+  const int64_t heads = call.query.size(-3), own = call.key.size(-3);
+  if (own <= 0 || heads % own != 0 || call.value.size(-3) != own) return false;
+  return !call.mask || call.mask->ndim() < 3 || call.mask->size(-3) == 1 || call.mask->size(-3) == heads;
+}
+Tensor with_split_heads(const DotProduct& call) {
+  const int64_t own = call.key.size(-3), times = call.query.size(-3) / own;
+  Runner runner;
+  const auto once = [&](const Tensor& x) { return runner.call("aten::unsqueeze", {x, -3}).to_tensor(); };
+  const auto split = [&](const Tensor& x) {
+    return runner.call("aten::unflatten.int", {x, -3, ops::make_int_list(Dims{own, times})}).to_tensor();
+  };
+  const Tensor query = split(call.query), key = once(call.key), value = once(call.value);
+  MaybeTensor mask = call.mask;
+  if (mask && mask->ndim() >= 3) mask = mask->size(-3) == 1 ? once(*mask) : split(*mask);
+  const Tensor out = DotProduct{query, key, value, mask, call.dropout, call.is_causal, call.scale, call.is_safe}.run();
+  return runner.call("aten::flatten.using_ints", {out, -4, -3}).to_tensor();
+}
 Tensor for_heads_of(const Tensor& query, const Tensor& x) {
   check(query.ndim() >= 3 && x.ndim() >= 3, "scaled_dot_product_attention: enable_gqa needs at least 3 dimensions");
   const int64_t heads = query.size(-3), own = x.size(-3);
@@ -175,6 +195,8 @@ OP("aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, T
    "float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor")
     .direct([](const Tensor& query, const Tensor& key, const Tensor& value, const MaybeTensor& mask, double dropout,
                bool is_causal, const std::optional<double>& scale, bool groups) {
+      const DotProduct given{query, key, value, mask, dropout, is_causal, scale, mask.has_value()};
+      if (groups && can_split_heads(given)) return with_split_heads(given);
       const Tensor keys = groups ? for_heads_of(query, key) : key, values = groups ? for_heads_of(query, value) : value;
       return DotProduct{query, keys, values, mask, dropout, is_causal, scale, mask.has_value()}.run();
     })

@@ -57,7 +57,8 @@ inline std::string check_same(const std::string& text, const std::vector<Tensor>
     fused->inputs()[i]->set_known(Tensor::meta_strided(t.sizes(), t.strides(), t.dtype()));
   }
   PassContext context;
-  for (auto* pass : {propagate_constants, propagate_shapes, fuse_attention, remove_transposes, eliminate_dead_code}) {
+  for (auto* pass :
+       {propagate_constants, propagate_shapes, fuse_attention, group_heads, remove_transposes, eliminate_dead_code}) {
     pass(*fused, context);
     verify(*fused);
   }

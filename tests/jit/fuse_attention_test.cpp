@@ -145,5 +145,117 @@ TEST(FuseAttention, StopsAtItsLimit) {
   EXPECT_FALSE(fuse_attention(*graph, context));
 }
 
+// Two heads of keys and values for six of queries; `repeat` makes %kr and %vr of them.
+std::string grouped(const std::string& repeat, const std::string& mask = "", const std::string& attend = "") {
+  const std::string plain =
+      "  %t : Tensor = aten::transpose.int(%kr, %before, %last)\n"
+      "  %s : Tensor = aten::matmul(%q, %t)\n" +
+      (mask.empty() ? "  %scores : Tensor = aten::div.Scalar(%s, %eight)\n" : mask) +
+      "  %p : Tensor = aten::softmax.int(%scores, %last, %none)\n"
+      "  %c : Tensor = aten::matmul(%p, %vr)\n";
+  return std::string("graph(%q : Tensor, %k : Tensor, %v : Tensor, %mask : Tensor):\n") + kConstants +
+         "  %three : int = prim::Constant[value=3]()\n"
+         "  %never : float = prim::Constant[value=0.0]()\n"
+         "  %wide : List[int] = prim::Constant[value=[2, 2, 3, 7, 16]]()\n"
+         "  %all : List[int] = prim::Constant[value=[2, 6, 7, 16]]()\n" +
+         repeat + (attend.empty() ? plain : attend) +
+         "  %o : Tensor = aten::transpose.int(%c, %one, %two)\n  return (%o)\n";
+}
+
+const char* const kExpanded =
+    "  %k1 : Tensor = aten::unsqueeze(%k, %two)\n  %ke : Tensor = aten::expand(%k1, %wide, %no)\n"
+    "  %kr : Tensor = aten::reshape(%ke, %all)\n"
+    "  %v1 : Tensor = aten::unsqueeze(%v, %two)\n  %ve : Tensor = aten::expand(%v1, %wide, %no)\n"
+    "  %vr : Tensor = aten::reshape(%ve, %all)\n";
+const char* const kInterleaved =
+    "  %kr : Tensor = aten::repeat_interleave.self_int(%k, %three, %one, %none)\n"
+    "  %vr : Tensor = aten::repeat_interleave.self_int(%v, %three, %one, %none)\n";
+
+std::vector<Tensor> groups(const Tensor& mask = random(Dims{1})) {
+  return {random(Dims{2, 6, 5, 16}), random(Dims{2, 2, 7, 16}), random(Dims{2, 2, 7, 16}), mask};
+}
+
+bool repeats(const std::string& text) {
+  return text.find("aten::expand") != std::string::npos || text.find("aten::repeat_interleave") != std::string::npos;
+}
+
+TEST(GroupHeads, KeysAndValuesAreReadAsTheyAre) {
+  for (const char* repeat : {kExpanded, kInterleaved}) {
+    EXPECT_FALSE(repeats(check_same(grouped(repeat), groups())));
+    const std::string added = "  %scores : Tensor = aten::add.Tensor(%s, %mask, %one)\n";
+    for (const Dims& sizes : {Dims{5, 7}, Dims{2, 1, 5, 7}, Dims{2, 6, 5, 7}, Dims{6, 1, 7}})
+      EXPECT_FALSE(repeats(check_same(grouped(repeat, added), groups(random(sizes))))) << to_string(sizes);
+  }
+}
+
+TEST(GroupHeads, WhatWasWrittenBefore) {
+  const std::string text = grouped(std::string("  %w : Tensor = aten::neg_(%k)\n") + kExpanded);
+  EXPECT_FALSE(repeats(check_same(text, groups())));
+}
+
+TEST(GroupHeads, WhatIsWrittenMeanwhileIsCopied) {
+  const std::string text = grouped(std::string(kExpanded) + "  %w : Tensor = aten::zero_(%k)\n");
+  EXPECT_TRUE(repeats(check_same(text, groups())));
+}
+
+TEST(GroupHeads, AsManyKeysAsTheQueriesInAnotherOrder) {
+  // Neighbours are not of one head here.
+  const std::string text = grouped(
+      "  %tiled : List[int] = prim::Constant[value=[1, 3, 1, 1]]()\n"
+      "  %kr : Tensor = aten::repeat(%k, %tiled)\n  %vr : Tensor = aten::repeat(%v, %tiled)\n");
+  EXPECT_NE(check_same(text, groups()).find("aten::repeat"), std::string::npos);
+}
+
+TEST(GroupHeads, OfScaledDotProductAttention) {
+  const std::string text =
+      grouped(kExpanded, "",
+              "  %c : Tensor = aten::scaled_dot_product_attention(%q, %kr, %vr, %mask, %never, %no, %none, %no)\n");
+  for (const Dims& sizes : {Dims{5, 7}, Dims{2, 1, 5, 7}, Dims{2, 6, 5, 7}}) {
+    const auto graph = parse_graph(text);
+    verify(*graph);
+    const auto told = graph->clone();
+    const std::vector<Tensor> inputs = groups(random(sizes));
+    for (size_t i = 0; i < inputs.size(); ++i)
+      told->inputs()[i]->set_known(Tensor::meta(inputs[i].sizes(), inputs[i].dtype()));
+    PassContext context;
+    for (auto* pass : {propagate_shapes, group_heads, eliminate_dead_code}) {
+      pass(*told, context);
+      verify(*told);
+    }
+    EXPECT_FALSE(repeats(print_graph(*told)));
+    const Tensor expected = run(*graph, inputs).contiguous(), got = run(*told, inputs).contiguous();
+    ASSERT_EQ(got.sizes(), expected.sizes());
+    for (int64_t i = 0; i < got.numel(); ++i) EXPECT_NEAR(got.data<float>()[i], expected.data<float>()[i], 2e-6);
+  }
+}
+
+// A view whose size hangs on data is behind the products of three dimensions.
+TEST(FuseAttention, ResultOfAShapeThatIsNotKnown) {
+  const std::string text = std::string("graph(%q : Tensor, %k : Tensor, %v : Tensor, %n : int):\n") + kConstants +
+                           "  %t : Tensor = aten::transpose.int(%k, %before, %last)\n"
+                           "  %s : Tensor = aten::bmm(%q, %t)\n"
+                           "  %four : List[int] = prim::Constant[value=[2, 3, 5, 7]]()\n"
+                           "  %s4 : Tensor = aten::view(%s, %four)\n"
+                           "  %mask : Tensor = prim::Constant[value=<Tensor @0>]()\n"
+                           "  %m : Tensor = aten::add.Tensor(%s4, %mask, %one)\n"
+                           "  %p4 : Tensor = aten::softmax.int(%m, %last, %none)\n"
+                           "  %six : List[int] = prim::Constant[value=[6, 5, 7]]()\n"
+                           "  %p : Tensor = aten::view(%p4, %six)\n"
+                           "  %c : Tensor = aten::bmm(%p, %v)\n"
+                           "  %sizes : List[int] = prim::ListConstruct(%n, %last)\n"
+                           "  %o : Tensor = aten::view(%c, %sizes)\n  return (%o)\n";
+  const std::vector<Value> constants{random(Dims{2, 1, 5, 7})};
+  const auto graph = parse_graph(text, constants);
+  verify(*graph);
+  for (size_t i = 0; i < 3; ++i)
+    graph->inputs()[i]->set_known(Tensor::meta(Dims{6, i == 0 ? 5 : 7, 16}, DType::kFloat32));
+  PassContext context;
+  for (auto* pass : {propagate_constants, propagate_shapes, fuse_attention}) {
+    pass(*graph, context);
+    verify(*graph);
+  }
+  EXPECT_EQ(count(*graph, "tensord::attention"), 1) << print_graph(*graph);
+}
+
 }  // namespace
 }  // namespace tensord::jit

@@ -26,6 +26,7 @@ bool collect_lists(Graph& graph, PassContext& context);
 bool functionalize(Graph& graph, PassContext& context);
 bool remove_transposes(Graph& graph, PassContext& context);
 bool fuse_attention(Graph& graph, PassContext& context);
+bool group_heads(Graph& graph, PassContext& context);
 bool fuse_patterns(Graph& graph, PassContext& context);
 bool fuse_pointwise(Graph& graph, PassContext& context);
 bool plan_segments(Graph& graph, PassContext& context);

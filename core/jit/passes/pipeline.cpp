@@ -35,6 +35,7 @@ constexpr Pass kCollectLists{"collect_lists", collect_lists};
 constexpr Pass kFunctionalize{"functionalize", functionalize};
 constexpr Pass kRemoveTransposes{"remove_transposes", remove_transposes};
 constexpr Pass kFuseAttention{"fuse_attention", fuse_attention};
+constexpr Pass kGroupHeads{"group_heads", group_heads};
 constexpr Pass kFusePatterns{"fuse_patterns", fuse_patterns};
 constexpr Pass kFusePointwise{"fuse_pointwise", fuse_pointwise};
 constexpr Pass kPlan{"plan", plan_segments};
@@ -70,7 +71,7 @@ const std::vector<PipelineStep>& planning() {
   static const std::vector<PipelineStep> steps{
       // Shapes make branches and loops constant, and what these hid can be simplified.
       {{kShapeProp, kConstProp, kUnroll, kCollectLists, kSimplify, kPeephole, kExpandLayers, kCse, kDce}, true},
-      {{kFunctionalize, kShapeProp, kFuseAttention, kRemoveTransposes, kFusePatterns, kFuseEpilogue, kDce},
+      {{kFunctionalize, kShapeProp, kFuseAttention, kGroupHeads, kRemoveTransposes, kFusePatterns, kFuseEpilogue, kDce},
        true},
       // What the passes since then made has no shapes yet.
       {{kShapeProp, kFusePointwise, kDce, kPlan}, false},

@@ -134,7 +134,7 @@ struct Level {
 constexpr size_t kFused = 0, kExact = 1;
 const Level kLevels[] = {{},
                          {{"*"},
-                          {"fuse_attention", "fuse_patterns", "fuse_pointwise", "fuse_epilogue",
+                          {"fuse_attention", "group_heads", "fuse_patterns", "fuse_pointwise", "fuse_epilogue",
                            "remove_transposes", "split_samples"}}};
 
 }  // namespace
