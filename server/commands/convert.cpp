@@ -58,6 +58,8 @@ std::vector<Input> find_inputs(const ConvertOptions& options, const jit::Module&
   }
   const auto& arguments = method.schema().arguments;
   for (size_t i = 0; i < arguments.size(); ++i) {
+    // The rest are constants of the file.
+    if (arguments[i].default_value && i >= options.inputs.size() && i >= given.size()) break;
     Input input;
     input.name = arguments[i].name;
     const jit::TensorSignature* known = signature && i < signature->inputs.size() ? &signature->inputs[i] : nullptr;
@@ -84,7 +86,6 @@ std::vector<Input> find_inputs(const ConvertOptions& options, const jit::Module&
     }
     if (i < given.size()) input.given = given[i].to_tensor();
     if (input.dtype.empty() && !input.given.defined()) {
-      if (arguments[i].default_value) break;  // the rest are constants of the file
       fail(ErrorCode::kInvalidArgument, "argument '", input.name,
            "': give an example of it by --input SIZES:DTYPE or --args FILE");
     }

@@ -146,6 +146,20 @@ TEST_F(OnnxFormat, OneOutputKeepsItsName) {
   EXPECT_EQ(module->method("forward").schema().returns.at(0).name, "y");
 }
 
+TEST_F(OnnxFormat, InputsBesideASequenceKeepTheirTypes) {
+  Message whole = Message().message(1, node("SequenceConstruct", {"x"}, {"parts"})).bytes(2, "g");
+  const Message tensor = Message().message(1, Message().number(1, 1));
+  const Message type = Message().message(4, Message().message(1, tensor));
+  whole.message(11, value_info("x", {-1, 3})).message(12, Message().bytes(1, "parts").message(2, type));
+  const auto module = load(model(whole));
+  const MethodSignature* signature = module->signature("forward");
+  ASSERT_NE(signature, nullptr);
+  EXPECT_EQ(signature->inputs.at(0).dtype, DType::kFloat32);
+  EXPECT_EQ(*signature->inputs.at(0).shape, (Dims{-1, 3}));
+  EXPECT_EQ(signature->outputs.at(0).name, "parts");
+  EXPECT_EQ(signature->outputs.at(0).dtype, std::nullopt);
+}
+
 TEST_F(OnnxFormat, InitializersThatAreInputsMayBeOverruled) {
   const std::vector<Message> weights{float_tensor("w", {2}, {10, 20}), float_tensor("scale", {}, {2})};
   const auto made = [&](int64_t ir_version) {

@@ -63,8 +63,8 @@ class ModelReader {
   void define_initializer(const std::string& name, GraphValue* value, const Tensor& known);
   void define_inputs();
   void define_outputs();
-  void describe(MethodSignature& signature, bool& is_complete) const;
-  static std::optional<TensorSignature> describe(const ValueInfoProto& value);
+  MethodSignature signature() const;
+  static TensorSignature describe(const ValueInfoProto& value);
   std::vector<const ValueInfoProto*> true_inputs() const;
 
   const std::string path_, name_;
@@ -208,9 +208,9 @@ void ModelReader::define_inputs() {
       optional_inputs_.emplace(input->name, value);
     } else {
       importer_.define(input->name, value);
-      const std::optional<TensorSignature> known = describe(*input);
-      const bool is_static = known && known->dtype && known->shape && std::ranges::count(*known->shape, -1) == 0;
-      if (is_static) importer_.declare(value, Tensor::meta(*known->shape, *known->dtype));
+      const TensorSignature known = describe(*input);
+      const bool is_static = known.dtype && known.shape && std::ranges::count(*known.shape, -1) == 0;
+      if (is_static) importer_.declare(value, Tensor::meta(*known.shape, *known.dtype));
     }
   }
 }
@@ -243,10 +243,11 @@ void ModelReader::define_outputs() {
   if (names.size() == 1) schema_.returns.back().name = names.front();
 }
 
-std::optional<TensorSignature> ModelReader::describe(const ValueInfoProto& value) {
-  if (value.type.kind != TypeProto::Kind::kTensor) return std::nullopt;
+// Of what is no tensor the name alone.
+TensorSignature ModelReader::describe(const ValueInfoProto& value) {
   TensorSignature signature;
   signature.name = value.name;
+  if (value.type.kind != TypeProto::Kind::kTensor) return signature;
   signature.dtype = find_dtype(value.type.elem_type);
   if (value.type.shape) {
     signature.shape.emplace();
@@ -259,14 +260,11 @@ std::optional<TensorSignature> ModelReader::describe(const ValueInfoProto& value
   return signature;
 }
 
-void ModelReader::describe(MethodSignature& signature, bool& is_complete) const {
-  const auto add = [&](const ValueInfoProto& value, std::vector<TensorSignature>& to) {
-    const std::optional<TensorSignature> described = describe(value);
-    is_complete = is_complete && described.has_value();
-    if (described) to.push_back(*described);
-  };
-  for (const ValueInfoProto* input : true_inputs()) add(*input, signature.inputs);
-  for (const ValueInfoProto& output : model_.graph.outputs) add(output, signature.outputs);
+MethodSignature ModelReader::signature() const {
+  MethodSignature signature;
+  for (const ValueInfoProto* input : true_inputs()) signature.inputs.push_back(describe(*input));
+  for (const ValueInfoProto& output : model_.graph.outputs) signature.outputs.push_back(describe(output));
+  return signature;
 }
 
 LoadedModel ModelReader::read() {
@@ -292,10 +290,7 @@ LoadedModel ModelReader::read() {
   library->add_method(kClass, "forward", std::move(function));
   loaded.object = tree_.finish(*library);
   loaded.functions = std::move(library);
-  MethodSignature signature;
-  bool is_complete = true;
-  describe(signature, is_complete);
-  if (is_complete) loaded.signatures.emplace("forward", std::move(signature));
+  loaded.signatures.emplace("forward", signature());
   std::vector<std::shared_ptr<const MappedFile>> files{file_};
   for (const auto& [location, file] : tensors_.external_files()) files.push_back(file);
   loaded.file = std::make_shared<OnnxFile>(std::move(files));
