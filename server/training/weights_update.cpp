@@ -1,5 +1,6 @@
 #include "server/training/weights_update.h"
 
+#include <filesystem>
 #include <map>
 
 #include "core/base/atomic_file.h"
@@ -29,8 +30,12 @@ std::shared_ptr<jit::Module> load_for_training(const std::string& path) {
 void copy_as_base(const std::string& base, const std::string& saved, const std::string& out) {
   if (!base.ends_with(".py") || !out.ends_with(".py")) return copy_to_disk(saved, out);
   const std::shared_ptr<jit::Module> source = load_for_training(base);
+  // Where it lies, the weights of the base may lie beside it, which would take the place of its own.
+  const std::filesystem::path apart = std::filesystem::path(out).parent_path() / "trained.pt";
+  copy_to_disk(saved, apart.string());
   std::map<std::string, Tensor> trained;
-  for (const auto& [name, tensor] : load_for_training(saved)->named_tensors()) trained.emplace(name, tensor);
+  for (const auto& [name, tensor] : load_for_training(apart.string())->named_tensors()) trained.emplace(name, tensor);
+  std::filesystem::remove(apart);
   for (const auto& [name, tensor] : source->named_tensors()) {
     const auto found = trained.find(name);
     check(found != trained.end() && found->second.sizes() == tensor.sizes(), saved, ": has no tensor '", name,

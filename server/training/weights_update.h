@@ -11,7 +11,8 @@ namespace tensord::server {
 void write_with_weights(const std::string& base, const std::string& weights, const std::string& out);
 
 // Writes to `out`, in the format of `base`, what a module that came from it has saved: source (.py) has been saved as
-// an archive, every other format as what it is. Throws Error as reading and writing do.
+// an archive, every other format as what it is. The folder of `out` has no files of weights. Throws Error as reading
+// and writing do.
 void copy_as_base(const std::string& base, const std::string& saved, const std::string& out);
 
 }  // namespace tensord::server
