@@ -304,7 +304,8 @@ void Unpickler::build() {
   } else if (target.is_object()) {
     spend(2);
     states_.emplace_back(target.to_object(), state);
-  } else if (!target.is_dict()) {  // attributes of an OrderedDict ("_metadata" of a state dict) carry no data
+  } else if (!target.is_dict() && !target.is_none()) {
+    // Attributes of an OrderedDict ("_metadata" of a state dict), and of what call_nothing stands for, carry no data.
     malformed("a state for something that is no object");
   }
 }

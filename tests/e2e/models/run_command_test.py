@@ -1,9 +1,13 @@
 """`tensord run` from outside: paths, state, values of every kind, errors."""
 
+import dataclasses
 import os
 import subprocess
+import sys
 import tempfile
+import types
 import unittest
+import unittest.mock
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
 import torch
@@ -126,8 +130,14 @@ class RunCommand(unittest.TestCase):
         x, parameter = torch.arange(6.0).view(2, 3), nn.Parameter(torch.ones(2))
         x.tag, x._dynamo_dynamic_indices = "batch", {0, 1}
         parameter.why = {"a": [1, 2.5, None, torch.float16, torch.ones(1)]}
-        self.assertTrue(torch.equal(self.call("forward", x), x * 2))
+        decorators = types.ModuleType("torch._dynamo.decorators")
+        decorators._DimRange = dataclasses.make_dataclass("_DimRange", ["dim", "min", "max"], frozen=True)
+        decorators._DimRange.__module__ = decorators.__name__
+        with unittest.mock.patch.dict(sys.modules, {decorators.__name__: decorators}):
+            x._dynamo_dynamic_range = {decorators._DimRange(0, 2, 9)}
+            self.assertTrue(torch.equal(self.call("forward", x), x * 2))
         self.assertTrue(torch.equal(self.call("forward", parameter), parameter * 2))
+        del x._dynamo_dynamic_range
 
         class Own(torch.Tensor):
             pass
