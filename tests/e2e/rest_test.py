@@ -113,8 +113,12 @@ class InferTest(RestTest):
         self.assertIn("The document is empty.", self.error("POST", path, b"", 400))
         self.assertIn("nesting depth exceeds", self.error("POST", path, b"[" * 100000, 400))
         self.assertIn("But no field is set", refused(400, tensor("x", "FP32", [2])))
-        self.assertIn("shape does not match", refused(500, tensor("x", "FP32", [3], [1, 2])))
-        self.assertIn("Shape does not match", refused(500, tensor("x", "FP32", [1], [1, 2])))
+        self.assertIn("shape does not match", refused(400, tensor("x", "FP32", [3], [1, 2])))
+        self.assertIn("Shape does not match", refused(400, tensor("x", "FP32", [1], [1, 2])))
+        for ragged in ([[1, 2, 3], [4]], [[1], [2, 3, 4]], [1, [2, 3, 4]]):
+            self.assertIn("lists are ragged", refused(400, tensor("x", "FP32", [4], ragged)))
+        for shape in (-1, 1.5, 1e30):
+            self.assertIn("Unable to parse 'shape'", refused(400, tensor("x", "FP32", [shape], [1])))
         self.assertIn("unexpected inference input 'z'", refused(400, tensor("z", "FP32", [1], [1])))
         self.assertIn("data-type is 'INT32', but model 'identity' expects 'FP32'",
                       refused(400, tensor("x", "INT32", [1], [1])))
