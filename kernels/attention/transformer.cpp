@@ -156,9 +156,10 @@ OP("aten::_transformer_encoder_layer_fwd(Tensor src, int embed_dim, int num_head
 OP("aten::_scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, "
    "float dropout_p=0.0, bool need_attn_weights=False, bool is_causal=False) -> (Tensor, Tensor)")
     .direct([](const Tensor& query, const Tensor& key, const Tensor& value, const MaybeTensor& mask, double dropout,
-               bool, bool is_causal) -> Returns {
-      const auto [out, weights] = DotProduct{query, key, value, mask, dropout, is_causal, std::nullopt}.with_weights();
-      return {{out, weights}};
+               bool need_weights, bool is_causal) -> Returns {
+      const DotProduct call{query, key, value, mask, dropout, is_causal, std::nullopt};
+      const auto [out, weights] = call.with_weights();
+      return {{need_weights || dropout > 0 ? out : call.run(), weights}};
     })
     .composite();
 // Grouped queries: each head of keys and values serves as many neighbouring heads of queries. Where both have as many
