@@ -304,8 +304,7 @@ void Unpickler::build() {
   } else if (target.is_object()) {
     spend(2);
     states_.emplace_back(target.to_object(), state);
-  } else if (!target.is_dict() && !target.is_none()) {
-    // Attributes of an OrderedDict ("_metadata" of a state dict), and of what call_nothing stands for, carry no data.
+  } else if (!target.is_dict()) {  // attributes of an OrderedDict ("_metadata" of a state dict) carry no data
     malformed("a state for something that is no object");
   }
 }
@@ -314,7 +313,7 @@ void Unpickler::new_object() {
   const Value arguments = pop();
   const Value callee = pop();
   const auto* global = as<Global>(callee);
-  if (global && global->call == &Unpickler::call_nothing) return push(Value());
+  if (global && global->call == &Unpickler::call_nothing) return push(new_dict());
   const bool is_custom = global && global->type && global->type->kind() == ops::TypeKind::kOpaque;
   if (!global || !global->type || (!is_custom && global->type->kind() != ops::TypeKind::kClass))
     malformed("a new object of something that is no class");

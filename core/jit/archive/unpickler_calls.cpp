@@ -148,8 +148,9 @@ Value Unpickler::call_typed_tensor(const Global& callee, std::span<const Value> 
   return result;
 }
 
-// Objects that only attributes of tensors are, and types that only call_typed_tensor asks for.
-Value Unpickler::call_nothing(const Global&, std::span<const Value>) { return {}; }
+// An empty dict, whatever state it gets: objects that only attributes of tensors are, and types that only
+// call_typed_tensor asks for.
+Value Unpickler::call_nothing(const Global&, std::span<const Value>) { return new_dict(); }
 
 Value Unpickler::call_set(const Global& callee, std::span<const Value> arguments) {
   const Value& items = argument(callee, arguments, 0);
