@@ -37,7 +37,7 @@ class PublisherTest : public ::testing::Test {
     return status;
   }
   Repository::Added publish(const std::string& id, const std::string& text = "model") {
-    return publisher_->publish(job(id), R"({"job": ")" + id + "\"}", [&](const std::string& path) {
+    return publisher_->publish(job(id), "model.pt", R"({"job": ")" + id + "\"}", [&](const std::string& path) {
       ++written_;
       std::ofstream(path) << text;
     });
@@ -80,13 +80,14 @@ TEST_F(PublisherTest, AModelOfAnotherNameNeedNotBeThere) {
   JobStatus other = job("a");
   other.spec.publish.model = "n";
   const auto write = [](const std::string& path) { std::ofstream(path) << "model"; };
-  EXPECT_EQ(publisher_->publish(other, R"({"job": "a"})", write).version, 1);
+  EXPECT_EQ(publisher_->publish(other, "model.onnx", R"({"job": "a"})", write).version, 1);
+  EXPECT_TRUE(fs::exists(root_ / "n" / "1" / "model.onnx"));
   EXPECT_TRUE(repository_->has_model("n"));
   // An upload says nothing of a model that is served.
   JobStatus upload = job("b");
   upload.spec.model = {.name = "m", .version = 0, .upload_id = "upload"};
   repository_->unload("m");
-  EXPECT_EQ(publisher_->publish(upload, R"({"job": "b"})", write).version, 2);
+  EXPECT_EQ(publisher_->publish(upload, "model.pt", R"({"job": "b"})", write).version, 2);
 }
 
 TEST_F(PublisherTest, AModelThatWasUnloadedStaysUnloaded) {
