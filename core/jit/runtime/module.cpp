@@ -210,8 +210,10 @@ void Module::Impl::replace_weights() {
 }
 
 void Module::Impl::add_slots() {
-  // In served modules too: a script may ask.
-  for (const Tensor& tensor : with_gradient) autograd::set_requires_grad(tensor);
+  for (const Tensor& tensor : with_gradient) {
+    if (options.for_training) autograd::set_requires_grad(tensor);
+  }
+  if (!options.for_training && !with_gradient.empty()) options.stand_ins.push_back(requires_grad_of(with_gradient));
   hooks = std::make_unique<ModuleHooks>(*functions, [this](const Function& function) {
     auto graph = function.graph->clone();
     for (const auto& stand_in : options.stand_ins) use_stand_in(graph->block(), *stand_in);

@@ -1,5 +1,9 @@
 #include "core/jit/runtime/stand_in.h"
 
+#include <unordered_set>
+
+#include "core/ops/registry.h"
+
 namespace tensord::jit {
 
 void use_stand_in(Block* block, const ops::Op& stand_in) {
@@ -15,6 +19,21 @@ void use_stand_in(Block* block, const ops::Op& stand_in) {
     }
     node = next;
   }
+}
+
+std::shared_ptr<const ops::Op> requires_grad_of(const std::vector<Tensor>& parameters) {
+  const ops::Op& own = ops::get_op("prim::requires_grad");
+  auto made = std::make_shared<ops::Op>(own);
+  std::unordered_set<const TensorImpl*> known;
+  for (const Tensor& tensor : parameters) known.insert(tensor.impl());
+  made->direct = [&own, known = std::move(known)](std::span<const ops::Value> v, std::vector<ops::Value>& returns) {
+    if (v[0].is_tensor() && known.contains(v[0].to_tensor().impl())) {
+      returns.emplace_back(true);
+    } else {
+      own.direct(v, returns);
+    }
+  };
+  return made;
 }
 
 }  // namespace tensord::jit
