@@ -74,7 +74,7 @@ std::vector<MetricFamily> PlanCollector::Collect() const {
       (families[i].type == MetricType::Counter ? metric.counter.value : metric.gauge.value) = value;
     }
   }
-  families.push_back(std::move(failed));
+  if (!failed.metric.empty()) families.push_back(std::move(failed));
   return families;
 }
 

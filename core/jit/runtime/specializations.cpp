@@ -1,6 +1,8 @@
 #include "core/jit/runtime/specializations.h"
 
 #include <algorithm>
+#include <exception>
+#include <new>
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
@@ -133,6 +135,15 @@ Thread Specializations::stop() {
   return std::move(builder_);
 }
 
+namespace {
+
+bool is_bug(const std::exception& error) {
+  const auto* const ours = dynamic_cast<const Error*>(&error);
+  return ours ? ours->code() == ErrorCode::kInternal : dynamic_cast<const std::bad_alloc*>(&error) == nullptr;
+}
+
+}  // namespace
+
 // What cannot be planned is interpreted; the run says what is wrong, if anything is.
 Specializations::Built Specializations::build(std::span<const Value> arguments) const {
   const int64_t start_ns = Clock::system().now_ns();
@@ -147,7 +158,7 @@ Specializations::Built Specializations::build(std::span<const Value> arguments) 
         {{"arguments", describe_arguments(arguments)}, {"reason", refused.what()}});
   } catch (const std::exception& error) {
     built.has_failed = true;
-    log(LogLevel::kDebug, "a shape is interpreted, not planned",
+    log(is_bug(error) ? LogLevel::kError : LogLevel::kDebug, "a shape is interpreted, not planned",
         {{"arguments", describe_arguments(arguments)}, {"reason", error.what()}});
   }
   built.build_ns = Clock::system().now_ns() - start_ns;

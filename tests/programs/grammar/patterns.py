@@ -40,6 +40,58 @@ def attention(b):
         b.do(f"{rng.choice([weights, q, v])}.add_(0.5)")
 
 
+WRITES_OF_ROWS = """{c}.index_copy_(2, {now}, {k})
+{c}.index_add_(2, {now}, {k}, alpha=2)
+{c}.scatter_(2, {now}.view(1, 1, -1, 1).expand_as({k}), {k})
+{c}.scatter_add_(2, {now}.view(1, 1, -1, 1).expand_as({k}), {k})
+{c}.index_fill_(2, {now}, 0.5)
+{c}[:, :, {now}] = {k}
+{c}[:, :, {first}:{last}] = {k}
+{c}[:, :, {first}:{last}].copy_({k})""".split("\n")
+
+
+def rotated(b, x, now, width):
+    """As rotary embeddings turn it."""
+    angle = b.let(f"{now}.float().unsqueeze(-1) * {b.some_float((width // 2,))}")
+    cos, sin = (b.let(f"torch.cat([{angle}.{part}(), {angle}.{part}()], -1)") for part in ("cos", "sin"))
+    return b.let(f"{x} * {cos} + torch.cat([-{x}[..., {width // 2}:], {x}[..., :{width // 2}]], -1) * {sin}")
+
+
+@rule(3)
+def cache(b):
+    """Keys and values of fixed size, written in place, and attention of grouped heads over them."""
+    rng = b.rng
+    batch, own, times, width, length = rng.choice([1, 2]), rng.choice([1, 2, 3]), rng.choice([1, 2, 3]), rng.choice([2, 4, 8]), rng.choice([5, 8])
+    count = rng.choice([1, 1, 2, 4])
+    first = rng.randrange(length - count + 1)
+    now = b.let(f"torch.arange({count}) + {first}")
+    both = b.some_float((batch, 2, own, length, width)) if rng.random() < 0.6 else ""
+    stored = [b.let(f"{both}[:, {i}]") if both else b.some_float((batch, own, length, width)) for i in range(2)]
+    query = b.some_float((batch, own * times, count, width))
+    new = [b.some_float((batch, own, count, width)) for _ in range(2)]
+    if rng.random() < 0.5:
+        query, new[0] = rotated(b, query, now, width), rotated(b, new[0], now, width)
+    elif rng.random() < 0.5:
+        new[0] = b.let(f"F.gelu({new[0]})")
+    write = rng.choice(WRITES_OF_ROWS)
+    for held, rows in zip(stored, new):
+        b.do(write.format(c=held, now=now, k=rows, first=first, last=first + count))
+    if rng.random() < 0.15:
+        b.let(f"{stored[0]} + 1.0")
+    if times > 1 and rng.random() < 0.5:
+        stored = [b.let(f"{held}[:, :, None].expand({batch}, {own}, {times}, {length}, {width}).reshape({batch}, {own * times}, {length}, {width})") for held in stored]
+    else:
+        stored = [b.let(f"torch.repeat_interleave({held}, {times}, dim=1)") for held in stored]
+    if rng.random() < 0.15:
+        b.do(f"{rng.choice([both or new[0], stored[0]])}.mul_(0.5)")
+    scores = b.let(f"torch.matmul({query}, {stored[0]}.transpose(2, 3)) * {width ** -0.5}")
+    if rng.random() < 0.5:
+        scores = b.let(f"{scores}.masked_fill(torch.arange({length}) > {now}.unsqueeze(-1), -1e4)")
+    out = b.let(f"torch.matmul(torch.softmax({scores}, -1), {stored[1]})")
+    if rng.random() < 0.7:
+        b.let(f"{out}.transpose(1, 2).reshape({batch}, {count}, {own * times * width})")
+
+
 PATTERNS = """{x} * torch.sigmoid({x})
 torch.sigmoid({x}) * {y}
 {x} * torch.tanh(F.softplus({x}))
