@@ -13,7 +13,7 @@ import zipfile
 
 import numpy as np
 import onnxruntime
-from onnx import helper, numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 from onnx.helper import make_node
 
 ARCHIVE = pathlib.Path(__file__).parent / "data" / "runtime_cases.zip"
@@ -30,6 +30,12 @@ def integers(dtype, *sizes, low=0, high=256):
     return RANDOM.integers(low, high, sizes).astype(dtype)
 
 
+def four_bits(kind, low, high, *sizes):
+    values = RANDOM.integers(low, high, sizes).reshape(-1) & 15
+    packed = (values[0::2] | values[1::2] << 4).astype(np.uint8)
+    return helper.make_tensor("", getattr(TensorProto, kind), sizes, packed.tobytes(), raw=True)
+
+
 def scalar(value, dtype=np.float32):
     return np.array(value, dtype)
 
@@ -37,6 +43,13 @@ def scalar(value, dtype=np.float32):
 def info(name, value):
     return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(value.dtype),
                                          [f"{name}_{i}" for i in range(value.ndim)])
+
+
+def initializer(name, value):
+    if not isinstance(value, TensorProto):
+        return numpy_helper.from_array(value, name)
+    value.name = name
+    return value
 
 
 class Writer:
@@ -58,7 +71,7 @@ class Writer:
         inputs = [info(key, value) for key, value in feeds.items()]
         inputs += [info(key, weights[key]) for key in overridable if key not in feeds]
         graph = helper.make_graph([node], "g", inputs, [helper.make_empty_tensor_value_info(key) for key in outputs],
-                                  [numpy_helper.from_array(value, key) for key, value in weights.items()])
+                                  [initializer(key, value) for key, value in weights.items()])
         opsets = [helper.make_opsetid(domain, version) for domain, version in
                   (("", 17), ("com.microsoft", 1), ("ai.onnx.ml", 3))]
         model = helper.make_model(graph, opset_imports=opsets, ir_version=9)
@@ -104,6 +117,17 @@ def products(writer):
         node = make_node("GatherBlockQuantized", ["d", "i", "s"] + ["z"] * has_zero, ["y"], bits=bits, block_size=16,
                          gather_axis=0, quantize_axis=1, **MICROSOFT)
         writer.case(f"GatherBlockQuantized_{bits}_{has_zero}_{len(places)}", node, {"i": np.array(places)},
+                    weights=weights)
+    # As its quantizer writes them: elements of 4 bits, along any axis.
+    for kind, (low, high), has_zero, axis in (("INT4", (-8, 8), 0, 1), ("UINT4", (0, 16), 1, 1), ("INT4", (-8, 8), 1, 0),
+                                              ("UINT4", (0, 16), 0, 1)):
+        sizes, scales = (32, 48), (32, 3) if axis == 1 else (2, 48)
+        weights = {"d": four_bits(kind, low, high, *sizes), "s": np.abs(floats(*scales))}
+        if has_zero:
+            weights["z"] = four_bits(kind, low, high, *scales)
+        node = make_node("GatherBlockQuantized", ["d", "i", "s"] + ["z"] * has_zero, ["y"], block_size=16,
+                         gather_axis=1 - axis, quantize_axis=axis, **MICROSOFT)
+        writer.case(f"GatherBlockQuantized_{kind}_{has_zero}_{axis}", node, {"i": np.array([[0, 3], [4, 1]])},
                     weights=weights)
 
 

@@ -320,6 +320,23 @@ TEST_F(OnnxErrors, WhatEveryRunWouldSayIsSaidAtLoad) {
   EXPECT_EQ(attention({"x", "a", "b", "", "", "x", "a", "x", "x"}), "none");
 }
 
+// Elements of 4 bits are for operators that take them.
+TEST_F(OnnxErrors, ElementsOfFourBits) {
+  const auto tensor = [](const std::string& bytes) {
+    return Message().number(1, 3).number(2, 22).bytes(8, "w").bytes(9, bytes);
+  };
+  const std::string bytes("\x21\x03");
+  const auto error = [&](const std::vector<Message>& nodes, const std::string& data) {
+    return error_of(model(graph(nodes, {"x"}, {"y"}, {tensor(data)}), 21));
+  };
+  const auto real = node("DequantizeLinear", {"w", "x"}, {"y"});
+  EXPECT_EQ(error({real}, bytes), "none");
+  EXPECT_THAT(error({real}, "\x21"), HasSubstr("tensor 'w': has 1 bytes, but the tensor takes 2"));
+  EXPECT_THAT(error({node("Abs", {"w"}, {"y"})}, bytes),
+              HasSubstr("node 'the_Abs' (Abs): element type INT4 is not supported here"));
+  EXPECT_THAT(error({node("Identity", {"w"}, {"y"})}, bytes), HasSubstr("element type INT4 is not supported here"));
+}
+
 // A graph with an input x of these sizes, and "y".
 Message sized_model(const std::vector<Message>& nodes, const std::vector<int64_t>& sizes,
                     const std::vector<Message>& weights = {}) {

@@ -80,10 +80,9 @@ void Importer::constant(const NodeProto& node) {
     std::ranges::copy(values, tensor.data<T>());
     return tensor;
   };
+  if (name == "value" && value.t) return define_outputs(node, {constant_of(*value.t)});
   Tensor tensor;
-  if (name == "value" && value.t) {
-    tensor = tensors_.read(*value.t);
-  } else if (name == "sparse_value" && value.sparse_tensor) {
+  if (name == "sparse_value" && value.sparse_tensor) {
     tensor = tensors_.read_sparse(*value.sparse_tensor);
   } else if (name == "value_int") {
     tensor = Tensor::scalar(value.i);

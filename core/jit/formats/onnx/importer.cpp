@@ -107,7 +107,25 @@ GraphValue* Importer::value(const std::string& name) {
 }
 
 GraphValue* Importer::input(const NodeProto& node, size_t i) {
-  return i >= node.inputs.size() || node.inputs[i].empty() ? nullptr : value(node.inputs[i]);
+  if (i >= node.inputs.size() || node.inputs[i].empty()) return nullptr;
+  GraphValue* found = value(node.inputs[i]);
+  const bool takes_four_bits =
+      (node.domain.empty() && (node.op_type == "DequantizeLinear" || node.op_type == "Identity")) ||
+      (node.domain == "com.microsoft" && node.op_type == "GatherBlockQuantized") || local_function(node);
+  if (!takes_four_bits) check_element_type(found);
+  return found;
+}
+
+void Importer::check_element_type(const GraphValue* value) const {
+  const auto found = four_bits_.find(value);
+  if (found == four_bits_.end()) return;
+  fail(ErrorCode::kUnimplemented, "element type ", data_type_name(found->second), " is not supported here");
+}
+
+GraphValue* Importer::constant_of(const TensorProto& tensor) {
+  GraphValue* value = builder_.constant(tensors_.read(tensor));
+  if (has_four_bits(tensor.data_type)) mark_four_bits(value, tensor.data_type);
+  return value;
 }
 
 Importer::Values Importer::inputs(const NodeProto& node) {
@@ -248,7 +266,7 @@ Importer::Values Importer::subgraph(const GraphProto& graph, const Values& argum
   }
   const InScope scope(*this, /*sees_outer=*/true);
   for (size_t i = 0; i < arguments.size(); ++i) define(graph.inputs[i].name, arguments[i]);
-  for (const TensorProto& tensor : graph.initializers) define(tensor.name, builder_.constant(tensors_.read(tensor)));
+  for (const TensorProto& tensor : graph.initializers) define(tensor.name, constant_of(tensor));
   for (const SparseTensorProto& tensor : graph.sparse_initializers) {
     define(tensor.values.name, builder_.constant(tensors_.read_sparse(tensor)));
   }
@@ -257,6 +275,7 @@ Importer::Values Importer::subgraph(const GraphProto& graph, const Values& argum
   for (const ValueInfoProto& output : graph.outputs) {
     results.push_back(value(output.name));
     if (!results.back()) fail(ErrorCode::kDataLoss, "output '", output.name, "' is an input that is left out");
+    check_element_type(results.back());
   }
   return results;
 }

@@ -28,6 +28,10 @@ class Importer {
   GraphBuilder& builder() { return builder_; }
   // Gives a name of the main graph its value.
   void define(const std::string& name, GraphValue* value);
+  // The value has elements of 4 bits, which are read as int8: only operators that take them may have it.
+  void mark_four_bits(const GraphValue* value, int64_t data_type) { four_bits_.emplace(value, data_type); }
+  // Throws Error{kUnimplemented} for such a value.
+  void check_element_type(const GraphValue* value) const;
   // Tells what the file says of a value, whose runs may have other shapes.
   void declare(const GraphValue* value, Tensor meta) { copier_.declare(value, std::move(meta)); }
   // Tells the shape of a weight, which the value is at every run.
@@ -55,6 +59,7 @@ class Importer {
   void dispatch(const NodeProto& node);
   void define_outputs(const NodeProto& node, const Values& results);
   GraphValue* const* find(const std::string& name) const;
+  GraphValue* constant_of(const TensorProto& tensor);
   // Null for "".
   GraphValue* input(const NodeProto& node, size_t i);
   Values inputs(const NodeProto& node);
@@ -106,6 +111,7 @@ class Importer {
   GraphBuilder builder_;
   BodyCopier copier_;
   std::unordered_map<const GraphValue*, Tensor> weights_;
+  std::unordered_map<const GraphValue*, int64_t> four_bits_;            // their data_type
   SourceLocation place_;                                                // of the node that is gone through
   std::map<std::string, std::vector<const FunctionProto*>> functions_;  // by domain and name
   Scope main_;

@@ -77,6 +77,7 @@ class ModelReader {
   ModuleTree tree_{kClass};
   ops::Schema schema_;
   std::set<std::string> initializer_names_, statistics_, attribute_names_;
+  bool has_external_four_bits_ = false;
   std::map<std::string, GraphValue*> optional_inputs_;          // that are initializers as well
   std::unordered_map<std::string, int64_t> attribute_numbers_;  // of names that were taken, the last
   std::map<std::string, std::string> attributes_;               // of the object, by initializer
@@ -147,8 +148,15 @@ void ModelReader::define_initializers(LoadedModel& loaded) {
   for (const TensorProto& proto : model_.graph.initializers) {
     const Tensor tensor = tensors_.read(proto);
     if (!is_parameter(proto, tensor)) {
+      has_external_four_bits_ = has_external_four_bits_ || (proto.is_external && has_four_bits(proto.data_type));
       if (proto.is_external) external_constants_[proto.name] = tensor;
-      define_initializer(proto.name, importer_.builder().constant(tensor), Tensor());
+      GraphValue* value = importer_.builder().constant(tensor);
+      if (has_four_bits(proto.data_type)) {
+        if (optional_inputs_.contains(proto.name))
+          fail(ErrorCode::kUnimplemented, "input '", proto.name, "' has 4 bits");
+        importer_.mark_four_bits(value, proto.data_type);
+      }
+      define_initializer(proto.name, value, Tensor());
       continue;
     }
     weights.push_back({proto.name, attribute_name(proto.name), tensor});
@@ -230,6 +238,7 @@ void ModelReader::define_outputs() {
   std::vector<std::string> names;
   for (const ValueInfoProto& output : model_.graph.outputs) {
     values.push_back(importer_.value(output.name));
+    importer_.check_element_type(values.back());
     names.push_back(output.name);
   }
   if (values.empty()) fail(ErrorCode::kDataLoss, "the graph has no outputs");
@@ -297,8 +306,8 @@ LoadedModel ModelReader::read() {
   const bool has_sparse = std::ranges::any_of(model_.graph.sparse_initializers, [](const SparseTensorProto& tensor) {
     return tensor.values.is_external || tensor.indices.is_external;
   });
-  if (has_sparse || tensors_.external_count() > external_count) {
-    loaded.why_not_saved = "ONNX models with external data of nodes or sparse tensors are not written";
+  if (has_sparse || has_external_four_bits_ || tensors_.external_count() > external_count) {
+    loaded.why_not_saved = "ONNX models with external data of nodes, sparse tensors or 4-bit tensors are not written";
     return loaded;
   }
   loaded.save = [file = file_, object = loaded.object, attributes = std::move(attributes_),

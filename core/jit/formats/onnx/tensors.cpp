@@ -50,6 +50,8 @@ const NamedType kTypes[] = {
     {"FLOAT6E3M2", {}},
 };
 
+constexpr int64_t kUInt4 = 21, kInt4 = 22;
+
 std::string title(const TensorProto& proto) { return "tensor '" + proto.name + "'"; }
 
 // Sizes, and the bytes they take. Throws where that is no number.
@@ -89,6 +91,8 @@ int64_t parse_number(const TensorProto& proto, const char* key, int64_t otherwis
 }
 
 }  // namespace
+
+bool has_four_bits(int64_t data_type) { return data_type == kUInt4 || data_type == kInt4; }
 
 std::optional<DType> find_dtype(int64_t data_type) {
   if (data_type < 0 || data_type >= std::ssize(kTypes)) return std::nullopt;
@@ -227,7 +231,33 @@ Tensor TensorReader::from_fields(const TensorProto& proto, DType dtype, const Di
   return tensor;
 }
 
+// Two elements a byte, the first in its lower half.
+Tensor TensorReader::read_four_bits(const TensorProto& proto) {
+  size_t count = 0;
+  const Dims sizes = checked_sizes(proto.dims, DType::kInt8, title(proto), count);
+  const size_t size_bytes = count / 2 + count % 2;
+  std::vector<uint8_t> fields;
+  Place place{model_, proto.raw_data};
+  if (proto.is_external) {
+    place = external(proto, size_bytes);
+  } else if (!proto.has_raw_data) {
+    for (const int64_t value : proto.int32_data) fields.push_back(static_cast<uint8_t>(value));
+    place = {nullptr, fields};
+  }
+  if (place.bytes.size() != size_bytes) {
+    fail(ErrorCode::kDataLoss, title(proto), ": has ", place.bytes.size(), " bytes, but the tensor takes ", size_bytes);
+  }
+  const Tensor tensor = Tensor::empty(sizes, DType::kInt8);
+  auto* out = tensor.data<int8_t>();
+  for (size_t i = 0; i < count; ++i) {
+    const int bits = place.bytes[i / 2] >> (i % 2 * 4) & 15;
+    out[i] = static_cast<int8_t>(proto.data_type == kInt4 && bits > 7 ? bits - 16 : bits);
+  }
+  return tensor;
+}
+
 Tensor TensorReader::read(const TensorProto& proto) {
+  if (has_four_bits(proto.data_type)) return read_four_bits(proto);
   const DType dtype = to_dtype(proto.data_type, title(proto));
   size_t size_bytes = 0;
   const Dims sizes = checked_sizes(proto.dims, dtype, title(proto), size_bytes);
@@ -250,6 +280,7 @@ Tensor TensorReader::read(const TensorProto& proto) {
 
 Tensor TensorReader::read_sparse(const SparseTensorProto& proto) {
   const std::string what = title(proto.values);
+  to_dtype(proto.values.data_type, what);  // refuses what read() has other elements for
   const Tensor values = read(proto.values), indices = read(proto.indices);
   const bool is_linear = indices.ndim() == 1;
   const auto rank = static_cast<int64_t>(proto.dims.size());

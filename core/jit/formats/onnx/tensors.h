@@ -14,6 +14,8 @@ namespace tensord::jit::onnx {
 
 // TensorProto.DataType → our dtype; nothing for those that no tensor here has.
 std::optional<DType> find_dtype(int64_t data_type);
+// INT4 and UINT4, which TensorReader reads as int8, though no tensor has them.
+bool has_four_bits(int64_t data_type);
 // "FLOAT8E4M3FN", or the number where it is none.
 std::string data_type_name(int64_t data_type);
 // Throws Error{kUnimplemented} that names the type.
@@ -48,6 +50,7 @@ class TensorReader {
   Place external(const TensorProto& proto, size_t size_bytes);
   const std::shared_ptr<const MappedFile>& external_file(const TensorProto& proto, const std::string& location);
   Tensor from_bytes(const TensorProto& proto, const Place& place, DType dtype, const Dims& sizes) const;
+  Tensor read_four_bits(const TensorProto& proto);
   static Tensor from_fields(const TensorProto& proto, DType dtype, const Dims& sizes);
 
   std::shared_ptr<const MappedFile> model_;

@@ -260,7 +260,8 @@ def microsoft_MatMulNBits_1(
     return torch.linear(A, torch.narrow(weight, 1, 0, K).to(A.dtype), bias)
 
 
-# Rows of a table whose numbers of `bits` bits are packed along the last axis, with a scale for each block of it.
+# Rows of a table with a scale for each block of an axis. Of uint8, numbers of `bits` bits are packed along the last axis,
+# with 0 in the middle; 4-bit ones come as int8.
 def microsoft_GatherBlockQuantized_1(
     data: Tensor,
     indices: Tensor,
@@ -272,19 +273,25 @@ def microsoft_GatherBlockQuantized_1(
     gather_axis: int = 0,
     quantize_axis: int = 1,
 ) -> Tensor:
-    last = data.dim() - 1
+    is_packed = data.dtype == torch.uint8
     rows = __torch__.onnx.shapes._axis(gather_axis, data.dim())
-    if __torch__.onnx.shapes._axis(quantize_axis, data.dim()) != last or rows == last:
-        raise RuntimeError("quantize_axis must be the last axis, and gather_axis another")
-    values = _unpacked(__torch__.onnx.index.Gather_1(data, indices, axis=rows), bits).to(scales.dtype)
+    across = __torch__.onnx.shapes._axis(quantize_axis, data.dim())
+    if rows == across:
+        raise RuntimeError("gather_axis and quantize_axis are the same")
+    if is_packed and across != data.dim() - 1:
+        raise RuntimeError("quantize_axis of uint8 must be the last one")
+    values = __torch__.onnx.index.Gather_1(data, indices, axis=rows)
     scale = __torch__.onnx.index.Gather_1(scales, indices, axis=rows)
-    zero = torch.full_like(scale, float(1 << (bits - 1)))
+    # Where the axis is then: indices have any number of dimensions.
+    at = across - data.dim() + values.dim() if across > rows else across
+    zero = torch.full_like(scale, float(1 << (bits - 1)) if is_packed else 0.0)
     if zero_points is not None:
-        zeros = _unpacked(__torch__.onnx.index.Gather_1(zero_points, indices, axis=rows), bits)
-        zero = torch.narrow(zeros, -1, 0, scale.size(-1)).to(scales.dtype)
-    size = values.size(-1)
-    zero = torch.narrow(torch.repeat_interleave(zero, block_size, -1), -1, 0, size)
-    return (values - zero) * torch.narrow(torch.repeat_interleave(scale, block_size, -1), -1, 0, size)
+        zeros = __torch__.onnx.index.Gather_1(zero_points, indices, axis=rows)
+        zeros = torch.narrow(_unpacked(zeros, bits), -1, 0, scale.size(-1)) if is_packed else zeros
+        zero = zeros.to(scales.dtype)
+    values = (_unpacked(values, bits) if is_packed else values).to(scales.dtype)
+    zero = torch.narrow(torch.repeat_interleave(zero, block_size, at), at, 0, values.size(at))
+    return (values - zero) * torch.narrow(torch.repeat_interleave(scale, block_size, at), at, 0, values.size(at))
 
 
 def microsoft_QLinearConv_1(
@@ -386,5 +393,5 @@ def microsoft_DynamicQuantizeLSTM_1(
 
 # A scale for each direction, or for each gate of it.
 def _real_weight(w: Tensor, scale: Tensor, zero_point: Tensor) -> Tensor:
-    shape = [w.size(0), 1, scale.numel() // w.size(0)]
-    return (w.to(torch.float32) - zero_point.to(torch.float32).reshape(shape)) * scale.reshape(shape)
+    zero = zero_point.to(torch.float32).reshape([w.size(0), 1, -1])
+    return (w.to(torch.float32) - zero) * scale.reshape([w.size(0), 1, -1])
