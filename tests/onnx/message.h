@@ -66,6 +66,16 @@ inline Message int_attribute(const std::string& name, int64_t value) {
   return Message().bytes(1, name).number(3, static_cast<uint64_t>(value)).number(20, 2);
 }
 
+inline Message text_attribute(const std::string& name, const std::string& value) {
+  return Message().bytes(1, name).bytes(4, value).number(20, 3);
+}
+
+inline Message ints_attribute(const std::string& name, const std::vector<uint64_t>& values) {
+  Message message = Message().bytes(1, name);
+  for (const uint64_t value : values) message.number(8, value);
+  return message.number(20, 7);
+}
+
 inline Message graph_attribute(const std::string& name, const Message& graph) {
   return Message().bytes(1, name).message(6, graph).number(20, 5);
 }

@@ -5,7 +5,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,6 +44,9 @@ class OnnxErrors : public ::testing::Test {
                           int64_t version = 17) {
     return error_of(model(graph(nodes, {"x"}, outputs), version));
   }
+  std::string node_error(const Message& node, int64_t version = 17) {
+    return error_of(model(graph({node}, {"x", "a", "b"}, {"y"}), version).message(8, opset(1, "com.microsoft")));
+  }
 
   const fs::path file_;
 };
@@ -54,11 +56,6 @@ Message abs_model() { return model(graph({kAbs}, {"x"}, {"y"})); }
 
 Message floats_attribute(const std::string& name) {
   return Message().bytes(1, name).bytes(7, std::string(4, '\0')).number(20, 6);
-}
-Message ints_attribute(const std::string& name, const std::vector<uint64_t>& values) {
-  Message message = Message().bytes(1, name);
-  for (const uint64_t value : values) message.number(8, value);
-  return message.number(20, 7);
 }
 
 TEST_F(OnnxErrors, Wire) {
@@ -257,64 +254,47 @@ TEST_F(OnnxErrors, Calls) {
   EXPECT_THAT(calls({"x", "x"}), HasSubstr("has 2 inputs, but the function takes 1"));
 }
 
-Message text_attribute(const std::string& name, const std::string& value) {
-  return Message().bytes(1, name).bytes(4, value).number(20, 3);
-}
-
-std::string error_of_node(const std::function<std::string(const Message&)>& error_of, const Message& node,
-                          int64_t version = 17) {
-  Message message = model(graph({node}, {"x", "a", "b"}, {"y"}), version);
-  return error_of(message.message(8, opset(1, "com.microsoft")));
-}
-
 // Whatever a file tells is known when it is loaded: every value of an attribute, and what follows from them.
 TEST_F(OnnxErrors, ValuesOfAttributes) {
-  const auto error = [&](const Message& node, int64_t version = 17) {
-    return error_of_node([&](const Message& message) { return error_of(message); }, node, version);
-  };
-  EXPECT_THAT(error(node("Pad", {"x", "a"}, {"y"}, {text_attribute("mode", "mirror")})),
+  EXPECT_THAT(node_error(node("Pad", {"x", "a"}, {"y"}, {text_attribute("mode", "mirror")})),
               HasSubstr("node 'the_Pad' (Pad): attribute 'mode' is mirror; values that are taken: constant, reflect, "
                         "edge, wrap"));
-  EXPECT_THAT(error(node("Resize", {"x", "", "a"}, {"y"}, {text_attribute("mode", "area")})),
+  EXPECT_THAT(node_error(node("Resize", {"x", "", "a"}, {"y"}, {text_attribute("mode", "area")})),
               HasSubstr("attribute 'mode' is area; values that are taken: nearest, linear, cubic"));
-  EXPECT_THAT(error(node("Conv", {"x", "a"}, {"y"}, {text_attribute("auto_pad", "SAME")})),
+  EXPECT_THAT(node_error(node("Conv", {"x", "a"}, {"y"}, {text_attribute("auto_pad", "SAME")})),
               HasSubstr("attribute 'auto_pad' is SAME; values"));
-  EXPECT_THAT(error(node("LSTM", {"x", "a", "b"}, {"y"}, {text_attribute("direction", "backward")})),
+  EXPECT_THAT(node_error(node("LSTM", {"x", "a", "b"}, {"y"}, {text_attribute("direction", "backward")})),
               HasSubstr("attribute 'direction' is backward; values"));
-  EXPECT_THAT(error(node("GridSample", {"x", "a"}, {"y"}, {text_attribute("padding_mode", "wrap")})),
+  EXPECT_THAT(node_error(node("GridSample", {"x", "a"}, {"y"}, {text_attribute("padding_mode", "wrap")})),
               HasSubstr("attribute 'padding_mode' is wrap; values"));
-  EXPECT_THAT(error(node("ReduceMean", {"x"}, {"y"}, {int_attribute("keepdims", 2)})),
+  EXPECT_THAT(node_error(node("ReduceMean", {"x"}, {"y"}, {int_attribute("keepdims", 2)})),
               HasSubstr("attribute 'keepdims' is 2; values that are taken: 0, 1"));
   const Message names = Message().bytes(1, "activations").bytes(9, "Tanh").bytes(9, "Gelu").number(20, 8);
-  EXPECT_THAT(error(node("RNN", {"x", "a", "b"}, {"y"}, {names})),
+  EXPECT_THAT(node_error(node("RNN", {"x", "a", "b"}, {"y"}, {names})),
               HasSubstr("attribute 'activations' is Gelu; values"));
-  EXPECT_THAT(error(node("Abs", {"x"}, {"y"}, {text_attribute("mode", "a")})),
+  EXPECT_THAT(node_error(node("Abs", {"x"}, {"y"}, {text_attribute("mode", "a")})),
               HasSubstr("attribute 'mode' is not known"));
-  EXPECT_THAT(error(node("Identity", {"x"}, {"y"}, {text_attribute("mode", "a")})),
+  EXPECT_THAT(node_error(node("Identity", {"x"}, {"y"}, {text_attribute("mode", "a")})),
               HasSubstr("attribute 'mode' is not known"));
 }
 
 TEST_F(OnnxErrors, WhatEveryRunWouldSayIsSaidAtLoad) {
-  const auto error = [&](const Message& node, int64_t version = 17) {
-    return error_of_node([&](const Message& message) { return error_of(message); }, node, version);
-  };
-  EXPECT_THAT(error(node("Dropout", {"x"}, {"y"}), 6),
+  EXPECT_THAT(node_error(node("Dropout", {"x"}, {"y"}), 6),
               HasSubstr("node 'the_Dropout' (Dropout): Dropout: before opset 7"));
-  EXPECT_THAT(error(node("Resize", {"x"}, {"y"})), HasSubstr("neither scales nor sizes are given"));
+  EXPECT_THAT(node_error(node("Resize", {"x"}, {"y"})), HasSubstr("neither scales nor sizes are given"));
   const Message two = Message().bytes(1, "activations").bytes(9, "Tanh").bytes(9, "Tanh").number(20, 8);
   for (const char* op : {"RNN", "LSTM"}) {
-    EXPECT_THAT(error(node(op, {"x", "a", "b"}, {"y"}, {two})), HasSubstr("activations but got 2")) << op;
+    EXPECT_THAT(node_error(node(op, {"x", "a", "b"}, {"y"}, {two})), HasSubstr("activations but got 2")) << op;
   }
-  EXPECT_EQ(error(node("GRU", {"x", "a", "b"}, {"y"}, {two})), "none");
-  EXPECT_THAT(error(node("Conv", {"x", "w"}, {"y"}, {ints_attribute("kernel_shape", {3})})), HasSubstr("used, but"));
+  EXPECT_EQ(node_error(node("GRU", {"x", "a", "b"}, {"y"}, {two})), "none");
   const auto conv = node("Conv", {"x", "w"}, {"y"}, {ints_attribute("kernel_shape", {3})});
   const std::vector<Message> weight{float_tensor("w", {1, 1, 2}, {1, 2})};
-  EXPECT_THAT(error_of(model(graph({conv}, {"x"}, {"y"}, weight))), HasSubstr("DATA_LOSS"));
   EXPECT_THAT(error_of(model(graph({conv}, {"x"}, {"y"}, weight))), HasSubstr("kernel_shape is [3], but W has shape"));
   const auto attention = [&](const std::vector<std::string>& inputs) {
-    return error(node("GroupQueryAttention", inputs, {"y"},
-                      {int_attribute("num_heads", 2), int_attribute("kv_num_heads", 2), int_attribute("do_rotary", 1)},
-                      "com.microsoft"));
+    return node_error(
+        node("GroupQueryAttention", inputs, {"y"},
+             {int_attribute("num_heads", 2), int_attribute("kv_num_heads", 2), int_attribute("do_rotary", 1)},
+             "com.microsoft"));
   };
   EXPECT_THAT(attention({"x", "a", "b", "", "", "x", "a"}), HasSubstr("do_rotary wants cos_cache and sin_cache"));
   EXPECT_EQ(attention({"x", "a", "b", "", "", "x", "a", "x", "x"}), "none");

@@ -232,6 +232,9 @@ TEST_F(OnnxFormat, LocalFunctionsTakeAttributes) {
       model(graph({node("twice", {"x"}, {"y"}, {int_attribute("along", 0)}, "mine")}, {"x"}, {"y"}), 17, {function});
   message.message(8, opset(1, "mine"));
   EXPECT_THAT(run(*load(message), {floats({1, 2})}), ElementsAre(1, 2, 1, 2));
+  const auto other = node("twice", {"x"}, {"y"}, {int_attribute("along", 0), int_attribute("by", 2)}, "mine");
+  message = model(graph({other}, {"x"}, {"y"}), 17, {function}).message(8, opset(1, "mine"));
+  EXPECT_THAT(load_error(message), HasSubstr("node 'the_twice' (mine.twice): attribute 'by' is not known"));
 }
 
 TEST_F(OnnxFormat, WhatIsNotSupportedIsNamed) {

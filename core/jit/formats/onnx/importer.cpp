@@ -235,6 +235,12 @@ Importer::Values Importer::call_local(const FunctionProto& function, const NodeP
     fail(ErrorCode::kDataLoss, "has ", arguments.size(), " inputs, but the function takes ", function.inputs.size());
   }
   Attributes given = attributes(node);
+  for (const auto& [name, attribute] : given) {
+    const bool is_known =
+        std::ranges::find(function.attributes, name) != function.attributes.end() ||
+        std::ranges::find(function.attribute_protos, name, &AttributeProto::name) != function.attribute_protos.end();
+    if (!is_known) fail(ErrorCode::kUnimplemented, "attribute '", name, "' is not known");
+  }
   for (const AttributeProto& attribute : function.attribute_protos) given.emplace(attribute.name, &attribute);
   const InScope scope(*this, /*sees_outer=*/false);
   for (size_t i = 0; i < function.inputs.size(); ++i) {
