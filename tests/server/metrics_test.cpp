@@ -177,6 +177,18 @@ TEST(Metrics, LimitsOfTheProcess) {
   EXPECT_GE(value_of(text, "tensord_cpu_limit_cores"), 1);
 }
 
+TEST(Metrics, PassesThatFailed) {
+  Metrics metrics("1.0");
+  metrics.model("m", "1");
+  PlanCounts counts;
+  metrics.watch_plans("m", "1", [&] { return counts; });
+  EXPECT_THAT(metrics.text(), Not(HasSubstr("tensord_pass_failed_total")));
+  counts.failed_passes = {{"cse", 2}, {"plan", 1}};
+  const std::string text = metrics.text();
+  EXPECT_THAT(text, HasSubstr("tensord_pass_failed_total{model=\"m\",version=\"1\",pass=\"cse\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr("tensord_pass_failed_total{model=\"m\",version=\"1\",pass=\"plan\"} 1\n"));
+}
+
 TEST(Metrics, TritonsNamesOnlyWhenWanted) {
   Metrics metrics("1.0");
   ModelMetrics& model = metrics.model("m", "1");
