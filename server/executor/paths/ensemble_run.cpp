@@ -209,8 +209,7 @@ size_t EnsembleRun::next_step(const Branch& branch) const {
     const auto& inputs = plan.steps[i].inputs;
     // What no step makes and the request did not bring is optional.
     const bool can_start = std::all_of(inputs.begin(), inputs.end(), [&](const auto& link) {
-      return branch.is_there[link.tensor] ||
-             std::find(plan.inputs.begin(), plan.inputs.end(), link.tensor) != plan.inputs.end();
+      return branch.is_there[link.tensor] || std::ranges::find(plan.inputs, link.tensor) != plan.inputs.end();
     });
     if (!can_start) continue;
     if (!plan.steps[i].is_decoupled) return i;
@@ -230,11 +229,11 @@ bool EnsembleRun::take_job(Branch& branch, Job& job) {
   const EnsemblePlan::Step& step = context_.plan.steps[job.step];
   for (const auto& link : step.inputs) {
     if (!branch.is_there[link.tensor]) continue;
-    job.inputs.push_back(take_tensor(branch, link.tensor));
-    job.inputs.back().name = link.name;
-    job.inputs.back().is_own = false;  // other steps may read it, the answer, and the model that made it
-    job.declared.push_back(wire_type(job.inputs.back(), context_.plan.declared[link.tensor]));
-    fit_batch(job.inputs.back(), link.fit);
+    InferTensor& input = job.inputs.emplace_back(take_tensor(branch, link.tensor));
+    input.name = link.name;
+    input.is_own = false;  // other steps may read it, the answer, and the model that made it
+    job.declared.push_back(wire_type(input, context_.plan.declared[link.tensor]));
+    fit_batch(input, link.fit);
   }
   branch.is_started[job.step] = true;
   branch.is_forked = step.is_decoupled;
