@@ -389,3 +389,25 @@ class Unpool(nn.Module):
 
 
 made("Unpool", lambda: filled(Unpool()), (values(1, 2, 6, 6),), (values(2, 2, 5, 6),), rtol=1e-4)
+
+
+@case((T([[1.0, -2.0, 3.0]]),), grad=False)
+class AsksForGradients(nn.Module):
+    """Of parameters, frozen ones, buffers, and what is taken off."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = filled(nn.Linear(3, 2))
+        self.frozen = nn.Parameter(torch.ones(3), requires_grad=False)
+        self.register_buffer("offset", torch.ones(3))
+        self.both = nn.ParameterList([nn.Parameter(torch.ones(1)), nn.Parameter(torch.zeros(2))])
+
+    def forward(self, x: Tensor):
+        asked = [self.first.weight.requires_grad, self.first.bias.requires_grad, self.frozen.requires_grad, self.offset.requires_grad,
+                 self.first.weight.detach().requires_grad, (self.first.weight * 2).requires_grad, x.requires_grad]
+        for parameter in self.both:
+            asked.append(parameter.requires_grad)
+        y = self.first(x)
+        if self.first.weight.requires_grad:
+            y = y + 1
+        return y, asked, self.first.weight.is_leaf

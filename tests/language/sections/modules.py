@@ -495,25 +495,3 @@ class DeeplyShared(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         self.sum.add_(x[0])
         return self.deep[0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0] * 1
-
-
-@case((X,), grad=False)
-class AsksForGradients(nn.Module):
-    """Of parameters, frozen ones, buffers, and what is taken off."""
-
-    def __init__(self):
-        super().__init__()
-        self.first = linear(3, 2)
-        self.frozen = nn.Parameter(torch.ones(3), requires_grad=False)
-        self.register_buffer("offset", torch.ones(3))
-        self.both = nn.ParameterList([nn.Parameter(torch.ones(1)), nn.Parameter(torch.zeros(2))])
-
-    def forward(self, x: Tensor):
-        asked = [self.first.weight.requires_grad, self.first.bias.requires_grad, self.frozen.requires_grad, self.offset.requires_grad,
-                 self.first.weight.detach().requires_grad, (self.first.weight * 2).requires_grad, x.requires_grad]
-        for parameter in self.both:
-            asked.append(parameter.requires_grad)
-        y = self.first(x)
-        if self.first.weight.requires_grad:
-            y = y + 1
-        return y, asked, self.first.weight.is_leaf

@@ -76,7 +76,7 @@ void Importer::constant(const NodeProto& node) {
   const AttributeProto& value = *given.begin()->second;
   const std::string& name = given.begin()->first;
   const auto vector = [&]<class T, class From>(const std::vector<From>& values, T) {
-    const Tensor tensor = Tensor::empty(Dims{static_cast<int64_t>(values.size())}, dtype_of<T>);
+    Tensor tensor = Tensor::empty(Dims{static_cast<int64_t>(values.size())}, dtype_of<T>);
     std::ranges::copy(values, tensor.data<T>());
     return tensor;
   };
