@@ -51,6 +51,7 @@ BASE_MODES = [
     {"name": "passes without plans", "plan": False},
     {"name": "plans without passes", "optimize": False},
     {"name": "2 threads", "threads": 2, "again": True, "poison": True},
+    {"name": "lent", "lent": True, "same_as": "planned"},
     {"name": "plans in the background", "background": True, "again": False},
 ]
 # Only of programs without steps.

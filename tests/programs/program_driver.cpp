@@ -51,6 +51,7 @@ struct Mode {
   int threads = 1;
   bool is_again = false;       // a second round of calls with the same frame, given back what the first returned
   bool is_background = false;  // plans are built by another thread meanwhile
+  bool is_lent = false;        // calls get arguments that others read too, and write to copies
 };
 
 struct Problem {
@@ -101,6 +102,7 @@ Mode read_mode(const Json& json) {
   mode.threads = json.value("threads", 1);
   mode.is_again = json.value("again", false);
   mode.is_background = json.value("background", false);
+  mode.is_lent = json.value("lent", false);
   mode.options.optimize = json.value("optimize", true);
   mode.options.plan.is_enabled = json.value("plan", true);
   mode.options.plan.poison = json.value("poison", false);
@@ -147,9 +149,9 @@ class Runner {
       const auto module = jit::Module::load(archive_, options);
       jit::Frame frame;
       const jit::RunOptions run_options{.plans_in_background = mode.is_background};
-      outcomes = run_calls(*module, frame, run_options);
+      outcomes = run_calls(*module, frame, mode.is_lent, run_options);
       if (mode.is_again && !changes_state(*module)) {
-        if (auto problem = compare(run_calls(*module, frame, run_options), outcomes, "its second round"))
+        if (auto problem = compare(run_calls(*module, frame, mode.is_lent, run_options), outcomes, "its second round"))
           return problem;
       }
     } catch (const Error& error) {
@@ -168,18 +170,22 @@ class Runner {
   }
 
   // Up to the first error.
-  std::vector<Outcome> run_calls(const jit::Module& module, jit::Frame& frame, const jit::RunOptions& options) {
+  std::vector<Outcome> run_calls(const jit::Module& module, jit::Frame& frame, bool is_lent,
+                                 const jit::RunOptions& options) {
     std::vector<Outcome> outcomes;
     for (const Call& call : calls_) {
       ++runs_;
       Outcome& outcome = outcomes.emplace_back();
       try {
         std::vector<Value> arguments = Copier()(call.arguments);
+        const Value lender = tuple_of(is_lent ? arguments : std::vector<Value>());
+        if (is_lent) arguments = Copier(Copier::Tensors::kLent)(arguments);
         // As PyTorch's caller, who keeps lists and dictionaries of its own: a call gets others, of the same tensors.
         const std::vector<Value> handed = Copier(Copier::Tensors::kShared)(arguments);
         Value result = module.method(call.method).run(frame, handed, options);
         outcome.found = Copier()(tuple_of({result, tuple_of(std::move(arguments)), buffers_of(module)}));
         frame.recycle(std::move(result));
+        if (is_lent && !is_identical(lender, tuple_of(call.arguments))) outcome.error = "it writes what it was lent";
       } catch (const Error& error) {
         outcome.error = error.what();
         outcome.code = error.code();

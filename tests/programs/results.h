@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/ops/value.h"
+#include "core/tensor/lend.h"
 
 // Comparing and copying what programs take and give back.
 namespace tensord::programs {
@@ -119,7 +120,7 @@ inline bool is_identical(const Value& a, const Value& b) {
 // Copies values with all that they hold. Tensors that share memory share it in the copy, with the same strides.
 class Copier {
  public:
-  enum class Tensors { kCopied, kShared };
+  enum class Tensors { kCopied, kShared, kLent };
   explicit Copier(Tensors tensors = Tensors::kCopied) : tensors_(tensors) {}
 
   Value operator()(const Value& value) {
@@ -148,10 +149,9 @@ class Copier {
     auto found = storages_.find(key);
     if (found == storages_.end()) {
       const auto elements = static_cast<int64_t>(tensor.storage()->size_bytes() / size_of(tensor.dtype()));
-      const std::vector<int64_t> sizes{elements};
-      Tensor whole = Tensor::empty(sizes, tensor.dtype());
-      if (elements > 0) std::memcpy(whole.raw_data(), key, static_cast<size_t>(elements) * size_of(tensor.dtype()));
-      found = storages_.emplace(key, whole).first;
+      const std::vector<int64_t> sizes{elements}, one{1};
+      const Tensor given = Tensor::from_storage(tensor.storage(), sizes, one, 0, tensor.dtype());
+      found = storages_.emplace(key, tensors_ == Tensors::kLent ? lend(given) : given.clone()).first;
     }
     if (found->second.dtype() != tensor.dtype()) return tensor.clone(true);
     return Tensor::from_storage(found->second.storage(), tensor.sizes(), tensor.strides(), tensor.offset(),

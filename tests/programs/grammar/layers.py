@@ -28,6 +28,22 @@ def linear(b):
     activation(b, y)
 
 
+@rule(3)
+def half_layer(b):
+    """A layer whose weights are stored as bfloat16, as those of most checkpoints are."""
+    x = b.float_tensor(lambda t: t.dim() >= 1)
+    shape = b.value(x).shape
+    k, n, seed = shape[-1], b.rng.choice([1, 3, 8, 17, 40]), b.rng.randrange(10**6)
+    layers = [f"nn.Linear({k}, {n}, bias={b.rng.random() < 0.7})"]
+    if len(shape) == 4 and shape[1]:
+        layers += [f"nn.Conv2d({shape[1]}, {n}, {b.rng.choice([1, 3])}, padding=1)"] * 2
+    if len(shape) == 3:
+        layers += [f"nn.{b.rng.choice(['LSTM', 'GRU'])}({k}, {n}, batch_first={b.rng.random() < 0.5})"]
+    layer = b.rng.choice(layers)
+    y = b.let(f"{b.member(f'seeded({seed}, lambda: {layer}.bfloat16())')}({x}.bfloat16())" + ("[0]" if "batch_first" in layer else ""))
+    b.let(f"{y}.float()")
+
+
 def activation(b, y):
     """What epilogues are made of, or nearly."""
     for _ in range(b.rng.choice([0, 1, 1, 2])):
