@@ -94,7 +94,7 @@ class PackedLinear final : public PackedOp {
     const Tensor addend = other.defined() ? other.contiguous() : Tensor();
     const PackedGemm product = gemm(input, addend, thread_budget());
     const bool overwrites = can_overwrite && addend.is_same(other) && other.sizes() == sizes;
-    const Tensor out = overwrites ? other : Tensor::empty(sizes, DType::kFloat32);
+    Tensor out = overwrites ? other : Tensor::empty(sizes, DType::kFloat32);
     const Tensor scratch = Tensor::empty(Dims{static_cast<int64_t>(product.scratch_bytes())}, DType::kUInt8);
     product.run(input.data<float>(), addend.defined() ? addend.data<float>() : nullptr, out.data<float>(),
                 scratch.raw_data());
@@ -217,7 +217,7 @@ Precision precision_of(const PackArgs& args, const Weights& weights) {
 IntrusivePtr<PackedOp> pack(const PackArgs& args, const Weights& weights) {
   auto packed = make_intrusive<PackedLinear>(args, weights, precision_of(args, weights));
   const DType dtype = weights.weight.dtype();
-  return is_half(dtype) ? pack_half(args, dtype, std::move(packed)) : packed;
+  return is_half(dtype) ? pack_half(args, dtype, packed) : packed;
 }
 
 // The matrix on the right of a product, as n × k; undefined when it cannot be prepared.
