@@ -8,6 +8,7 @@
 #include "core/base/thread_budget_scope.h"
 #include "kernels/common/packed_half.h"
 #include "kernels/conv/kernel.h"
+#include "kernels/gemm/packed_gemm_tile.h"
 
 namespace tensord::kernels {
 
@@ -251,7 +252,11 @@ IntrusivePtr<ops::PackedOp> pack_half_conv(const ops::PackArgs& args, const Conv
     if (tensor.dtype() != dtype || tensor.device() != Device{} || tensor.is_meta()) return nullptr;
     wide[i] = tensor.to(DType::kFloat32);
   }
-  return pack_half(args, dtype, pack_conv({args.op, wide, args.precision, args.store}, geometry));
+  // Numbers that are bfloat16 already lose nothing by it.
+  const bool multiplies_halves = dtype == DType::kBFloat16 && !tile_kernels(WordType::kBf16).widens;
+  const bool is_kept = multiplies_halves && args.precision == ops::Precision::kF32;
+  const ops::Precision precision = is_kept ? ops::Precision::kBf16 : args.precision;
+  return pack_half(args, dtype, pack_conv({args.op, wide, precision, args.store}, geometry));
 }
 
 }  // namespace

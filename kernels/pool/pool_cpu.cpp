@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/base/parallel.h"
+#include "kernels/common/half_rows.h"
 #include "kernels/pool/pool.h"
 
 namespace tensord::kernels {
@@ -194,6 +195,17 @@ void run_typed(const PoolProblem& pool, const Extents& e, bool is_last, const T*
   }
 }
 
+// Sums are float32 anyway, and the largest of some halves is one of them.
+template <class T>
+void run_half(const PoolProblem& pool, const Extents& e, bool is_last, const Tensor& x, const Tensor& out,
+              int64_t* indices) {
+  const Tensor wide_x = Tensor::empty(Dims{x.numel()}, DType::kFloat32);
+  const Tensor wide_out = Tensor::empty(Dims{out.numel()}, DType::kFloat32);
+  widen_row(x.data<T>(), wide_x.data<float>(), x.numel());
+  run_typed<float>(pool, e, is_last, wide_x.data<float>(), wide_out.data<float>(), indices);
+  narrow_row(wide_out.data<float>(), out.data<T>(), out.numel());
+}
+
 }  // namespace
 
 template <class T>
@@ -250,8 +262,13 @@ void run_pool(const PoolProblem& pool, const Tensor& input, Tensor& out, const T
   const Tensor x = is_last ? input : input.contiguous();
   const Extents e = pool_extents(input, out, pool.spatial);
   int64_t* index = indices.defined() ? indices.data<int64_t>() : nullptr;
-  dispatch_all(input.dtype(), "pool",
-               [&]<class T>() { run_typed<T>(pool, e, is_last, x.data<T>(), out.data<T>(), index); });
+  dispatch_all(input.dtype(), "pool", [&]<class T>() {
+    if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
+      run_half<T>(pool, e, is_last, x, out, index);
+    } else {
+      run_typed<T>(pool, e, is_last, x.data<T>(), out.data<T>(), index);
+    }
+  });
 }
 
 void run_pool(const PoolProblem& pool, const PoolExtents& extents, bool is_last, const float* x, float* out) {
