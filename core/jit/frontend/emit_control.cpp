@@ -190,7 +190,8 @@ void FunctionEmitter::loop(const Stmt& stmt, GraphValue* trip_count,
   add_assigned_names(stmt.body, names);
   GraphValue* initial = is_while ? condition(*stmt.value) : constant(true);
   std::vector<std::string_view> carried;
-  Values inputs{trip_count, initial};
+  // What is behind an error is never reached, but well formed.
+  Values inputs{raised_ ? constant(int64_t{0}) : trip_count, initial};
   for (const std::string_view name : names) {
     const Binding* binding = environment_.find(name);
     if (!binding || binding->kind != Binding::Kind::kValue) continue;
