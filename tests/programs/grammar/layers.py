@@ -40,7 +40,8 @@ def half_layer(b):
     if len(shape) == 3:
         layers += [f"nn.{b.rng.choice(['LSTM', 'GRU'])}({k}, {n}, batch_first={b.rng.random() < 0.5})"]
     layer = b.rng.choice(layers)
-    y = b.let(f"{b.member(f'seeded({seed}, lambda: {layer}.bfloat16())')}({x}.bfloat16())" + ("[0]" if "batch_first" in layer else ""))
+    member = b.member(f"seeded({seed}, lambda: {layer}).bfloat16()")
+    y = b.let(f"{member}({x}.to(torch.bfloat16))" + ("[0]" if "batch_first" in layer else ""))
     b.let(f"{y}.float()")
 
 
