@@ -8,7 +8,6 @@
 #include "core/jit/ir/alias.h"
 #include "core/ops/registry.h"
 #include "core/tensor/grad_mode.h"
-#include "server/executor/model/result.h"
 #include "server/training/builtin_loss.h"
 
 namespace tensord::server {
@@ -94,6 +93,8 @@ TrainingModel::TrainingModel(const std::string& archive, const LossSpec& loss,
   if (spec_.method.empty() || needs_output) {
     check(module_->has_method("forward"), "loss.builtin: the model has no method 'forward'");
     forward_call_ = bind("forward", inputs);
+    result_names_ = result_names(forward_call_.method->schema());
+    check_output();
   }
   for (const auto& [argument, array] : inputs) {
     check(std::find(arrays_.begin(), arrays_.end(), array) != arrays_.end(), "data.inputs: the model has no argument '",
@@ -126,12 +127,33 @@ TrainingModel::Call TrainingModel::bind(const std::string& name, const std::map<
     call.arguments.push_back(
         takes_default ? -1 : index_of(mapped == inputs.end() ? std::string(argument.name) : mapped->second));
     call.is_written.push_back(aliases.has_writers(graph_inputs[first + i]));
+    const jit::MethodSignature* known = module_->signature(name);
+    const std::optional<DType> declared = known ? known->inputs.at(i).dtype : std::nullopt;
+    if (call.arguments.back() >= 0 && declared && is_floating(*declared))
+      declared_[arrays_[static_cast<size_t>(call.arguments.back())]] = *declared;
   }
   return call;
 }
 
-Tensor TrainingModel::to_model_type(const Tensor& array) const {
-  return is_floating(array.dtype()) && array.dtype() != dtype_ ? array.to(dtype_) : array;
+Tensor TrainingModel::to_model_type(const std::string& name, const Tensor& array) const {
+  const auto declared = declared_.find(name);
+  const DType dtype = declared == declared_.end() ? dtype_ : declared->second;
+  return is_floating(array.dtype()) && array.dtype() != dtype ? array.to(dtype) : array;
+}
+
+// Whether the loss is told by the output of this name. One alone answers to OUTPUT__0 too, as in requests.
+bool TrainingModel::is_output(const std::string& name) const {
+  return name == spec_.output || (spec_.output == "OUTPUT__0" && result_names_.own.size() == 1);
+}
+
+// Where the type of the result tells all outputs.
+void TrainingModel::check_output() const {
+  const std::vector<std::string>& names = result_names_.own;
+  const auto is_it = [this](const std::string& name) { return is_output(name); };
+  if (spec_.output.empty() || names.empty() || std::ranges::any_of(names, is_it)) return;
+  std::string all;
+  for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
+  fail(ErrorCode::kInvalidArgument, "loss.output: forward gives ", all, ", not '", spec_.output, "'");
 }
 
 Value TrainingModel::run(const Call& call, std::span<const Tensor> batch, const std::function<bool()>& is_cancelled) {
@@ -151,8 +173,8 @@ Value TrainingModel::run(const Call& call, std::span<const Tensor> batch, const 
 Tensor TrainingModel::output_of(const Value& result) const {
   if (result.is_tensor() && spec_.output.empty()) return result.to_tensor();
   std::string names;
-  for (const InferTensor& output : flatten_result(result)) {
-    if (output.tensor.defined() && (spec_.output.empty() || output.name == spec_.output)) return output.tensor;
+  for (const InferTensor& output : flatten_result(result, result_names_.whole, result_names_.own)) {
+    if (output.tensor.defined() && (spec_.output.empty() || is_output(output.name))) return output.tensor;
     names += (names.empty() ? "" : ", ") + output.name;
   }
   fail(ErrorCode::kInvalidArgument, "loss.output: forward gives ", names.empty() ? "no tensor" : names, ", not '",

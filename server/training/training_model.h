@@ -9,6 +9,7 @@
 
 #include "core/jit/runtime/module.h"
 #include "core/tensor/tensor.h"
+#include "server/executor/model/result.h"
 #include "server/training/jobs/job_spec.h"
 
 namespace tensord::server {
@@ -24,8 +25,9 @@ class TrainingModel {
 
   // The arrays of the data that a batch has, in this order.
   const std::vector<std::string>& arrays() const { return arrays_; }
-  // An array as the model takes it: other floating types become that of the parameters.
-  Tensor to_model_type(const Tensor& array) const;
+  // An array as the model takes it: other floating types become that of the argument, where the model's file has it, or
+  // of the parameters.
+  Tensor to_model_type(const std::string& name, const Tensor& array) const;
 
   // The loss of a batch, one tensor for each of arrays(); recorded when grad mode is on. Throws Error when it is not
   // one number; `is_cancelled` ends a run.
@@ -62,6 +64,8 @@ class TrainingModel {
     std::vector<int> arguments;
     std::vector<bool> is_written;  // the method may write to the argument
   };
+  void check_output() const;
+  bool is_output(const std::string& name) const;
   Call bind(const std::string& method, const std::map<std::string, std::string>& inputs);
   int index_of(const std::string& array);
   const jit::Block* block_of_loss() const;
@@ -73,8 +77,10 @@ class TrainingModel {
   std::shared_ptr<jit::Module> module_;
   std::unique_ptr<jit::Frame> frame_;
   std::vector<std::string> arrays_;
-  Call loss_call_;     // with a method
-  Call forward_call_;  // with a built-in loss, or for metrics
+  std::map<std::string, DType> declared_;  // of floats among them, where the model's file says their type
+  ResultNames result_names_;               // of forward
+  Call loss_call_;                         // with a method
+  Call forward_call_;                      // with a built-in loss, or for metrics
   int label_ = -1;
   bool is_first_ = true;  // no loss was computed yet
   std::string warning_;

@@ -271,4 +271,14 @@ std::vector<TensorSpec> describe_result(const ops::Type& type, bool* is_complete
   return describer.named(*is_complete);
 }
 
+ResultNames result_names(const ops::Schema& schema) {
+  if (schema.returns.empty()) return {};
+  ResultNames out{schema.returns[0].name, {}};
+  bool is_complete = false;
+  const std::vector<TensorSpec> specs = describe_result(*schema.returns[0].type, &is_complete, out.whole);
+  for (const TensorSpec& spec : specs) out.own.push_back(spec.name);
+  if (!is_complete) out.own.clear();
+  return out;
+}
+
 }  // namespace tensord::server

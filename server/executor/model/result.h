@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/ops/schema.h"
 #include "core/ops/value.h"
 #include "server/executor/model/model.h"
 
@@ -18,6 +19,13 @@ namespace tensord::server {
 // naming a type that has no place in a response, Error{kFailedPrecondition} when such lists have different lengths.
 std::vector<InferTensor> flatten_result(const ops::Value& value, const std::string& whole = {},
                                         std::span<const std::string> names = {});
+
+// What the results of a method are called: what flatten_result takes.
+struct ResultNames {
+  std::string whole;             // by the model's file; empty: nothing
+  std::vector<std::string> own;  // of all outputs; empty: the type does not tell them
+};
+ResultNames result_names(const ops::Schema& schema);
 
 // The outputs that a method of this return type will have, as far as the type tells, by the names that they will have;
 // `*is_complete` is false when a run may give others.

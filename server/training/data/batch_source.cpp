@@ -26,7 +26,7 @@ std::unique_ptr<nn::Dataset> read_dataset(const std::string& path, const char* f
   std::vector<Tensor> columns;
   try {
     table = read_data_file(path);
-    for (const std::string& array : model.arrays()) columns.push_back(model.to_model_type(table.at(array)));
+    for (const std::string& array : model.arrays()) columns.push_back(model.to_model_type(array, table.at(array)));
   } catch (const Error& error) {
     throw Error(error.code(), concat(field, ": ", error.what()));
   }
@@ -118,7 +118,7 @@ class StreamSource final : public BatchSource {
     DataTable table;
     table.arrays = std::move(streamed.arrays);
     batch.clear();
-    for (const std::string& array : model_.arrays()) batch.push_back(model_.to_model_type(table.at(array)));
+    for (const std::string& array : model_.arrays()) batch.push_back(model_.to_model_type(array, table.at(array)));
     return Next::kBatch;
   }
   int64_t batches() const override { return batches_; }

@@ -69,6 +69,7 @@ PlanWalk::Range PlanWalk::scratch_of(const PlanCall& call) const {
 
 // Of a loop's body, inputs and outputs are the loop's; check_landing and read_in_loop say where they end.
 void PlanWalk::check_within(const Plan& plan, const Range& range, const PlanTensor& tensor) const {
+  if (range.begin == range.end) return;  // nothing of it is read or written
   const auto item = static_cast<int64_t>(size_of(tensor.meta.dtype()));
   require(range.begin >= 0 && range.begin % item == 0, "a tensor begins outside of its memory, or between elements");
   if (range.kind == PlanRoot::Kind::kArena) {

@@ -107,7 +107,8 @@ def _source(
     if mode == "asymmetric":
         return x / scale
     if mode == "align_corners":
-        return x * ((size - 1) / (length - 1.0)) if length != 1.0 else torch.zeros_like(x)
+        # By the pixels that there are, as PyTorch and ONNX Runtime have it; the standard's own tests take the length.
+        return x * ((size - 1) / (count - 1.0)) if count != 1 else torch.zeros_like(x)
     if mode == "half_pixel":
         return (x + 0.5) / scale - 0.5
     if mode == "pytorch_half_pixel":
@@ -119,7 +120,7 @@ def _source(
         return (x + 0.5) / scale
     # tf_crop_and_resize
     if count > 1:
-        return x * ((last - first) * (size - 1) / (length - 1.0)) + first * (size - 1)
+        return x * ((last - first) * (size - 1) / (count - 1.0)) + first * (size - 1)
     return torch.full_like(x, 0.5 * (first + last) * (size - 1))
 
 
