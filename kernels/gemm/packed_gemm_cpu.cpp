@@ -55,18 +55,19 @@ struct Bf16Math : FloatSums {
 
 // Only F16C's conversions treat every number as IEEE does; Highway's own do not.
 #if HWY_TARGET <= HWY_AVX2 && !defined(HWY_DISABLE_F16C)
-// The same of float16.
+// The same of float16; the words of a vector on the right are its first numbers, then its second ones.
 struct F16Math : FloatSums {
   using Operand = hn::Vec<DF>;
+  using Halves = hn::Rebind<hwy::float16_t, DF>;
   static constexpr int kParts = 2;
-  static HWY_INLINE Operand half(hn::Vec<DW> words, int part) {
-    const hn::Rebind<hwy::float16_t, DF> df16;
-    const hn::Rebind<uint16_t, DF> bits;
-    const auto one = part == 0 ? hn::And(words, hn::Set(DW(), 0xffffu)) : hn::ShiftRight<16>(words);
-    return hn::PromoteTo(DF(), hn::BitCast(df16, hn::DemoteTo(bits, hn::BitCast(DI(), one))));
+  static HWY_INLINE Operand right(const uint32_t* b, int part) {
+    const auto* halves = reinterpret_cast<const hwy::float16_t*>(b) + part * static_cast<int>(hn::MaxLanes(DF()));
+    return hn::PromoteTo(DF(), hn::LoadU(Halves(), halves));
   }
-  static HWY_INLINE Operand right(const uint32_t* b, int part) { return half(hn::Load(DW(), b), part); }
-  static HWY_INLINE Operand left(const uint32_t& a, int part) { return half(hn::Set(DW(), a), part); }
+  static HWY_INLINE Operand left(const uint32_t& a, int part) {
+    const auto bits = static_cast<uint16_t>(part == 0 ? a & 0xffffu : a >> 16);
+    return hn::PromoteTo(DF(), hn::BitCast(Halves(), hn::Set(hn::Rebind<uint16_t, DF>(), bits)));
+  }
   static HWY_INLINE Sum add(Sum s, Operand a, Operand b) { return hn::MulAdd(a, b, s); }
 };
 #endif

@@ -85,6 +85,17 @@ void pack_columns(const PanelSource& source) {
     std::fill(source.out + i * source.width + source.columns, source.out + (i + 1) * source.width, 0u);
 }
 
+// Of each vector of pairs, the first numbers and then the second ones: what is widened lies together.
+void split_pairs(uint32_t* words, int64_t count, int64_t lanes) {
+  std::vector<uint16_t> second(static_cast<size_t>(lanes));
+  for (uint32_t* vector = words; vector < words + count; vector += lanes) {
+    auto* const halves = reinterpret_cast<uint16_t*>(vector);
+    for (int64_t i = 0; i < lanes; ++i) second[static_cast<size_t>(i)] = halves[2 * i + 1];
+    for (int64_t i = 0; i < lanes; ++i) halves[i] = halves[2 * i];
+    std::copy(second.begin(), second.end(), halves + lanes);
+  }
+}
+
 template <class T>
 void widen_rows(const Matrix& weight, int64_t first, int64_t rows, float* out) {
   for (int64_t r = first; r < first + rows; ++r, out += weight.cols) {
@@ -187,7 +198,9 @@ void PackedMatrix::pack_panel(const Matrix& weight, DType dtype, const float* sc
   switch (type_) {
     case WordType::kF32: return pack_columns<WordType::kF32>(source);
     case WordType::kBf16: return pack_columns<WordType::kBf16>(source);
-    case WordType::kF16: return pack_columns<WordType::kF16>(source);
+    case WordType::kF16:
+      pack_columns<WordType::kF16>(source);
+      return split_pairs(source.out, words_ * width, kernels_.lanes);
     case WordType::kInt8: return pack_columns<WordType::kInt8>(source);
   }
 }
