@@ -222,6 +222,9 @@ class Segmenter {
     Node* plan = graph_.create(NodeKind::kPlan);
     plan->insert_before(front);
     Block* body = plan->add_block();
+    for (Node* node : nodes) {
+      if (node->kind() == NodeKind::kListConstruct) copy_for_outside(node, inside, plan);
+    }
     std::unordered_map<GraphValue*, GraphValue*> captured;
     for (Node* node : nodes) {
       for (size_t i = 0; i < node->inputs().size(); ++i) {
@@ -237,15 +240,12 @@ class Segmenter {
       }
     }
     for (Node* node : nodes) {
-      if (node->kind() == NodeKind::kListConstruct) copy_for_outside(node, inside, plan);
-    }
-    for (Node* node : nodes) {
       for (GraphValue* output : node->outputs()) give_out(plan, body, output, inside);
       node->move_to_end(body);
     }
   }
 
-  // A list that is also used outside is made there a second time.
+  // A list that is also used outside is made there a second time, of the values that it was made of.
   void copy_for_outside(Node* list, const std::unordered_set<const Node*>& inside, Node* plan) {
     Node* copy = nullptr;
     const std::vector<GraphValue::Use> uses = list->output()->uses();
