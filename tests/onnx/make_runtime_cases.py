@@ -212,6 +212,11 @@ def images(writer):
             writer.case(f"Resize_{size}_{scale:.2f}_{nearest}_{transform}", node,
                         {"x": np.arange(size, dtype=np.float32).reshape(1, 1, 1, size)},
                         weights={"s": np.array([1, 1, 1, scale], np.float32)})
+    for size, scale, mode in itertools.product((7, 22), (1.7, 1 / 3, 2.0), ("linear", "cubic")):
+        node = make_node("Resize", ["x", "", "s"], ["y"], mode=mode, coordinate_transformation_mode="align_corners", cubic_coeff_a=-0.75)
+        writer.case(f"Resize_{size}_{scale:.2f}_{mode}_corners", node,
+                    {"x": np.sin(np.arange(size * size, dtype=np.float32)).reshape(1, 1, size, size)},
+                    weights={"s": np.array([1, 1, scale, scale], np.float32)})
     boxes = np.array([[0, 0.5, 1.5, 6.5, 7.5], [1, 2.5, 3.5, 9.5, 11.5], [0, -1.5, -2.5, 3, 3], [1, 5, 5, 2, 2]], np.float32)
     image = floats(2, 3, 12, 13)
     for scale, shape in itertools.product((1.0, 0.5, 0.25), ([3, 3], [7, 7], [2, 5])):
