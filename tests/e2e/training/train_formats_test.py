@@ -128,6 +128,16 @@ class FormatsTest(unittest.TestCase):
         self.assertEqual(sorted(os.listdir(os.path.join(self.server.models, "apart", str(version)))), ["job.json", "model.onnx"])
         self.assertEqual((self.interface("apart", version), self.answers("apart", version)), base)
 
+    def test_losses_name_outputs_as_the_file_does(self):
+        loss = dict(builtin="cross_entropy", label="y")
+        name = self.interface("onnx", "")[1][0][0]
+        self.assertNotEqual(name, "OUTPUT__0")
+        for output in (name, "OUTPUT__0"):
+            self.assertGreater(self.train("onnx", loss=training.Loss(output=output, **loss)), 1)
+        with self.assertRaises(grpc.RpcError) as caught:
+            self.train("onnx", loss=training.Loss(output="another", **loss))
+        self.assertIn(f"loss.output: forward gives {name}, not 'another'", caught.exception.details())
+
     @unittest.skipUnless(NEWEST.exists(), "no PyTorch in build/pypi_torch: scripts/setup pypi_torch")
     def test_pytorch_loads_a_published_program(self):
         files = self.place("program", "model.pt2"), self.place("program", "model.pt2", self.train("program"))
