@@ -26,6 +26,20 @@ TEST_F(PlanVerifier, CopiesWithTwoOperands) {
   EXPECT_EQ(refusal(text, inputs, [](Plan&) {}), "proven");
 }
 
+// A part of nothing begins behind the end of its memory.
+TEST_F(PlanVerifier, PartsOfTensorsWithoutElements) {
+  const std::string text =
+      "graph(%x : Tensor):\n"
+      "  %two : int = prim::Constant[value=2]()\n"
+      "  %four : int = prim::Constant[value=4]()\n"
+      "  %a : Tensor = aten::exp(%x)\n"
+      "  %b : Tensor = aten::narrow(%a, %two, %four, %four)\n"
+      "  %c : Tensor = aten::neg(%b)\n"
+      "  return (%c)\n";
+  for (const Dims& sizes : {Dims{2, 3, 12}, Dims{2, 0, 12}, Dims{0, 5, 12}})
+    EXPECT_EQ(refusal(text, {Tensor::meta(sizes, DType::kFloat32)}, [](Plan&) {}), "proven");
+}
+
 TEST_F(PlanVerifier, TensorsThatLiveAtOnceOverlap) {
   settings_.reuses_in_place = false;
   EXPECT_REFUSED(refusal([](Plan& plan) { result_root(plan, kMm).offset = result_root(plan, kMul).offset; }),
