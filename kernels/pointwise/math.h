@@ -5,6 +5,8 @@
 #include <limits>
 #include <type_traits>
 
+#include "core/tensor/half.h"
+
 // The functions that formulas of kernels/pointwise_*.def may call, for float, double and
 // (where it makes sense) int64_t. In float they are free of branches and library calls
 // wherever a loop over them should become vector code; every one is forced inline, so it
@@ -401,6 +403,18 @@ TENSORD_INLINE T div_floor(T a, T b) {
     if (div - floored > num<T>(0.5)) floored += T(1);
     return floored;
   }
+}
+// As PyTorch 1.13 divides bfloat16: every step is rounded to that type.
+template <class T>
+TENSORD_INLINE T div_floor_bfloat16(T a, T b) {
+  const auto rounded = [](T x) { return static_cast<T>(static_cast<float>(BFloat16(static_cast<float>(x)))); };
+  if (b == T(0)) return a / b;
+  const T mod = rounded(fmod(a, b));
+  T div = rounded(rounded(a - mod) / b);
+  if (mod != T(0) && ((b < T(0)) != (mod < T(0)))) div = rounded(div - T(1));
+  if (div == T(0)) return copysign(T(0), a / b);
+  const T floored = floor(div);
+  return rounded(div - floored) > num<T>(0.5) ? rounded(floored + T(1)) : floored;
 }
 template <class T>
 TENSORD_INLINE T div_trunc(T a, T b) {

@@ -47,6 +47,7 @@ double rounded(double number, DType dtype) {
 PointwiseCall::PointwiseCall(Formula formula, DType compute, Operands given, const Numbers& numbers)
     : formula(formula), compute(compute), count(given.size()), numbers(numbers) {
   std::copy(given.begin(), given.end(), operands.begin());
+  if (compute == DType::kBFloat16 && formula == Formula::div_floor) this->formula = Formula::div_floor_bfloat16;
   const bool is_half = compute == DType::kFloat16 || compute == DType::kBFloat16;
   if (!is_half || !rounds_numbers(formula)) return;
   for (Operand& operand : std::span(operands).first(count)) {

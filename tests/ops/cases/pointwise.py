@@ -203,6 +203,7 @@ for number in [0.3, -1.1]:
         CASES.append(case(f"aten::{name}.Scalar", NEAR, number, 1, dtypes=HALVES, **EXACT))
         CASES.append(case(f"aten::{name}.Scalar", NEAR, number, 0.3, dtypes=[torch.bfloat16]))
         CASES.append(case(f"aten::{name}.Tensor", NEAR, t(2, 4), alpha=number, dtypes=[torch.bfloat16]))
+    CASES.append(case("aten::div.Scalar_mode", t(values=[70.0, -70.0, 4.0, 100.0, 33.5]), number, rounding_mode="floor", dtypes=HALVES, **EXACT))
     for mode in ["floor", "trunc"]:
         CASES.append(case("aten::div.Scalar_mode", NEAR, number, rounding_mode=mode, dtypes=HALVES, **EXACT))
     CASES.append(case("aten::div.Tensor_mode", NEAR, t(values=[number]), rounding_mode="trunc", dtypes=HALVES, **EXACT))
