@@ -1,5 +1,8 @@
 #include "core/tensor/lend.h"
 
+#include <array>
+#include <cstdint>
+
 #include "core/base/mutex.h"
 #include "core/tensor/device_runtime.h"
 #include "core/tensor/shape.h"
@@ -18,8 +21,9 @@ size_t extent_bytes(const Tensor& tensor) {
 }  // namespace
 
 void StorageImpl::copy_lent() {
-  static Mutex mutex;  // two threads of one script may write first
-  const MutexLock lock(mutex);
+  // Two threads of one script may write first. Other storages are copied meanwhile, as a rule.
+  static std::array<Mutex, 16> mutexes;
+  const MutexLock lock(mutexes[reinterpret_cast<uintptr_t>(this) / sizeof(StorageImpl) % mutexes.size()]);
   if (is_writable()) return;
   copy_ = allocate_storage(size_bytes_, device_);
   DeviceStream& stream = current_stream(device_);
