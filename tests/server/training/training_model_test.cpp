@@ -142,14 +142,14 @@ TEST_F(TrainingModelTest, ABatchIsAsItWasAfterAModelThatWrites) {
 
 TEST_F(TrainingModelTest, OutputsByNameOrTheFirst) {
   const auto loss = [&](const std::string& type, const std::string& result, const std::string& output) {
-    TrainingModel made = model("    def forward(self, x: Tensor) -> " + type +
-                                   ":\n        z = torch.mul(x, self.weight)\n"
-                                   "        return " +
-                                   result + "\n",
-                               by_name("l1", output));
-    EXPECT_THAT(made.arrays(), ElementsAre("x", "y"));
-    EXPECT_THAT(made.methods_of_loss(), ElementsAre("forward"));
     try {
+      TrainingModel made = model("    def forward(self, x: Tensor) -> " + type +
+                                     ":\n        z = torch.mul(x, self.weight)\n"
+                                     "        return " +
+                                     result + "\n",
+                                 by_name("l1", output));
+      EXPECT_THAT(made.arrays(), ElementsAre("x", "y"));
+      EXPECT_THAT(made.methods_of_loss(), ElementsAre("forward"));
       return std::to_string(static_cast<int>(loss_of(made, {floats({2}, {3, 3}), floats({2}, {0, 0})}) * 2));
     } catch (const Error& error) {
       return std::string(error.what());
