@@ -169,18 +169,24 @@ void run_inplace(const Op& op, std::span<const Value> arguments, std::vector<Val
   returns.push_back(arguments[0]);
 }
 
-void take_memory(const Tensor& out, const Tensor& fresh) {
+// out= takes the result's shape, as PyTorch resizes it: in the memory that it has, where all views see it, else in memory
+// of its own.
+void resize_to(const Tensor& out, const Tensor& result) {
   TensorImpl& impl = *out.impl();
-  impl.storage = fresh.storage();
-  impl.sizes = fresh.sizes();
-  impl.strides = fresh.strides();
-  impl.offset = 0;
-  impl.numel = fresh.numel();
-}
-
-// out= takes the result's shape, as PyTorch resizes it.
-void resize_output(const Tensor& out, const TensorMeta& meta) {
-  if (out.sizes() != meta.sizes) take_memory(out, allocate({meta.sizes, out.dtype(), {}, {}}, out.device()));
+  const StorageImpl& storage = *impl.storage;
+  const bool fits = (impl.offset + result.numel()) * static_cast<int64_t>(size_of(out.dtype())) <=
+                    static_cast<int64_t>(storage.size_bytes());
+  check(fits || impl.numel == 0 || storage.use_count() == 1, "out: a tensor of shape ", out.sizes(),
+        " has no room for the result of shape ", result.sizes(), ", and views share its memory; give one of that shape");
+  impl.sizes = result.sizes();
+  impl.strides = contiguous_strides(result.sizes());
+  impl.numel = result.numel();
+  if (fits) {
+    out.copy_from(result);
+  } else {
+    impl.storage = result.storage();
+    impl.offset = result.offset();
+  }
 }
 
 bool reads(const Value& input, const Tensor& tensor) {
@@ -208,15 +214,10 @@ void run_out(const Op& op, std::span<const Value> arguments, std::vector<Value>&
     }
     check(!is_read || fits || !op.base->is_pointwise, "output with shape ", out.sizes(),
           " doesn't match the broadcast shape ", to_string(meta.sizes));
-    Tensor target = out;
-    if (is_read && !fits) {  // read before it changes
-      target = allocate({meta.sizes, out.dtype(), {}, {}}, out.device());
-    } else {
-      resize_output(out, meta);
-    }
+    const Tensor target = fits ? out : allocate({meta.sizes, out.dtype(), {}, {}}, out.device());
     check_no_internal_overlap(target);
     compute_into(*op.base, inputs, target, meta.dtype);
-    if (!target.is_same(out)) take_memory(out, target);
+    if (!fits) resize_to(out, target);
     out.storage()->bump_version();
   }
   returns.push_back(arguments.back());
@@ -289,9 +290,14 @@ void write_complex(const Op& op, std::span<const Value> arguments, std::vector<V
   if (!target.is_meta()) {
     check_writable(target);
     if (target.sizes() == result.sizes()) check_apart(*op.base, target, is_inplace ? inputs.subspan(1) : inputs);
-    if (!is_inplace) resize_output(target, {result.sizes(), result.dtype(), {}, {}});
-    check_no_internal_overlap(target);
-    target.copy_from(result);
+    if (target.sizes() == result.sizes()) {
+      check_no_internal_overlap(target);
+      target.copy_from(result);
+    } else {
+      Tensor fresh = allocate({result.sizes(), target.dtype(), {}, {}}, target.device());
+      fresh.copy_from(result);
+      resize_to(target, fresh);
+    }
     target.storage()->bump_version();
   }
   returns.push_back(written);

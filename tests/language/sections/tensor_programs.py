@@ -28,6 +28,18 @@ def einsums_with_ellipsis(x: Tensor, w: Tensor, y: Tensor):
     return a, b, c, d, e, f, g, h, torch.einsum("ij,jk,kl->il", w.t(), w, w.t())
 
 
+@case((values(2, 4), values(2, 3, 8)), (values(2, 2), values(2, 3, 8)))
+def out_of_another_size(x: Tensor, memory: Tensor):
+    base = memory.clone()
+    view = base[1].t()
+    torch.add(x, 1, out=view)
+    whole = base.view(-1)
+    torch.stack([x, x], out=whole)
+    own = torch.empty(0)
+    torch.mul(x, x, out=own)
+    return view, base, whole, own
+
+
 @case((values(2, 3), T([[True, False, True], [False, False, True]])), (values(2, 3), torch.zeros(2, 3, dtype=torch.bool)))
 def bool_mask_writes(x: Tensor, mask: Tensor):
     y = x.clone()
