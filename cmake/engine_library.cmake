@@ -1,9 +1,6 @@
 # The engine as a library to embed: tensors, autograd, modules, TorchScript and all kernels in one shared object, so that
 # operators, which register themselves, are there without a word to the linker. The daemon has it all inside instead.
-set(engine_layers tensord_base tensord_tensor tensord_ops tensord_autograd tensord_distributed tensord_nn
-                  tensord_jit_ir tensord_jit_frontend tensord_jit_passes tensord_jit_archive tensord_jit_formats
-                  tensord_jit_runtime tensord_files tensord_vision tensord_api)
-add_library(tensord_engine SHARED $<TARGET_OBJECTS:tensord_kernels>)
+add_library(tensord_engine SHARED $<TARGET_OBJECTS:tensord_kernel_loops> $<TARGET_OBJECTS:tensord_other_kernels>)
 add_library(tensord::engine ALIAS tensord_engine)
 list(JOIN engine_layers "," layer_list)
 target_link_libraries(tensord_engine PRIVATE $<LINK_LIBRARY:WHOLE_ARCHIVE,${layer_list}>)

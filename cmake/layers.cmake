@@ -1,3 +1,24 @@
+# The layers of the engine, from the bottom; what stands on them is the server's, or a test.
+set(engine_layers tensord_base tensord_tensor tensord_ops tensord_autograd tensord_distributed tensord_nn
+                  tensord_jit_ir tensord_jit_frontend tensord_jit_passes tensord_jit_archive tensord_jit_formats
+                  tensord_jit_runtime tensord_files tensord_vision tensord_api)
+
+# tensord_link(TARGET LIBRARIES…): links what stands on the engine. A program with the property TENSORD_SHARED_ENGINE gets
+# the engine as one shared library instead of the layers, since the registry must be there once.
+function(tensord_link target)
+  get_target_property(type ${target} TYPE)
+  set(scope PUBLIC)
+  if(type STREQUAL INTERFACE_LIBRARY)
+    set(scope INTERFACE)
+  endif()
+  foreach(library ${ARGN})
+    if(library IN_LIST engine_layers)
+      set(library "$<IF:$<BOOL:$<TARGET_PROPERTY:TENSORD_SHARED_ENGINE>>,tensord_engine,${library}>")
+    endif()
+    target_link_libraries(${target} ${scope} ${library})
+  endforeach()
+endfunction()
+
 # tensord_layer(name FOLDER LINKS...): one static library from the sources of a folder and its rooms. The
 # links are the layers below it; tests/layering.py checks that includes agree.
 function(tensord_layer name folder)
@@ -8,9 +29,15 @@ function(tensord_layer name folder)
   endif()
   if(sources)
     add_library(${name} STATIC ${sources})
-    target_link_libraries(${name} PUBLIC ${ARGN})
+    tensord_unity(${name} 24)
   else()
     add_library(${name} INTERFACE)
+  endif()
+  if(name IN_LIST engine_layers AND sources)
+    target_link_libraries(${name} PUBLIC ${ARGN})
+  elseif(name IN_LIST engine_layers)
     target_link_libraries(${name} INTERFACE ${ARGN})
+  else()
+    tensord_link(${name} ${ARGN})
   endif()
 endfunction()

@@ -1,18 +1,21 @@
 """Has clang prove that members marked TENSORD_GUARDED_BY are touched under their lock only (core/base/mutex.h):
 
-    python3 tests/thread_safety.py build/dev/compile_commands.json [PART OF A PATH …]
+    python3 tests/thread_safety.py build/dev [PART OF A PATH …]
 
-Looks at the units that take locks, or include a header that has guarded members. Exit status 1: clang found something.
+Looks at the units with sources that take locks, or include a header that has guarded members; with parts of paths at each
+such source alone. Exit status 1: clang found something.
 """
 
 import concurrent.futures
-import json
 import os
 import pathlib
 import re
 import shlex
 import subprocess
 import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from tests import compile_commands
 
 CLANG = "clang++-19"
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -51,14 +54,17 @@ def check(entry):
     return subprocess.run(command_for(entry), cwd=entry["directory"], capture_output=True, text=True)
 
 
+def is_ours(source):
+    return source.endswith(".cpp") and source.startswith(f"{ROOT}/") and not source.startswith(f"{ROOT}/build/")
+
+
 def main():
-    commands, parts = json.loads(pathlib.Path(sys.argv[1]).read_text()), sys.argv[2:]
-    units = [entry for entry in commands
-             if pathlib.Path(entry["file"]).is_relative_to(ROOT)
-             and entry["file"].endswith(".cpp")
-             and not entry["file"].startswith(str(ROOT / "build"))
-             and (not parts or any(part in entry["file"] for part in parts))
-             and is_concerned(pathlib.Path(entry["file"]))]
+    build, parts = pathlib.Path(sys.argv[1]), sys.argv[2:]
+    if parts:
+        units = [(entry, [entry["file"]]) for entry in compile_commands.sources(build) if any(part in entry["file"] for part in parts)]
+    else:
+        units = compile_commands.units(build)
+    units = [entry for entry, sources in units if any(is_ours(source) and is_concerned(pathlib.Path(source)) for source in sources)]
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         for done in pool.map(check, units):

@@ -14,7 +14,7 @@ namespace {
 
 using ops::Value;
 
-Tensor run_one(const ops::Op& op, std::initializer_list<Value> arguments) {
+Tensor run_dense(const ops::Op& op, std::initializer_list<Value> arguments) {
   std::vector<Value> returns;
   ops::run(op, std::span(arguments.begin(), arguments.size()), returns);
   return returns.front().to_tensor();
@@ -42,7 +42,7 @@ Tensor copy_in_layout_of(const Tensor& gradient, const Tensor& leaf) {
   const bool keeps = is_non_overlapping_and_dense(leaf.sizes(), leaf.strides());
   const Tensor out = keeps ? Tensor::empty_strided(leaf.sizes(), leaf.strides(), gradient.dtype(), gradient.device())
                            : Tensor::empty(leaf.sizes(), gradient.dtype(), gradient.device());
-  return run_one(copy, {out, gradient, false});
+  return run_dense(copy, {out, gradient, false});
 }
 
 }  // namespace

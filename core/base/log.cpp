@@ -20,7 +20,7 @@ std::atomic<LogSink> sink{write_stderr};
 
 }  // namespace
 
-void set_log_sink(LogSink new_sink) { sink = new_sink; }
+void set_log_sink(LogSink new_sink) { sink = new_sink ? new_sink : write_stderr; }
 
 void log(LogLevel level, std::string_view message, std::initializer_list<LogField> fields,
          const std::source_location& where) {

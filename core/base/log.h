@@ -24,7 +24,7 @@ using LogSink = void (*)(LogLevel, std::string_view message, std::initializer_li
                          const std::source_location& where);
 
 // Where log lines go; the default writes `level message key=value` to stderr.
-// The daemon installs one that formats through spdlog. Call before threads start.
+// The daemon installs one that formats through spdlog; null is the default. Call before threads start.
 void set_log_sink(LogSink sink);
 
 // Thread-safe. `message` is a constant phrase; what varies goes into the fields.

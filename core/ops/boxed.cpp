@@ -20,9 +20,9 @@ struct Entry {
 };
 
 // Filled before main.
-std::vector<Entry>& entries() {
-  static std::vector<Entry> entries;
-  return entries;
+std::vector<Entry>& boxed_entries() {
+  static std::vector<Entry> boxed_entries;
+  return boxed_entries;
 }
 
 // Moves values about and never looks into them: lists, tuples, comparisons with None.
@@ -36,13 +36,13 @@ bool takes_any(const Op& op) {
 
 using Table = std::array<std::unordered_map<const Op*, DirectFn>, kBoxedKinds>;
 
-Table make_table() {
+Table make_boxed_table() {
   Table table;
   for (const Op* op : all_ops()) {
     if (!takes_any(*op) || !op->direct) continue;
     for (auto& forms : table) forms.emplace(op, op->direct);
   }
-  for (const auto& [kind, name, function] : entries()) table[static_cast<size_t>(kind)][&get_op(name)] = function;
+  for (const auto& [kind, name, function] : boxed_entries()) table[static_cast<size_t>(kind)][&get_op(name)] = function;
   return table;
 }
 
@@ -71,7 +71,7 @@ const BoxedTensor* find_boxed(std::span<const Value> values) {
 }
 
 const DirectFn* boxed_form(const Op& op, BoxedKind kind) {
-  static const Table table = make_table();
+  static const Table table = make_boxed_table();
   const auto& forms = table[static_cast<size_t>(kind)];
   const auto it = forms.find(&op);
   return it == forms.end() ? nullptr : &it->second;
@@ -85,7 +85,7 @@ const DirectFn& checked_boxed_form(const Op& op, const BoxedTensor& tensor) {
 
 BoxedBuilder& BoxedBuilder::direct(const DirectFn& function) {
   std::istringstream words(names_);
-  for (std::string name; words >> name;) entries().push_back({kind_, name, function});
+  for (std::string name; words >> name;) boxed_entries().push_back({kind_, name, function});
   return *this;
 }
 

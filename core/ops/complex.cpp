@@ -23,13 +23,13 @@ bool is_complex_tensor(const Value& value) {
 }
 
 // Filled before main.
-struct Entries {
+struct ComplexEntries {
   std::deque<ComplexForm> forms;
   std::vector<std::pair<std::string, const ComplexForm*>> by_name;
 };
-Entries& entries() {
-  static Entries entries;
-  return entries;
+ComplexEntries& complex_entries() {
+  static ComplexEntries complex_entries;
+  return complex_entries;
 }
 
 // Operators that do not look at elements.
@@ -45,12 +45,12 @@ bool needs_no_entry(const Op& op) {
 }
 
 // A form for each operator: what another device derives is made for one.
-std::unordered_map<const Op*, ComplexForm> make_table() {
+std::unordered_map<const Op*, ComplexForm> make_complex_table() {
   std::unordered_map<const Op*, ComplexForm> table;
   for (const Op* op : all_ops()) {
     if (needs_no_entry(*op)) table[op].rule = ComplexGradient::kLinear;
   }
-  for (const auto& [name, form] : entries().by_name) table[&get_op(name)] = *form;
+  for (const auto& [name, form] : complex_entries().by_name) table[&get_op(name)] = *form;
   for (const DerivedKernels& derived : derived_kernels()) {
     for (auto& [op, form] : table) derived.add_entry(*op, form.dynamic);
   }
@@ -78,9 +78,9 @@ std::vector<Value> checked(const Op& op, const GradArgs& args, std::vector<Value
 
 }  // namespace
 
-ComplexBuilder::ComplexBuilder(const char* names) : form_(&entries().forms.emplace_back()) {
+ComplexBuilder::ComplexBuilder(const char* names) : form_(&complex_entries().forms.emplace_back()) {
   std::istringstream words(names);
-  for (std::string name; words >> name;) entries().by_name.emplace_back(name, form_);
+  for (std::string name; words >> name;) complex_entries().by_name.emplace_back(name, form_);
 }
 ComplexBuilder& ComplexBuilder::linear() {
   form_->rule = ComplexGradient::kLinear;
@@ -119,7 +119,7 @@ Tensor tensor_of(const Scalar& value) {
 }
 
 const ComplexForm* complex_form(const Op& op) {
-  static const std::unordered_map<const Op*, ComplexForm> table = make_table();
+  static const std::unordered_map<const Op*, ComplexForm> table = make_complex_table();
   const auto it = table.find(&op);
   return it == table.end() ? nullptr : &it->second;
 }

@@ -169,15 +169,16 @@ void run_inplace(const Op& op, std::span<const Value> arguments, std::vector<Val
   returns.push_back(arguments[0]);
 }
 
-// out= takes the result's shape, as PyTorch resizes it: in the memory that it has, where all views see it, else in memory
-// of its own.
+// out= takes the result's shape, as PyTorch resizes it: in the memory that it has, where all views see it, else in
+// memory of its own.
 void resize_to(const Tensor& out, const Tensor& result) {
   TensorImpl& impl = *out.impl();
   const StorageImpl& storage = *impl.storage;
   const bool fits = (impl.offset + result.numel()) * static_cast<int64_t>(size_of(out.dtype())) <=
                     static_cast<int64_t>(storage.size_bytes());
   check(fits || impl.numel == 0 || storage.use_count() == 1, "out: a tensor of shape ", out.sizes(),
-        " has no room for the result of shape ", result.sizes(), ", and views share its memory; give one of that shape");
+        " has no room for the result of shape ", result.sizes(),
+        ", and views share its memory; give one of that shape");
   impl.sizes = result.sizes();
   impl.strides = contiguous_strides(result.sizes());
   impl.numel = result.numel();

@@ -46,17 +46,17 @@ void on_progress(j_common_ptr info) {
   if (reinterpret_cast<j_decompress_ptr>(info)->input_scan_number > kMaxScans) jump_out(info, "it has too many scans");
 }
 
-class Decoder {
+class JpegDecoder {
  public:
-  Decoder(std::string_view bytes, const ImageOptions& options, const std::string& source)
+  JpegDecoder(std::string_view bytes, const ImageOptions& options, const std::string& source)
       : bytes_(bytes), options_(options), source_(source) {
     std::memset(&info_, 0, sizeof info_);
     info_.err = jpeg_std_error(&errors_.base);
     errors_.base.error_exit = [](j_common_ptr info) { jump_out(info); };
     errors_.base.emit_message = on_message;
   }
-  ~Decoder() { jpeg_destroy_decompress(&info_); }  // also of one that was never made
-  Decoder(const Decoder&) = delete;
+  ~JpegDecoder() { jpeg_destroy_decompress(&info_); }  // also of one that was never made
+  JpegDecoder(const JpegDecoder&) = delete;
 
   Pixels decode() {
     guarded([this] {
@@ -159,7 +159,7 @@ class Decoder {
 }  // namespace
 
 Pixels decode_jpeg(std::string_view bytes, const ImageOptions& options, const std::string& source) {
-  return Decoder(bytes, options, source).decode();
+  return JpegDecoder(bytes, options, source).decode();
 }
 
 }  // namespace tensord::vision

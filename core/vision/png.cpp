@@ -35,9 +35,9 @@ void read_bytes(png_structp png, png_bytep to, size_t count) {
   reader->rest.remove_prefix(count);
 }
 
-class Decoder {
+class PngDecoder {
  public:
-  Decoder(std::string_view bytes, const ImageOptions& options, const std::string& source)
+  PngDecoder(std::string_view bytes, const ImageOptions& options, const std::string& source)
       : options_(options), source_(source), reader_{bytes, ""} {
     png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, &reader_, on_error, [](png_structp, png_const_charp) {});
     if (png_) info_ = png_create_info_struct(png_);
@@ -45,8 +45,8 @@ class Decoder {
     png_destroy_read_struct(&png_, nullptr, nullptr);
     fail(ErrorCode::kResourceExhausted, source_, ": no memory to read a PNG");
   }
-  ~Decoder() { png_destroy_read_struct(&png_, &info_, nullptr); }
-  Decoder(const Decoder&) = delete;
+  ~PngDecoder() { png_destroy_read_struct(&png_, &info_, nullptr); }
+  PngDecoder(const PngDecoder&) = delete;
 
   Pixels decode() {
     guarded([this] {
@@ -127,7 +127,7 @@ class Decoder {
 }  // namespace
 
 Pixels decode_png(std::string_view bytes, const ImageOptions& options, const std::string& source) {
-  return Decoder(bytes, options, source).decode();
+  return PngDecoder(bytes, options, source).decode();
 }
 
 }  // namespace tensord::vision

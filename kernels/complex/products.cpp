@@ -11,7 +11,7 @@ using ops::Returns;
 using ops::Scalar;
 using ops::Value;
 
-[[maybe_unused]] const bool registered = [] {
+[[maybe_unused]] const bool products_registered = [] {
   complex_parts::add_bilinear("aten::mm aten::bmm", "self", "mat2");
   complex_parts::add_bilinear("aten::mv", "self", "vec");
   complex_parts::add_bilinear("aten::dot", "self", "tensor");

@@ -9,7 +9,7 @@ namespace {
 using compose::call;
 using ops::Scalar;
 
-[[maybe_unused]] const bool registered = [] {
+[[maybe_unused]] const bool structure_registered = [] {
   complex_parts::add_by_parts(
       // sums
       "aten::sum aten::sum.dim_IntList aten::mean aten::mean.dim aten::cumsum "

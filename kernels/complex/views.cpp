@@ -29,8 +29,8 @@ OP("aten::view_as_complex(Tensor(a) self) -> Tensor(a)")
     .gradient(of_first([](const GradArgs&, const Tensor& g) { return call("aten::view_as_real", g); }))
     .saves("");
 
-Tensor real(const Tensor& x) { return call("aten::select.int", call("aten::view_as_real", x), -1, 0); }
-COMPLEX("aten::real").composite(real);
+Tensor real_part(const Tensor& x) { return call("aten::select.int", call("aten::view_as_real", x), -1, 0); }
+COMPLEX("aten::real").composite(real_part);
 OP("aten::imag(Tensor(a) self) -> Tensor(a)")
     .direct([](const Tensor& x) -> Tensor {
       check(is_complex(x.dtype()), "imag is not implemented for tensors with non-complex dtypes.");
@@ -48,13 +48,13 @@ OP("tensord::conj(Tensor self) -> Tensor")
 COMPLEX("tensord::conj").direct(conj_form).gradient([](const GradArgs& args) {
   return std::vector<Tensor>{call("tensord::conj", args.grad_outputs[0])};
 });
-Tensor conj(const Tensor& x) { return call("tensord::conj", x); }
-COMPLEX("aten::conj aten::conj_physical").composite(conj);
+Tensor resolved_conj(const Tensor& x) { return call("tensord::conj", x); }
+COMPLEX("aten::conj aten::conj_physical").composite(resolved_conj);
 COMPLEX("aten::resolve_conj aten::resolve_neg aten::lift_fresh").composite([](const Tensor& x) { return x; });
-COMPLEX("aten::mH").composite([](const Tensor& x) { return conj(call("aten::mT", x)); });
+COMPLEX("aten::mH").composite([](const Tensor& x) { return resolved_conj(call("aten::mT", x)); });
 COMPLEX("aten::matrix_H").composite([](const Tensor& x) {
   check(x.ndim() == 2, "tensor.H is only supported on matrices (2-D tensors). Got ", x.ndim(), "-D tensor.");
-  return conj(call("aten::t", x));
+  return resolved_conj(call("aten::t", x));
 });
 
 // --- made of parts

@@ -10,7 +10,7 @@ namespace {
 constexpr int64_t kMinWinograd = 16, kKernelTaps = 9;
 constexpr double kNsPerFlop = 0.01, kNsPerFloat = 0.1;
 
-bool is_last(const Tensor& t) { return t.is_channels_last() && !t.is_contiguous(); }
+bool lies_channels_last(const Tensor& t) { return t.is_channels_last() && !t.is_contiguous(); }
 int64_t pixels_of(const Dims& sizes) { return sizes[2] * sizes[3]; }
 
 // Winograd's weights are made anew in each call, and few pixels do not pay for it. oneDNN is as fast as plain sums, but
@@ -25,7 +25,7 @@ std::unique_ptr<ConvKernel> choose(const ConvProblem& p) {
 
 // The images in memory order N, H, W, C: their own memory, or `holder`'s.
 const float* as_pixels(const Tensor& t, Tensor& holder) {
-  if (is_last(t) || t.sizes()[1] == 1) return t.data<float>();
+  if (lies_channels_last(t) || t.sizes()[1] == 1) return t.data<float>();
   holder = Tensor::empty(t.sizes(), DType::kFloat32);
   planes_to_pixels(t.data<float>(), t.sizes()[0], t.sizes()[1], pixels_of(t.sizes()), holder.data<float>());
   return holder.data<float>();
@@ -41,7 +41,7 @@ bool run(const ConvGeometry& g, const Tensor& input, const Tensor& weight, const
                             nullptr,
                             input.sizes(),
                             out.sizes(),
-                            !is_last(input) && input.sizes()[1] > 1,
+                            !lies_channels_last(input) && input.sizes()[1] > 1,
                             thread_budget(),
                             ops::Precision::kF32,
                             turns_weight,
@@ -50,7 +50,7 @@ bool run(const ConvGeometry& g, const Tensor& input, const Tensor& weight, const
   if (!kernel) return false;
   Tensor holder, to = out;
   const float* from = kernel->reads_planes ? input.data<float>() : as_pixels(input, holder);
-  const bool writes_planes = !is_last(out) && out.sizes()[1] > 1;
+  const bool writes_planes = !lies_channels_last(out) && out.sizes()[1] > 1;
   if (writes_planes) to = Tensor::empty(out.sizes(), DType::kFloat32);
   const Tensor scratch = Tensor::empty(Dims{static_cast<int64_t>(kernel->scratch_bytes)}, DType::kUInt8);
   kernel->run(from, nullptr, to.data<float>(), scratch.raw_data());
@@ -143,7 +143,7 @@ bool try_eager_weight_gradient(const ConvGeometry& g, const Tensor& grad, const 
   Tensor holders[2];
   const float *src = as_pixels(input, holders[0]), *from = as_pixels(grad, holders[1]);
   const Tensor space[] = {floats(sums.input_floats()), floats(sums.gradient_floats()), floats(sums.sum_floats())};
-  const bool last = is_last(out);
+  const bool last = lies_channels_last(out);
   const int64_t out_step = kKernelTaps * in, in_step = last ? 1 : kKernelTaps, tap_step = last ? in : 1;
   const int64_t block = sums.conv.out_channels;
   for (int64_t first = 0; first < channels; first += block) {

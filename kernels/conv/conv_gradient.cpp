@@ -44,7 +44,7 @@ std::array<Tensor, 3> backward(const Tensor& grad, const Tensor& input, const Te
   return out;
 }
 
-bool is_last(const Tensor& t) { return t.ndim() >= 4 && t.is_channels_last() && !t.is_contiguous(); }
+bool is_last_gradient(const Tensor& t) { return t.ndim() >= 4 && t.is_channels_last() && !t.is_contiguous(); }
 
 Tensor allocate(const Tensor& like, const Dims& sizes, bool last) {
   const Dims strides = last ? channels_last_strides(sizes) : contiguous_strides(sizes);
@@ -66,9 +66,9 @@ std::array<Tensor, 3> gradient_shapes(const Tensor& grad, const Tensor& input, c
   check(grad.dtype() == input.dtype() && weight.dtype() == input.dtype(),
         "gradient, input and weight should have the same type, but got ", name_of(grad.dtype()), ", ",
         name_of(input.dtype()), " and ", name_of(weight.dtype()));
-  const bool last = is_last(input) || is_last(weight);
+  const bool last = is_last_gradient(input) || is_last_gradient(weight);
   return {mask[0] ? allocate(input, input.sizes(), last) : Tensor(),
-          mask[1] ? allocate(input, weight.sizes(), is_last(weight)) : Tensor(),
+          mask[1] ? allocate(input, weight.sizes(), is_last_gradient(weight)) : Tensor(),
           mask[2] ? allocate(input, Dims{sizes[1]}, false) : Tensor()};
 }
 

@@ -64,21 +64,22 @@ Tensor kaiser(int64_t length, bool is_periodic, double beta, OptDType dtype) {
   });
 }
 
-#define OPTIONS "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
+#define WINDOW_OPTIONS \
+  "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
 // The plain form, which is periodic, and the one that says.
 template <class F>
 void add_window(const char* name, F make) {
-  ops::OpBuilder(concat("aten::", name, "(int window_length, *, " OPTIONS).c_str(), __FILE__, __LINE__)
+  ops::OpBuilder(concat("aten::", name, "(int window_length, *, " WINDOW_OPTIONS).c_str(), __FILE__, __LINE__)
       .direct([make](int64_t length, OptDType dtype, const Value&, const Value&, const Value&) {
         return make(length, true, dtype);
       });
-  ops::OpBuilder(concat("aten::", name, ".periodic(int window_length, bool periodic, *, " OPTIONS).c_str(), __FILE__,
-                 __LINE__)
+  ops::OpBuilder(concat("aten::", name, ".periodic(int window_length, bool periodic, *, " WINDOW_OPTIONS).c_str(),
+                 __FILE__, __LINE__)
       .direct([make](int64_t length, bool is_periodic, OptDType dtype, const Value&, const Value&, const Value&) {
         return make(length, is_periodic, dtype);
       });
 }
-[[maybe_unused]] const bool registered = [] {
+[[maybe_unused]] const bool windows_registered = [] {
   add_window("hann_window", hann);
   add_window("blackman_window", blackman);
   add_window("bartlett_window", bartlett);
@@ -89,16 +90,17 @@ void add_window(const char* name, F make) {
              [](int64_t length, bool is_periodic, OptDType dtype) { return kaiser(length, is_periodic, 12.0, dtype); });
   return true;
 }();
-OP("aten::kaiser_window.beta(int window_length, bool periodic, float beta, *, " OPTIONS)
+OP("aten::kaiser_window.beta(int window_length, bool periodic, float beta, *, " WINDOW_OPTIONS)
     .direct([](int64_t length, bool is_periodic, double beta, OptDType dtype, const Value&, const Value&,
                const Value&) { return kaiser(length, is_periodic, beta, dtype); });
-OP("aten::hamming_window.periodic_alpha(int window_length, bool periodic, float alpha, *, " OPTIONS)
+OP("aten::hamming_window.periodic_alpha(int window_length, bool periodic, float alpha, *, " WINDOW_OPTIONS)
     .direct([](int64_t length, bool is_periodic, double alpha, OptDType dtype, const Value&, const Value&,
                const Value&) { return hamming(length, is_periodic, alpha, 0.46, dtype); });
-OP("aten::hamming_window.periodic_alpha_beta(int window_length, bool periodic, float alpha, float beta, *, " OPTIONS)
+OP("aten::hamming_window.periodic_alpha_beta(int window_length, bool periodic, float alpha, float beta, "
+   "*, " WINDOW_OPTIONS)
     .direct([](int64_t length, bool is_periodic, double alpha, double beta, OptDType dtype, const Value&, const Value&,
                const Value&) { return hamming(length, is_periodic, alpha, beta, dtype); });
-#undef OPTIONS
+#undef WINDOW_OPTIONS
 
 }  // namespace
 }  // namespace tensord::kernels

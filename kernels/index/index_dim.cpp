@@ -3,6 +3,7 @@
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "kernels/fused/gradient_expr.h"
+#include "kernels/index/like_self.h"
 
 // Writes by indices along one dimension, and take. Schemas, shapes and gradients.
 namespace tensord::kernels {
@@ -12,11 +13,6 @@ using ops::Scalar;
 using ops::TensorMeta;
 using ops::WritesInto;
 using ops::WritesPart;
-
-TensorMeta like_self(const Tensor& x) {
-  const bool dense = is_non_overlapping_and_dense(x.sizes(), x.strides());
-  return {x.sizes(), x.dtype(), dense ? x.strides() : Dims(), x.device()};
-}
 
 TensorMeta index_add_meta(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source, const Scalar&) {
   dim = wrap_dim(dim, x.ndim());

@@ -5,6 +5,7 @@
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "kernels/fused/gradient_expr.h"
+#include "kernels/index/like_self.h"
 
 // gather and scatter: one index per element along one dimension. Schemas, shapes and gradients.
 namespace tensord::kernels {
@@ -33,11 +34,6 @@ void check_scatter(const Tensor& x, int64_t dim, const Tensor& index) {
   check(index.numel() == 0 || index.dtype() == DType::kInt64, "scatter(): Expected dtype int64 for index");
   check(index.numel() == 0 || std::max<int64_t>(x.ndim(), 1) == std::max<int64_t>(index.ndim(), 1),
         "Index tensor must have the same number of dimensions as self tensor");
-}
-
-TensorMeta like_self(const Tensor& x) {
-  const bool dense = is_non_overlapping_and_dense(x.sizes(), x.strides());
-  return {x.sizes(), x.dtype(), dense ? x.strides() : Dims(), x.device()};
 }
 
 TensorMeta scatter_meta(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source) {

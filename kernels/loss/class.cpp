@@ -48,10 +48,6 @@ namespace {
 using ops::TensorMeta;
 using ops::Value;
 
-void check_reduction(int64_t reduction) {
-  check(reduction >= kLossNone && reduction <= kLossSum, reduction, " is not a valid value for reduction");
-}
-
 void add_nll(const char* name, bool has_planes) {
   const std::string forward = concat(name, "_forward"), backward = concat(name, "_backward");
   const auto check_ndim = [has_planes](const Tensor& x, const Tensor& target) {
@@ -131,7 +127,7 @@ Tensor nll_nd(const Tensor& x, const Tensor& target, MaybeTensor weight, int64_t
 constexpr const char* kArguments =
     "(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor";
 
-[[maybe_unused]] const bool registered = [] {
+[[maybe_unused]] const bool class_registered = [] {
   add_nll("aten::nll_loss", false);
   add_nll("aten::nll_loss2d", true);
   const auto composite = [](const char* name, auto function) {

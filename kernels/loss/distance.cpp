@@ -13,7 +13,7 @@ namespace {
 
 using gradient::Expr;
 
-Expr clamp_min(const Expr& x, double low) { return Expr(ops::call("aten::clamp_min", x.tensor(), low)); }
+Expr at_least(const Expr& x, double low) { return Expr(ops::call("aten::clamp_min", x.tensor(), low)); }
 Expr sum(const Expr& x, const Dims& dims, bool keepdim = false) {
   return Expr(ops::call("aten::sum.dim_IntList", x.tensor(), dims, keepdim));
 }
@@ -25,7 +25,7 @@ Expr minus_from(double number, const Expr& x) { return Expr(ops::call("aten::rsu
 Expr bounded_norm(const Tensor& x, const Dims& dims, double eps) {
   const auto norm = [&](const Tensor& of) { return Expr(ops::call("aten::linalg_vector_norm", of, 2, dims, true)); };
   const auto value = [](const Expr& of) { return Expr(ops::call("aten::detach", of.tensor())); };
-  if (!is_grad_enabled()) return clamp_min(norm(x), eps);
+  if (!is_grad_enabled()) return at_least(norm(x), eps);
   const Expr is_small = norm(ops::call("aten::detach", x)) < eps, squares = sum(Expr(x) * Expr(x), dims, true);
   const Expr lifted = gradient::sqrt(gradient::where(is_small, squares + minus_from(eps * eps, value(squares)), 1.0));
   return gradient::where(is_small, lifted, norm(gradient::where(is_small, 1.0, Expr(x)).tensor()));
@@ -73,7 +73,7 @@ OP("aten::hinge_embedding_loss(Tensor self, Tensor target, float margin=1., int 
                                         ops::call("aten::where.ScalarOther", (y != -1).tensor(), x, int64_t{0}));
         return reduce_loss(losses, reduction);
       }
-      const Expr far = gradient::where(y != 1, clamp_min(minus_from(margin, x), 0), 0.0),
+      const Expr far = gradient::where(y != 1, at_least(minus_from(margin, x), 0), 0.0),
                  near = gradient::where(y != -1, Expr(x), 0.0);
       return reduce_loss((far + near).tensor(), reduction);
     })
@@ -82,7 +82,7 @@ OP("aten::hinge_embedding_loss(Tensor self, Tensor target, float margin=1., int 
 OP("aten::margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0., int reduction=1) -> Tensor")
     .direct([](const Tensor& a, const Tensor& b, const Tensor& target, double margin, int64_t reduction) {
       const Expr loss = -Expr(target) * (Expr(a) - Expr(b)) + margin;
-      return reduce_loss(clamp_min(loss, 0).tensor(), reduction);
+      return reduce_loss(at_least(loss, 0).tensor(), reduction);
     })
     .composite();
 
@@ -101,8 +101,8 @@ Tensor cosine_embedding_loss(const Tensor& a, const Tensor& b, const Tensor& tar
   const Expr product = sum(Expr(a) * Expr(b), last), norm_a = sum(Expr(a) * Expr(a), last) + kEps,
              norm_b = sum(Expr(b) * Expr(b), last) + kEps;
   const Expr cosine = product / gradient::sqrt(norm_a * norm_b), y = target;
-  const Expr loss = gradient::where(y == 1, minus_from(1, cosine), 0.0) +
-                    gradient::where(y == -1, clamp_min(cosine - margin, 0), 0.0);
+  const Expr loss =
+      gradient::where(y == 1, minus_from(1, cosine), 0.0) + gradient::where(y == -1, at_least(cosine - margin, 0), 0.0);
   return reduce_loss(loss.tensor(), reduction);
 }
 OP("aten::cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0., int reduction=1) -> "
@@ -121,7 +121,7 @@ Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const T
     const Tensor other = pairwise_distance(positive, negative, p, eps, false);
     far = Expr(ops::call("aten::minimum", far.tensor(), other));
   }
-  return reduce_loss(clamp_min(near - far + margin, 0).tensor(), reduction);
+  return reduce_loss(at_least(near - far + margin, 0).tensor(), reduction);
 }
 OP("aten::triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1., float p=2., float "
    "eps=9.9999999999999995e-07, bool swap=False, int reduction=1) -> Tensor")

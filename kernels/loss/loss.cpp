@@ -11,8 +11,12 @@
 
 namespace tensord::kernels {
 
-Tensor reduce_loss(const Tensor& losses, int64_t reduction) {
+void check_reduction(int64_t reduction) {
   check(reduction >= kLossNone && reduction <= kLossSum, reduction, " is not a valid value for reduction");
+}
+
+Tensor reduce_loss(const Tensor& losses, int64_t reduction) {
+  check_reduction(reduction);
   if (reduction == kLossNone) return losses;
   return ops::call(reduction == kLossMean ? "aten::mean" : "aten::sum", losses);
 }

@@ -7,7 +7,15 @@ namespace tensord::kernels {
 // How PyTorch numbers what becomes of the losses of the elements.
 enum LossReduction : int64_t { kLossNone = 0, kLossMean = 1, kLossSum = 2 };
 
+// Throws Error for another number.
+void check_reduction(int64_t reduction);
 // By the operators sum and mean. Throws Error for another number.
 Tensor reduce_loss(const Tensor& losses, int64_t reduction);
+
+// Row-major and of type T; itself where it is so.
+template <class T>
+Tensor dense(const Tensor& x) {
+  return x.to(dtype_of<T>).contiguous();
+}
 
 }  // namespace tensord::kernels

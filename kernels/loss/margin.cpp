@@ -27,9 +27,6 @@ using ops::Scalar;
 using ops::TensorMeta;
 using MaybeTensor = std::optional<Tensor>;
 
-void check_reduction(int64_t reduction) {
-  check(reduction >= kLossNone && reduction <= kLossSum, reduction, " is not a valid value for reduction");
-}
 Dims loss_sizes(const MarginRows& rows, const Tensor& x, int64_t reduction) {
   return reduction == kLossNone && x.ndim() == 2 ? Dims{rows.count} : Dims{};
 }

@@ -20,10 +20,6 @@ double share_of(const MarginRows& rows, int64_t reduction) {
   return reduction == kLossMean ? share / static_cast<double>(rows.count) : share;
 }
 
-template <class T>
-Tensor dense(const Tensor& x) {
-  return x.to(dtype_of<T>).contiguous();
-}
 void store(const std::vector<double>& losses, int64_t reduction, const Tensor& out) {
   const Tensor wide = Tensor::empty(out.sizes(), DType::kFloat64);
   double sum = 0;

@@ -22,10 +22,6 @@ namespace {
 using ops::KernelContext;
 using MaybeTensor = std::optional<Tensor>;
 
-template <class T>
-Tensor dense(const Tensor& x) {
-  return x.to(dtype_of<T>).contiguous();
-}
 template <class Fn>
 void with_wide_type(DType dtype, Fn&& fn) {
   if (dtype == DType::kFloat64) return fn.template operator()<double>();

@@ -75,14 +75,14 @@ void add_internal(const char* name, const char* schema, bool is_log) {
                       [is_log](const ops::PrepareArgs& args) { return prepare_softmax(args, is_log); });
 }
 
-bool register_all() {
+bool register_softmax() {
   add("aten::softmax.int", "aten::softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", false);
   add("aten::log_softmax.int", "aten::log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", true);
   add_internal("aten::_softmax", "aten::_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", false);
   add_internal("aten::_log_softmax", "aten::_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", true);
   return true;
 }
-[[maybe_unused]] const bool registered = register_all();
+[[maybe_unused]] const bool softmax_registered = register_softmax();
 
 // Of complex numbers there is none, but a dtype may ask for real ones.
 Tensor of_real_parts(const char* name, const Tensor& in, int64_t dim, std::optional<DType> dtype) {

@@ -51,7 +51,7 @@ void add(const char* name, bool is_log) {
       .reduction();
 }
 
-[[maybe_unused]] const bool registered = [] {
+[[maybe_unused]] const bool softmax_backward_registered = [] {
   add("aten::_softmax_backward_data", false);
   add("aten::_log_softmax_backward_data", true);
   return true;

@@ -71,7 +71,7 @@ OP("aten::elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar in
     .pointwise()
     .keeps_layout();
 
-bool register_all() {
+bool register_activation_backward() {
   add_pointwise_kernel("aten::leaky_relu_backward", [](const Tensor& g, const Tensor& x, const Scalar& slope, bool) {
     return backward_call(Formula::leaky_relu_backward, g, x, {slope});
   });
@@ -103,7 +103,7 @@ bool register_all() {
       [](Given x) { return gradient::softplus_backward(x[0], x[2], x[3], x[4]); }, softplus_second);
   return true;
 }
-[[maybe_unused]] const bool registered = register_all();
+[[maybe_unused]] const bool activation_backward_registered = register_activation_backward();
 
 }  // namespace
 }  // namespace tensord::kernels

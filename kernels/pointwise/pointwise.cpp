@@ -310,7 +310,7 @@ bool register_activation() {
 #include "kernels/pointwise/activation.def"
   return true;
 }
-[[maybe_unused]] const bool registered = register_arith() && register_math() && register_activation();
+[[maybe_unused]] const bool pointwise_registered = register_arith() && register_math() && register_activation();
 
 }  // namespace
 }  // namespace tensord::kernels

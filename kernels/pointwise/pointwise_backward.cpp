@@ -64,7 +64,7 @@ Expr silu_second(Given given) {
   return gg * g * (s * (-s + 1) * (x * (s * -2 + 1) + 2));
 }
 
-bool register_all() {
+bool register_pointwise_backward() {
   add_pointwise_kernel("aten::threshold_backward", [](const Tensor& g, const Tensor& x, const Scalar& threshold) {
     return backward_call(Formula::threshold_backward, g, x, {threshold});
   });
@@ -83,7 +83,7 @@ bool register_all() {
       [](Given x) { return gradient::silu_backward(x[0], x[2]); }, silu_second);
   return true;
 }
-[[maybe_unused]] const bool registered = register_all();
+[[maybe_unused]] const bool pointwise_backward_registered = register_pointwise_backward();
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -12,7 +12,7 @@
 namespace tensord::kernels {
 namespace {
 
-[[maybe_unused]] const bool registered = (cuda::register_cuda_runtime(), true);
+[[maybe_unused]] const bool pointwise_cuda_registered = (cuda::register_cuda_runtime(), true);
 
 const CudaRows& cuda_rows(Formula formula) {
   static const auto* table = [] {

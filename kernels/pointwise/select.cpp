@@ -366,7 +366,7 @@ void add_extremum(const char* schema, const char* op, Formula formula, bool is_m
   });
 }
 
-bool register_all() {
+bool register_select() {
   add_where<const Tensor&, const Tensor&>("aten::where.self(Tensor condition, Tensor self, Tensor other) -> Tensor",
                                           "aten::where.self");
   add_where<Scalar, const Tensor&>("aten::where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor",
@@ -415,7 +415,7 @@ bool register_all() {
   });
   return true;
 }
-[[maybe_unused]] const bool registered = register_all();
+[[maybe_unused]] const bool select_registered = register_select();
 
 }  // namespace
 }  // namespace tensord::kernels

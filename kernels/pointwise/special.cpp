@@ -386,7 +386,7 @@ std::vector<Tensor> addcdiv_gradient(const GradArgs& args) {
   return gradients;
 }
 
-bool register_all() {
+bool register_special() {
   add_div_mode<const Tensor&>("aten::div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
                               "aten::div.Tensor_mode");
   add_div_mode<Scalar>("aten::div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor",
@@ -416,7 +416,7 @@ bool register_all() {
   add_pointwise_kernel("aten::clamp_max", [](const Tensor& a, Scalar high) { return clamp(a, {}, high); });
   return true;
 }
-[[maybe_unused]] const bool registered = register_all();
+[[maybe_unused]] const bool special_registered = register_special();
 
 }  // namespace
 }  // namespace tensord::kernels

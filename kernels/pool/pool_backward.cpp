@@ -174,7 +174,7 @@ void add_adaptive_backward(const char* name_space) {
       .saves("");
 }
 
-[[maybe_unused]] const bool registered = [] {
+[[maybe_unused]] const bool pool_backward_registered = [] {
   add_indices_backward<2>();
   add_indices_backward<3>();
   add_average_backward<1>("tensord");

@@ -84,7 +84,7 @@ IntrusivePtr<ops::OpaqueObject> restore_first(const std::vector<Value>& items, s
               dims);
 }
 
-IntrusivePtr<ops::OpaqueObject> restore(const Value& state, size_t dims) {
+IntrusivePtr<ops::OpaqueObject> restore_conv(const Value& state, size_t dims) {
   check(state.is_tuple(), "a packed convolution's state has the wrong form");
   const std::vector<Value>& items = state.to_tuple()->items;
   if (items.size() == 6) return restore_first(items, dims);
@@ -104,9 +104,9 @@ IntrusivePtr<ops::OpaqueObject> restore(const Value& state, size_t dims) {
   fail(ErrorCode::kUnimplemented, "a packed convolution's state is of a version that is not known");
 }
 CUSTOM_CLASS("__torch__.torch.classes.quantized.Conv2dPackedParamsBase",
-             [](const Value& state) { return restore(state, 2); });
+             [](const Value& state) { return restore_conv(state, 2); });
 CUSTOM_CLASS("__torch__.torch.classes.quantized.Conv3dPackedParamsBase",
-             [](const Value& state) { return restore(state, 3); });
+             [](const Value& state) { return restore_conv(state, 3); });
 
 }  // namespace
 

@@ -21,7 +21,7 @@ Value make_params(const Value& weight) {
 }
 
 // (version, [weight], [], [bits])
-IntrusivePtr<ops::OpaqueObject> restore(const Value& state) {
+IntrusivePtr<ops::OpaqueObject> restore_embedding(const Value& state) {
   check(state.is_tuple() && state.to_tuple()->items.size() == 4, EmbeddingParams::kClass,
         ": its state has the wrong form");
   const auto& items = state.to_tuple()->items;
@@ -37,7 +37,7 @@ IntrusivePtr<ops::OpaqueObject> restore(const Value& state) {
         params.weight()->describe());
   return made.to_opaque();
 }
-CUSTOM_CLASS(EmbeddingParams::kClass, &restore);
+CUSTOM_CLASS(EmbeddingParams::kClass, &restore_embedding);
 
 void check_bits(const EmbeddingParams& params, bool is_4bit) {
   check(params.is_4bit() == is_4bit, "expected a table of ", is_4bit ? 4 : 8, " bits, but got ",

@@ -30,7 +30,7 @@ LinearParamsPtr restore_old(const Value& state, size_t layer) {
 }
 
 // (kind, tensors, doubles, ints, packed). The packed layers have the biases among the tensors.
-IntrusivePtr<ops::OpaqueObject> restore(const Value& state) {
+IntrusivePtr<ops::OpaqueObject> restore_cell(const Value& state) {
   check(state.is_tuple() && state.to_tuple()->items.size() == 5 && state.to_tuple()->items[0].is_string(),
         CellParams::kClass, ": its state has the wrong form");
   const std::string& kind = state.to_tuple()->items[0].to_string();
@@ -43,7 +43,7 @@ IntrusivePtr<ops::OpaqueObject> restore(const Value& state) {
   const bool has_range = kind == "quantized_dynamic" && ints.is_list() && !ints.to_list()->items.empty();
   return make_intrusive<CellParams>(packed(0), packed(1), has_range && item(state, 3, 0).to_int() != 0);
 }
-CUSTOM_CLASS(CellParams::kClass, &restore);
+CUSTOM_CLASS(CellParams::kClass, &restore_cell);
 
 // --- layers
 

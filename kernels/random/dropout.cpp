@@ -109,14 +109,14 @@ void add(const char* name, Tensor (*training)(const Tensor&, double, bool), bool
       .random();
 }
 
-bool register_all() {
+bool register_dropout() {
   add("dropout", dropped, false);
   add("feature_dropout", dropped, true);
   add("alpha_dropout", alpha_dropped, false);
   add("feature_alpha_dropout", alpha_dropped, true);
   return true;
 }
-[[maybe_unused]] const bool registered = register_all();
+[[maybe_unused]] const bool dropout_registered = register_dropout();
 
 }  // namespace
 }  // namespace tensord::kernels

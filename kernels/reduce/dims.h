@@ -22,6 +22,13 @@ struct ReducedDims {
   Tensor kept(const Tensor& in, const Tensor& out, bool keepdim) const;
 };
 
+// An argument `dim`: none, a number or a list.
+inline std::optional<ops::IntList> dims_of(const ops::Value& value) {
+  if (value.is_none()) return std::nullopt;
+  if (value.is_int()) return ops::IntList{value.to_int()};
+  return ops::Unbox<ops::IntList>::get(value);
+}
+
 // The gradient of an operator (self, dim, …) -> (values, indices) that chooses one element along a dimension, or
 // keeps it with size 1: g goes to where it was chosen.
 Tensor chosen_gradient(const ops::GradArgs& args, Tensor g);

@@ -167,14 +167,14 @@ void add_running(const char* op) {
       .saves("result1");
 }
 
-bool register_all() {
+bool register_index() {
   add_extreme("max");
   add_extreme("min");
   add_running("aten::cummax");
   add_running("aten::cummin");
   return true;
 }
-[[maybe_unused]] const bool registered = register_all();
+[[maybe_unused]] const bool index_registered = register_index();
 
 }  // namespace
 }  // namespace tensord::kernels

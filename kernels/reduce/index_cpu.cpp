@@ -211,7 +211,7 @@ void add_running(const char* op, bool is_max) {
                      });
 }
 
-[[maybe_unused]] const bool registered = [] {
+[[maybe_unused]] const bool index_cpu_registered = [] {
   add_extreme("max", Reducer::kMax);
   add_extreme("min", Reducer::kMin);
   add_running("aten::cummax", true);

@@ -95,7 +95,7 @@ KERNEL("aten::_aminmax", DeviceKind::kCPU, [](const ops::KernelContext&, const T
   high.copy_from(ops::call("aten::amax", in, Dims{}, false));
 });
 
-[[maybe_unused]] const bool registered = [] {
+[[maybe_unused]] const bool median_registered = [] {
   add_median("median");
   add_median("nanmedian");
   return true;

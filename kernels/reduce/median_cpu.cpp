@@ -13,7 +13,7 @@ namespace {
 using ops::KernelContext;
 
 template <class T>
-bool is_nan(T value) {
+bool is_missing(T value) {
   if constexpr (std::is_floating_point_v<T>) return std::isnan(value);
   return false;
 }
@@ -24,7 +24,7 @@ int64_t median_position(const T* x, int64_t step, int64_t count, bool skips_nan,
   order.clear();
   int64_t nan = -1;
   for (int64_t i = 0; i < count; ++i) {
-    if (!is_nan(static_cast<ComputeType<T>>(x[i * step])))
+    if (!is_missing(static_cast<ComputeType<T>>(x[i * step])))
       order.push_back(i);
     else if (nan < 0)
       nan = i;

@@ -21,12 +21,6 @@ using MaybeDims = std::optional<IntList>;
 using MaybeDType = std::optional<DType>;
 using MaybeInt = std::optional<int64_t>;
 
-MaybeDims dims_of(const ops::Value& value) {
-  if (value.is_none()) return std::nullopt;
-  if (value.is_int()) return IntList{value.to_int()};
-  return ops::Unbox<IntList>::get(value);
-}
-
 double correction_of(bool unbiased) { return unbiased ? 1 : 0; }
 // The usual one is 1; PyTorch takes others than whole numbers since 2.0.
 double correction_of(const std::optional<Scalar>& given) { return given ? given->to_double() : 1; }
@@ -343,14 +337,14 @@ OP("aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor")
     .gradient(gradient::of_first(logsumexp_gradient))
     .saves("self, result");
 
-bool register_all() {
+bool register_moments() {
   add_variance("var", false);
   add_variance("std", true);
   add_variance_mean("var_mean", false);
   add_variance_mean("std_mean", true);
   return true;
 }
-[[maybe_unused]] const bool registered = register_all();
+[[maybe_unused]] const bool moments_registered = register_moments();
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -103,7 +103,8 @@ void add_quantile(const std::string& name, bool ignores_nan) {
       .set<WritesInto>(WritesInto::kSameDType)
       .with_out();
 }
-[[maybe_unused]] const bool registered = (add_quantile("quantile", false), add_quantile("nanquantile", true), true);
+[[maybe_unused]] const bool quantile_registered =
+    (add_quantile("quantile", false), add_quantile("nanquantile", true), true);
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -41,11 +41,6 @@ Tensor spread(const ops::GradArgs& args, const MaybeDims& dims, bool is_mean) {
   g = ops::call("aten::expand", g, in.sizes());
   return g.dtype() == in.dtype() ? g : ops::call("aten::to.dtype", g, in.dtype());
 }
-MaybeDims dims_of(const ops::Value& value) {
-  if (value.is_none()) return std::nullopt;
-  if (value.is_int()) return IntList{value.to_int()};
-  return ops::Unbox<IntList>::get(value);
-}
 gradient::GradientFn spread_gradient(bool has_dims, bool is_mean) {
   return [=](const ops::GradArgs& args) {
     std::vector<Tensor> gradients(args.inputs.size());
@@ -255,7 +250,7 @@ KERNEL("aten::count_nonzero", kCPU,
          run_simple(Reducer::kNonzeros, in.dtype(), in, one_dim(dim), false, out);
        });
 
-bool register_all() {
+bool register_reduce() {
   add_sum("sum", false);
   add_sum("mean", true);
   add_extreme("max", Reducer::kMax);
@@ -264,7 +259,7 @@ bool register_all() {
   add_truth("all", Reducer::kAll);
   return true;
 }
-[[maybe_unused]] const bool registered = register_all();
+[[maybe_unused]] const bool reduce_registered = register_reduce();
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -116,7 +116,7 @@ void add(const char* op, Form form) {
       op, [form](std::span<const ops::Value> v) { return make_lane(form, v); }, false);
 }
 
-[[maybe_unused]] const bool registered = [] {
+[[maybe_unused]] const bool reduce_prepare_registered = [] {
   add("aten::sum", {Reducer::kSum, false, -1, -1, 1});
   add("aten::sum.dim_IntList", {Reducer::kSum, false, 1, 2, 3});
   add("aten::mean", {Reducer::kSum, true, -1, -1, 1});

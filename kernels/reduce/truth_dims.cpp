@@ -31,7 +31,7 @@ void add_truth_dims(const std::string& name) {
       })
       .constant_result();
 }
-[[maybe_unused]] const bool registered = (add_truth_dims("aten::any"), add_truth_dims("aten::all"), true);
+[[maybe_unused]] const bool truth_dims_registered = (add_truth_dims("aten::any"), add_truth_dims("aten::all"), true);
 
 }  // namespace
 }  // namespace tensord::kernels

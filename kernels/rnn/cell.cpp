@@ -114,14 +114,14 @@ void add(RnnKind kind, const std::string& name) {
   });
 }
 
-bool register_all() {
+bool register_cell() {
   add_lstm();
   add(RnnKind::kGru, "aten::gru_cell");
   add(RnnKind::kTanh, "aten::rnn_tanh_cell");
   add(RnnKind::kRelu, "aten::rnn_relu_cell");
   return true;
 }
-[[maybe_unused]] const bool registered = register_all();
+[[maybe_unused]] const bool cell_registered = register_cell();
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -89,7 +89,7 @@ void add_family(RnnKind kind, const std::string& name, const std::string& states
       std::make_index_sequence<9>());
 }
 
-bool register_all() {
+bool register_rnn() {
   constexpr const char* kTwo = "(Tensor, Tensor)";
   add_family(RnnKind::kLstm, "aten::lstm", "Tensor[]", "(Tensor, Tensor, Tensor)");
   add_family(RnnKind::kGru, "aten::gru", "Tensor", kTwo);
@@ -97,7 +97,7 @@ bool register_all() {
   add_family(RnnKind::kRelu, "aten::rnn_relu", "Tensor", kTwo);
   return true;
 }
-[[maybe_unused]] const bool registered = register_all();
+[[maybe_unused]] const bool rnn_registered = register_rnn();
 
 }  // namespace
 }  // namespace tensord::kernels

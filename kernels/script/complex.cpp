@@ -26,7 +26,7 @@ void add_binary(const char* name, const char* result, F f) {
     add(concat(other, "_complex").c_str(), other, "complex");
   }
 }
-[[maybe_unused]] const bool registered = [] {
+[[maybe_unused]] const bool complex_registered = [] {
   add_binary("add", "complex", [](Number a, Number b) { return a + b; });
   add_binary("sub", "complex", [](Number a, Number b) { return a - b; });
   add_binary("mul", "complex", [](Number a, Number b) { return a * b; });

@@ -3,7 +3,7 @@
 
 #include "core/ops/op.h"
 
-// Searching and splitting strings, on bytes as in libtorch.
+// Searching and splitting list_of_strings, on bytes as in libtorch.
 namespace tensord::kernels {
 namespace {
 
@@ -11,7 +11,7 @@ using ops::List;
 using ops::Value;
 using Text = const std::string&;
 
-List strings(std::vector<std::string> parts) {
+List list_of_strings(std::vector<std::string> parts) {
   std::vector<Value> items;
   for (std::string& part : parts) items.emplace_back(std::move(part));
   return ops::make_list(ops::string_type(), std::move(items));
@@ -94,7 +94,7 @@ List split_at_spaces(Text text) {
     while (at < text.size() && !is_space(text[at])) ++at;
     parts.push_back(text.substr(begin, at - begin));
   }
-  return strings(std::move(parts));
+  return list_of_strings(std::move(parts));
 }
 
 List split(Text text, const std::optional<std::string>& separator, int64_t limit) {
@@ -109,7 +109,7 @@ List split(Text text, const std::optional<std::string>& separator, int64_t limit
     at = found + separator->size();
   }
   parts.push_back(text.substr(at));
-  return strings(std::move(parts));
+  return list_of_strings(std::move(parts));
 }
 
 List split_from_right(Text text, Text separator, int64_t limit) {
@@ -124,7 +124,7 @@ List split_from_right(Text text, Text separator, int64_t limit) {
   }
   parts.push_back(rest);
   std::reverse(parts.begin(), parts.end());
-  return strings(std::move(parts));
+  return list_of_strings(std::move(parts));
 }
 
 // libtorch cuts at every line character, so "\r\n" gives an empty line between; ends that are kept are items of their
@@ -143,7 +143,7 @@ List split_lines(Text text, bool keep) {
     if (keep) parts.push_back(text.substr(found, 1));
     at = found + 1;
   }
-  return strings(std::move(parts));
+  return list_of_strings(std::move(parts));
 }
 
 using Parts = std::tuple<std::string, std::string, std::string>;

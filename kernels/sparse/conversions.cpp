@@ -98,11 +98,6 @@ Value in_dtype(const Value& given, const Value& dtype, bool copy) {
   return with_values(x, compose::to(x.values(), dtype.to_dtype()));
 }
 
-void check_host(const Value& device) {
-  if (device.is_none() || device.to_device().is_host()) return;
-  fail(ErrorCode::kUnimplemented, "sparse tensors on ", to_string(device.to_device()), " are not supported");
-}
-
 SPARSE("aten::to.dtype").direct([](Arguments v, Results& returns) {
   returns.push_back(in_dtype(v[0], v[1], v[3].to_bool()));
 });

@@ -12,10 +12,6 @@ namespace {
 using compose::call;
 using ops::Value;
 
-const Dims& sizes_of(const Value& value) {
-  return value.is_tensor() ? value.to_tensor().sizes() : sparse_of(value).sizes();
-}
-
 void check_product(const Dims& a, const Dims& b, size_t dims) {
   check(a.size() == dims && b.size() == dims, "expected two ", dims, "-D tensors, but got sizes ", a, " and ", b);
   check(a[dims - 1] == b[dims - 2] && (dims == 2 || a[0] == b[0]), "shapes ", a, " and ", b, " cannot be multiplied");

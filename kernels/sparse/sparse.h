@@ -15,6 +15,15 @@ using ops::SparseTensor;
 const SparseTensor& sparse_of(const ops::Value& value);
 // The same, of one layout.
 const SparseTensor& coo_of(const ops::Value& value);
+// Of a tensor, sparse or not.
+inline const Dims& sizes_of(const ops::Value& value) {
+  return value.is_tensor() ? value.to_tensor().sizes() : sparse_of(value).sizes();
+}
+// Throws Error{kUnimplemented} for a device that is not the host; none is.
+inline void check_host(const ops::Value& device) {
+  if (device.is_none() || device.to_device().is_host()) return;
+  fail(ErrorCode::kUnimplemented, "sparse tensors on ", to_string(device.to_device()), " are not supported");
+}
 
 // What comes from outside: copied, so that nobody writes it later, and checked.
 SparsePtr checked(SparseLayout layout, const Dims& sizes, const Tensor& compressed, const Tensor& indices,

@@ -46,11 +46,6 @@ Tensor converted(const Tensor& values, const Value& dtype) {
   return dtype.is_none() ? values : compose::to(values, dtype.to_dtype());
 }
 
-void check_host(const Value& device) {
-  check(device.is_none() || device.to_device().is_host(), "sparse tensors on ",
-        device.is_none() ? std::string() : to_string(device.to_device()), " are not supported");
-}
-
 // The smallest sizes that hold all indices.
 Dims sizes_for(const Tensor& indices, const Tensor& values) {
   check(indices.dtype() == DType::kInt64 && indices.ndim() == 2 && values.ndim() > 0,
@@ -237,9 +232,6 @@ SPARSE("aten::len.Tensor").direct([](Arguments v, Results& returns) {
   check(x.ndim() > 0, "len() of a 0-d tensor");
   returns.emplace_back(x.sizes()[0]);
 });
-const Dims& sizes_of(const Value& value) {
-  return value.is_tensor() ? value.to_tensor().sizes() : sparse_of(value).sizes();
-}
 SPARSE("aten::is_same_size").direct([](Arguments v, Results& returns) {
   returns.emplace_back(sizes_of(v[0]) == sizes_of(v[1]));
 });

@@ -242,7 +242,7 @@ bool register_nextafter() {
   return true;
 }
 
-[[maybe_unused]] const bool registered =
+[[maybe_unused]] const bool special_registered =
     register_bessel() && register_polynomials() && register_normal() && register_binary() && register_nextafter();
 
 // The logarithm of the multivariate gamma function: of gamma(x - j / 2) for j below p, and a constant.

@@ -64,7 +64,7 @@ std::unique_ptr<ops::PreparedCall> prepare_joined(const ops::PrepareArgs& args, 
 
 PREPARE("aten::clone", DeviceKind::kCPU, prepare_copy);
 PREPARE("aten::contiguous", DeviceKind::kCPU, prepare_copy);
-[[maybe_unused]] const bool registered = [] {
+[[maybe_unused]] const bool copy_prepare_cpu_registered = [] {
   for (const char* name : {"aten::cat", "aten::concat", "aten::concatenate"}) {
     ops::PrepareBuilder(name, DeviceKind::kCPU,
                         [](const ops::PrepareArgs& args) { return prepare_joined(args, false); });

@@ -113,7 +113,7 @@ Tensor combinations(const Tensor& x, int64_t r, bool with_replacement) {
 }
 OP("aten::combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor").direct(combinations).composite();
 
-[[maybe_unused]] const bool registered = [] {
+[[maybe_unused]] const bool stacks_registered = [] {
   add_split("hsplit", 1, [](const Tensor& x) -> int64_t { return x.ndim() == 1 ? 0 : 1; });
   add_split("vsplit", 2, [](const Tensor&) -> int64_t { return 0; });
   add_split("dsplit", 3, [](const Tensor&) -> int64_t { return 2; });

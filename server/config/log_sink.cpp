@@ -128,6 +128,7 @@ void apply(LogSettings settings) {
 }
 
 std::shared_ptr<spdlog::logger> make_logger(const std::string& file) {
+  spdlog::drop("tensord");  // where a sink was installed before
   if (file.empty()) return spdlog::stderr_logger_mt("tensord");
   try {
     return spdlog::basic_logger_mt("tensord", file);

@@ -33,7 +33,7 @@ struct Sample {
   std::optional<double> utilization, memory_total, memory_used, power_watts, power_limit_watts, energy_joules;
 };
 
-struct Series {
+struct GpuSeries {
   const char* name;
   const char* triton_name;
   const char* help;
@@ -41,7 +41,7 @@ struct Series {
   std::optional<double> Sample::*value;
 };
 
-constexpr Series kSeries[] = {
+constexpr GpuSeries kGpuSeries[] = {
     {"tensord_gpu_utilization_ratio", "nv_gpu_utilization", "Share of the last second in which the GPU worked, 0 to 1",
      MetricType::Gauge, &Sample::utilization},
     {"tensord_gpu_memory_total_bytes", "nv_gpu_memory_total_bytes", "Memory of the GPU", MetricType::Gauge,
@@ -135,7 +135,7 @@ const GpuCollector::Driver& GpuCollector::driver() const {
 std::vector<MetricFamily> GpuCollector::families(Names names) const {
   std::vector<MetricFamily> out;
   const std::vector<Sample> samples = driver().samples();
-  for (const Series& series : kSeries) {
+  for (const GpuSeries& series : kGpuSeries) {
     MetricFamily family =
         make_family(names == Names::kTriton ? series.triton_name : series.name, series.help, series.type);
     for (const Sample& sample : samples) {

@@ -21,7 +21,7 @@ constexpr const char* kCodeNames[kStatusCodes] = {
     "ABORTED",   "OUT_OF_RANGE",   "UNIMPLEMENTED",     "INTERNAL",           "UNAVAILABLE",
     "DATA_LOSS", "UNAUTHENTICATED"};
 
-struct Series {
+struct ModelSeries {
   const char* name;
   const char* help;
   MetricType type;
@@ -29,7 +29,7 @@ struct Series {
   bool is_of_cache = false;  // left out of Triton's where the model's answers are not kept
 };
 
-constexpr Series kSeries[] = {
+constexpr ModelSeries kModelSeries[] = {
     {"tensord_received_bytes_total", "Bytes of request messages", MetricType::Counter,
      [](const ModelCounts& m) { return static_cast<double>(m.received_bytes); }},
     {"tensord_sent_bytes_total", "Bytes of response messages", MetricType::Counter,
@@ -160,7 +160,7 @@ std::vector<MetricFamily> model_families(const std::vector<ModelCounts>& models)
   }
   families.push_back(std::move(requests));
   families.push_back(std::move(failures));
-  for (const Series& series : kSeries) {
+  for (const ModelSeries& series : kModelSeries) {
     MetricFamily& family = families.emplace_back(make_family(series.name, series.help, series.type));
     for (const ModelCounts& model : models) add_sample(family, labels_of(model), series.value(model));
   }
@@ -186,7 +186,7 @@ NativeHistograms model_native_histograms(const std::vector<ModelCounts>& models)
 }
 
 std::vector<MetricFamily> triton_families(const std::vector<ModelCounts>& models) {
-  static constexpr Series kTriton[] = {
+  static constexpr ModelSeries kTriton[] = {
       {"nv_inference_request_success", "Requests that were answered well", MetricType::Counter,
        [](const ModelCounts& m) { return static_cast<double>(m.success.count); }},
       {"nv_inference_count", "Rows of requests that runs of the model answered", MetricType::Counter,
@@ -227,7 +227,7 @@ std::vector<MetricFamily> triton_families(const std::vector<ModelCounts>& models
     }
   }
   families.push_back(std::move(failures));
-  for (const Series& series : kTriton) {
+  for (const ModelSeries& series : kTriton) {
     MetricFamily& family = families.emplace_back(make_family(series.name, series.help, series.type));
     for (const ModelCounts& model : models) {
       const bool is_shown = !model.name.empty() && (!series.is_of_cache || model.has_cache);

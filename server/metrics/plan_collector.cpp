@@ -9,14 +9,14 @@ using prometheus::ClientMetric;
 using prometheus::MetricFamily;
 using prometheus::MetricType;
 
-struct Series {
+struct PlanSeries {
   const char* name;
   const char* help;
   MetricType type;
   double (*value)(const PlanCounts&);
 };
 
-constexpr Series kSeries[] = {
+constexpr PlanSeries kPlanSeries[] = {
     {"tensord_plan_cache_hits_total", "Runs that found a plan for their input shapes", MetricType::Counter,
      [](const PlanCounts& counts) { return static_cast<double>(counts.hits); }},
     {"tensord_plan_cache_misses_total", "Runs that made a plan", MetricType::Counter,
@@ -49,7 +49,7 @@ void PlanCollector::forget(const std::string& model, const std::string& version)
 
 std::vector<MetricFamily> PlanCollector::Collect() const {
   std::vector<MetricFamily> families;
-  for (const Series& series : kSeries) {
+  for (const PlanSeries& series : kPlanSeries) {
     MetricFamily& family = families.emplace_back();
     family.name = series.name;
     family.help = series.help;
@@ -70,7 +70,7 @@ std::vector<MetricFamily> PlanCollector::Collect() const {
     for (size_t i = 0; i < families.size(); ++i) {
       ClientMetric& metric = families[i].metric.emplace_back();
       metric.label = {{"model", model.first}, {"version", model.second}};
-      const double value = kSeries[i].value(counts);
+      const double value = kPlanSeries[i].value(counts);
       (families[i].type == MetricType::Counter ? metric.counter.value : metric.gauge.value) = value;
     }
   }

@@ -1,6 +1,7 @@
 #include "server/metrics/training_collector.h"
 
 #include "core/base/mutex.h"
+#include "server/metrics/metric_families.h"
 
 namespace tensord::server {
 namespace {
@@ -9,14 +10,14 @@ using prometheus::ClientMetric;
 using prometheus::MetricFamily;
 using prometheus::MetricType;
 
-struct Series {
+struct TrainingSeries {
   const char* name;
   const char* help;
   double TrainingSample::*value;
   MetricType type = MetricType::Gauge;
 };
 
-constexpr Series kSeries[] = {
+constexpr TrainingSeries kTrainingSeries[] = {
     {"tensord_training_steps_total", "Updates of the weights", &TrainingSample::step, MetricType::Counter},
     {"tensord_training_planned_steps_total",
      "Steps that were planned, not interpreted, since the job was started or went on", &TrainingSample::planned_steps,
@@ -36,14 +37,6 @@ constexpr Series kSeries[] = {
      MetricType::Counter},
 };
 constexpr const char* kStates[] = {"QUEUED", "RUNNING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED"};
-
-MetricFamily family(const char* name, const char* help, MetricType type) {
-  MetricFamily out;
-  out.name = name;
-  out.help = help;
-  out.type = type;
-  return out;
-}
 
 ClientMetric& add(MetricFamily& to, const TrainingSample& sample, double value) {
   ClientMetric& metric = to.metric.emplace_back();
@@ -67,12 +60,13 @@ std::vector<MetricFamily> TrainingCollector::Collect() const {
     samples = samples_();
   }
   std::vector<MetricFamily> families;
-  for (const Series& series : kSeries) {
-    MetricFamily& of_series = families.emplace_back(family(series.name, series.help, series.type));
+  for (const TrainingSeries& series : kTrainingSeries) {
+    MetricFamily& of_series = families.emplace_back(make_family(series.name, series.help, series.type));
     for (const TrainingSample& sample : samples) add(of_series, sample, sample.*series.value);
   }
-  MetricFamily states = family("tensord_training_job_state", "1 for the state that a job is in", MetricType::Gauge);
-  MetricFamily metrics = family("tensord_training_metric", "Metrics of the last evaluation", MetricType::Gauge);
+  MetricFamily states =
+      make_family("tensord_training_job_state", "1 for the state that a job is in", MetricType::Gauge);
+  MetricFamily metrics = make_family("tensord_training_metric", "Metrics of the last evaluation", MetricType::Gauge);
   for (const TrainingSample& sample : samples) {
     for (const char* state : kStates) {
       add(states, sample, sample.state == state ? 1 : 0).label.push_back({"state", state});
@@ -81,9 +75,11 @@ std::vector<MetricFamily> TrainingCollector::Collect() const {
   }
   families.push_back(std::move(states));
   families.push_back(std::move(metrics));
-  MetricFamily steps = family("tensord_training_rank_step", "Steps of a rank of a job with several", MetricType::Gauge);
-  MetricFamily waits = family("tensord_training_rank_communication_seconds_total",
-                              "Time in which a rank only waited for others, since it was started", MetricType::Counter);
+  MetricFamily steps =
+      make_family("tensord_training_rank_step", "Steps of a rank of a job with several", MetricType::Gauge);
+  MetricFamily waits =
+      make_family("tensord_training_rank_communication_seconds_total",
+                  "Time in which a rank only waited for others, since it was started", MetricType::Counter);
   for (const TrainingSample& sample : samples) {
     for (const TrainingSample::Rank& rank : sample.ranks) {
       const auto labelled = [&rank](ClientMetric& metric) {

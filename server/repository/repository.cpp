@@ -19,7 +19,7 @@
 namespace tensord::server {
 namespace {
 
-constexpr auto kLookInterval = std::chrono::milliseconds(1);
+constexpr auto kDrainLookInterval = std::chrono::milliseconds(1);
 // How long a load waits for the memory of a model that was unloaded for it; requests may hold that longer.
 constexpr auto kRoomTimeout = std::chrono::seconds(30);
 
@@ -307,7 +307,7 @@ void Repository::wait_until_gone(const Unloading& unloading, std::chrono::millis
     for (uint64_t left = cpu_allocator().live_bytes_of(owner); left > 0 && !models_.is_owner_served(owner);
          left = cpu_allocator().live_bytes_of(owner)) {
       if (std::chrono::steady_clock::now() >= deadline) fail_late(left, " bytes of its tensors are still in use");
-      std::this_thread::sleep_for(kLookInterval);
+      std::this_thread::sleep_for(kDrainLookInterval);
     }
   }
   if (unloading.gone.empty()) return;

@@ -11,7 +11,7 @@ namespace tensord::server {
 namespace {
 
 // How often it looks for requests that have ended.
-constexpr auto kLookInterval = std::chrono::milliseconds(5);
+constexpr auto kRetiredLookInterval = std::chrono::milliseconds(5);
 
 }  // namespace
 
@@ -62,7 +62,7 @@ void RetiredVersions::work() {
     } else if (versions_.empty()) {
       changed_.wait(lock);
     } else {
-      changed_.wait_for(lock, kLookInterval);
+      changed_.wait_for(lock, kRetiredLookInterval);
     }
   }
 }

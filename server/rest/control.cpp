@@ -24,7 +24,7 @@ namespace {
 using namespace inference;  // the messages, nothing else
 using Json = nlohmann::ordered_json;
 
-constexpr int kMaxDepth = 100;
+constexpr int kMaxRequestDepth = 100;
 
 HttpAnswer to_answer(const Json& json) {
   return json_answer(json.dump(-1, ' ', false, Json::error_handler_t::replace));
@@ -34,7 +34,7 @@ HttpAnswer to_answer(const Json& json) {
 Json parse_object(std::string_view body) {
   if (body.empty()) return Json::object();
   const auto callback = [](int depth, Json::parse_event_t, Json&) {
-    check(depth <= kMaxDepth,
+    check(depth <= kMaxRequestDepth,
           "failed to parse the request JSON buffer: JSON nesting depth exceeds maximum allowed limit (100)");
     return true;
   };
@@ -52,13 +52,13 @@ Json parse_object(std::string_view body) {
   return json;
 }
 
-const Json* find(const Json& json, const char* name) {
+const Json* find_key(const Json& json, const char* name) {
   const auto found = json.find(name);
   return found == json.end() ? nullptr : &*found;
 }
 
 uint64_t number_of(const Json& json, const char* name, bool is_needed) {
-  const Json* value = find(json, name);
+  const Json* value = find_key(json, name);
   if (!value && !is_needed) return 0;
   check(value && value->is_number_unsigned(), "Unable to parse '", name, "'");
   return value->get<uint64_t>();
@@ -99,7 +99,7 @@ HttpAnswer load(ServerState& state, const RestTarget& target, std::string_view b
   const Json json = parse_object(body);
   RepositoryModelLoadRequest request;
   request.set_model_name(target.name);
-  if (const Json* parameters = find(json, "parameters")) {
+  if (const Json* parameters = find_key(json, "parameters")) {
     check(parameters->is_object(), "Unable to parse 'parameters'");
     for (const auto& [key, value] : parameters->items()) {
       check(value.is_string(), "Unable to parse '", key, "': its value is no string");
@@ -123,7 +123,7 @@ HttpAnswer unload(ServerState& state, const RestTarget& target, std::string_view
   const Json json = parse_object(body);
   RepositoryModelUnloadRequest request;
   request.set_model_name(target.name);
-  if (const Json* parameters = find(json, "parameters")) {
+  if (const Json* parameters = find_key(json, "parameters")) {
     check(parameters->is_object(), "Unable to parse 'parameters'");
     for (const auto& [key, value] : parameters->items()) {
       check(value.is_boolean(), "Unable to parse '", key, "': its value is no boolean");
@@ -161,7 +161,7 @@ HttpAnswer cuda_status(const SharedRegions& regions, const std::string& name) {
 }
 
 void register_system(SharedRegions& regions, const std::string& name, const Json& json) {
-  const Json* key = find(json, "key");
+  const Json* key = find_key(json, "key");
   check(key && key->is_string(), "Unable to parse 'key'");
   regions.add({.name = name,
                .key = key->get<std::string>(),
@@ -170,8 +170,8 @@ void register_system(SharedRegions& regions, const std::string& name, const Json
 }
 
 void register_cuda(SharedRegions& regions, const std::string& name, const Json& json) {
-  const Json* handle = find(json, "raw_handle");
-  const Json* base64 = handle && handle->is_object() ? find(*handle, "b64") : nullptr;
+  const Json* handle = find_key(json, "raw_handle");
+  const Json* base64 = handle && handle->is_object() ? find_key(*handle, "b64") : nullptr;
   check(base64 && base64->is_string(), "Unable to parse 'raw_handle'");
   std::string bytes;
   check(absl::Base64Unescape(base64->get_ref<const std::string&>(), &bytes), "failed to decode 'raw_handle'");

@@ -7,7 +7,7 @@
 namespace tensord::server {
 namespace {
 
-constexpr int kMaxDepth = 100;
+constexpr int kMaxJsonDepth = 100;
 
 }  // namespace
 
@@ -29,7 +29,7 @@ bool JsonReader::take(char wanted) {
 }
 
 void JsonReader::enter() {
-  if (++depth_ > kMaxDepth) fail_here("JSON nesting depth exceeds maximum allowed limit (100)");
+  if (++depth_ > kMaxJsonDepth) fail_here("JSON nesting depth exceeds maximum allowed limit (100)");
 }
 
 JsonReader::Kind JsonReader::peek() {

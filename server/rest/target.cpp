@@ -71,7 +71,7 @@ std::string joined(const Segments& segments, size_t begin) {
 }
 
 template <size_t N>
-std::optional<RestTarget> find(const Action (&actions)[N], const std::string& name) {
+std::optional<RestTarget> find_action(const Action (&actions)[N], const std::string& name) {
   for (const Action& action : actions) {
     if (action.name != name) continue;
     RestTarget target;
@@ -92,7 +92,7 @@ std::optional<RestTarget> model_target(const Segments& segments) {
     if (version.empty()) return std::nullopt;
     next = 4;
   }
-  std::optional<RestTarget> target = find(kModelActions, joined(segments, next));
+  std::optional<RestTarget> target = find_action(kModelActions, joined(segments, next));
   if (!target || segments[1].empty()) return std::nullopt;
   if (target->call == RestCall::kTraceSetting && !version.empty()) return std::nullopt;
   target->name = segments[1];
@@ -105,7 +105,7 @@ template <size_t N>
 std::optional<RestTarget> memory_target(const Action (&actions)[N], const Segments& segments) {
   const bool has_name = segments.size() == 4 && segments[1] == "region" && !segments[2].empty();
   if (!has_name && segments.size() != 2) return std::nullopt;
-  std::optional<RestTarget> target = find(actions, std::string(segments.back()));
+  std::optional<RestTarget> target = find_action(actions, std::string(segments.back()));
   if (target && has_name) target->name = segments[2];
   const bool needs_name = target && target->methods == kPost && segments.back() == "register";
   return needs_name && !has_name ? std::nullopt : target;
@@ -117,9 +117,9 @@ std::optional<RestTarget> repository_target(Segments segments) {
   if (names_repository) segments.erase(segments.begin() + 1);
   std::optional<RestTarget> target;
   if (segments.size() == 2 && segments[1] == "index") {
-    target = find(kServerActions, "repository/index");
+    target = find_action(kServerActions, "repository/index");
   } else if (segments.size() == 4 && segments[1] == "models" && !segments[2].empty()) {
-    target = find(kRepositoryActions, std::string(segments[3]));
+    target = find_action(kRepositoryActions, std::string(segments[3]));
     if (target) target->name = segments[2];
   }
   if (target) target->names_repository = names_repository;
@@ -136,7 +136,7 @@ std::optional<RestTarget> parse_target(std::string_view path) {
   Segments segments = split(path);
   if (segments.empty() || segments[0] != "v2") return std::nullopt;
   segments.erase(segments.begin());
-  if (std::optional<RestTarget> target = find(kServerActions, joined(segments, 0))) return target;
+  if (std::optional<RestTarget> target = find_action(kServerActions, joined(segments, 0))) return target;
   if (segments.size() < 2) return std::nullopt;
   if (segments[0] == "models") return model_target(segments);
   if (segments[0] == "systemsharedmemory") return memory_target(kSystemActions, segments);

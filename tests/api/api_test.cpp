@@ -4,11 +4,11 @@
 #include "tensord/tensord.h"
 #include "tests/api/items.h"
 
-namespace tensord {
+namespace tensord::api_test {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 template <class F>
 std::string error_of(F function) {
@@ -130,4 +130,4 @@ TEST(Random, OneSeedGivesTheSameNumbers) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::api_test

@@ -8,11 +8,11 @@
 
 #include "tests/api/items.h"
 
-namespace tensord {
+namespace tensord::memory_test {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 template <class F>
 std::string error_of(F function) {
@@ -60,7 +60,7 @@ TEST(OwnAllocator, IsWhereAllMemoryComesFrom) {
     for (int i = 0; i < 4; ++i) {  // interpreted, then planned
       const std::vector<ops::Value> arguments{x, y};
       kept = module->method("forward").run(frame, arguments).to_tensor();
-      EXPECT_THAT(items_of(kept), testing::Pointwise(testing::FloatNear(1e-5F), expected)) << i;
+      EXPECT_THAT(items_of(kept), ::testing::Pointwise(::testing::FloatNear(1e-5F), expected)) << i;
     }
     EXPECT_GT(given, 4);
     EXPECT_GT(live, 1);  // the arena and the result
@@ -70,7 +70,7 @@ TEST(OwnAllocator, IsWhereAllMemoryComesFrom) {
   }
   EXPECT_TRUE(set_allocator(kCPU, nullptr));
   const int before = given;
-  EXPECT_THAT(items_of(kept + 0), testing::Pointwise(testing::FloatNear(1e-5F), expected));
+  EXPECT_THAT(items_of(kept + 0), ::testing::Pointwise(::testing::FloatNear(1e-5F), expected));
   EXPECT_EQ(given, before);
   kept = Tensor();
   EXPECT_EQ(live, 0);
@@ -121,4 +121,4 @@ TEST(Memory, ForOtherProcesses) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::memory_test

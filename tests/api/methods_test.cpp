@@ -5,11 +5,11 @@
 
 #include "tests/api/items.h"
 
-namespace tensord {
+namespace tensord::methods_test {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 template <class F>
 std::string error_of(F function) {
@@ -96,4 +96,4 @@ TEST(Methods, OfUndefinedTensorsSayIt) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::methods_test

@@ -8,10 +8,10 @@
 #include "tensord/tensord.h"
 #include "tests/support/places.h"
 
-namespace tensord {
+namespace tensord::trace_test {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 struct Net final : nn::Layer {
   Net() : Layer("Net") {
@@ -31,7 +31,7 @@ struct Net final : nn::Layer {
   std::shared_ptr<nn::Sequential> head;
 };
 
-class TraceTest : public testing::Test {
+class TraceTest : public ::testing::Test {
  protected:
   void SetUp() override {
     manual_seed(5);
@@ -71,7 +71,7 @@ TEST_F(TraceTest, ModulesAreArchivesForPyTorch) {
   std::vector<std::string> names, wanted;
   for (const auto& [name, tensor] : loaded->named_parameters()) names.push_back(name);
   for (const auto& each : net.named_parameters()) wanted.push_back(each.name);
-  EXPECT_THAT(names, testing::UnorderedElementsAreArray(wanted));
+  EXPECT_THAT(names, ::testing::UnorderedElementsAreArray(wanted));
 
   jit::save_torch_file(path + ".cases", ops::make_tuple({x, autograd::detach(net(x))}));
   const std::string program =
@@ -122,4 +122,4 @@ TEST_F(TraceTest, WhatCannotBeTracedIsRefused) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::trace_test

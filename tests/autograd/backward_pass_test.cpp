@@ -11,7 +11,7 @@
 #include "core/autograd/function.h"
 #include "tests/autograd/support.h"
 
-namespace tensord::autograd {
+namespace tensord::autograd::backward_pass_test {
 namespace {
 
 // Sums whose order matters in float32: many branches of different sizes that meet in a few leaves.
@@ -307,4 +307,4 @@ TEST(Anomaly, ErrorsSayWhereTheCallWasMade) {
 }
 
 }  // namespace
-}  // namespace tensord::autograd
+}  // namespace tensord::autograd::backward_pass_test

@@ -3,7 +3,7 @@
 
 #include "tests/autograd/support.h"
 
-namespace tensord::autograd {
+namespace tensord::autograd::call_hooks_test {
 namespace {
 
 using Tensors = CallHooks::Tensors;
@@ -138,4 +138,4 @@ TEST(CallHooks, GradientsThatGoAroundTheResults) {
 }
 
 }  // namespace
-}  // namespace tensord::autograd
+}  // namespace tensord::autograd::call_hooks_test

@@ -1,7 +1,7 @@
 // Writes through views that see complex numbers as pairs of real ones, and the other way around.
 #include "tests/autograd/support.h"
 
-namespace tensord::autograd {
+namespace tensord::autograd::complex_views_test {
 namespace {
 
 Tensor view(const char* op, const Tensor& x) { return ops::call(op, x); }
@@ -62,4 +62,4 @@ TEST(ComplexViews, ComplexOneOfAComplexBase) {
 }
 
 }  // namespace
-}  // namespace tensord::autograd
+}  // namespace tensord::autograd::complex_views_test

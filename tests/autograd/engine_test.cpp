@@ -3,7 +3,7 @@
 
 #include "tests/autograd/support.h"
 
-namespace tensord::autograd {
+namespace tensord::autograd::engine_test {
 namespace {
 
 BackwardOptions retaining() {
@@ -100,4 +100,4 @@ TEST(Engine, LongChainsNeedNoStack) {
 }
 
 }  // namespace
-}  // namespace tensord::autograd
+}  // namespace tensord::autograd::engine_test

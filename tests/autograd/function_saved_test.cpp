@@ -4,7 +4,7 @@
 #include "core/autograd/hooks/saved_hooks.h"
 #include "tests/autograd/support.h"
 
-namespace tensord::autograd {
+namespace tensord::autograd::function_saved_test {
 namespace {
 
 using Tensors = std::vector<Tensor>;
@@ -213,4 +213,4 @@ TEST(FunctionSaves, WhatItWroteWithoutAGradient) {
 }
 
 }  // namespace
-}  // namespace tensord::autograd
+}  // namespace tensord::autograd::function_saved_test

@@ -5,7 +5,7 @@
 
 struct OfNoNamespace {};
 
-namespace tensord::autograd {
+namespace tensord::autograd::function_test {
 namespace {
 
 struct Cube : Function<Cube> {
@@ -389,4 +389,4 @@ TEST(Function, PassesInsideOfPasses) {
 }
 
 }  // namespace
-}  // namespace tensord::autograd
+}  // namespace tensord::autograd::function_test

@@ -3,7 +3,7 @@
 
 #include "tests/autograd/support.h"
 
-namespace tensord::autograd {
+namespace tensord::autograd::functional_test {
 namespace {
 
 using Tensors = std::vector<Tensor>;
@@ -144,4 +144,4 @@ TEST_F(Functional, InputsAreLeavesWithoutAGraph) {
 }
 
 }  // namespace
-}  // namespace tensord::autograd
+}  // namespace tensord::autograd::functional_test

@@ -4,7 +4,7 @@
 #include "core/autograd/function.h"
 #include "tests/autograd/support.h"
 
-namespace tensord::autograd {
+namespace tensord::autograd::gradcheck_test {
 namespace {
 
 struct Cube : Function<Cube> {
@@ -209,4 +209,4 @@ TEST(Gradcheck, RefusesWhatItCannotCheck) {
 }
 
 }  // namespace
-}  // namespace tensord::autograd
+}  // namespace tensord::autograd::gradcheck_test

@@ -7,7 +7,7 @@
 #include "core/autograd/hooks/hooks.h"
 #include "tests/autograd/support.h"
 
-namespace tensord::autograd {
+namespace tensord::autograd::hooks_test {
 namespace {
 
 BackwardOptions retaining() {
@@ -363,4 +363,4 @@ TEST(Hooks, BehindALeafCostNoCopyOfItsGradient) {
 }
 
 }  // namespace
-}  // namespace tensord::autograd
+}  // namespace tensord::autograd::hooks_test

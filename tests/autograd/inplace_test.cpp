@@ -5,7 +5,7 @@
 #include "core/ops/registry.h"
 #include "tests/autograd/support.h"
 
-namespace tensord::autograd {
+namespace tensord::autograd::inplace_test {
 namespace {
 
 TEST(InPlace, RewritesTheHistoryOfTheTensor) {
@@ -204,8 +204,8 @@ TEST(InPlace, LeavesAreRefused) {
 TEST(InPlace, OutFormsAreRefused) {
   const Tensor x = leaf({1, 2}), out = constant({0, 0});
   const auto run = [&] { ops::call("aten::mul.out", x, x, out); };
-  EXPECT_THAT(error_of(run), testing::StartsWith("mul(): functions with out=... arguments don't support automatic "
-                                                 "differentiation, but one of the arguments requires grad."));
+  EXPECT_THAT(error_of(run), ::testing::StartsWith("mul(): functions with out=... arguments don't support automatic "
+                                                   "differentiation, but one of the arguments requires grad."));
   const NoGradGuard guard;
   run();
   EXPECT_EQ(numbers(out), (Numbers{1, 4}));
@@ -397,4 +397,4 @@ TEST(InPlace, AnOutputThatIsReadIsNotResized) {
 }
 
 }  // namespace
-}  // namespace tensord::autograd
+}  // namespace tensord::autograd::inplace_test

@@ -6,7 +6,7 @@
 #include "core/ops/registry.h"
 #include "tests/autograd/support.h"
 
-namespace tensord::autograd {
+namespace tensord::autograd::odd_operators_test {
 namespace {
 
 using ops::GradArgs;
@@ -208,4 +208,4 @@ TEST(OddOperators, OnTensorsThatWereGivenOtherMemory) {
 }
 
 }  // namespace
-}  // namespace tensord::autograd
+}  // namespace tensord::autograd::odd_operators_test

@@ -5,7 +5,7 @@
 #include "tests/autograd/support.h"
 #include "tests/ops/op_cases.h"
 
-namespace tensord::autograd {
+namespace tensord::autograd::programs_test {
 namespace {
 
 using op_cases::field;
@@ -201,4 +201,4 @@ TEST(Programs, AreWhatPyTorchMakesOfThem) {
 }
 
 }  // namespace
-}  // namespace tensord::autograd
+}  // namespace tensord::autograd::programs_test

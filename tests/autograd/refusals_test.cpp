@@ -8,7 +8,7 @@
 #include "core/tensor/grad_mode.h"
 #include "tests/autograd/support.h"
 
-namespace tensord::autograd {
+namespace tensord::autograd::refusals_test {
 namespace {
 
 using Tensors = std::vector<Tensor>;
@@ -385,4 +385,4 @@ TEST(AutogradRefusals, JacobiansAreShownInPart) {
 }
 
 }  // namespace
-}  // namespace tensord::autograd
+}  // namespace tensord::autograd::refusals_test

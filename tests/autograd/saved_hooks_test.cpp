@@ -6,7 +6,7 @@
 #include "core/autograd/hooks/saved_hooks.h"
 #include "tests/autograd/support.h"
 
-namespace tensord::autograd {
+namespace tensord::autograd::saved_hooks_test {
 namespace {
 
 Tensor sigmoid(const Tensor& x) { return ops::call("aten::sigmoid", x); }
@@ -190,4 +190,4 @@ TEST(PostAccumulateGradHook, SeesTheSumAndMayStepAndClear) {
 }
 
 }  // namespace
-}  // namespace tensord::autograd
+}  // namespace tensord::autograd::saved_hooks_test

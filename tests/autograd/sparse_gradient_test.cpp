@@ -6,7 +6,7 @@
 #include "core/ops/sparse.h"
 #include "tests/autograd/support.h"
 
-namespace tensord::autograd {
+namespace tensord::autograd::sparse_gradient_test {
 namespace {
 
 Tensor indices(const std::vector<int64_t>& values) {
@@ -217,4 +217,4 @@ TEST(SparseGradient, OfBagsIsThatOfTheDenseOnes) {
 }
 
 }  // namespace
-}  // namespace tensord::autograd
+}  // namespace tensord::autograd::sparse_gradient_test

@@ -6,7 +6,7 @@
 #include "core/tensor/memory/shared_tensor.h"
 #include "tests/autograd/support.h"
 
-namespace tensord::autograd {
+namespace tensord::autograd::storage_changes_test {
 namespace {
 
 constexpr size_t kItem = sizeof(double);
@@ -253,4 +253,4 @@ TEST(StorageChanges, TensorsThatKeepTheirMemory) {
 }
 
 }  // namespace
-}  // namespace tensord::autograd
+}  // namespace tensord::autograd::storage_changes_test

@@ -11,7 +11,7 @@
 #include "core/ops/sparse.h"
 #include "tests/autograd/support.h"
 
-namespace tensord::autograd {
+namespace tensord::autograd::threads_test {
 namespace {
 
 using Tensors = std::vector<Tensor>;
@@ -169,4 +169,4 @@ TEST(ThreadsOfViews, HaveOneHistory) {
 }
 
 }  // namespace
-}  // namespace tensord::autograd
+}  // namespace tensord::autograd::threads_test

@@ -2,7 +2,7 @@
 #include "core/autograd/function.h"
 #include "tests/autograd/support.h"
 
-namespace tensord::autograd {
+namespace tensord::autograd::undefined_gradients_test {
 namespace {
 
 struct Stops : Function<Stops> {
@@ -67,4 +67,4 @@ TEST(UndefinedGradients, AreNoNan) {
 }
 
 }  // namespace
-}  // namespace tensord::autograd
+}  // namespace tensord::autograd::undefined_gradients_test

@@ -13,7 +13,7 @@
 #include "core/base/error.h"
 #include "tests/support/synced_files.h"
 
-namespace tensord {
+namespace tensord::atomic_file_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -66,10 +66,10 @@ TEST_F(AtomicFileTest, IsOnTheDiskBeforeItHasItsName) {
     AtomicFile file(path());
     file.write("content");
     temporary = fs::directory_iterator(folder_)->path().string();
-    testing::sync_log().clear();
+    fixtures::sync_log().clear();
     file.commit();
   }
-  EXPECT_EQ(testing::sync_log().fault_of(temporary, path(), {temporary}), "");
+  EXPECT_EQ(fixtures::sync_log().fault_of(temporary, path(), {temporary}), "");
 }
 
 TEST_F(AtomicFileTest, ACopyIsOnTheDiskToo) {
@@ -77,12 +77,12 @@ TEST_F(AtomicFileTest, ACopyIsOnTheDiskToo) {
   std::string large(3 << 20, 'x');
   large.back() = 'y';
   std::ofstream(from) << large;
-  testing::sync_log().clear();
+  fixtures::sync_log().clear();
   copy_to_disk(from, path());
   EXPECT_EQ(content(), large);
-  const std::string& renamed = testing::sync_log().events.at(1);
+  const std::string& renamed = fixtures::sync_log().events.at(1);
   const std::string temporary = renamed.substr(7, renamed.size() - path().size() - 8);
-  EXPECT_EQ(testing::sync_log().fault_of(temporary, path(), {temporary}), "");
+  EXPECT_EQ(fixtures::sync_log().fault_of(temporary, path(), {temporary}), "");
   EXPECT_EQ(error_of([&] { copy_to_disk(folder_ + "/none", path()); }).code(), ErrorCode::kUnavailable);
   EXPECT_EQ(content(), large);
 }
@@ -127,4 +127,4 @@ TEST_F(AtomicFileTest, AFullDiskIsTold) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::atomic_file_test

@@ -11,7 +11,7 @@
 #include "core/base/thread.h"
 #include "core/base/thread_priority.h"
 
-namespace tensord {
+namespace tensord::cancellation_test {
 namespace {
 
 ErrorCode code_of_check() {
@@ -85,4 +85,4 @@ TEST(Cancellation, ThreadsThatAreWaitedForShareIt) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::cancellation_test

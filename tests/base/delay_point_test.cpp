@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tensord {
+namespace tensord::delay_point_test {
 namespace {
 
 TEST(DelayPoint, ReadsTheEntryOfItsName) {
@@ -37,4 +37,4 @@ TEST(DelayPoint, WaitsOnlyWhereTheEnvironmentSaysSo) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::delay_point_test

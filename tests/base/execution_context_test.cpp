@@ -14,7 +14,7 @@
 #include "core/base/thread_priority.h"
 #include "tests/support/changed_context.h"
 
-namespace tensord {
+namespace tensord::execution_context_test {
 namespace {
 
 // The contexts of the threads of a team, each with a part; the parts wait for each other, so that all threads are
@@ -119,4 +119,4 @@ TEST(ExecutionContext, AThreadOfItsOwnBeginsFresh) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::execution_context_test

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-namespace tensord {
+namespace tensord::file_text_test {
 namespace {
 
 TEST(FileText, GivesEveryByteOrNothing) {
@@ -26,4 +26,4 @@ TEST(FileText, GivesEveryByteOrNothing) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::file_text_test

@@ -13,7 +13,7 @@
 #include "core/base/cancellation.h"
 #include "core/base/error.h"
 
-namespace tensord {
+namespace tensord::parallel_test {
 namespace {
 
 // How many ranges a call was cut into; checks that they cover everything once.
@@ -29,7 +29,7 @@ int count_ranges(int64_t count, Call&& call) {
   return ranges;
 }
 
-class Parallel : public testing::Test {
+class Parallel : public ::testing::Test {
  protected:
   void TearDown() override { set_thread_budget(available_cores()); }
 };
@@ -46,7 +46,7 @@ TEST_F(Parallel, ABudgetIsWhatTheSystemHas) {
     parallel_for(1000, 1, [&](int64_t begin, int64_t end) { sum += end - begin; });
     _exit(thread_budget() < 1000 && sum == 1000 ? 0 : 1);
   };
-  EXPECT_EXIT(run(), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(run(), ::testing::ExitedWithCode(0), "");
 }
 #endif
 
@@ -184,4 +184,4 @@ TEST_F(Parallel, BudgetsBelongToThreads) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::parallel_test

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-namespace tensord {
+namespace tensord::shared_cache_test {
 namespace {
 
 using Cache = SharedCache<int, std::string>;
@@ -105,4 +105,4 @@ TEST(SharedCache, AnErrorIsOneCallersAlone) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::shared_cache_test

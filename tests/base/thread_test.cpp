@@ -13,7 +13,7 @@
 #include "core/base/error.h"
 #include "core/base/log.h"
 
-namespace tensord {
+namespace tensord::thread_test {
 namespace {
 
 std::atomic<int> failures{0};
@@ -22,7 +22,7 @@ void count_failures(LogLevel level, std::string_view, std::initializer_list<LogF
   failures += level == LogLevel::kError;
 }
 
-class ThreadTest : public testing::Test {
+class ThreadTest : public ::testing::Test {
  protected:
   void SetUp() override {
     set_log_sink(count_failures);
@@ -72,9 +72,9 @@ TEST_F(ThreadTest, AThreadThatCannotBeHadIsAnError) {
     for (Thread& thread : threads) thread.join();
     _exit(code);
   };
-  EXPECT_EXIT(run(), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(run(), ::testing::ExitedWithCode(0), "");
 }
 #endif
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::thread_test

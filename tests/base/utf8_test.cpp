@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tensord {
+namespace tensord::utf8_test {
 namespace {
 
 TEST(Utf8, WhatIsValidStays) {
@@ -26,4 +26,4 @@ TEST(Utf8, BytesOfNoCharacterAreReplaced) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::utf8_test

@@ -106,7 +106,7 @@ TEST(ClientInferDeathTest, TheLastClientMayGoInItsAnswer) {
     }
     std::exit(0);
   };
-  EXPECT_EXIT(run(), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(run(), ::testing::ExitedWithCode(0), "");
 }
 
 TEST(ClientInfer, LargeTensorsAreNotCopied) {

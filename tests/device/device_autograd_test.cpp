@@ -6,7 +6,7 @@
 #include "tests/device/late_device.h"
 #include "tests/device/late_kernels.h"
 
-namespace tensord::autograd {
+namespace tensord::autograd::device_autograd_test {
 namespace {
 
 using late::kFirst;
@@ -69,4 +69,4 @@ TEST(DeviceAutograd, TheShapeOfATensorThatWasMoved) {
 }
 
 }  // namespace
-}  // namespace tensord::autograd
+}  // namespace tensord::autograd::device_autograd_test

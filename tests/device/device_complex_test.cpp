@@ -5,7 +5,7 @@
 #include "tests/device/late_device.h"
 #include "tests/device/late_kernels.h"
 
-namespace tensord {
+namespace tensord::device_complex_test {
 namespace {
 
 using autograd::constant;
@@ -90,4 +90,4 @@ TEST(DeviceComplex, AreRefusedByNameWhereThereAreNone) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::device_complex_test

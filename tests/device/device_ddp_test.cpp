@@ -11,10 +11,10 @@
 #include "tests/device/late_kernels.h"
 #include "tests/distributed/on_device.h"
 
-namespace tensord {
+namespace tensord::device_ddp_test {
 namespace {
 
-using namespace distributed::testing;
+using namespace distributed::fixtures;
 using distributed::ProcessGroup;
 using ops::call;
 
@@ -134,4 +134,4 @@ TEST(DataParallel, ModulesThatDifferAreRefused) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::device_ddp_test

@@ -19,7 +19,7 @@
 #include "tests/support/places.h"
 #include "tests/support/ways_to_run.h"
 
-namespace tensord {
+namespace tensord::device_models_test {
 namespace {
 
 using late::kFirst;
@@ -235,4 +235,4 @@ TEST(DevicePlans, AreOfOneDeviceEach) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::device_models_test

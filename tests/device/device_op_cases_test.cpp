@@ -15,7 +15,7 @@
 #include "tests/device/late_kernels.h"
 #include "tests/ops/op_cases.h"
 
-namespace tensord {
+namespace tensord::device_op_cases_test {
 namespace {
 
 using namespace op_cases;
@@ -292,4 +292,4 @@ TEST(DeviceOpCases, GradientsEqualTheProcessors) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::device_op_cases_test

@@ -7,10 +7,10 @@
 
 #include "tests/distributed/on_device.h"
 
-namespace tensord::distributed {
+namespace tensord::distributed::collectives_test {
 namespace {
 
-using namespace testing;
+using namespace fixtures;
 using Kind = ReduceOp::Kind;
 using Complex = std::complex<double>;
 using Values = std::vector<Complex>;
@@ -497,4 +497,4 @@ INSTANTIATE_TEST_SUITE_P(Engines, Collectives,
                          [](const auto& info) { return concat(std::get<0>(info.param), std::get<1>(info.param)); });
 
 }  // namespace
-}  // namespace tensord::distributed
+}  // namespace tensord::distributed::collectives_test

@@ -13,7 +13,7 @@
 #include "core/base/thread.h"
 #include "core/distributed/launch/child_process.h"
 
-namespace tensord::distributed {
+namespace tensord::distributed::environment_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -219,4 +219,4 @@ TEST(ChildProcess, AProgramThatIsNotThere) {
 }
 
 }  // namespace
-}  // namespace tensord::distributed
+}  // namespace tensord::distributed::environment_test

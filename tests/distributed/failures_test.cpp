@@ -4,10 +4,10 @@
 
 #include "tests/distributed/ranks.h"
 
-namespace tensord::distributed {
+namespace tensord::distributed::failures_test {
 namespace {
 
-using namespace testing;
+using namespace fixtures;
 using Clock = std::chrono::steady_clock;
 
 Tensor zeros(Dims sizes, DType dtype = DType::kFloat32) {
@@ -292,4 +292,4 @@ INSTANTIATE_TEST_SUITE_P(Engines, Failures, ::testing::ValuesIn(engine_names()),
                          [](const auto& info) { return info.param; });
 
 }  // namespace
-}  // namespace tensord::distributed
+}  // namespace tensord::distributed::failures_test

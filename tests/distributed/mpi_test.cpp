@@ -10,10 +10,10 @@
 
 #include "tests/distributed/ranks.h"
 
-namespace tensord::distributed {
+namespace tensord::distributed::mpi_test {
 namespace {
 
-using namespace testing;
+using namespace fixtures;
 using ::testing::HasSubstr;
 
 bool is_rank() { return std::getenv("OMPI_COMM_WORLD_RANK") != nullptr || std::getenv("PMI_RANK") != nullptr; }
@@ -55,7 +55,7 @@ class UnderMpirun : public ::testing::TestWithParam<Implementation> {
   // The test of this name on so many ranks.
   Ran run_ranks(int size, const std::string& test) const {
     return run_command(concat(GetParam().launcher, " ", GetParam().flags, " -n ", size, " ", self_.string(),
-                              " --gtest_color=no --gtest_also_run_disabled_tests --gtest_filter=Ranks.DISABLED_",
+                              " --gtest_color=no --gtest_also_run_disabled_tests --gtest_filter=MpiRanks.DISABLED_",
                               test));
   }
 
@@ -69,7 +69,7 @@ TEST_P(UnderMpirun, CollectivesOfTwoAndThreeRanks) {
   for (const int size : {2, 3}) {
     const Ran ran = run_ranks(size, "Collectives");
     EXPECT_EQ(ran.code, 0) << ran.output;
-    EXPECT_THAT(ran.output, HasSubstr("[       OK ] Ranks.DISABLED_Collectives"));
+    EXPECT_THAT(ran.output, HasSubstr("[       OK ] MpiRanks.DISABLED_Collectives"));
   }
 }
 
@@ -307,7 +307,7 @@ void check_groups(ProcessGroup& group) {
   }
 }
 
-TEST(Ranks, DISABLED_Collectives) {
+TEST(MpiRanks, DISABLED_Collectives) {
   ASSERT_TRUE(is_rank());
   World world;
   ProcessGroup& group = *world.group;
@@ -322,7 +322,7 @@ TEST(Ranks, DISABLED_Collectives) {
   EXPECT_EQ(group.broadcast_bytes(group.rank() == 0 ? "text" : "", 0), "text");
 }
 
-TEST(Ranks, DISABLED_Differ) {
+TEST(MpiRanks, DISABLED_Differ) {
   ASSERT_TRUE(is_rank());
   World world;
   try {
@@ -332,7 +332,7 @@ TEST(Ranks, DISABLED_Differ) {
   }
 }
 
-TEST(Ranks, DISABLED_Dies) {
+TEST(MpiRanks, DISABLED_Dies) {
   ASSERT_TRUE(is_rank());
   World world;
   world.group->barrier()->wait();
@@ -341,4 +341,4 @@ TEST(Ranks, DISABLED_Dies) {
 }
 
 }  // namespace
-}  // namespace tensord::distributed
+}  // namespace tensord::distributed::mpi_test

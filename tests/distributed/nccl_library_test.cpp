@@ -8,7 +8,7 @@
 #include "core/distributed/nccl/nccl_engine.h"
 #include "core/tensor/device_runtime.h"
 
-namespace tensord::distributed {
+namespace tensord::distributed::nccl_library_test {
 namespace {
 
 using ::testing::AllOf;
@@ -86,4 +86,4 @@ TEST(NcclLibrary, TheRealLibraryHasAllFunctions) {
 }
 
 }  // namespace
-}  // namespace tensord::distributed
+}  // namespace tensord::distributed::nccl_library_test

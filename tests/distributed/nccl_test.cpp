@@ -6,10 +6,10 @@
 #include "core/distributed/nccl/communicator.h"
 #include "tests/distributed/on_device.h"
 
-namespace tensord::distributed {
+namespace tensord::distributed::nccl_test {
 namespace {
 
-using namespace testing;
+using namespace fixtures;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using Message = ProcessGroup::Message;
@@ -387,4 +387,4 @@ TEST_F(Nccl, RanksProveThatTheyKnowTheSecret) {
 }
 
 }  // namespace
-}  // namespace tensord::distributed
+}  // namespace tensord::distributed::nccl_test

@@ -5,7 +5,7 @@
 #include "tests/distributed/fake_nccl.h"
 #include "tests/distributed/ranks.h"
 
-namespace tensord::distributed::testing {
+namespace tensord::distributed::fixtures {
 
 inline constexpr const char* kNccl = "nccl";
 
@@ -45,4 +45,4 @@ class OnDevice {
   OnDevice& operator=(const OnDevice&) = delete;
 };
 
-}  // namespace tensord::distributed::testing
+}  // namespace tensord::distributed::fixtures

@@ -12,10 +12,10 @@
 #include "core/distributed/store/tcp_store.h"
 #include "tests/distributed/ranks.h"
 
-namespace tensord::distributed {
+namespace tensord::distributed::processes_test {
 namespace {
 
-using namespace testing;
+using namespace fixtures;
 using Clock = std::chrono::steady_clock;
 
 // Children that each are a rank, and say through a pipe what they met.
@@ -180,4 +180,4 @@ TEST_F(Ranks, TheNextGenerationGoesOnAfterADeath) {
 }
 
 }  // namespace
-}  // namespace tensord::distributed
+}  // namespace tensord::distributed::processes_test

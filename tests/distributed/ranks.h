@@ -18,7 +18,7 @@
 #include "core/tensor/complex.h"
 #include "core/tensor/device_runtime.h"
 
-namespace tensord::distributed::testing {
+namespace tensord::distributed::fixtures {
 
 using namespace std::chrono_literals;
 
@@ -172,4 +172,4 @@ inline Laid laid_out(Dims sizes, DType dtype, Layout layout,
   return laid;
 }
 
-}  // namespace tensord::distributed::testing
+}  // namespace tensord::distributed::fixtures

@@ -20,7 +20,7 @@
 #include "core/distributed/store/tcp_store.h"
 #include "core/distributed/store/tcp_wire.h"
 
-namespace tensord::distributed {
+namespace tensord::distributed::store_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -416,4 +416,4 @@ TEST(Proof, IsHmacSha256) {
 }
 
 }  // namespace
-}  // namespace tensord::distributed
+}  // namespace tensord::distributed::store_test

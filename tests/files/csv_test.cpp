@@ -11,15 +11,15 @@
 
 #include "core/files/table.h"
 
-namespace tensord::files {
+namespace tensord::files::csv_test {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
-class Csv : public testing::Test {
+class Csv : public ::testing::Test {
  public:
   void TearDown() override { fs::remove(path_); }
   const std::string& write(const std::string& text) {
@@ -138,4 +138,4 @@ TEST_F(Csv, AnyBytesAreReadOrRefused) {
 }
 
 }  // namespace
-}  // namespace tensord::files
+}  // namespace tensord::files::csv_test

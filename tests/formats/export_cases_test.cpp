@@ -9,7 +9,7 @@
 #include "core/jit/formats/pt2_export/export.h"
 #include "tests/formats/export_fixture.h"
 
-namespace tensord::jit {
+namespace tensord::jit::export_cases_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -76,4 +76,4 @@ INSTANTIATE_TEST_SUITE_P(All, ExportCases, ::testing::ValuesIn(kCases),
                          [](const auto& info) { return concat("case", info.index); });
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::export_cases_test

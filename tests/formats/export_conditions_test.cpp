@@ -11,7 +11,7 @@
 #include "core/jit/formats/pt2_export/export.h"
 #include "tests/formats/export_fixture.h"
 
-namespace tensord::jit {
+namespace tensord::jit::export_conditions_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -109,4 +109,4 @@ TEST_F(ExportConditions, NumbersOfSizesAreRightOrRefused) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::export_conditions_test

@@ -12,7 +12,7 @@
 #include "core/jit/formats/torchscript_export/export.h"
 #include "tests/formats/export_fixture.h"
 
-namespace tensord::jit {
+namespace tensord::jit::export_refusals_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -114,4 +114,4 @@ INSTANTIATE_TEST_SUITE_P(All, ExportRefusals, ::testing::ValuesIn(kRefusals),
                          [](const auto& info) { return concat("case", info.index); });
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::export_refusals_test

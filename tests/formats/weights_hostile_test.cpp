@@ -24,7 +24,7 @@
 #include "tests/onnx/message.h"
 #include "tests/support/places.h"
 
-namespace tensord::jit {
+namespace tensord::jit::weights_hostile_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -40,10 +40,10 @@ std::string bytes_of_floats(size_t count) {
   return bytes;
 }
 
-class HostileWeights : public testing::Test {
+class HostileWeights : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = fs::path(testing::TempDir()) / ("weights_hostile." + std::to_string(getpid()));
+    folder_ = fs::path(::testing::TempDir()) / ("weights_hostile." + std::to_string(getpid()));
     fs::create_directories(folder_);
   }
   void TearDown() override {
@@ -251,4 +251,4 @@ TEST_F(HostileWeights, TensorsOfPrograms) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::weights_hostile_test

@@ -11,10 +11,10 @@
 #include "core/jit/ir/text.h"
 #include "core/jit/ir/verify.h"
 
-namespace tensord::jit {
+namespace tensord::jit::alias_test {
 namespace {
 
-class Alias : public testing::Test {
+class Alias : public ::testing::Test {
  protected:
   void read(const char* text) {
     graph_ = parse_graph(text);
@@ -202,4 +202,4 @@ TEST_F(Alias, AttributesOfNewObjectsAreApart) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::alias_test

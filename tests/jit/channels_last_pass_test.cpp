@@ -1,7 +1,7 @@
 // Convolutions that give their results in channels-last order, as far as nobody can tell.
 #include "tests/jit/packed_fixture.h"
 
-namespace tensord::jit {
+namespace tensord::jit::channels_last_pass_test {
 namespace {
 
 using namespace packed_graphs;
@@ -126,4 +126,4 @@ TEST(ChannelsLast, ListsOfOtherBlocks) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::channels_last_pass_test

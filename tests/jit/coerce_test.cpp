@@ -6,13 +6,13 @@
 #include "core/jit/runtime/arguments.h"
 #include "core/jit/runtime/load_flags.h"
 
-namespace tensord::jit {
+namespace tensord::jit::coerce_test {
 namespace {
 
 using ops::TypePtr;
 using ops::Value;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using Values = std::vector<Value>;
 
 Value list_of(const TypePtr& element, Values items) { return Value(ops::make_list(element, std::move(items))); }
@@ -193,4 +193,4 @@ TEST(LoadFlags, AsTheyAreSpelled) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::coerce_test

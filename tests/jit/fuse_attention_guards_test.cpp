@@ -3,7 +3,7 @@
 #include "core/ops/run.h"
 #include "tests/jit/attention_fixture.h"
 
-namespace tensord::jit {
+namespace tensord::jit::fuse_attention_guards_test {
 namespace {
 
 using namespace attention;
@@ -161,4 +161,4 @@ TEST(FuseAttentionGuards, NothingToAttendTo) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::fuse_attention_guards_test

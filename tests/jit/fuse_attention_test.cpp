@@ -1,7 +1,7 @@
 // Attention written in the ways that models write it becomes one call, with the same results.
 #include "tests/jit/attention_fixture.h"
 
-namespace tensord::jit {
+namespace tensord::jit::fuse_attention_test {
 namespace {
 
 using namespace attention;
@@ -258,4 +258,4 @@ TEST(FuseAttention, ResultOfAShapeThatIsNotKnown) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::fuse_attention_test

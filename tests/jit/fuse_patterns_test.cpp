@@ -11,11 +11,11 @@
 #include "core/jit/runtime/interpreter.h"
 #include "tests/kernels/prepared_fixture.h"
 
-namespace tensord::jit {
+namespace tensord::jit::fuse_patterns_test {
 namespace {
 
+using fixtures::random_tensor;
 using ops::Value;
-using testing::random_tensor;
 
 Tensor run(const Graph& graph, const std::vector<Tensor>& inputs) {
   std::vector<Value> arguments(inputs.begin(), inputs.end());
@@ -52,7 +52,7 @@ std::string ops_after(const std::string& body, const char* result, DType dtype =
   verify(*graph);
   auto fused = graph->clone();
   const std::vector<Tensor> inputs{random_tensor({3, 5, 40}, dtype), random_tensor({40}), random_tensor({40})};
-  for (size_t i = 0; i < inputs.size(); ++i) fused->inputs()[i]->set_known(testing::meta_of(inputs[i]));
+  for (size_t i = 0; i < inputs.size(); ++i) fused->inputs()[i]->set_known(fixtures::meta_of(inputs[i]));
   PassContext context;
   for (int round = 0; round < 3; ++round) {
     propagate_shapes(*fused, context);
@@ -94,7 +94,7 @@ TEST(FusePatterns, KeepsTheDtypeOfTheResult) {
   return (%r)
 )",
                                    std::vector<Value>{Tensor::scalar(0.5), Tensor::scalar(std::sqrt(2.0))});
-    graph->inputs()[0]->set_known(testing::meta_of(x));
+    graph->inputs()[0]->set_known(fixtures::meta_of(x));
     const DType expected = run(*graph, {x}).dtype();
     PassContext context;
     propagate_shapes(*graph, context);
@@ -218,4 +218,4 @@ TEST(FusePatterns, Softmax) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::fuse_patterns_test

@@ -10,11 +10,11 @@
 #include "core/ops/attributes/fused.h"
 #include "tests/kernels/prepared_fixture.h"
 
-namespace tensord::jit {
+namespace tensord::jit::fuse_pointwise_test {
 namespace {
 
+using fixtures::random_tensor;
 using ops::Value;
-using testing::random_tensor;
 
 std::vector<Tensor> run(const Graph& graph, const std::vector<Tensor>& inputs) {
   std::vector<Value> arguments(inputs.begin(), inputs.end());
@@ -32,7 +32,7 @@ std::string groups_of(const std::string& text, const std::vector<Tensor>& inputs
   const auto graph = parse_graph(text);
   verify(*graph);
   auto fused = graph->clone();
-  for (size_t i = 0; i < inputs.size(); ++i) fused->inputs()[i]->set_known(testing::meta_of(inputs[i]));
+  for (size_t i = 0; i < inputs.size(); ++i) fused->inputs()[i]->set_known(fixtures::meta_of(inputs[i]));
   PassContext context;
   propagate_shapes(*fused, context);
   context.remaining_changes = limit;
@@ -50,7 +50,7 @@ std::string groups_of(const std::string& text, const std::vector<Tensor>& inputs
   const std::vector<Tensor> expected = run(*graph, inputs), got = run(*fused, inputs);
   EXPECT_EQ(expected.size(), got.size());
   for (size_t i = 0; i < expected.size() && i < got.size(); ++i)
-    EXPECT_TRUE(testing::same_bits(got[i], expected[i])) << text;
+    EXPECT_TRUE(fixtures::same_bits(got[i], expected[i])) << text;
   return groups;
 }
 
@@ -188,4 +188,4 @@ TEST(FusePointwise, WithoutShapesNothing) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::fuse_pointwise_test

@@ -8,7 +8,7 @@
 #include "core/jit/runtime/interpreter.h"
 #include "core/ops/op.h"
 
-namespace tensord::jit {
+namespace tensord::jit::interpreter_test {
 namespace {
 
 using ops::Value;
@@ -440,4 +440,4 @@ TEST_F(Calls, ManyThreadsShareOneProgram) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::interpreter_test

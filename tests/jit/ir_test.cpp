@@ -8,11 +8,11 @@
 #include "core/jit/ir/verify.h"
 #include "core/ops/registry.h"
 
-namespace tensord::jit {
+namespace tensord::jit::ir_test {
 namespace {
 
 using ops::Value;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 template <class F>
 std::string error_of(F&& f) {
@@ -315,4 +315,4 @@ TEST(Verify, FindsNodesThatAreNowhere) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::ir_test

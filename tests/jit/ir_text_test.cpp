@@ -8,11 +8,11 @@
 #include "core/jit/ir/graph.h"
 #include "core/jit/ir/text.h"
 
-namespace tensord::jit {
+namespace tensord::jit::ir_text_test {
 namespace {
 
 using ops::Value;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 std::string error_of(const std::string& text, std::span<const Value> constants = {}) {
   try {
@@ -190,4 +190,4 @@ TEST(GraphText, NamesOfScripts) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::ir_text_test

@@ -40,7 +40,7 @@ int posix_memalign(void** out, size_t alignment, size_t size) {
 }
 #endif
 
-namespace tensord::jit {
+namespace tensord::jit::matrix_test {
 namespace {
 
 using ops::Value;
@@ -307,4 +307,4 @@ INSTANTIATE_TEST_SUITE_P(Models, MatrixTest, ::testing::ValuesIn(case_names()), 
 });
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::matrix_test

@@ -8,12 +8,12 @@
 #include "core/jit/runtime/module.h"
 #include "core/ops/run.h"
 
-namespace tensord::jit {
+namespace tensord::jit::module_hooks_test {
 namespace {
 
 using ops::Value;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using Tensors = std::vector<Tensor>;
 
 constexpr const char* kSource = R"(
@@ -199,4 +199,4 @@ TEST(ModuleHooks, HandlesOutliveTheModule) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::module_hooks_test

@@ -5,12 +5,12 @@
 #include "core/base/error.h"
 #include "core/jit/runtime/module_tensors.h"
 
-namespace tensord::jit {
+namespace tensord::jit::module_tensors_test {
 namespace {
 
 using ops::ClassType;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 std::shared_ptr<ClassType> module_type(const std::string& name) { return std::make_shared<ClassType>(name, true); }
 
@@ -83,4 +83,4 @@ TEST(ModuleTensors, ATensorOfTwoNames) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::module_tensors_test

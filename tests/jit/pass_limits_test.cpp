@@ -7,7 +7,7 @@
 #include "core/jit/passes/passes.h"
 #include "core/jit/passes/pipeline.h"
 
-namespace tensord::jit {
+namespace tensord::jit::pass_limits_test {
 namespace {
 
 std::string after(const std::string& pass, const std::string& text) {
@@ -165,4 +165,4 @@ TEST(PassLimits, NumbersThatMayBeSizes) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::pass_limits_test

@@ -12,15 +12,15 @@
 #include "core/jit/passes/passes.h"
 #include "core/jit/passes/pipeline.h"
 
-namespace tensord::jit {
+namespace tensord::jit::passes_module_test {
 namespace {
 
 using ops::ClassType;
 using ops::Value;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
 
 // Functions and methods given as graph text.
 class TextLibrary final : public FunctionLibrary {
@@ -53,7 +53,7 @@ class TextLibrary final : public FunctionLibrary {
   std::map<std::string, std::shared_ptr<ClassType>> types_;
 };
 
-class ModulePasses : public testing::Test {
+class ModulePasses : public ::testing::Test {
  protected:
   ops::ObjectPtr make(const std::string& class_name, std::vector<std::pair<std::string, Value>> attributes) {
     auto type = library_.add_class(class_name);
@@ -316,7 +316,7 @@ TEST_F(ModulePasses, ReplacedObjectsBehindInterfaces) {
   return (%none)
 )");
   EXPECT_THAT(changing(self, {"forward"}), IsEmpty());
-  EXPECT_THAT(changing(self, {"forward", "replace"}), testing::Contains("part"));
+  EXPECT_THAT(changing(self, {"forward", "replace"}), ::testing::Contains("part"));
   std::set<std::string> changed = changing(self, {"forward", "replace"});
   auto graph = library_.find_method("__torch__.M", "forward")->graph->clone();
   PassContext context;
@@ -392,4 +392,4 @@ TEST_F(ModulePasses, AreLinearInTheSizeOfTheGraph) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::passes_module_test

@@ -20,7 +20,7 @@
 #include "core/jit/passes/pipeline.h"
 #include "tests/support/places.h"
 
-namespace tensord::jit {
+namespace tensord::jit::passes_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -115,7 +115,7 @@ std::string without_notes(const Graph& graph) {
   return out;
 }
 
-class PassFile : public testing::TestWithParam<fs::path> {};
+class PassFile : public ::testing::TestWithParam<fs::path> {};
 
 TEST_P(PassFile, GivesTheExpectedGraphs) {
   std::vector<Case> cases = read_cases(GetParam());
@@ -178,7 +178,7 @@ std::vector<fs::path> files() {
   return out;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, PassFile, testing::ValuesIn(files()),
+INSTANTIATE_TEST_SUITE_P(All, PassFile, ::testing::ValuesIn(files()),
                          [](const auto& info) { return info.param.stem().string(); });
 
 TEST(Peephole, EveryRuleIsActive) { EXPECT_EQ(inactive_peephole_rules(), std::vector<std::string>{}); }
@@ -292,4 +292,4 @@ TEST(Pipeline, NamesItsPasses) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::passes_test

@@ -7,7 +7,7 @@
 #include "tests/jit/packed_fixture.h"
 #include "tests/kernels/prepared_fixture.h"
 
-namespace tensord::jit {
+namespace tensord::jit::prepack_test {
 namespace {
 
 using namespace packed_graphs;
@@ -299,7 +299,7 @@ TEST(Prepack, WeightsOfHalves) {
       for_each_node(after->block(), [&](Node* each) { node = each->is_op(ops::kRunPacked) ? each : node; });
       ASSERT_NE(node, nullptr);
       const std::vector<Value> arguments{*node->input(0)->constant(), x};
-      testing::PreparedRunner runner(*node->op(), arguments, {}, 1);
+      fixtures::PreparedRunner runner(*node->op(), arguments, {}, 1);
       ASSERT_TRUE(runner.prepared());
       EXPECT_EQ(worst_difference(runner.run(-1)[0], ops::run(*node->op(), arguments).front().to_tensor()), 0);
       EXPECT_THROW(run(*after, {x.to(DType::kFloat32)}), Error);
@@ -378,14 +378,14 @@ void expect_prepared(const Graph& after, const Tensor& input, const Tensor& othe
   const std::vector<Value> arguments{*node->input(0)->constant(), input, other};
   const Tensor expected = ops::run(*node->op(), arguments).front().to_tensor();
   for (const std::vector<Tensor>& constants : std::vector<std::vector<Tensor>>{{}, {input}, {other}}) {
-    testing::PreparedRunner runner(*node->op(), arguments, constants, 1);
+    fixtures::PreparedRunner runner(*node->op(), arguments, constants, 1);
     ASSERT_TRUE(runner.prepared());
     for (int on = -1; on < static_cast<int>(runner.input_count()); ++on) {
       if (on >= 0 && !(runner.prepared()->may_overwrite >> on & 1)) continue;
       EXPECT_EQ(worst_difference(runner.run(on)[0], expected), 0) << constants.size() << " constants, on " << on;
     }
   }
-  testing::PreparedRunner with_input(*node->op(), arguments, {input}, 1),
+  fixtures::PreparedRunner with_input(*node->op(), arguments, {input}, 1),
       with_other(*node->op(), arguments, {other}, 1);
   EXPECT_EQ(with_input.prepared()->may_overwrite, 1u);
   EXPECT_EQ(with_other.prepared()->may_overwrite, 0u);
@@ -467,4 +467,4 @@ TEST(Prepack, ShapesComeAndGo) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::prepack_test

@@ -11,13 +11,13 @@
 #include "core/ops/run.h"
 #include "tests/support/places.h"
 
-namespace tensord::jit {
+namespace tensord::jit::training_test {
 namespace {
 
 using ops::Value;
-using testing::ElementsAre;
-using testing::FloatNear;
-using testing::Pointwise;
+using ::testing::ElementsAre;
+using ::testing::FloatNear;
+using ::testing::Pointwise;
 
 const std::string kArchive = std::string(tests_folder()) + "/jit/data/training.pt";
 
@@ -67,14 +67,14 @@ std::shared_ptr<Module> load(bool for_training, bool optimize = true) {
 const auto kNear = FloatNear(1e-5F);
 
 // With and without the passes.
-class TrainingTest : public testing::TestWithParam<bool> {
+class TrainingTest : public ::testing::TestWithParam<bool> {
  protected:
   std::shared_ptr<Module> module_ = load(true, GetParam());
   Tensor x_ = tensor({2, 2}, {1, 2, 3, -1});
   Tensor y_ = tensor({2, 2}, {0, 0, 0, 0});
 };
 
-INSTANTIATE_TEST_SUITE_P(Passes, TrainingTest, testing::Bool());
+INSTANTIATE_TEST_SUITE_P(Passes, TrainingTest, ::testing::Bool());
 
 TEST_P(TrainingTest, KnowsItsParametersAndBuffers) {
   EXPECT_THAT(names(module_->named_parameters()),
@@ -195,4 +195,4 @@ TEST(ServingTest, RunsInInferenceMode) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::training_test

@@ -39,7 +39,7 @@ OPEN(LastOf, Block, last_);
 
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 std::string error_of(const std::string& lines, const std::string& returned) {
   const auto graph =

@@ -9,7 +9,7 @@
 #include "core/base/parallel.h"
 #include "core/ops/run.h"
 
-namespace tensord {
+namespace tensord::attention_test {
 namespace {
 
 using ops::Scalar;
@@ -290,4 +290,4 @@ TEST(Attention, RefusesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::attention_test

@@ -1,7 +1,7 @@
 // Autograd as scripts call it: the operators of kernels/common/autograd.cpp.
 #include "tests/autograd/support.h"
 
-namespace tensord::autograd {
+namespace tensord::autograd::autograd_test {
 namespace {
 
 using ops::Value;
@@ -127,4 +127,4 @@ TEST(AutogradOps, GradientsThatThereAreNot) {
 }
 
 }  // namespace
-}  // namespace tensord::autograd
+}  // namespace tensord::autograd::autograd_test

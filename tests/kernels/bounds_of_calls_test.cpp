@@ -6,7 +6,7 @@
 #include "core/ops/registry.h"
 #include "tests/support/operator_rows.h"
 
-namespace tensord {
+namespace tensord::bounds_of_calls_test {
 namespace {
 
 using namespace testing_rows;
@@ -255,4 +255,4 @@ TEST(BoundsOfCalls, Reductions) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::bounds_of_calls_test

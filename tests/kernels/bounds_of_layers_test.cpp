@@ -5,7 +5,7 @@
 
 #include "tests/support/operator_rows.h"
 
-namespace tensord {
+namespace tensord::bounds_of_layers_test {
 namespace {
 
 using namespace testing_rows;
@@ -309,4 +309,4 @@ TEST(BoundsOfLayers, Layers) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::bounds_of_layers_test

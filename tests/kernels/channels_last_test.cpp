@@ -7,7 +7,7 @@
 
 #include "core/ops/run.h"
 
-namespace tensord {
+namespace tensord::channels_last_test {
 namespace {
 
 using ops::Value;
@@ -91,4 +91,4 @@ TEST(ChannelsLastKernels, ThreeSpatialDimensions) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::channels_last_test

@@ -3,7 +3,7 @@
 #include "core/base/clock.h"
 #include "core/ops/run.h"
 
-namespace tensord {
+namespace tensord::clock_test {
 namespace {
 
 // A script that asks twice sees time go by, in nanoseconds.
@@ -17,4 +17,4 @@ TEST(TimePoint, IsTheMonotonicClock) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::clock_test

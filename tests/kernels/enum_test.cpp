@@ -2,7 +2,7 @@
 
 #include "core/ops/run.h"
 
-namespace tensord {
+namespace tensord::enum_test {
 namespace {
 
 using ops::call;
@@ -37,4 +37,4 @@ TEST(Enum, ResolutionTellsEnumsFromOtherValues) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::enum_test

@@ -11,7 +11,7 @@
 #include "core/ops/registry.h"
 #include "core/ops/run.h"
 
-namespace tensord {
+namespace tensord::epilogues_test {
 namespace {
 
 using ops::PackedOp;
@@ -213,4 +213,4 @@ TEST(Epilogues, BoundsThatCrossAreThePlainOperators) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::epilogues_test

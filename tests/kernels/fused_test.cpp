@@ -7,16 +7,16 @@
 
 #include "tests/kernels/prepared_fixture.h"
 
-namespace tensord {
+namespace tensord::fused_test {
 namespace {
 
+using fixtures::pick;
+using fixtures::PreparedRunner;
+using fixtures::random_tensor;
+using fixtures::same_bits;
 using ops::FusedCalls;
 using ops::FusedStep;
 using ops::Value;
-using testing::pick;
-using testing::PreparedRunner;
-using testing::random_tensor;
-using testing::same_bits;
 
 // Compares one prepared call with the plain one for 1 to 3 threads and wherever it may overwrite.
 void expect_same(const ops::Op& op, const std::vector<Value>& arguments, const std::vector<Tensor>& constants = {},
@@ -394,4 +394,4 @@ TEST(Fused, RandomGroups) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::fused_test

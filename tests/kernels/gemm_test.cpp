@@ -14,7 +14,7 @@
 #include "kernels/common/half_rows.h"
 #include "kernels/gemm/gemm.h"
 
-namespace tensord::kernels {
+namespace tensord::kernels::gemm_test {
 namespace {
 
 enum class Layout { kRows, kColumns, kSparse, kEverySecond };
@@ -221,4 +221,4 @@ TYPED_TEST(GemmTest, ThreadsDoNotChangeSums) {
 }
 
 }  // namespace
-}  // namespace tensord::kernels
+}  // namespace tensord::kernels::gemm_test

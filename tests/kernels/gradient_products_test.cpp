@@ -8,7 +8,7 @@
 #include "core/base/parallel.h"
 #include "core/ops/run.h"
 
-namespace tensord {
+namespace tensord::gradient_products_test {
 namespace {
 
 using ops::Value;
@@ -283,4 +283,4 @@ TEST(ProductGradient, OfFloatConvolutionsEqualDoubles) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::gradient_products_test

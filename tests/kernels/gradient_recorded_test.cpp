@@ -10,7 +10,7 @@
 #include "core/base/parallel.h"
 #include "core/ops/run.h"
 
-namespace tensord {
+namespace tensord::gradient_recorded_test {
 namespace {
 
 using ops::Value;
@@ -204,4 +204,4 @@ TEST(RecordedGradient, OfAttention) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::gradient_recorded_test

@@ -12,7 +12,7 @@
 #include "core/base/parallel.h"
 #include "core/ops/run.h"
 
-namespace tensord {
+namespace tensord::gradient_test {
 namespace {
 
 using ops::Value;
@@ -181,4 +181,4 @@ TEST(Gradient, OfAsStridedRefusesGeometriesThatOverflow) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::gradient_test

@@ -8,7 +8,7 @@
 #include "core/tensor/memory/owner_limit.h"
 #include "tests/support/operator_rows.h"
 
-namespace tensord {
+namespace tensord::index_edges_test {
 namespace {
 
 using namespace testing_rows;
@@ -381,7 +381,7 @@ TEST(InPlace, FormsThatFailHaveWrittenNothing) {
   for (const InPlace& form : forms) {
     const std::string name = std::string("aten::") + form.name + form.overload;
     const Tensor self = numbers({16, 4096}, kFloat, 7), before = self.clone();
-    EXPECT_THAT(said_by([&] { run(name, with_self(self, form.arguments)); }), testing::HasSubstr("out of")) << name;
+    EXPECT_THAT(said_by([&] { run(name, with_self(self, form.arguments)); }), ::testing::HasSubstr("out of")) << name;
     expect_elements(self, elements(before));
   }
 }
@@ -396,4 +396,4 @@ TEST(InPlace, IndicesThatAreTheTargetItself) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::index_edges_test

@@ -14,7 +14,7 @@
 #include "core/base/thread_budget_scope.h"
 #include "core/ops/run.h"
 
-namespace tensord {
+namespace tensord::linalg_test {
 namespace {
 
 using ops::Value;
@@ -189,4 +189,4 @@ TEST(Linalg, DeterminantsOfSingularMatricesHaveGradients) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::linalg_test

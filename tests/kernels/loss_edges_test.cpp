@@ -4,7 +4,7 @@
 
 #include "tests/support/operator_rows.h"
 
-namespace tensord {
+namespace tensord::loss_edges_test {
 namespace {
 
 using namespace testing_rows;
@@ -230,4 +230,4 @@ TEST(LossEdges, RunningStatistics) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::loss_edges_test

@@ -12,7 +12,7 @@
 #include "core/ops/generator.h"
 #include "core/ops/run.h"
 
-namespace tensord {
+namespace tensord::norm_pool_gradient_test {
 namespace {
 
 using ops::Value;
@@ -194,4 +194,4 @@ TEST(NormPoolGradient, BadIndicesAreAnErrorNotAWrite) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::norm_pool_gradient_test

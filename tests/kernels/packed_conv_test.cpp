@@ -12,7 +12,7 @@
 #include "core/ops/registry.h"
 #include "core/ops/run.h"
 
-namespace tensord {
+namespace tensord::packed_conv_test {
 namespace {
 
 using ops::BoundCall;
@@ -157,8 +157,8 @@ std::unique_ptr<ops::PreparedCall> prepare(const Net& net, const Tensor& input, 
 }
 
 void expect_same(const Shape& s, Tail tail, bool input_last, bool output_last) {
-  SCOPED_TRACE(testing::Message() << s << ", tail " << static_cast<int>(tail) << (input_last ? ", last" : ", planes")
-                                  << (output_last ? " to last" : " to planes"));
+  SCOPED_TRACE(::testing::Message() << s << ", tail " << static_cast<int>(tail) << (input_last ? ", last" : ", planes")
+                                    << (output_last ? " to last" : " to planes"));
   const Tensor weight = random({s.out, s.in / s.groups, s.kernel, s.kernel}), bias = random({s.out});
   const Net net = make_net(s, tail, output_last, weight, bias);
   ASSERT_TRUE(net.packed);
@@ -264,7 +264,7 @@ TEST(PackedConv, OtherPrecisions) {
   for (const ops::Precision precision : {ops::Precision::kBf16, ops::Precision::kInt8}) {
     const double tolerance = precision == ops::Precision::kBf16 ? 1e-2 : 4e-2;
     for (const Shape& s : shapes) {
-      SCOPED_TRACE(testing::Message() << s);
+      SCOPED_TRACE(::testing::Message() << s);
       const Net net = make_net(s, Tail::kAddRelu, true, random({s.out, s.in / s.groups, s.kernel, s.kernel}),
                                random({s.out}), precision);
       const Tensor input = in_order(random({s.batch, s.in, s.height, s.width}), true);
@@ -316,4 +316,4 @@ TEST(PackedConv, ManyThreadsAtOnce) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::packed_conv_test

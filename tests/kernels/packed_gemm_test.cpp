@@ -11,7 +11,7 @@
 #include "core/ops/registry.h"
 #include "core/ops/run.h"
 
-namespace tensord {
+namespace tensord::packed_gemm_test {
 namespace {
 
 using ops::Epilogue;
@@ -400,4 +400,4 @@ TEST(PackedGemm, PackedBytesAreThoseOfTheWeights) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::packed_gemm_test

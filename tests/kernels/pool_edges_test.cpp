@@ -5,7 +5,7 @@
 
 #include "tests/support/operator_rows.h"
 
-namespace tensord {
+namespace tensord::pool_edges_test {
 namespace {
 
 using namespace testing_rows;
@@ -240,4 +240,4 @@ TEST(PoolEdges, NanIsTheLargest) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::pool_edges_test

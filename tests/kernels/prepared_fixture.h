@@ -13,7 +13,7 @@
 #include "core/ops/run.h"
 
 // Runs prepared calls as a plan would: the memory of inputs, outputs and scratch comes from outside.
-namespace tensord::testing {
+namespace tensord::fixtures {
 
 inline Tensor meta_of(const Tensor& t) { return Tensor::meta_strided(t.sizes(), t.strides(), t.dtype()); }
 
@@ -168,4 +168,4 @@ inline Tensor random_tensor(const Dims& sizes, DType dtype = DType::kFloat32) {
   return wide.to(dtype);
 }
 
-}  // namespace tensord::testing
+}  // namespace tensord::fixtures

@@ -8,7 +8,7 @@
 #include "core/base/parallel.h"
 #include "core/ops/run.h"
 
-namespace tensord {
+namespace tensord::product_test {
 namespace {
 
 using ops::Scalar;
@@ -125,4 +125,4 @@ TEST(Product, Sums) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::product_test

@@ -6,7 +6,7 @@
 
 #include "tests/support/operator_rows.h"
 
-namespace tensord {
+namespace tensord::reduce_edges_test {
 namespace {
 
 using namespace testing_rows;
@@ -302,4 +302,4 @@ TEST(ReduceEdges, SoftmaxesAndNorms) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::reduce_edges_test

@@ -5,7 +5,7 @@
 #include "core/ops/custom_class.h"
 #include "tests/support/operator_rows.h"
 
-namespace tensord {
+namespace tensord::refused_bounds_test {
 namespace {
 
 using namespace testing_rows;
@@ -318,8 +318,8 @@ TEST(RefusedBounds, LargeComplexMatrices) {
   constexpr int64_t kMost = 16000, kLong = int64_t{1} << 24;
   for (const DType dtype : {kFloat, kComplex}) {
     for (const int64_t n : {kMost, kMost + 1}) {
-      const auto says =
-          n == kMost || dtype == kFloat ? testing::Matcher<std::string>(kTaken) : testing::HasSubstr("are too large");
+      const auto says = n == kMost || dtype == kFloat ? ::testing::Matcher<std::string>(kTaken)
+                                                      : ::testing::HasSubstr("are too large");
       const Tensor square = meta({n, n}, dtype), one = meta({1, 1}, dtype), wide = meta({1, kLong + n - kMost}, dtype);
       EXPECT_THAT(shape_error("aten::linalg_lu_factor_ex", {square}), says);
       EXPECT_THAT(shape_error("aten::linalg_lu_factor_ex", {wide}), says);
@@ -330,8 +330,8 @@ TEST(RefusedBounds, LargeComplexMatrices) {
   }
   EXPECT_EQ(shape_error("aten::linalg_lu_factor_ex", {meta({INT32_MAX, 1})}), kTaken);
   EXPECT_THAT(shape_error("aten::linalg_lu_factor_ex", {meta({int64_t{1} << 31, 1})}),
-              testing::HasSubstr("are too many"));
+              ::testing::HasSubstr("are too many"));
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::refused_bounds_test

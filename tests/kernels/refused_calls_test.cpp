@@ -2,7 +2,7 @@
 // sizes, sizes whose products overflow (of tensors without memory), dtypes of what our own operators pass each other.
 #include "tests/support/operator_rows.h"
 
-namespace tensord {
+namespace tensord::refused_calls_test {
 namespace {
 
 using namespace testing_rows;
@@ -196,7 +196,7 @@ TEST(RefusedCalls, MatricesThatAreTooLarge) {
                                                {1, kMax + 1, false},
                                                {kMax + 1, 1, false}}) {
     SCOPED_TRACE(to_string(Dims{rows, columns}));
-    const auto says = is_taken ? testing::Matcher<std::string>(kTaken) : testing::HasSubstr("are too large");
+    const auto says = is_taken ? ::testing::Matcher<std::string>(kTaken) : ::testing::HasSubstr("are too large");
     EXPECT_THAT(shape_error("aten::geqrf", {meta({rows, columns})}), says);
     EXPECT_THAT(shape_error("aten::linalg_svdvals", {meta({rows, columns})}), says);
     if (rows >= columns) {
@@ -206,7 +206,7 @@ TEST(RefusedCalls, MatricesThatAreTooLarge) {
   }
   for (const int64_t n : {kBoth, kBoth + 1}) {
     SCOPED_TRACE(n);
-    const auto says = n == kBoth ? testing::Matcher<std::string>(kTaken) : testing::HasSubstr("are too large");
+    const auto says = n == kBoth ? ::testing::Matcher<std::string>(kTaken) : ::testing::HasSubstr("are too large");
     const Tensor a = meta({n, n});
     EXPECT_THAT(shape_error("aten::linalg_ldl_factor_ex", {a}), says);
     EXPECT_THAT(shape_error("aten::linalg_ldl_solve", {a, meta({n}, DType::kInt32), meta({n, 1})}), says);
@@ -216,10 +216,10 @@ TEST(RefusedCalls, MatricesThatAreTooLarge) {
   const Tensor small = meta({2, 2}), pivots = meta({2}, DType::kInt32);
   EXPECT_EQ(shape_error("aten::linalg_ldl_solve", {small, pivots, meta({2, kMax})}), kTaken);
   EXPECT_THAT(shape_error("aten::linalg_ldl_solve", {small, pivots, meta({2, kMax + 1})}),
-              testing::HasSubstr("are too large"));
+              ::testing::HasSubstr("are too large"));
   EXPECT_EQ(shape_error("aten::_linalg_svd", {meta({kBoth, 2}), true}), kTaken);
-  EXPECT_THAT(shape_error("aten::_linalg_svd", {meta({kBoth + 1, 2}), true}), testing::HasSubstr("are too large"));
-  EXPECT_THAT(shape_error("aten::_linalg_svd", {meta({2, kBoth + 1}), true}), testing::HasSubstr("are too large"));
+  EXPECT_THAT(shape_error("aten::_linalg_svd", {meta({kBoth + 1, 2}), true}), ::testing::HasSubstr("are too large"));
+  EXPECT_THAT(shape_error("aten::_linalg_svd", {meta({2, kBoth + 1}), true}), ::testing::HasSubstr("are too large"));
 }
 
 TEST(RefusedCalls, Losses) {
@@ -450,4 +450,4 @@ TEST(RefusedCalls, Literals) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::refused_calls_test

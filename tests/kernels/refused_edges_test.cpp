@@ -5,7 +5,7 @@
 #include "core/tensor/lend.h"
 #include "tests/support/operator_rows.h"
 
-namespace tensord {
+namespace tensord::refused_edges_test {
 namespace {
 
 using namespace testing_rows;
@@ -408,8 +408,8 @@ TEST(RefusedEdges, PairsOfDicts) {
   const auto outcome = [](const Value& list) {
     return said_by([&] { ops::run(ops::get_op("aten::dict.int"), std::vector<Value>{list}); });
   };
-  EXPECT_THAT(outcome(items({1})), testing::HasSubstr("expected a list of pairs"));
-  EXPECT_THAT(outcome(items({ops::make_tuple({1})})), testing::HasSubstr("expected a list of pairs"));
+  EXPECT_THAT(outcome(items({1})), ::testing::HasSubstr("expected a list of pairs"));
+  EXPECT_THAT(outcome(items({ops::make_tuple({1})})), ::testing::HasSubstr("expected a list of pairs"));
   EXPECT_EQ(outcome(items({ops::make_tuple({1, 2})})), kTaken);
 }
 
@@ -427,4 +427,4 @@ TEST(RefusedEdges, Orders) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::refused_edges_test

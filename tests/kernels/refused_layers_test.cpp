@@ -4,7 +4,7 @@
 
 #include "tests/support/operator_rows.h"
 
-namespace tensord {
+namespace tensord::refused_layers_test {
 namespace {
 
 using namespace testing_rows;
@@ -30,19 +30,19 @@ TEST(RefusedLayers, Nested) {
     return "is taken";
   };
   EXPECT_THAT(outcome("aten::_nested_tensor_from_mask", {zeros({0, 3, 4}), zeros({0, 3}, DType::kBool), true}),
-              testing::HasSubstr("non-empty TensorList"));
+              ::testing::HasSubstr("non-empty TensorList"));
   EXPECT_THAT(outcome("aten::to_padded_tensor", {nested, 0.0, ints({2, 3})}),
-              testing::HasSubstr("Length of output_size does not match"));
+              ::testing::HasSubstr("Length of output_size does not match"));
   EXPECT_THAT(outcome("aten::to_padded_tensor", {nested, 0.0, ints({2, 3, 4, 5})}),
-              testing::HasSubstr("Length of output_size does not match"));
+              ::testing::HasSubstr("Length of output_size does not match"));
   EXPECT_THAT(outcome("aten::to_padded_tensor", {nested, 0.0, ints({1, 3, 4})}),
-              testing::HasSubstr("Truncation is not supported"));
+              ::testing::HasSubstr("Truncation is not supported"));
   EXPECT_THAT(outcome("aten::to_padded_tensor", {nested, 0.0, ints({2, 2, 4})}),
-              testing::HasSubstr("Truncation is not supported"));
+              ::testing::HasSubstr("Truncation is not supported"));
   EXPECT_THAT(outcome("aten::to_padded_tensor", {nested, 0.0, ints({2, 3, 3})}),
-              testing::HasSubstr("Truncation is not supported"));
+              ::testing::HasSubstr("Truncation is not supported"));
   EXPECT_THAT(outcome("aten::_transformer_encoder_layer_fwd", layer(ones)),
-              testing::HasSubstr("a mask is not supported with a nested"));
+              ::testing::HasSubstr("a mask is not supported with a nested"));
   EXPECT_EQ(outcome("aten::to_padded_tensor", {nested, 0.0, ints({2, 3, 4})}), "is taken");
 }
 
@@ -400,4 +400,4 @@ TEST(RefusedLayers, LossesOfClasses) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::refused_layers_test

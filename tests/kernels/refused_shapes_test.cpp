@@ -4,7 +4,7 @@
 
 #include "tests/support/operator_rows.h"
 
-namespace tensord {
+namespace tensord::refused_shapes_test {
 namespace {
 
 using namespace testing_rows;
@@ -346,4 +346,4 @@ TEST(RefusedShapes, NumbersAndTexts) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::refused_shapes_test

@@ -19,13 +19,13 @@ void* malloc(size_t size) { return ++heap_calls, __libc_malloc(size); }
 }
 #endif
 
-namespace tensord {
+namespace tensord::rnn_test {
 namespace {
 
+using fixtures::pick;
+using fixtures::PreparedRunner;
+using fixtures::random_tensor;
 using ops::Value;
-using testing::pick;
-using testing::PreparedRunner;
-using testing::random_tensor;
 
 Tensor small(const Dims& sizes, DType dtype) { return ops::call("aten::mul.Scalar", random_tensor(sizes, dtype), 0.1); }
 
@@ -89,7 +89,7 @@ std::vector<Tensor> run_plain(const ops::Op& op, const std::vector<Value>& argum
 void expect_same(const std::vector<Tensor>& got, const std::vector<Tensor>& expected, const std::string& what) {
   ASSERT_EQ(got.size(), expected.size()) << what;
   for (size_t i = 0; i < got.size(); ++i)
-    ASSERT_TRUE(testing::same_bits(got[i], expected[i])) << what << ", result " << i;
+    ASSERT_TRUE(fixtures::same_bits(got[i], expected[i])) << what << ", result " << i;
 }
 
 void check_layer(const Layer& layer) {
@@ -153,7 +153,7 @@ TEST(Rnn, RowsAreIndependent) {
         const auto& states = arguments[1].to_list()->items;
         one[1] = ops::make_tensor_list({narrow(states[0].to_tensor(), row), narrow(states[1].to_tensor(), row)});
       }
-      EXPECT_TRUE(testing::same_bits(run_plain(op, one)[0], narrow(all, row))) << name << " row " << row;
+      EXPECT_TRUE(fixtures::same_bits(run_plain(op, one)[0], narrow(all, row))) << name << " row " << row;
     }
   }
 }
@@ -222,10 +222,10 @@ TEST(Rnn, RunsWithoutHeap) {
   const Tensor x = arguments[0].to_tensor(), h = arguments[1].to_list()->items[0].to_tensor(),
                c = arguments[1].to_list()->items[1].to_tensor();
   const std::vector<Tensor> outputs = run_plain(op, arguments);
-  arguments[0] = testing::meta_of(x);
-  arguments[1] = ops::make_tensor_list({testing::meta_of(h), testing::meta_of(c)});
-  const std::vector<Tensor> metas{testing::meta_of(outputs[0]), testing::meta_of(outputs[1]),
-                                  testing::meta_of(outputs[2])};
+  arguments[0] = fixtures::meta_of(x);
+  arguments[1] = ops::make_tensor_list({fixtures::meta_of(h), fixtures::meta_of(c)});
+  const std::vector<Tensor> metas{fixtures::meta_of(outputs[0]), fixtures::meta_of(outputs[1]),
+                                  fixtures::meta_of(outputs[2])};
   ops::PackStore packs;
   ops::PrepareArgs args{op, arguments, metas, 2};
   args.packs = &packs;
@@ -256,4 +256,4 @@ TEST(Rnn, NotANumberStays) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::rnn_test

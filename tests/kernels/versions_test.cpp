@@ -9,7 +9,7 @@
 #include "core/autograd/variable.h"
 #include "core/ops/run.h"
 
-namespace tensord {
+namespace tensord::versions_test {
 namespace {
 
 using ops::Value;
@@ -128,4 +128,4 @@ TEST(Versions, FunctionsThatWriteTheirArguments) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::versions_test

@@ -9,8 +9,11 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from tests import compile_commands
+
 ADDED = re.compile(r'^add_test\(\[=\[(.+?)\]=\] (.*)\)$', re.MULTILINE)
 QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
+SUITE = re.compile(r"^(?:TEST|TEST_F|TEST_P|TYPED_TEST)\((\w+),", re.MULTILINE)
 # Builds by presets of these names need this to say only what is our own fault.
 ENVIRONMENTS = {"tsan": {"TSAN_OPTIONS": "suppressions={tree}/tests/stress/thread_sanitizer.supp:"
                                          "ignore_noninstrumented_modules=1:halt_on_error=1"}}
@@ -105,13 +108,13 @@ class Build:
             test = Test(entry["name"], command, properties.get("WORKING_DIRECTORY", str(self.folder)),
                         float(properties.get("TIMEOUT", 300)), variables, properties.get("LABELS", []),
                         properties.get("FIXTURES_REQUIRED", []), properties.get("FIXTURES_SETUP", []))
-            test.place = self.place_of(command, places)
+            test.place = self.place_of(test.name, command, places)
             words = [w.removeprefix(f"{self.folder}/") for word in [*command, *variables.values()] for w in word.split(":")]
             modules = [t for t in targets if t.endswith(".so") and any(t.startswith(f"{word}/") for word in words)]
             test.programs = [t for t in words if t in targets] + modules
             if test.programs:  # they load these by themselves
                 test.programs += [t for t in targets if t.startswith("lib/")]
-            for piece in [*self.pieces_of(test), test]:
+            for piece in [*self.pieces_of(test), *self.files_of(test), test]:
                 tests[piece.name] = piece
         return tests
 
@@ -130,26 +133,45 @@ class Build:
             yield dataclasses.replace(test, name=f"{test.name}[{script.stem}]", command=[*test.command, FOLDER_FILTER],
                                       environment={FOLDER_VARIABLE: str(folder)}, place=f"{FOLDER_SCRIPTS}/{script.name}")
 
+    def files_of(self, test: Test) -> Iterator[Test]:
+        """A program of a folder of tests, with the suites of one file at a time."""
+        if len(test.command) != 2 or not test.command[1].startswith("--gtest_filter=-"):
+            return
+        separate = set(test.command[1].removeprefix("--gtest_filter=-").split(":"))
+        folder = f"{self.tree}/tests/"
+        for source in sorted(path for path in self.sources_of(test.programs[0]) if path.startswith(folder) and path.endswith("_test.cpp")):
+            suites = {suite for suite in SUITE.findall(pathlib.Path(source).read_text()) if f"{suite}.*" not in separate}
+            if suites:
+                patterns = ":".join(f"{suite}.*:*/{suite}.*" for suite in sorted(suites))
+                yield dataclasses.replace(test, name=f"{test.name}[{pathlib.PurePath(source).stem}]", place=source.removeprefix(folder),
+                                          command=[test.command[0], f"--gtest_filter={patterns}"])
+
     def targets(self) -> set[str]:
         """Programs, and modules that a test finds by a folder of its PYTHONPATH."""
         listed = subprocess.run(["ninja", "-t", "targets", "all"], cwd=self.folder, capture_output=True, text=True, check=True)
         return {line.split(": ")[0] for line in listed.stdout.splitlines() if re.search(r": (CXX|C)_(EXECUTABLE|MODULE_LIBRARY)_LINKER", line)}
 
-    def place_of(self, command: list[str], places: dict[str, str]) -> str:
+    def place_of(self, name: str, command: list[str], places: dict[str, str]) -> str:
         """The source of a test, from tests/ on, or its folder from the root on."""
         for word in command:
             if word.startswith(f"{self.tree}/") and not word.startswith(f"{self.tree}/build/"):
                 return word.removeprefix(f"{self.tree}/").removeprefix("tests/")
             if re.fullmatch(r"tests(\.\w+)+", word):
                 return word.replace(".", "/").removeprefix("tests/") + ".py"
-        return places.get(pathlib.PurePath(command[0]).name, command[0])
+        return places.get(name, places.get(pathlib.PurePath(command[0]).name, command[0]))
+
+    def sources_of(self, program: str) -> set[str]:
+        """Everything that a program is built with, sources that are compiled together too."""
+        if program not in self.inputs:
+            self.edges = self.edges or edges_of(self.folder / "build.ninja")
+            found = inputs_of(program, self.edges)
+            together = [compile_commands.members(str(self.folder / name)) for name in found if name.endswith("_cxx.cxx")]
+            self.inputs[program] = found.union(*together)
+        return self.inputs[program]
 
     def has(self, program: str, path: str) -> bool:
         """Whether a program is built with a source."""
-        if program not in self.inputs:
-            self.edges = self.edges or edges_of(self.folder / "build.ninja")
-            self.inputs[program] = inputs_of(program, self.edges)
-        return str(self.tree / path) in self.inputs[program]
+        return str(self.tree / path) in self.sources_of(program)
 
     def tests_with(self, path: str) -> dict[str, str]:
         """Names and places of the tests whose programs have a source."""

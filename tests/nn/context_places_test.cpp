@@ -10,7 +10,7 @@
 #include "tests/distributed/ranks.h"
 #include "tests/support/changed_context.h"
 
-namespace tensord {
+namespace tensord::context_places_test {
 namespace {
 
 using autograd::leaf;
@@ -133,7 +133,7 @@ TEST(ContextPlaces, QueuesOfAProcessGroup) {
   std::shared_future<void> may_start = is_waited_for.get_future().share();
   std::vector<ExecutionContext> seen;
   std::vector<std::thread::id> threads;
-  distributed::testing::on_ranks(2, local_engines(), [&](ProcessGroup& group) {
+  distributed::fixtures::on_ranks(2, local_engines(), [&](ProcessGroup& group) {
     const Tensor value = autograd::constant({1}), other = autograd::constant({2});
     if (group.rank() == 1) {
       may_start.wait();
@@ -164,4 +164,4 @@ TEST(ContextPlaces, QueuesOfAProcessGroup) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::context_places_test

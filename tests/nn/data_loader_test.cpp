@@ -11,7 +11,7 @@
 #include "core/ops/run.h"
 #include "tests/nn/nn_cases.h"
 
-namespace tensord::nn {
+namespace tensord::nn::data_loader_test {
 namespace {
 
 using ops::Generator;
@@ -303,24 +303,25 @@ std::string error_of(const Call& call) {
 
 TEST(DataLoader, Errors) {
   const TensorDataset dataset({column(arange(4))});
-  EXPECT_THAT(error_of([&] { DataLoader(dataset, {.batch_size = 0}); }), testing::HasSubstr("positive integer"));
+  EXPECT_THAT(error_of([&] { DataLoader(dataset, {.batch_size = 0}); }), ::testing::HasSubstr("positive integer"));
   EXPECT_THAT(
       error_of([&] { DataLoader(dataset, {.shuffle = true, .sampler = std::make_shared<SequentialSampler>(2)}); }),
-      testing::HasSubstr("mutually exclusive"));
+      ::testing::HasSubstr("mutually exclusive"));
   EXPECT_THAT(error_of([&] {
                 TensorDataset({column(arange(4)), column(arange(5))});
               }),
-              testing::HasSubstr("Size mismatch"));
-  EXPECT_THAT(error_of([&] { dataset.get_batch(Indices{1, 9}); }), testing::HasSubstr("sample 9"));
-  EXPECT_THAT(error_of([&] { SubsetDataset(dataset, {4}); }), testing::HasSubstr("out of range"));
+              ::testing::HasSubstr("Size mismatch"));
+  EXPECT_THAT(error_of([&] { dataset.get_batch(Indices{1, 9}); }), ::testing::HasSubstr("sample 9"));
+  EXPECT_THAT(error_of([&] { SubsetDataset(dataset, {4}); }), ::testing::HasSubstr("out of range"));
   const std::vector<std::vector<Tensor>> unlike{{Tensor::scalar(1.0)}, {Tensor::scalar(1.0f)}};
-  EXPECT_THAT(error_of([&] { collate(unlike); }), testing::HasSubstr("column 0 is float64[] at entry 0 and float32[]"));
+  EXPECT_THAT(error_of([&] { collate(unlike); }),
+              ::testing::HasSubstr("column 0 is float64[] at entry 0 and float32[]"));
   DataLoader loader(dataset, {});
   loader.start_epoch();
   const Value state = loader.state_dict();
   set_item(state.to_dict(), "batches", 5);
-  EXPECT_THAT(error_of([&] { loader.load_state_dict(state); }), testing::HasSubstr("not of this dataset"));
+  EXPECT_THAT(error_of([&] { loader.load_state_dict(state); }), ::testing::HasSubstr("not of this dataset"));
 }
 
 }  // namespace
-}  // namespace tensord::nn
+}  // namespace tensord::nn::data_loader_test

@@ -9,10 +9,10 @@
 #include "core/ops/sparse.h"
 #include "tests/distributed/ranks.h"
 
-namespace tensord::distributed {
+namespace tensord::distributed::ddp_sparse_test {
 namespace {
 
-using namespace testing;
+using namespace fixtures;
 using ops::call;
 using ::testing::HasSubstr;
 
@@ -166,4 +166,4 @@ TEST(SparseGradients, ThatWereNotSaidToBeSuchAreNamed) {
 }
 
 }  // namespace
-}  // namespace tensord::distributed
+}  // namespace tensord::distributed::ddp_sparse_test

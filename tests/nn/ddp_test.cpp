@@ -20,14 +20,14 @@
 #include "tests/distributed/ranks.h"
 #include "tests/nn/nn_cases.h"
 
-namespace tensord::nn {
+namespace tensord::nn::ddp_test {
 namespace {
 
 using distributed::ProcessGroup;
-using distributed::testing::engine_names;
-using distributed::testing::engines_of;
-using distributed::testing::errors_of_ranks;
-using distributed::testing::on_ranks;
+using distributed::fixtures::engine_names;
+using distributed::fixtures::engines_of;
+using distributed::fixtures::errors_of_ranks;
+using distributed::fixtures::on_ranks;
 using ops::Value;
 using ::testing::HasSubstr;
 using namespace std::chrono_literals;
@@ -482,4 +482,4 @@ TEST(Errors, JoinThatThrowsNamesWhoEnded) {
 }
 
 }  // namespace
-}  // namespace tensord::nn
+}  // namespace tensord::nn::ddp_test

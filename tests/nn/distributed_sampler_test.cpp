@@ -5,7 +5,7 @@
 
 #include "tests/nn/nn_cases.h"
 
-namespace tensord::nn {
+namespace tensord::nn::distributed_sampler_test {
 namespace {
 
 using ops::Value;
@@ -82,4 +82,4 @@ TEST(DistributedSampler, GoesOnWithAnotherNumberOfRanks) {
 }
 
 }  // namespace
-}  // namespace tensord::nn
+}  // namespace tensord::nn::distributed_sampler_test

@@ -10,7 +10,7 @@
 #include "core/ops/run.h"
 #include "tests/nn/nn_cases.h"
 
-namespace tensord::nn {
+namespace tensord::nn::layers_test {
 namespace {
 
 using autograd::set_requires_grad;
@@ -300,4 +300,4 @@ TEST(Module, Trains) {
 }
 
 }  // namespace
-}  // namespace tensord::nn
+}  // namespace tensord::nn::layers_test

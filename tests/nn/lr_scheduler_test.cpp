@@ -5,7 +5,7 @@
 
 #include "tests/nn/nn_cases.h"
 
-namespace tensord::nn {
+namespace tensord::nn::lr_scheduler_test {
 namespace {
 
 using ops::Value;
@@ -200,8 +200,8 @@ std::string error_of(const Call& call) {
 
 TEST(LRScheduler, Errors) {
   const auto optimizer = two_groups("SGD");
-  EXPECT_THAT(error_of([&] { StepLR(*optimizer, 0); }), testing::HasSubstr("positive step_size"));
-  EXPECT_THAT(error_of([&] { LinearLR(*optimizer, 1.5); }), testing::HasSubstr("between 0 and 1"));
+  EXPECT_THAT(error_of([&] { StepLR(*optimizer, 0); }), ::testing::HasSubstr("positive step_size"));
+  EXPECT_THAT(error_of([&] { LinearLR(*optimizer, 1.5); }), ::testing::HasSubstr("between 0 and 1"));
   EXPECT_EQ(error_of([&] { OneCycleLR(*optimizer, {.max_lr = {1.0}}); }),
             "You must define either total_steps OR (epochs AND steps_per_epoch)");
   EXPECT_EQ(error_of([&] {
@@ -216,13 +216,13 @@ TEST(LRScheduler, Errors) {
               for (int i = 0; i < 4; ++i) cycle.step();
             }),
             "Tried to step 5 times. The specified number of total steps is 3");
-  EXPECT_THAT(error_of([&] { SequentialLR(*optimizer, {}, {}); }), testing::HasSubstr("one more than the number"));
+  EXPECT_THAT(error_of([&] { SequentialLR(*optimizer, {}, {}); }), ::testing::HasSubstr("one more than the number"));
   StepLR step(*optimizer, 3);
   EXPECT_EQ(error_of([&] { step.load_state_dict(ops::make_tuple({})); }), "schedule: expected a dict but got tuple");
   optimizer->add_param_group({{Tensor::scalar(1.0f)}, {}});
-  EXPECT_THAT(error_of([&] { step.step(); }), testing::HasSubstr("since the schedule was made"));
-  EXPECT_THAT(error_of([&] { ReduceLROnPlateau(*optimizer, {.factor = 1.5}); }), testing::HasSubstr("Factor"));
+  EXPECT_THAT(error_of([&] { step.step(); }), ::testing::HasSubstr("since the schedule was made"));
+  EXPECT_THAT(error_of([&] { ReduceLROnPlateau(*optimizer, {.factor = 1.5}); }), ::testing::HasSubstr("Factor"));
 }
 
 }  // namespace
-}  // namespace tensord::nn
+}  // namespace tensord::nn::lr_scheduler_test

@@ -10,7 +10,7 @@
 #include "core/nn/layers/rnn.h"
 #include "tests/nn/compare_module.h"
 
-namespace tensord::nn {
+namespace tensord::nn::more_layers_test {
 namespace {
 
 using ops::Value;
@@ -145,4 +145,4 @@ TEST(MoreLayers, SayWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace tensord::nn
+}  // namespace tensord::nn::more_layers_test

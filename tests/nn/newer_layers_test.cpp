@@ -15,7 +15,7 @@
 #include "core/ops/run.h"
 #include "tests/nn/compare_module.h"
 
-namespace tensord::nn {
+namespace tensord::nn::newer_layers_test {
 namespace {
 
 using ops::Value;
@@ -208,4 +208,4 @@ TEST(NewerLayers, SayWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace tensord::nn
+}  // namespace tensord::nn::newer_layers_test

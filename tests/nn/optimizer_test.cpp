@@ -15,7 +15,7 @@
 #include "tests/nn/nn_cases.h"
 #include "tests/support/places.h"
 
-namespace tensord::nn {
+namespace tensord::nn::optimizer_test {
 namespace {
 
 using ops::Value;
@@ -243,7 +243,7 @@ std::string error_of(const std::function<void()>& call) {
 }
 
 void expect_error(const std::function<void()>& call, const std::string& part) {
-  EXPECT_THAT(error_of(call), testing::HasSubstr(part));
+  EXPECT_THAT(error_of(call), ::testing::HasSubstr(part));
 }
 
 TEST(Optimizer, Errors) {
@@ -484,4 +484,4 @@ TEST(MasterWeights, OfFloat32NothingChanges) {
 }
 
 }  // namespace
-}  // namespace tensord::nn
+}  // namespace tensord::nn::optimizer_test

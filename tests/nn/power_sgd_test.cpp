@@ -10,12 +10,12 @@
 #include "tests/distributed/ranks.h"
 #include "tests/nn/nn_cases.h"
 
-namespace tensord::nn {
+namespace tensord::nn::power_sgd_test {
 namespace {
 
 using distributed::ProcessGroup;
-using distributed::testing::engines_of;
-using distributed::testing::on_ranks;
+using distributed::fixtures::engines_of;
+using distributed::fixtures::on_ranks;
 using ops::Value;
 
 Tensor floats(Dims sizes, float value) {
@@ -144,4 +144,4 @@ TEST(PowerSgd, OptionsOutOfRange) {
 }
 
 }  // namespace
-}  // namespace tensord::nn
+}  // namespace tensord::nn::power_sgd_test

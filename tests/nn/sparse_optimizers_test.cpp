@@ -9,7 +9,7 @@
 #include "core/ops/sparse.h"
 #include "tests/nn/nn_cases.h"
 
-namespace tensord::nn {
+namespace tensord::nn::sparse_optimizers_test {
 namespace {
 
 using ops::call;
@@ -165,4 +165,4 @@ TEST(SparseOptimizers, LBFGSTakesThemAsDenseOnes) {
 }
 
 }  // namespace
-}  // namespace tensord::nn
+}  // namespace tensord::nn::sparse_optimizers_test

@@ -10,14 +10,14 @@
 #include "core/ops/run.h"
 #include "tests/distributed/ranks.h"
 
-namespace tensord::nn {
+namespace tensord::nn::sync_batch_norm_test {
 namespace {
 
 using distributed::ProcessGroup;
-using distributed::testing::engine_names;
-using distributed::testing::engines_of;
-using distributed::testing::errors_of_ranks;
-using distributed::testing::on_ranks;
+using distributed::fixtures::engine_names;
+using distributed::fixtures::engines_of;
+using distributed::fixtures::errors_of_ranks;
+using distributed::fixtures::on_ranks;
 using ops::call;
 using ::testing::HasSubstr;
 using namespace std::chrono_literals;
@@ -170,4 +170,4 @@ TEST(SyncBatchNorm, TheLayerIsInEvaluationWhatItLearned) {
 }
 
 }  // namespace
-}  // namespace tensord::nn
+}  // namespace tensord::nn::sync_batch_norm_test

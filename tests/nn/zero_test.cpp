@@ -13,13 +13,13 @@
 #include "core/ops/run.h"
 #include "tests/distributed/ranks.h"
 
-namespace tensord::nn {
+namespace tensord::nn::zero_test {
 namespace {
 
 using distributed::ProcessGroup;
-using distributed::testing::engine_names;
-using distributed::testing::engines_of;
-using distributed::testing::on_ranks;
+using distributed::fixtures::engine_names;
+using distributed::fixtures::engines_of;
+using distributed::fixtures::on_ranks;
 using ::testing::HasSubstr;
 
 const std::vector<int64_t> kSizes{10, 3, 7, 7, 1, 5};
@@ -213,4 +213,4 @@ TEST(ValueBytes, WhatIsNoneIsRefused) {
 }
 
 }  // namespace
-}  // namespace tensord::nn
+}  // namespace tensord::nn::zero_test

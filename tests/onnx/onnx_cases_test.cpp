@@ -19,7 +19,7 @@
 #include "core/jit/runtime/module.h"
 #include "tests/support/places.h"
 
-namespace tensord::jit {
+namespace tensord::jit::onnx_cases_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -221,4 +221,4 @@ TEST(OnnxCases, AgreeWithTheStandard) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::onnx_cases_test

@@ -13,7 +13,7 @@
 #include "core/jit/runtime/module.h"
 #include "tests/onnx/message.h"
 
-namespace tensord::jit {
+namespace tensord::jit::onnx_errors_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -495,4 +495,4 @@ TEST_F(OnnxErrors, InputsThatAreLeftOut) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::onnx_errors_test

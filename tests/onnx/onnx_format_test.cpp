@@ -18,7 +18,7 @@
 #include "core/jit/runtime/module.h"
 #include "tests/onnx/message.h"
 
-namespace tensord::jit {
+namespace tensord::jit::onnx_format_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -482,4 +482,4 @@ TEST(OnnxOperators, AllCompile) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::onnx_format_test

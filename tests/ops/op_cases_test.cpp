@@ -21,7 +21,7 @@
 #include "tests/ops/sample_cases.h"
 #include "tests/support/places.h"
 
-namespace tensord {
+namespace tensord::op_cases_test {
 namespace {
 
 using namespace op_cases;
@@ -387,4 +387,4 @@ TEST(OpCases, EveryOperatorHasARow) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::op_cases_test

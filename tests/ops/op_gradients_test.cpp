@@ -20,7 +20,7 @@
 #include "core/autograd/variable.h"
 #include "tests/ops/op_cases.h"
 
-namespace tensord {
+namespace tensord::op_gradients_test {
 namespace {
 
 using namespace op_cases;
@@ -321,4 +321,4 @@ TEST(OpGradients, EqualFiniteDifferences) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::op_gradients_test

@@ -19,11 +19,11 @@ inline void collect_tensors(const Value& value, std::vector<Tensor>& out) {
 }
 
 // The same values; elements of a tensor, also of those in a list, lie otherwise in memory.
-inline Value laid_out(const Value& value, testing::Layout layout) {
+inline Value laid_out(const Value& value, fixtures::Layout layout) {
   if (value.is_tensor()) {
     const Tensor& t = value.to_tensor();
     if (!t) return value;
-    const Tensor out = Tensor::empty_strided(t.sizes(), testing::strides_of(layout, t), t.dtype());
+    const Tensor out = Tensor::empty_strided(t.sizes(), fixtures::strides_of(layout, t), t.dtype());
     out.copy_from(t);
     return Value(out);
   }
@@ -36,8 +36,8 @@ inline Value laid_out(const Value& value, testing::Layout layout) {
 // One prepared call: as it is, and with its result on each operand that allows it.
 inline std::string check_prepared(const ops::Op& op, const std::vector<Value>& arguments,
                                   const std::vector<Tensor>& constants, const std::vector<Tensor>& expected,
-                                  Tolerance tolerance, testing::Layout outputs) {
-  std::optional<testing::PreparedRunner> runner;
+                                  Tolerance tolerance, fixtures::Layout outputs) {
+  std::optional<fixtures::PreparedRunner> runner;
   try {
     runner.emplace(op, arguments, constants, 2, outputs);
   } catch (const Error&) {
@@ -47,7 +47,7 @@ inline std::string check_prepared(const ops::Op& op, const std::vector<Value>& a
   for (int overwritten = -1; overwritten < static_cast<int>(std::min<size_t>(runner->input_count(), 32));
        ++overwritten) {
     if (overwritten >= 0 &&
-        (outputs != testing::Layout::kOwn || !(runner->prepared()->may_overwrite >> overwritten & 1)))
+        (outputs != fixtures::Layout::kOwn || !(runner->prepared()->may_overwrite >> overwritten & 1)))
       continue;  // only a result that lies as the operand does takes its memory
     const std::vector<Tensor> results = runner->run(overwritten);
     for (size_t i = 0; i < expected.size(); ++i) {
@@ -61,7 +61,7 @@ inline std::string check_prepared(const ops::Op& op, const std::vector<Value>& a
 
 // Each tensor once the only constant, and once the only one that comes with the run.
 inline std::string check_prepared(const ops::Op& op, const std::vector<Value>& arguments,
-                                  const std::vector<Tensor>& expected, Tolerance tolerance, testing::Layout outputs) {
+                                  const std::vector<Tensor>& expected, Tolerance tolerance, fixtures::Layout outputs) {
   std::vector<Tensor> tensors;
   for (const Value& value : arguments) collect_tensors(value, tensors);
   std::string problem = check_prepared(op, arguments, {}, expected, tolerance, outputs);
@@ -82,7 +82,7 @@ inline std::string check_prepared(const ops::Op& op, const std::vector<Value>& a
                                   const std::vector<Value>& results, Tolerance tolerance) {
   if (!op.prepare[static_cast<size_t>(DeviceKind::kCPU)] || op.base || !op.is_pure || op.is_random) return "";
   if (ops::has_complex(arguments)) return "";  // never in a plan
-  using testing::Layout;
+  using fixtures::Layout;
   const std::vector<Value> own = ops::bind(op, copy_all(arguments));
   std::vector<Tensor> expected;
   for (const Value& value : results) collect_tensors(value, expected);

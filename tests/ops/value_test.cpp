@@ -5,7 +5,7 @@
 
 #include "core/base/error.h"
 
-namespace tensord::ops {
+namespace tensord::ops::value_test {
 namespace {
 
 // Far deeper than the stack could take.
@@ -66,4 +66,4 @@ TEST(TypeTest, NestingHasABound) {
 }
 
 }  // namespace
-}  // namespace tensord::ops
+}  // namespace tensord::ops::value_test

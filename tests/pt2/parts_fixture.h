@@ -32,9 +32,9 @@ inline std::string error_of(const std::function<void()>& call) {
   return "none";
 }
 
-class Pt2Parts : public testing::Test {
+class Pt2Parts : public ::testing::Test {
  protected:
-  Pt2Parts() : file_(fs::path(testing::TempDir()) / concat("pt2_parts.", getpid(), ".pt2")) {}
+  Pt2Parts() : file_(fs::path(::testing::TempDir()) / concat("pt2_parts.", getpid(), ".pt2")) {}
   ~Pt2Parts() override { fs::remove(file_); }
 
   // What loading says of a program of tests/pt2/data, after a change.

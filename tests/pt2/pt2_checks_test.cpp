@@ -7,7 +7,7 @@
 #include "core/ops/run.h"
 #include "tests/pt2/parts_fixture.h"
 
-namespace tensord::jit {
+namespace tensord::jit::pt2_checks_test {
 namespace {
 
 using ops::Value;
@@ -242,4 +242,4 @@ TEST_F(Pt2Checks, PickledTensors) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::pt2_checks_test

@@ -3,7 +3,7 @@
 
 #include "core/jit/formats/pt2_export/program_writer.h"
 
-namespace tensord::jit::pt2 {
+namespace tensord::jit::pt2::pt2_export_names_test {
 namespace {
 
 std::string given_name(ProgramWriter& writer, const std::string& wish) {
@@ -27,4 +27,4 @@ TEST(Pt2ExportNames, EachOnce) {
 }
 
 }  // namespace
-}  // namespace tensord::jit::pt2
+}  // namespace tensord::jit::pt2::pt2_export_names_test

@@ -17,19 +17,19 @@
 #include "tests/formats/damage.h"
 #include "tests/support/places.h"
 
-namespace tensord::jit {
+namespace tensord::jit::pt2_hostile_test {
 namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
 using ops::Value;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 fs::path data() { return fs::path(tests_folder()) / "pt2" / "data"; }
 
-class Pt2HostileTest : public testing::Test {
+class Pt2HostileTest : public ::testing::Test {
  protected:
-  Pt2HostileTest() : file_(fs::path(testing::TempDir()) / concat("pt2_hostile.", getpid(), ".pt2")) {}
+  Pt2HostileTest() : file_(fs::path(::testing::TempDir()) / concat("pt2_hostile.", getpid(), ".pt2")) {}
   ~Pt2HostileTest() override { fs::remove(file_); }
 
   // The archive of a program with some entries replaced; those with no text are left out.
@@ -238,4 +238,4 @@ TEST_F(Pt2HostileTest, AnyDamageIsAnErrorOrNone) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::pt2_hostile_test

@@ -1,7 +1,7 @@
 // Nodes of an exported program that say what they must not, and those that check a run.
 #include "tests/pt2/parts_fixture.h"
 
-namespace tensord::jit {
+namespace tensord::jit::pt2_nodes_test {
 namespace {
 
 // One node of a program, changed.
@@ -130,4 +130,4 @@ TEST_F(Pt2Parts, Assertions) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::pt2_nodes_test

@@ -7,7 +7,7 @@
 #include "core/jit/formats/pt2/pytree.h"
 #include "tests/pt2/parts_fixture.h"
 
-namespace tensord::jit {
+namespace tensord::jit::pt2_parts_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -421,4 +421,4 @@ TEST_F(Pt2Parts, SizesAndGuards) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::pt2_parts_test

@@ -17,13 +17,13 @@
 #include "tests/support/places.h"
 #include "tests/support/ways_to_run.h"
 
-namespace tensord::jit {
+namespace tensord::jit::pt2_test {
 namespace {
 
 namespace fs = std::filesystem;
 using ops::Value;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 fs::path data() { return fs::path(tests_folder()) / "pt2" / "data"; }
 
@@ -99,7 +99,7 @@ void run_calls(const std::string& name, const LoadOptions& options, const std::s
   EXPECT_GT(number, 0) << name << " has no calls";
 }
 
-class ProgramTest : public testing::TestWithParam<std::string> {};
+class ProgramTest : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(ProgramTest, GivesWhatPyTorchGives) {
   in_every_way([](const LoadOptions& options, const char* how) { run_calls(GetParam(), options, how); });
@@ -114,7 +114,7 @@ std::vector<std::string> program_names() {
   return names;
 }
 
-INSTANTIATE_TEST_SUITE_P(Pt2, ProgramTest, testing::ValuesIn(program_names()),
+INSTANTIATE_TEST_SUITE_P(Pt2, ProgramTest, ::testing::ValuesIn(program_names()),
                          [](const auto& parameter) { return parameter.param; });
 
 std::shared_ptr<Module> load(const std::string& name, bool for_training = false) {
@@ -156,7 +156,7 @@ TEST_P(ProgramTest, SavedItIsTheSameProgramWithNewWeights) {
                 GetParam().find("torch2") != std::string::npos);
     return;
   }
-  const fs::path folder = fs::path(testing::TempDir()) / concat("pt2_test.", getpid());
+  const fs::path folder = fs::path(::testing::TempDir()) / concat("pt2_test.", getpid());
   fs::create_directories(folder);
   double_weights(*base);
   base->save((folder / "model.pt").string());
@@ -244,7 +244,7 @@ TEST(Pt2Test, WhatWasNotExportedIsRefused) {
 }
 
 TEST(Pt2Test, TrainedAndSaved) {
-  const fs::path file = fs::path(testing::TempDir()) / concat("pt2_test.", getpid(), ".pt2");
+  const fs::path file = fs::path(::testing::TempDir()) / concat("pt2_test.", getpid(), ".pt2");
   {
     const auto module = load("no_grad", true);
     Frame frame;
@@ -266,4 +266,4 @@ TEST(Pt2Test, TrainedAndSaved) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::pt2_test

@@ -4,7 +4,7 @@
 #include "core/ops/quantized.h"
 #include "tests/support/operator_rows.h"
 
-namespace tensord {
+namespace tensord::quantized_refusals_test {
 namespace {
 
 using namespace testing_rows;
@@ -481,4 +481,4 @@ TEST(QuantizedRefusals, Tensors) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::quantized_refusals_test

@@ -16,12 +16,12 @@
 #include "tests/support/places.h"
 #include "tests/support/ways_to_run.h"
 
-namespace tensord::jit {
+namespace tensord::jit::quantized_test {
 namespace {
 
 namespace fs = std::filesystem;
 using ops::Value;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 fs::path data() { return fs::path(tests_folder()) / "quantized" / "data"; }
 
@@ -50,7 +50,7 @@ const Value& all_calls() {
   return calls;
 }
 
-class QuantizedTest : public testing::TestWithParam<std::string> {};
+class QuantizedTest : public ::testing::TestWithParam<std::string> {};
 
 void run_calls(const std::string& name, const LoadOptions& options, const std::string& how) {
   const auto module = Module::load(path_of(name), options);
@@ -76,7 +76,7 @@ std::vector<std::string> names() {
   for (const auto& [name, calls] : all_calls().to_dict()->items()) out.push_back(name.to_string());
   return out;
 }
-INSTANTIATE_TEST_SUITE_P(Models, QuantizedTest, testing::ValuesIn(names()),
+INSTANTIATE_TEST_SUITE_P(Models, QuantizedTest, ::testing::ValuesIn(names()),
                          [](const auto& info) { return info.param; });
 
 std::string mixing(const std::string& name) {
@@ -254,4 +254,4 @@ TEST(QuantizedTensors, BagsByWeights) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::quantized_test

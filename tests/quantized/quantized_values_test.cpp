@@ -6,7 +6,7 @@
 #include "core/ops/quantized.h"
 #include "tests/support/operator_rows.h"
 
-namespace tensord {
+namespace tensord::quantized_values_test {
 namespace {
 
 using namespace testing_rows;
@@ -405,4 +405,4 @@ TEST(QuantizedValues, BagsAndRowsOfTables) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::quantized_values_test

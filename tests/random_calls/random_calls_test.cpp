@@ -16,7 +16,7 @@
 #include "core/jit/runtime/signature.h"
 #include "tests/ops/op_cases.h"
 
-namespace tensord::jit {
+namespace tensord::jit::random_calls_test {
 namespace {
 
 using namespace op_cases;
@@ -221,4 +221,4 @@ TEST(RandomCalls, EqualPyTorch) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::random_calls_test

@@ -9,7 +9,7 @@
 #include "core/tensor/grad_mode.h"
 #include "tests/ops/op_cases.h"
 
-namespace tensord::jit {
+namespace tensord::jit::script_cases_test {
 namespace {
 
 using op_cases::field;
@@ -116,4 +116,4 @@ INSTANTIATE_TEST_SUITE_P(Groups, ScriptCases, ::testing::ValuesIn(groups()),
                          [](const auto& info) { return info.param; });
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::script_cases_test

@@ -13,12 +13,12 @@
 #include "server/config/log_sink.h"
 #include "tests/server/daemon_fixture.h"
 
-namespace tensord::server {
+namespace tensord::server::checked_calls_test {
 namespace {
 
 using grpc::StatusCode;
 
-class CheckedCallsTest : public testing::DaemonFixture {
+class CheckedCallsTest : public fixtures::DaemonFixture {
  protected:
   void SetUp() override {
     repository_.add("m", 1, "identity");
@@ -241,4 +241,4 @@ TEST_F(CheckedCallsTest, PlacesInSharedMemoryAreWhole) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::checked_calls_test

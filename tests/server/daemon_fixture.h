@@ -18,7 +18,7 @@
 #include "tests/server/fake_models.h"
 #include "tests/server/temporary_folder.h"
 
-namespace tensord::server::testing {
+namespace tensord::server::fixtures {
 
 // A repository whose model files hold the name of a fake model.
 class TemporaryRepository {
@@ -157,4 +157,4 @@ class DaemonFixture : public ::testing::Test {
   std::unique_ptr<inference::GRPCInferenceService::Stub> stub_;
 };
 
-}  // namespace tensord::server::testing
+}  // namespace tensord::server::fixtures

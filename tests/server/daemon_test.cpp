@@ -14,14 +14,14 @@
 #include "server/transport/calls/health.h"
 #include "tests/server/daemon_fixture.h"
 
-namespace tensord::server {
+namespace tensord::server::daemon_test {
 namespace {
 
 namespace fs = std::filesystem;
 using grpc::StatusCode;
 using Stub = inference::GRPCInferenceService::Stub;
 
-class DaemonTest : public testing::DaemonFixture {};
+class DaemonTest : public fixtures::DaemonFixture {};
 
 TEST_F(DaemonTest, AnswersAnyPayloadSize) {
   repository_.add("echo", 2, "identity");
@@ -297,4 +297,4 @@ TEST_F(DaemonTest, PathsOfUnixSocketsHaveAtMost107Characters) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::daemon_test

@@ -11,7 +11,7 @@
 #include "server/config/model_config.h"
 #include "server/executor/model/model.h"
 
-namespace tensord::server::testing {
+namespace tensord::server::fixtures {
 
 using RunFn = std::function<RunResult(std::span<const InferTensor* const>, const std::function<bool()>&)>;
 
@@ -83,4 +83,4 @@ inline std::unique_ptr<const Model> sleepy_model(int milliseconds) {
       });
 }
 
-}  // namespace tensord::server::testing
+}  // namespace tensord::server::fixtures

@@ -8,7 +8,7 @@
 
 #include "server/executor/requests/request.h"
 
-namespace tensord::server::testing {
+namespace tensord::server::fixtures {
 
 // Keeps the answers of one request. Destroyed only when the final one has come.
 class FakeSink final : public InferSink {
@@ -70,4 +70,4 @@ inline std::vector<float> values_of(const InferTensor& tensor) {
   return {data, data + floats.numel()};
 }
 
-}  // namespace tensord::server::testing
+}  // namespace tensord::server::fixtures

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace tensord::testing {
+namespace tensord::fixtures {
 
 // While it lives, the process can open so many files more. REQUIRES: no other thread opens any meanwhile.
 class FewFiles {
@@ -37,4 +37,4 @@ class FewFiles {
   std::vector<int> held_;
 };
 
-}  // namespace tensord::testing
+}  // namespace tensord::fixtures

@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-namespace tensord::server {
+namespace tensord::server::gpu_collector_test {
 namespace {
 
 // The values of all series by "name gpu_uuid". tests/CMakeLists.txt lets the driver's library be the one of fake_nvml.
@@ -49,4 +49,4 @@ TEST(GpuCollector, HasTritonsNames) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::gpu_collector_test

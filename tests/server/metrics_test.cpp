@@ -8,7 +8,7 @@
 
 #include "core/base/clock.h"
 
-namespace tensord::server {
+namespace tensord::server::metrics_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -235,4 +235,4 @@ TEST(Metrics, TritonsNamesOnlyWhenWanted) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::metrics_test

@@ -5,12 +5,12 @@
 #include "protos/health.grpc.pb.h"
 #include "tests/server/daemon_fixture.h"
 
-namespace tensord::server {
+namespace tensord::server::readiness_test {
 namespace {
 
 using grpc::health::v1::HealthCheckResponse;
 
-class ReadinessTest : public testing::DaemonFixture {
+class ReadinessTest : public fixtures::DaemonFixture {
  protected:
   // `half` has a version that serves and one that does not.
   void start_with(bool strict, const std::vector<std::string>& models) {
@@ -121,4 +121,4 @@ TEST_F(ReadinessTest, ABrokenVersionIsTheServersWhenStrict) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::readiness_test

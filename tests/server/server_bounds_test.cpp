@@ -22,7 +22,7 @@
 #include "tests/server/error_of.h"
 #include "tests/server/temporary_folder.h"
 
-namespace tensord::server {
+namespace tensord::server::server_bounds_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -126,7 +126,7 @@ class Inherited : public ::testing::Test {
     return error_of([] { take_inherited_sockets(); }).what();
   }
 
-  const testing::TemporaryFolder folder_{"inherited"};
+  const fixtures::TemporaryFolder folder_{"inherited"};
   const std::string path_ = (folder_.path() / "s").string();
   std::vector<int> files_, saved_;
 };
@@ -201,7 +201,7 @@ class Layouts : public ::testing::Test {
     return model.versions.size() == 1 ? model.versions[0].error : "not one version";
   }
 
-  const testing::TemporaryFolder temporary_{"layouts"};
+  const fixtures::TemporaryFolder temporary_{"layouts"};
   const fs::path root_ = temporary_.path() / "models";
 };
 
@@ -275,4 +275,4 @@ TEST_F(Layouts, VersionsThatAreWithdrawn) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::server_bounds_test

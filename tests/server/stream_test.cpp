@@ -5,7 +5,7 @@
 
 #include "tests/server/daemon_fixture.h"
 
-namespace tensord::server {
+namespace tensord::server::stream_test {
 namespace {
 
 using grpc::StatusCode;
@@ -14,7 +14,7 @@ using inference::ModelStreamInferResponse;
 
 constexpr const char* kDecoupled = "model_transaction_policy { decoupled: true }";
 
-class StreamTest : public testing::DaemonFixture {
+class StreamTest : public fixtures::DaemonFixture {
  protected:
   // One stream; ends it and looks at its status unless that was done.
   struct Stream {
@@ -299,4 +299,4 @@ TEST_F(StreamTest, ManyStreamsSideBySide) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::stream_test

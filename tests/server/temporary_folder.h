@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace tensord::server::testing {
+namespace tensord::server::fixtures {
 
 // A folder for a test, gone with what is in it when this goes. Declared before what uses it.
 class TemporaryFolder {
@@ -26,4 +26,4 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-}  // namespace tensord::server::testing
+}  // namespace tensord::server::fixtures

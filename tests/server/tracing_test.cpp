@@ -14,7 +14,7 @@
 #include "core/base/log.h"
 #include "server/executor/requests/trace_tensors.h"
 
-namespace tensord::server {
+namespace tensord::server::tracing_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -297,4 +297,4 @@ TEST(TraceOptions, AreTritonsFlags) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::tracing_test

@@ -2,7 +2,7 @@
 #include "core/ops/sparse.h"
 #include "tests/support/operator_rows.h"
 
-namespace tensord {
+namespace tensord::sparse_refusals_test {
 namespace {
 
 using namespace testing_rows;
@@ -382,4 +382,4 @@ TEST(SparseRefusals, OwnOperatorsLookAtTheirIndices) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::sparse_refusals_test

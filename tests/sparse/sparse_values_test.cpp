@@ -6,7 +6,7 @@
 #include "core/ops/sparse.h"
 #include "tests/support/operator_rows.h"
 
-namespace tensord {
+namespace tensord::sparse_values_test {
 namespace {
 
 using namespace testing_rows;
@@ -321,4 +321,4 @@ TEST(SparseValues, SampledProducts) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::sparse_values_test

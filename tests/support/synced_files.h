@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace tensord::testing {
+namespace tensord::fixtures {
 
 struct SyncLog {
   std::mutex mutex;
@@ -56,19 +56,19 @@ inline std::string path_of(int descriptor) {
   return std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(descriptor), error).string();
 }
 
-}  // namespace tensord::testing
+}  // namespace tensord::fixtures
 
 extern "C" int fsync(int descriptor) {
-  tensord::testing::sync_log().add("sync " + tensord::testing::path_of(descriptor));
+  tensord::fixtures::sync_log().add("sync " + tensord::fixtures::path_of(descriptor));
   return static_cast<int>(syscall(SYS_fsync, descriptor));
 }
 
 extern "C" int rename(const char* from, const char* to) noexcept {
-  tensord::testing::sync_log().add(std::string("rename ") + from + " " + to);
+  tensord::fixtures::sync_log().add(std::string("rename ") + from + " " + to);
   return static_cast<int>(syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0));
 }
 
 extern "C" int renameat2(int from_folder, const char* from, int to_folder, const char* to, unsigned flags) noexcept {
-  tensord::testing::sync_log().add(std::string("rename ") + from + " " + to);
+  tensord::fixtures::sync_log().add(std::string("rename ") + from + " " + to);
   return static_cast<int>(syscall(SYS_renameat2, from_folder, from, to_folder, to, flags));
 }

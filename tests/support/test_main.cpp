@@ -17,6 +17,8 @@
 #include <sstream>
 #include <string>
 
+#include "core/base/log.h"
+
 namespace {
 
 constexpr int kPatienceS = 20;
@@ -40,6 +42,7 @@ class NameTests final : public ::testing::EmptyTestEventListener {
   void OnTestEnd(const ::testing::TestInfo&) override {
     board_->test = board_->test + 1;
     std::memset(board_->name, 0, sizeof(board_->name));
+    tensord::set_log_sink(nullptr);  // whatever the test has set
   }
 
  private:

@@ -10,7 +10,7 @@
 #include "core/tensor/memory/owner_limit.h"
 #include "core/tensor/tensor.h"
 
-namespace tensord {
+namespace tensord::allocator_test {
 namespace {
 
 // A device with a fixed amount of memory that counts what it gave.
@@ -41,7 +41,7 @@ class FakeSource final : public Allocator {
 
 constexpr size_t kMiB = size_t{1} << 20;
 
-class CachingAllocatorTest : public testing::Test {
+class CachingAllocatorTest : public ::testing::Test {
  protected:
   FakeDevice device;
   CachingAllocator allocator{std::make_unique<FakeSource>(device)};
@@ -281,4 +281,4 @@ TEST(AllocatorForTest, UnknownDeviceIsRefused) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::allocator_test

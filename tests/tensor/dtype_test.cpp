@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-namespace tensord {
+namespace tensord::dtype_test {
 namespace {
 
 // By the definition of binary16: sign, 5 bits of exponent, 10 of mantissa.
@@ -125,4 +125,4 @@ TEST(DTypeTest, DispatchNamesTheOperatorItRefuses) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::dtype_test

@@ -11,7 +11,7 @@
 #include "core/tensor/allocator.h"
 #include "core/tensor/tensor.h"
 
-namespace tensord {
+namespace tensord::memory_checks_test {
 namespace {
 
 // Calls `body` in a fresh process with the variable set; what ends it there is looked at by the caller.
@@ -33,22 +33,22 @@ Tensor guarded(int64_t count, bool at_begin) {
 }
 
 TEST_F(MemoryChecks, AWriteBehindTheLastByteIsACrash) {
-  EXPECT_EXIT(guarded(64, false).data<uint8_t>()[64] = 1, testing::KilledBySignal(SIGSEGV), "");
+  EXPECT_EXIT(guarded(64, false).data<uint8_t>()[64] = 1, ::testing::KilledBySignal(SIGSEGV), "");
 }
 
 TEST_F(MemoryChecks, AReadBehindTheLastByteIsACrash) {
-  EXPECT_EXIT(seen = guarded(128, false).data<uint8_t>()[128], testing::KilledBySignal(SIGSEGV), "");
+  EXPECT_EXIT(seen = guarded(128, false).data<uint8_t>()[128], ::testing::KilledBySignal(SIGSEGV), "");
 }
 
 TEST_F(MemoryChecks, AReadBeforeTheFirstByteIsACrash) {
-  EXPECT_EXIT(seen = guarded(100, true).data<uint8_t>()[-1], testing::KilledBySignal(SIGSEGV), "");
+  EXPECT_EXIT(seen = guarded(100, true).data<uint8_t>()[-1], ::testing::KilledBySignal(SIGSEGV), "");
 }
 
 TEST_F(MemoryChecks, AWriteBesideABlockIsFoundWhenItIsFreed) {
-  EXPECT_EXIT(guarded(100, false).data<uint8_t>()[100] = 1, testing::KilledBySignal(SIGABRT),
+  EXPECT_EXIT(guarded(100, false).data<uint8_t>()[100] = 1, ::testing::KilledBySignal(SIGABRT),
               "byte 100 of a block of 100 bytes was written");
-  EXPECT_EXIT(guarded(100, false).data<uint8_t>()[-1] = 1, testing::KilledBySignal(SIGABRT), "byte -1 of a block");
-  EXPECT_EXIT(guarded(100, true).data<uint8_t>()[101] = 1, testing::KilledBySignal(SIGABRT), "byte 101 of a block");
+  EXPECT_EXIT(guarded(100, false).data<uint8_t>()[-1] = 1, ::testing::KilledBySignal(SIGABRT), "byte -1 of a block");
+  EXPECT_EXIT(guarded(100, true).data<uint8_t>()[101] = 1, ::testing::KilledBySignal(SIGABRT), "byte 101 of a block");
 }
 
 TEST_F(MemoryChecks, FreedMemoryIsGone) {
@@ -58,7 +58,7 @@ TEST_F(MemoryChecks, FreedMemoryIsGone) {
     t = Tensor();
     seen = *data;
   };
-  EXPECT_EXIT(use_after_free(), testing::KilledBySignal(SIGSEGV), "");
+  EXPECT_EXIT(use_after_free(), ::testing::KilledBySignal(SIGSEGV), "");
 }
 
 TEST_F(MemoryChecks, GuardedBlocksAreAlignedAndCounted) {
@@ -73,7 +73,7 @@ TEST_F(MemoryChecks, GuardedBlocksAreAlignedAndCounted) {
     }
     std::exit(0);
   };
-  EXPECT_EXIT(check_blocks(), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(check_blocks(), ::testing::ExitedWithCode(0), "");
 }
 
 TEST_F(MemoryChecks, PoisonedMemoryIsNaN) {
@@ -89,8 +89,8 @@ TEST_F(MemoryChecks, PoisonedMemoryIsNaN) {
     }
     std::exit(0);
   };
-  EXPECT_EXIT(all_are_nan("0"), testing::ExitedWithCode(0), "");
-  EXPECT_EXIT(all_are_nan("1"), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(all_are_nan("0"), ::testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(all_are_nan("1"), ::testing::ExitedWithCode(0), "");
 }
 
 TEST(MemoryChecksOff, NothingIsChecked) {
@@ -99,4 +99,4 @@ TEST(MemoryChecksOff, NothingIsChecked) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::memory_checks_test

@@ -4,7 +4,7 @@
 
 #include "core/base/error.h"
 
-namespace tensord {
+namespace tensord::shape_test {
 namespace {
 
 constexpr int64_t kBig = int64_t{1} << 40;
@@ -120,4 +120,4 @@ TEST(ShapeTest, ViewStrides) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::shape_test

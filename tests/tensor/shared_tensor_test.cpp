@@ -16,11 +16,11 @@
 #include "core/tensor/memory/caching_allocator.h"
 #include "core/tensor/memory/shared_memory.h"
 
-namespace tensord {
+namespace tensord::shared_tensor_test {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 
@@ -292,4 +292,4 @@ TEST(SharedTensor, BetweenTwoProcesses) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::shared_tensor_test

@@ -11,10 +11,10 @@
 #include "core/tensor/memory/owner_limit.h"
 #include "core/tensor/tensor.h"
 
-namespace tensord {
+namespace tensord::storage_allocator_test {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 struct Failure {
   ErrorCode code = ErrorCode::kScriptRaised;
@@ -241,4 +241,4 @@ TEST(StorageAllocatorTest, ChangesWhileThreadsAllocate) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::storage_allocator_test

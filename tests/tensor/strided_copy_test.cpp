@@ -4,7 +4,7 @@
 
 #include <random>
 
-namespace tensord {
+namespace tensord::strided_copy_test {
 namespace {
 
 // Element by element, through the definition of strides.
@@ -127,4 +127,4 @@ TEST(StridedCopyTest, EmptyTensors) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::strided_copy_test

@@ -10,7 +10,7 @@
 
 #include "core/tensor/lend.h"
 
-namespace tensord {
+namespace tensord::tensor_test {
 namespace {
 
 Tensor arange(const Dims& sizes) {
@@ -226,4 +226,4 @@ TEST(Tensor, UndefinedAnswersWithAnError) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::tensor_test

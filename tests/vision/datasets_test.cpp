@@ -13,14 +13,14 @@
 #include "core/nn/data/data_loader.h"
 #include "tests/vision/vision_cases.h"
 
-namespace tensord::vision {
+namespace tensord::vision::datasets_test {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
-class Datasets : public testing::Test {
+class Datasets : public ::testing::Test {
  public:
   void SetUp() override { fs::create_directories(folder_); }
   void TearDown() override { fs::remove_all(folder_); }
@@ -202,4 +202,4 @@ TEST_F(Datasets, DamagedCifarIsRefused) {
 }
 
 }  // namespace
-}  // namespace tensord::vision
+}  // namespace tensord::vision::datasets_test

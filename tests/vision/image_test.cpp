@@ -10,11 +10,11 @@
 #include "core/vision/decoders.h"
 #include "tests/vision/vision_cases.h"
 
-namespace tensord::vision {
+namespace tensord::vision::image_test {
 namespace {
 
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 const std::vector<std::pair<std::string, ImageMode>> kModes = {{"unchanged", ImageMode::kUnchanged},
                                                                {"gray", ImageMode::kGray},
@@ -211,4 +211,4 @@ TEST(Image, DamagedFilesNeverCrash) {
 }
 
 }  // namespace
-}  // namespace tensord::vision
+}  // namespace tensord::vision::image_test

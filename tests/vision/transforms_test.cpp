@@ -7,7 +7,7 @@
 #include "core/tensor/grad_mode.h"
 #include "tests/vision/vision_cases.h"
 
-namespace tensord::vision {
+namespace tensord::vision::transforms_test {
 namespace {
 
 std::map<std::string, Transform> made() {
@@ -115,4 +115,4 @@ TEST(Transforms, SayWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace tensord::vision
+}  // namespace tensord::vision::transforms_test

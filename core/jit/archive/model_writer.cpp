@@ -17,7 +17,7 @@ namespace {
 using ops::TypeKind;
 using ops::Value;
 
-constexpr int kMaxDepth = 1000;
+constexpr int kMaxModuleDepth = 1000;
 
 // Pickles a module. Unlike what torch.save writes, lists and dicts carry their types here, and objects are
 // written as a class with a dict of its attributes.
@@ -34,8 +34,8 @@ class ModulePickler : PickleWriter {
 
  private:
   void write(const Value& value, int depth) {
-    if (depth > kMaxDepth) {
-      fail(ErrorCode::kResourceExhausted, "a module's values are nested more than ", kMaxDepth, " deep");
+    if (depth > kMaxModuleDepth) {
+      fail(ErrorCode::kResourceExhausted, "a module's values are nested more than ", kMaxModuleDepth, " deep");
     }
     switch (value.tag()) {
       case Value::Tag::kNone: out_ += 'N'; return;

@@ -12,7 +12,7 @@ namespace {
 
 using ops::Value;
 
-constexpr int kMaxDepth = 1000;
+constexpr int kMaxPickleDepth = 1000;
 
 class Pickler : PickleWriter {
  public:
@@ -26,8 +26,8 @@ class Pickler : PickleWriter {
 
  private:
   void write(const Value& value, int depth) {
-    if (depth > kMaxDepth)
-      fail(ErrorCode::kResourceExhausted, "pickle: values are nested more than ", kMaxDepth, " deep");
+    if (depth > kMaxPickleDepth)
+      fail(ErrorCode::kResourceExhausted, "pickle: values are nested more than ", kMaxPickleDepth, " deep");
     switch (value.tag()) {
       case Value::Tag::kNone: out_ += 'N'; return;
       case Value::Tag::kBool: out_ += value.to_bool() ? '\x88' : '\x89'; return;

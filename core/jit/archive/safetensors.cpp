@@ -19,7 +19,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr uint64_t kMaxHeader = 64 << 20;
-constexpr int kMaxDepth = 3;  // the object of tensors, a tensor, its lists
+constexpr int kMaxHeaderDepth = 3;  // the object of tensors, a tensor, its lists
 
 const std::map<std::string, DType>& dtypes() {
   static const std::map<std::string, DType> kDTypes = {
@@ -41,7 +41,8 @@ DType dtype_of_code(const std::string& source, const std::string& code) {
 Json parse_header(const std::string& path, std::string_view text) {
   std::vector<std::set<std::string>> names;  // of each object that is open
   const auto watch = [&](int depth, Json::parse_event_t event, Json& value) {
-    if (depth > kMaxDepth) fail(ErrorCode::kDataLoss, path, ": the header is nested more than ", kMaxDepth, " deep");
+    if (depth > kMaxHeaderDepth)
+      fail(ErrorCode::kDataLoss, path, ": the header is nested more than ", kMaxHeaderDepth, " deep");
     if (event == Json::parse_event_t::object_start) names.emplace_back();
     if (event == Json::parse_event_t::object_end) names.pop_back();
     if (event == Json::parse_event_t::key && !names.back().insert(value.get<std::string>()).second) {

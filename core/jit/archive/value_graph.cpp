@@ -10,7 +10,7 @@ namespace {
 
 using ops::Value;
 
-constexpr uint32_t kMaxDepth = 1000;        // modules of real models reach about 60
+constexpr uint32_t kMaxValueDepth = 1000;   // modules of real models reach about 60
 constexpr uint64_t kMaxWalked = 100000000;  // values met when the whole is walked without noting what was seen
 
 const void* identity(const Value& value) {
@@ -105,7 +105,7 @@ class Walk {
 
   bool enter(const Value& value) {
     if (!identity(value) || !seen_.emplace(identity(value), Seen{}).second) return false;
-    if (stack_.size() >= kMaxDepth) fail_depth();
+    if (stack_.size() >= kMaxValueDepth) fail_depth();
     Open open{value, {}, 0};
     seen_[identity(value)].walked += collect_children(value, &open.children);
     stack_.push_back(std::move(open));
@@ -121,7 +121,7 @@ class Walk {
     }
     parent.height = std::max(parent.height, seen.height + 1);
     parent.walked += seen.walked;
-    if (parent.height > kMaxDepth) fail_depth();
+    if (parent.height > kMaxValueDepth) fail_depth();
     if (parent.walked > kMaxWalked) {
       fail(ErrorCode::kResourceExhausted, source_, ": values are shared so often that walking them takes more than ",
            kMaxWalked, " steps");
@@ -164,7 +164,7 @@ class Walk {
   }
 
   [[noreturn]] void fail_depth() const {
-    fail(ErrorCode::kResourceExhausted, source_, ": values are nested more than ", kMaxDepth, " deep");
+    fail(ErrorCode::kResourceExhausted, source_, ": values are nested more than ", kMaxValueDepth, " deep");
   }
 
   const std::string& source_;

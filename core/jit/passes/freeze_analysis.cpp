@@ -20,7 +20,7 @@ bool is_plain(const Value& value) {
 }
 
 // All methods together, opened. With more, every attribute counts as changing.
-constexpr size_t kMaxNodes = 1'000'000;
+constexpr size_t kMaxAnalyzedNodes = 1'000'000;
 
 class ChangeFinder {
  public:
@@ -71,7 +71,7 @@ class ChangeFinder {
       for (const auto& graph : graphs_) {
         inline_calls(*graph, context);
         node_count += graph->node_count();
-        if (node_count > kMaxNodes) return false;
+        if (node_count > kMaxAnalyzedNodes) return false;
       }
       std::set<std::string> assigned = find_assigned();
       // An object taken as constant that turns out to be replaced by code only seen now.

@@ -16,11 +16,6 @@ namespace tensord::jit {
 
 namespace {
 
-bool is_any_of(const Node* node, std::initializer_list<const char*> names) {
-  return node && node->op() &&
-         std::any_of(names.begin(), names.end(), [&](const char* name) { return node->is_op(name); });
-}
-
 bool is_float(const Tensor* t) { return t && t->dtype() == DType::kFloat32; }
 
 Dims lead_of(const Dims& sizes) { return sizes.span().first(sizes.size() - 2); }

@@ -19,7 +19,7 @@ using ops::Value;
 
 namespace {
 
-constexpr size_t kMaxNodes = 48, kMaxInputs = 24;
+constexpr size_t kMaxGroupNodes = 48, kMaxInputs = 24;
 
 // Nodes of one block, in order.
 using Group = std::vector<Node*>;
@@ -171,7 +171,7 @@ class Fuser {
 
   // All members run where the last one is: nobody else may use their results before that.
   bool is_legal(const Group& group) const {
-    if (group.size() > kMaxNodes) return false;
+    if (group.size() > kMaxGroupNodes) return false;
     const size_t last = order_.at(group.back());
     const std::unordered_set<const Node*> members(group.begin(), group.end());
     for (const Node* node : group) {

@@ -17,11 +17,6 @@ namespace {
 constexpr const char* kAttention = "tensord::attention";
 constexpr const char* kDotProduct = "aten::scaled_dot_product_attention";
 
-bool is_any_of(const Node* node, std::initializer_list<const char*> names) {
-  return node && node->op() &&
-         std::any_of(names.begin(), names.end(), [&](const char* name) { return node->is_op(name); });
-}
-
 // [… heads, rows, columns], each head repeated for its neighbours.
 struct Repeated {
   Node* copy;        // what repeats them

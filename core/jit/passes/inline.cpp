@@ -16,7 +16,7 @@ namespace {
 
 // A graph larger than this is left with calls: what scripts of a stranger can make the
 // loader do has a bound.
-constexpr size_t kMaxNodes = 200'000;
+constexpr size_t kMaxInlinedNodes = 200'000;
 constexpr int kMaxDepth = 200;
 
 class Inliner {
@@ -72,7 +72,7 @@ class Inliner {
     const Function* function = callee(*node);
     if (!function || !function->graph || is_running(caller, function)) return;
     if (caller && caller->depth >= kMaxDepth) return;
-    if (graph_.node_count() + function->graph->node_count() > kMaxNodes) return;
+    if (graph_.node_count() + function->graph->node_count() > kMaxInlinedNodes) return;
     if (node->inputs().size() != function->graph->inputs().size()) return;
     if (!context_.take_change()) return;
     expand(node, function, caller);

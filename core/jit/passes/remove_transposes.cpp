@@ -11,12 +11,8 @@ namespace tensord::jit {
 
 namespace {
 
-bool is_any_of(const Node& node, std::initializer_list<const char*> names) {
-  return node.op() && std::any_of(names.begin(), names.end(), [&](const char* name) { return node.is_op(name); });
-}
-
 bool takes_strides(const Node& node) {
-  return is_any_of(node, {"tensord::attention", "aten::matmul", "aten::bmm", "aten::baddbmm"});
+  return is_any_of(&node, {"tensord::attention", "aten::matmul", "aten::bmm", "aten::baddbmm"});
 }
 
 class TransposeRemover {
@@ -31,7 +27,7 @@ class TransposeRemover {
 
  private:
   bool remove(Node* node) {
-    if (!is_any_of(*node, {"aten::contiguous"}) || known_number(node->input(1)) != 0.0) return false;
+    if (!is_any_of(node, {"aten::contiguous"}) || known_number(node->input(1)) != 0.0) return false;
     GraphValue *from = node->input(), *to = node->output();
     const Tensor* known = known_tensor(from);
     if (!known || known->is_contiguous() || !to->has_uses()) return false;
@@ -50,12 +46,12 @@ class TransposeRemover {
       if (takes_strides(user)) continue;
       const Tensor* result = user.outputs().size() == 1 ? known_tensor(user.output()) : nullptr;
       if (!result || use.index != 0) return false;
-      if (is_any_of(user, {"aten::view", "aten::reshape"})) {
+      if (is_any_of(&user, {"aten::view", "aten::reshape"})) {
         bool possible = false;
         const Dims strides = view_strides(strided.sizes(), strided.strides(), result->sizes(), &possible);
         if (!possible || !all_take(user.output(), Tensor::meta_strided(result->sizes(), strides, result->dtype())))
           return false;
-      } else if (is_any_of(user, {"aten::transpose.int"})) {
+      } else if (is_any_of(&user, {"aten::transpose.int"})) {
         const auto a = known_number(user.input(1)), b = known_number(user.input(2));
         if (!a || !b) return false;
         Dims sizes = strided.sizes(), strides = strided.strides();
@@ -74,7 +70,7 @@ class TransposeRemover {
   // The strides of views changed.
   static void refresh(GraphValue* value) {
     for (const GraphValue::Use& use : value->uses()) {
-      if (use.block || !is_any_of(*use.node, {"aten::view", "aten::reshape", "aten::transpose.int"})) continue;
+      if (use.block || !is_any_of(use.node, {"aten::view", "aten::reshape", "aten::transpose.int"})) continue;
       ViewBuilder::set_known(use.node);
       refresh(use.node->output());
     }

@@ -12,7 +12,7 @@ using ops::Value;
 namespace {
 
 // Copies times nodes; more would make the graph slow to work on.
-constexpr int64_t kMaxNodes = 8192;
+constexpr int64_t kMaxUnrolledNodes = 8192;
 constexpr int64_t kMaxTurns = 1024;
 
 bool is_true(const GraphValue* value) {
@@ -29,7 +29,7 @@ int64_t count_nodes(const Block& block) {
 bool is_unrollable(const Node& loop) {
   const Value* trips = loop.input(0)->constant();
   if (!trips || !trips->is_int() || !is_true(loop.input(1)) || !is_true(loop.blocks()[0]->outputs()[0])) return false;
-  return trips->to_int() <= kMaxTurns && trips->to_int() * count_nodes(*loop.blocks()[0]) <= kMaxNodes;
+  return trips->to_int() <= kMaxTurns && trips->to_int() * count_nodes(*loop.blocks()[0]) <= kMaxUnrolledNodes;
 }
 
 void unroll(Graph& graph, Node* loop) {

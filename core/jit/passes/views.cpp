@@ -1,5 +1,7 @@
 #include "core/jit/passes/views.h"
 
+#include <algorithm>
+
 #include "core/base/error.h"
 #include "core/ops/run.h"
 
@@ -16,6 +18,10 @@ const Tensor& known_tensor_of(const GraphValue* value) {
   const Tensor* const known = known_tensor(value);
   check_internal(known != nullptr, "nothing is known of %", value->id());
   return *known;
+}
+
+bool is_any_of(const Node* node, std::initializer_list<const char*> names) {
+  return node && node->op() && std::ranges::any_of(names, [&](const char* name) { return node->is_op(name); });
 }
 
 std::optional<double> known_number(const GraphValue* value) {

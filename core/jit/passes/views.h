@@ -15,6 +15,9 @@ const Tensor& known_tensor_of(const GraphValue* value);
 // A number, or the one element of a constant tensor; empty when it is not known.
 std::optional<double> known_number(const GraphValue* value);
 
+// Whether the node calls an operator of one of these names; false for null.
+bool is_any_of(const Node* node, std::initializer_list<const char*> names);
+
 // Adds calls before a node, with their shapes.
 class ViewBuilder {
  public:

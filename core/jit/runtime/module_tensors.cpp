@@ -13,12 +13,12 @@ using ops::Value;
 namespace {
 
 // Depth of containers in containers; archives are read with a bound of their own.
-constexpr int kMaxDepth = 200;
+constexpr int kMaxModuleDepth = 200;
 
 class Collector {
  public:
   void visit(const Value& value, const std::string& name, int depth) {
-    if (depth > kMaxDepth) return;
+    if (depth > kMaxModuleDepth) return;
     if (value.is_tensor()) {
       tensors.emplace_back(name, value.to_tensor());
     } else if (value.is_object()) {

@@ -12,7 +12,7 @@ namespace {
 
 // A key longer than this costs more than the plan saves.
 constexpr size_t kMaxWords = 4096;
-constexpr int kMaxDepth = 8;
+constexpr int kMaxResultDepth = 8;
 
 // Hands the words of a signature to `take`, which says whether to go on.
 template <class Take>
@@ -62,7 +62,7 @@ class Walker {
 
   bool items(const std::vector<Value>& items, int depth) {
     if (!take_(static_cast<int64_t>(items.size()))) return false;
-    if (depth >= kMaxDepth) return take_(reinterpret_cast<int64_t>(&items));
+    if (depth >= kMaxResultDepth) return take_(reinterpret_cast<int64_t>(&items));
     for (const Value& item : items) {
       if (!value(item, depth + 1)) return false;
     }
@@ -92,7 +92,7 @@ Value abstract(const Value& argument, int depth) {
     return Tensor::meta_strided(tensor.sizes(), tensor.strides(), tensor.dtype(), tensor.device());
   }
   const bool is_sequence = argument.is_list() || argument.is_tuple();
-  if (!is_sequence || depth >= kMaxDepth) return {};
+  if (!is_sequence || depth >= kMaxResultDepth) return {};
   std::vector<Value> items;
   for (const Value& item : argument.is_list() ? argument.to_list()->items : argument.to_tuple()->items) {
     items.push_back(abstract(item, depth + 1));

@@ -3,6 +3,7 @@
 
 #include "core/nn/init.h"
 #include "core/nn/layers/layers.h"
+#include "core/nn/layers/sum.h"
 #include "core/ops/run.h"
 
 namespace tensord::nn {
@@ -10,8 +11,6 @@ namespace {
 
 using ops::call;
 using ops::Value;
-
-Tensor add(const Tensor& a, const Tensor& b) { return call("aten::add.Tensor", a, b, 1); }
 
 // Masks as numbers that are added to the scores: true becomes -inf.
 Tensor additive(const Tensor& mask, DType dtype) {

@@ -4,6 +4,7 @@
 #include <numbers>
 #include <utility>
 
+#include "core/nn/layers/sum.h"
 #include "core/ops/run.h"
 #include "core/tensor/grad_mode.h"
 
@@ -16,7 +17,6 @@ Tensor reduced(const Tensor& loss, Reduction reduction) {
   if (reduction == Reduction::kNone) return loss;
   return call(reduction == Reduction::kMean ? "aten::mean" : "aten::sum", loss);
 }
-Tensor add(const Tensor& a, const Tensor& b) { return call("aten::add.Tensor", a, b, 1); }
 Tensor sub(const Tensor& a, const Tensor& b) { return call("aten::sub.Tensor", a, b, 1); }
 Tensor mul(const Tensor& a, const Tensor& b) { return call("aten::mul.Tensor", a, b); }
 

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "core/nn/init.h"
+#include "core/nn/layers/sum.h"
 #include "core/ops/generator.h"
 #include "core/ops/run.h"
 
@@ -10,8 +11,6 @@ namespace tensord::nn {
 namespace {
 
 using ops::call;
-
-Tensor add(const Tensor& a, const Tensor& b) { return call("aten::add.Tensor", a, b, 1); }
 
 // Inputs that may be left out at the end.
 Tensor input_at(const Tensors& inputs, size_t i) { return i < inputs.size() ? inputs[i] : Tensor(); }

@@ -13,7 +13,7 @@
 namespace tensord {
 namespace {
 
-constexpr size_t kHugePage = size_t{2} << 20;
+constexpr size_t kHugePageBytes = size_t{2} << 20;
 
 // Maps anonymous memory; large pieces are aligned to huge pages and ask for them. The kernel
 // would promise more than there is and kill the process later, so the sum is limited here.
@@ -47,7 +47,7 @@ class CpuSource : public Allocator {
  private:
   virtual void* map_block(size_t size_bytes) {
     const size_t size = page_round(size_bytes);
-    return size >= kHugePage ? map_aligned(size) : map(size);
+    return size >= kHugePageBytes ? map_aligned(size) : map(size);
   }
   virtual void unmap_block(void* data, size_t size_bytes) { munmap(data, page_round(size_bytes)); }
 
@@ -59,11 +59,11 @@ class CpuSource : public Allocator {
   }
 
   static void* map_aligned(size_t size) {
-    char* data = static_cast<char*>(map(size + kHugePage));
+    char* data = static_cast<char*>(map(size + kHugePageBytes));
     if (!data) return nullptr;
-    const size_t before = (kHugePage - reinterpret_cast<uintptr_t>(data) % kHugePage) % kHugePage;
+    const size_t before = (kHugePageBytes - reinterpret_cast<uintptr_t>(data) % kHugePageBytes) % kHugePageBytes;
     if (before) munmap(data, before);
-    if (before < kHugePage) munmap(data + before + size, kHugePage - before);
+    if (before < kHugePageBytes) munmap(data + before + size, kHugePageBytes - before);
     madvise(data + before, size, MADV_HUGEPAGE);  // advice only: it may be refused
     return data + before;
   }

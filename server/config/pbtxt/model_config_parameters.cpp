@@ -17,9 +17,10 @@ constexpr int kMaxThreads = 1024;
 constexpr size_t kMaxBuckets = 1024;
 
 // What Triton's PyTorch backend reads and tensord has no use for.
-constexpr const char* kUnused[] = {"DISABLE_CUDNN",         "ENABLE_CACHE_CLEANING", "ENABLE_JIT_EXECUTOR",
-                                   "ENABLE_JIT_PROFILING",  "ENABLE_NVFUSER",        "ENABLE_TENSOR_FUSER",
-                                   "ENABLE_WEIGHT_SHARING", "INTER_OP_THREAD_COUNT", "FORCE_CPU_ONLY_INPUT_TENSORS"};
+constexpr const char* kUnusedParameters[] = {
+    "DISABLE_CUDNN",         "ENABLE_CACHE_CLEANING", "ENABLE_JIT_EXECUTOR",
+    "ENABLE_JIT_PROFILING",  "ENABLE_NVFUSER",        "ENABLE_TENSOR_FUSER",
+    "ENABLE_WEIGHT_SHARING", "INTER_OP_THREAD_COUNT", "FORCE_CPU_ONLY_INPUT_TENSORS"};
 
 std::vector<std::string> split(const std::string& text) {
   std::vector<std::string> parts;
@@ -52,7 +53,7 @@ class ParameterReader {
     for (const Rule& rule : rules()) {
       if (rule.about.key == key) return (this->*rule.read)(key, value);
     }
-    if (std::find(std::begin(kUnused), std::end(kUnused), key) != std::end(kUnused)) {
+    if (std::find(std::begin(kUnusedParameters), std::end(kUnusedParameters), key) != std::end(kUnusedParameters)) {
       log(LogLevel::kInfo, "config parameter not used", {{"file", origin_}, {"parameter", key}});
     }
   }

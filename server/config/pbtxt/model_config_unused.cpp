@@ -12,7 +12,7 @@ namespace {
 constexpr const char* kRefused[] = {"batch_input", "batch_output", "model_repository_agents.agents"};
 
 // Logged: they say how another server should do what tensord does in its own way, on devices it has not.
-constexpr const char* kUnused[] = {
+constexpr const char* kUnusedFields[] = {
     "optimization",
     "cc_model_filenames",
     "model_operations.op_library_filename",
@@ -53,7 +53,7 @@ void check_unused_fields(const inference::ModelConfig& message, const std::strin
   for (const char* path : kRefused) {
     if (has_field(message, path)) fail(ErrorCode::kUnimplemented, origin, ": ", path, " is not supported");
   }
-  for (const char* path : kUnused) {
+  for (const char* path : kUnusedFields) {
     if (has_field(message, path)) {
       log(LogLevel::kWarning, "config field not used", {{"file", origin}, {"field", path}});
     }

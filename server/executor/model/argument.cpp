@@ -9,10 +9,6 @@ namespace {
 using ops::TypeKind;
 using ops::Value;
 
-const ops::Type& without_optional(const ops::Type& type) {
-  return type.kind() == TypeKind::kOptional ? *type.element() : type;
-}
-
 bool is_scalar(TypeKind kind) {
   return kind == TypeKind::kInt || kind == TypeKind::kFloat || kind == TypeKind::kBool || kind == TypeKind::kNumber;
 }

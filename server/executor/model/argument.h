@@ -8,6 +8,11 @@
 
 namespace tensord::server {
 
+// T of Optional[T], and of T.
+inline const ops::Type& without_optional(const ops::Type& type) {
+  return type.kind() == ops::TypeKind::kOptional ? *type.element() : type;
+}
+
 // Whether a request's tensor can become a value of this type: Tensor, int, float, bool,
 // number, str, lists of int, float, bool and str, lists of lists of str (two dimensions), and Optional of those.
 bool is_feedable(const ops::Type& type);

@@ -14,10 +14,6 @@ using ops::Value;
 
 constexpr const char* kMark = "__";
 
-const ops::Type& without_optional(const ops::Type& type) {
-  return type.kind() == TypeKind::kOptional ? *type.element() : type;
-}
-
 bool is_list(const ops::Type& type) { return without_optional(type).kind() == TypeKind::kList; }
 
 // What comes behind "xs__"; "" for other names.

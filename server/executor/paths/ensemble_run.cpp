@@ -13,7 +13,7 @@ namespace tensord::server {
 namespace {
 
 constexpr int kMaxDepth = 16;  // an ensemble may be loaded again as one that leads to itself
-constexpr size_t kNone = SIZE_MAX;
+constexpr size_t kNoStep = SIZE_MAX;
 
 // Parameters of an answer to a request of a sequence.
 void add_sequence(const InferRequest& request, ParameterMap& parameters) {
@@ -203,7 +203,7 @@ std::optional<EnsembleRun::Job> EnsembleRun::next_job() {
 // The step of the branch that can start now: a decoupled one only when all others that can run have ended.
 size_t EnsembleRun::next_step(const Branch& branch) const {
   const EnsemblePlan& plan = context_.plan;
-  size_t decoupled = kNone;
+  size_t decoupled = kNoStep;
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     if (branch.is_started[i] || !is_needed_[i]) continue;
     const auto& inputs = plan.steps[i].inputs;
@@ -213,15 +213,15 @@ size_t EnsembleRun::next_step(const Branch& branch) const {
     });
     if (!can_start) continue;
     if (!plan.steps[i].is_decoupled) return i;
-    if (decoupled == kNone) decoupled = i;
+    if (decoupled == kNoStep) decoupled = i;
   }
-  return branch.running == 0 ? decoupled : kNone;
+  return branch.running == 0 ? decoupled : kNoStep;
 }
 
 bool EnsembleRun::take_job(Branch& branch, Job& job) {
   if (branch.is_forked) return false;
   job.step = next_step(branch);
-  if (job.step == kNone) {
+  if (job.step == kNoStep) {
     if (branch.running == 0) finish_branch(branch);
     return false;
   }
@@ -382,7 +382,7 @@ void EnsembleRun::add_child(Branch& branch, size_t step, InferResult& result) {
 }
 
 void EnsembleRun::start_children(Branch& branch) {
-  const size_t max = context_.plan.max_inflight ? context_.plan.max_inflight : kNone;
+  const size_t max = context_.plan.max_inflight ? context_.plan.max_inflight : kNoStep;
   // So none is parked while none is active.
   while (!branch.parked.empty() && branch.active < max) {
     ++branch.active;

@@ -20,9 +20,9 @@ namespace fs = std::filesystem;
 
 constexpr const char* kPrefix = "tensord-models-";
 constexpr const char* kLockName = ".lock";
-constexpr size_t kMaxFiles = 10'000;
+constexpr size_t kMaxGivenFiles = 10'000;
 constexpr size_t kMaxPathBytes = 1024;
-constexpr size_t kMaxDepth = 8;
+constexpr size_t kMaxPathDepth = 8;
 
 // Folders of processes that have ended without removing them: nobody holds their lock.
 void remove_left_folders(const fs::path& parent) {
@@ -49,7 +49,7 @@ fs::path check_path(const std::string& text) {
   size_t depth = 0;
   for (size_t begin = 0; begin <= text.size();) {
     const size_t end = std::min(text.find('/', begin), text.size());
-    if (!is_plain_name(text.substr(begin, end - begin)) || ++depth > kMaxDepth) refuse();
+    if (!is_plain_name(text.substr(begin, end - begin)) || ++depth > kMaxPathDepth) refuse();
     begin = end + 1;
   }
   return text;
@@ -109,7 +109,7 @@ std::shared_ptr<const OverrideFolder> OverrideStore::add(const std::string& mode
                                                          const std::map<std::string, std::string>& files,
                                                          uint64_t extra_bytes) {
   check(is_plain_name(model), "model '", model, "': not a plain name");
-  check(files.size() <= kMaxFiles, "a load of model '", model, "' has more than ", kMaxFiles, " files");
+  check(files.size() <= kMaxGivenFiles, "a load of model '", model, "' has more than ", kMaxGivenFiles, " files");
   uint64_t bytes = extra_bytes;
   for (const auto& [path, data] : files) {
     check_path(path);

@@ -13,8 +13,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMaxFiles = 100'000;
-constexpr int kMaxDepth = 8;
+constexpr size_t kMaxStampedFiles = 100'000;
+constexpr int kMaxFolderDepth = 8;
 
 class Stamper {
  public:
@@ -31,7 +31,7 @@ class Stamper {
       return;
     }
     out += concat(name, '\0', "/\n");
-    if (depth == kMaxDepth) return;
+    if (depth == kMaxFolderDepth) return;
     for (const std::string& entry : names_in(path)) add(path / entry, concat(name, '/', entry), depth + 1, out);
   }
 
@@ -40,8 +40,8 @@ class Stamper {
     std::error_code error;
     fs::directory_iterator entries(folder, error);
     for (; entries != fs::directory_iterator(); entries.increment(error)) {
-      if (++files_ > kMaxFiles) {
-        fail(ErrorCode::kResourceExhausted, folder.string(), ": more than ", kMaxFiles, " files");
+      if (++files_ > kMaxStampedFiles) {
+        fail(ErrorCode::kResourceExhausted, folder.string(), ": more than ", kMaxStampedFiles, " files");
       }
       names.push_back(entries->path().filename().string());
     }

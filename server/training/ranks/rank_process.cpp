@@ -28,7 +28,7 @@ using namespace std::chrono_literals;
 using Json = nlohmann::json;
 
 constexpr int kEvents = 3;
-constexpr auto kLookInterval = 50ms;
+constexpr auto kRankLookInterval = 50ms;
 constexpr auto kHeartbeat = 500ms;
 // Ranks wait for rank 0 while it evaluates or saves; one that is lost or frozen is the team's to notice.
 constexpr auto kGroupTimeout = std::chrono::hours(24);
@@ -70,7 +70,7 @@ class Reporter {
   void work() {
     MutexLock lock(mutex_);
     auto said = std::chrono::steady_clock::now();
-    while (!changed_.wait_for(lock, kLookInterval, [this]() TENSORD_REQUIRES(mutex_) { return is_stopped_; })) {
+    while (!changed_.wait_for(lock, kRankLookInterval, [this]() TENSORD_REQUIRES(mutex_) { return is_stopped_; })) {
       const auto now = std::chrono::steady_clock::now();
       if (is_started_ && job_.revision() != told_revision_) {
         tell();

@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kLookInterval = 20ms;
+constexpr auto kHostLookInterval = 20ms;
 
 std::string random_name() {
   std::string out;
@@ -112,7 +112,7 @@ bool RemoteHosts::gather(const Tell& tell) {
     const std::string text = concat("waiting for hosts: ", found, " of ", count, " have joined", reasons);
     if (text != told) tell(text);
     told = text;
-    std::this_thread::sleep_for(kLookInterval);
+    std::this_thread::sleep_for(kHostLookInterval);
   }
   if (is_interrupted()) return false;
   for (const auto& lease : leases_) lease->begin(start_);
@@ -160,7 +160,7 @@ bool RemoteHosts::prepare(const Tell& tell) {
     if (is_interrupted()) return false;
     read();
     if (std::all_of(is_prepared_.begin(), is_prepared_.end(), [](bool done) { return done; })) break;
-    std::this_thread::sleep_for(kLookInterval);
+    std::this_thread::sleep_for(kHostLookInterval);
   }
   shared_.clear();
   tell("");

@@ -19,7 +19,7 @@ namespace {
 using namespace std::chrono_literals;
 using ops::Value;
 
-constexpr auto kLookInterval = 20ms;
+constexpr auto kPopTimeout = 20ms;
 // A stream that was closed answers at once.
 constexpr auto kRest = 1ms;
 
@@ -83,7 +83,7 @@ StreamFeeder::~StreamFeeder() {
 void StreamFeeder::work() {
   for (bool told_client = false; !is_stopped_;) {
     StreamedBatch batch;
-    const BatchStream::Popped popped = stream_->pop(kLookInterval, batch);
+    const BatchStream::Popped popped = stream_->pop(kPopTimeout, batch);
     const bool has_client = stream_->has_client();
     if (popped == BatchStream::Popped::kNothing && has_client == told_client) {
       std::this_thread::sleep_for(kRest);

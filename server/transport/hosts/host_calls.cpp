@@ -20,7 +20,7 @@ namespace {
 namespace rpc = hosts::v1;
 using namespace std::chrono_literals;
 
-constexpr auto kPingInterval = 500ms;
+constexpr auto kCallPingInterval = 500ms;
 // A host that says nothing for so long is gone. Jobs have a time of their own.
 constexpr auto kGone = 30s;
 constexpr size_t kPieceBytes = 1 << 20;
@@ -155,7 +155,7 @@ class JoinCall final : public GrpcCall {
 
   void read() TENSORD_REQUIRES(mutex_) { stream_.Read(&bytes_, read_.begin()); }
   void sleep() TENSORD_REQUIRES(mutex_) {
-    alarm_.Set(queue().queue, std::chrono::system_clock::now() + kPingInterval, woken_.begin());
+    alarm_.Set(queue().queue, std::chrono::system_clock::now() + kCallPingInterval, woken_.begin());
   }
   void write_next() TENSORD_REQUIRES(mutex_) {
     if (is_writing_ || is_finished_) return;

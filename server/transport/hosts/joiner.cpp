@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kPingInterval = 500ms;
+constexpr auto kJoinerPingInterval = 500ms;
 constexpr auto kLookInterval = 200ms;
 constexpr auto kFetchTimeout = 60s;  // of a piece
 constexpr std::chrono::milliseconds kFirstRest = 500ms, kLongestRest = 5s;
@@ -158,7 +158,7 @@ struct HostJoiner::Impl {
       std::atomic<bool> is_over{false};
       Thread writer("join-write", [&] {
         // Where a write fails reading ends, which closes the outbox.
-        while (const auto message = outbox.pop(kPingInterval)) stream->Write(*message);
+        while (const auto message = outbox.pop(kJoinerPingInterval)) stream->Write(*message);
       });
       Thread watch("join-watch", [&] { watch_silence(call, ranks, heard, is_over, reason); });
       const std::string broken = read_orders(*stream, ranks, heard, was_joined);

@@ -16,7 +16,7 @@
 #include "core/jit/archive/torch_file.h"
 #include "core/jit/archive/zip_writer.h"
 
-namespace tensord::jit {
+namespace tensord::jit::archive_bounds_test {
 namespace {
 
 using ops::Value;
@@ -367,4 +367,4 @@ TEST_F(ZipBounds, Models) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::archive_bounds_test

@@ -16,11 +16,11 @@
 #include "tests/jit/archive/raw_zip.h"
 #include "tests/support/places.h"
 
-namespace tensord::jit {
+namespace tensord::jit::archive_hostile_test {
 namespace {
 
 using ops::Value;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 std::string read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -47,10 +47,10 @@ std::optional<Failure> failure_of(const std::function<void()>& run) {
   return std::nullopt;
 }
 
-class HostileFileTest : public testing::Test {
+class HostileFileTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = testing::TempDir() + "/archive_hostile_test." + std::to_string(getpid());
+    folder_ = ::testing::TempDir() + "/archive_hostile_test." + std::to_string(getpid());
     std::filesystem::create_directories(folder_);
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
@@ -205,7 +205,7 @@ TEST_F(HostileFileTest, OtherVersionsAndByteOrdersAreRefused) {
 
 // --- pickles
 
-class HostilePickleTest : public testing::Test {
+class HostilePickleTest : public ::testing::Test {
  protected:
   Value load(const std::string& body) {
     UnpickleContext context;
@@ -413,4 +413,4 @@ TEST_F(HostilePickleTest, RandomChanges) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::archive_hostile_test

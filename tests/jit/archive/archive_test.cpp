@@ -13,14 +13,14 @@
 #include "core/ops/quantized.h"
 #include "tests/support/places.h"
 
-namespace tensord::jit {
+namespace tensord::jit::archive_test {
 namespace {
 
 using ops::ClassType;
 using ops::TypePtr;
 using ops::Value;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 std::string data_file(const std::string& name) { return std::string(tests_folder()) + "/jit/data/" + name; }
 
@@ -278,10 +278,10 @@ void check_values(const Value& value) {
   EXPECT_TRUE(items[15].to_tuple()->items.empty());
 }
 
-class TorchFileTest : public testing::Test {
+class TorchFileTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = testing::TempDir() + "/archive_test." + std::to_string(getpid());
+    folder_ = ::testing::TempDir() + "/archive_test." + std::to_string(getpid());
     std::filesystem::create_directories(folder_);
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
@@ -371,4 +371,4 @@ TEST_F(TorchFileTest, RefusesWhatCannotBeWritten) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::archive_test

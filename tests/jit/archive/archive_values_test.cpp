@@ -13,13 +13,13 @@
 #include "core/ops/registry.h"
 #include "core/ops/run.h"
 
-namespace tensord::jit {
+namespace tensord::jit::archive_values_test {
 namespace {
 
 namespace fs = std::filesystem;
 using ops::TypePtr;
 using ops::Value;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 template <class Action>
 std::string error_of(const Action& action) {
@@ -79,7 +79,7 @@ TEST(TypesOfValues, WorkIsBounded) {
   EXPECT_EQ(conforming(kLast + 1), "RESOURCE_EXHAUSTED m.pt: typing the values takes too long");
 }
 
-class WrittenValues : public testing::Test {
+class WrittenValues : public ::testing::Test {
  protected:
   ~WrittenValues() override { fs::remove(path_); }
 
@@ -129,7 +129,7 @@ TEST_F(WrittenValues, AnErrorNamesTheAttribute) {
   inner_type->add_attribute("b", ops::any_type());
   const auto inner = make_intrusive<ops::Object>(inner_type);
   inner->attribute("b") = Tensor::meta(Dims{2}, DType::kFloat32);
-  EXPECT_THAT(writing(inner), testing::EndsWith(" cannot be written (below attribute 'a')"));
+  EXPECT_THAT(writing(inner), ::testing::EndsWith(" cannot be written (below attribute 'a')"));
 }
 
 TEST_F(WrittenValues, ByTorchSave) {
@@ -155,4 +155,4 @@ TEST(ReadValues, AreSoMany) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::archive_values_test

@@ -10,13 +10,13 @@
 #include "core/jit/formats/module_tree.h"
 #include "core/jit/formats/new_weights.h"
 
-namespace tensord::jit {
+namespace tensord::jit::named_weights_test {
 namespace {
 
 namespace fs = std::filesystem;
 using ops::Value;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using Tensors = std::vector<std::pair<std::string, Tensor>>;
 
 template <class Fn>
@@ -81,10 +81,10 @@ TEST(ModuleTree, MakesModules) {
   EXPECT_NE(library.find_type("__torch__.M.a.0"), nullptr);
 }
 
-class NewWeightsTest : public testing::Test {
+class NewWeightsTest : public ::testing::Test {
  protected:
   NewWeightsTest()
-      : file_((fs::path(testing::TempDir()) / concat("new_weights.", getpid(), ".safetensors")).string()) {}
+      : file_((fs::path(::testing::TempDir()) / concat("new_weights.", getpid(), ".safetensors")).string()) {}
   ~NewWeightsTest() override { fs::remove(file_); }
 
   // What takes the place of a model's tensors, in their order: its first element, or 0 where nothing does.
@@ -154,7 +154,7 @@ TEST_F(NewWeightsTest, FilesOfOtherValues) {
 }
 
 TEST_F(NewWeightsTest, LieBesideTheModel) {
-  const fs::path folder = fs::path(testing::TempDir()) / concat("weights_beside.", getpid());
+  const fs::path folder = fs::path(::testing::TempDir()) / concat("weights_beside.", getpid());
   fs::create_directories(folder);
   const auto beside = [&](const char* model) {
     const std::string found = weights_beside((folder / model).string());
@@ -185,4 +185,4 @@ TEST(WholeStorages, HaveNothingElse) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::named_weights_test

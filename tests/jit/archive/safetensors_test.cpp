@@ -11,16 +11,16 @@
 
 #include "core/base/error.h"
 
-namespace tensord::jit {
+namespace tensord::jit::safetensors_test {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
-class FileInMemory : public testing::Test {
+class FileInMemory : public ::testing::Test {
  protected:
-  FileInMemory() : path_((fs::path(testing::TempDir()) / concat("safetensors.", getpid())).string()) {}
+  FileInMemory() : path_((fs::path(::testing::TempDir()) / concat("safetensors.", getpid())).string()) {}
   ~FileInMemory() override { fs::remove(path_); }
 
   void write(const std::string& bytes) const {
@@ -242,4 +242,4 @@ TEST_F(FileInMemory, StoragesAndPages) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::safetensors_test

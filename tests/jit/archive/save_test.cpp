@@ -17,12 +17,12 @@
 #include "core/ops/run.h"
 #include "tests/support/places.h"
 
-namespace tensord::jit {
+namespace tensord::jit::save_test {
 namespace {
 
 namespace fs = std::filesystem;
 using ops::Value;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 std::string data_file(const std::string& name) { return std::string(tests_folder()) + "/jit/data/" + name; }
 
@@ -47,9 +47,9 @@ Tensor member(const Module& module, const std::string& name) {
   return {};
 }
 
-class SaveTest : public testing::Test {
+class SaveTest : public ::testing::Test {
  protected:
-  SaveTest() : folder_(testing::TempDir() + "/save_test." + std::to_string(getpid())) {
+  SaveTest() : folder_(::testing::TempDir() + "/save_test." + std::to_string(getpid())) {
     fs::create_directories(folder_);
   }
   ~SaveTest() override { fs::remove_all(folder_); }
@@ -220,4 +220,4 @@ TEST_F(SaveTest, AFullDiskLeavesTheOldFile) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::save_test

@@ -11,13 +11,13 @@
 #include "core/jit/archive/pickle.h"
 #include "core/ops/sparse.h"
 
-namespace tensord::jit {
+namespace tensord::jit::unpickler_numpy_test {
 namespace {
 
 using ops::Value;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 std::string int4(uint32_t number) {
   std::string out;
@@ -229,9 +229,9 @@ TEST(SparsePickle, WhatIsNone) {
     const std::string error = error_of(sparse(arguments));
     EXPECT_THAT(error, HasSubstr(message));
     EXPECT_THAT(error, StartsWith("DATA_LOSS test: "));
-    EXPECT_THAT(error, testing::Not(HasSubstr("test: test: ")));
+    EXPECT_THAT(error, ::testing::Not(HasSubstr("test: test: ")));
   }
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::unpickler_numpy_test

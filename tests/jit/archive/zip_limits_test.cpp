@@ -15,13 +15,13 @@
 #include "core/jit/archive/zip.h"
 #include "tests/jit/archive/raw_zip.h"
 
-namespace tensord::jit {
+namespace tensord::jit::zip_limits_test {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
-class ZipLimits : public testing::Test {
+class ZipLimits : public ::testing::Test {
  protected:
   ZipLimits() { fs::create_directories(folder_); }
   ~ZipLimits() override { fs::remove_all(folder_); }
@@ -214,4 +214,4 @@ TEST_F(ZipLimits, StoragesOfAMappedFile) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::zip_limits_test

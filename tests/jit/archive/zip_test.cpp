@@ -17,7 +17,7 @@
 #include "core/jit/archive/zip_writer.h"
 #include "tests/support/places.h"
 
-namespace tensord::jit {
+namespace tensord::jit::zip_test {
 namespace {
 
 std::string random_text(size_t size) {
@@ -156,4 +156,4 @@ TEST_F(ChangedZip, AnotherTimeOrAnotherFileInItsPlaceIsNoChange) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::zip_test

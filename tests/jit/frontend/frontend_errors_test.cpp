@@ -8,7 +8,7 @@
 
 #include "tests/jit/frontend/frontend_fixture.h"
 
-namespace tensord::jit {
+namespace tensord::jit::frontend_errors_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -293,4 +293,4 @@ TEST(FrontendErrors, WhatIsNoValue) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::frontend_errors_test

@@ -6,7 +6,7 @@
 
 #include "tests/jit/frontend/frontend_fixture.h"
 
-namespace tensord::jit {
+namespace tensord::jit::frontend_hostile_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -261,4 +261,4 @@ TEST(FrontendHostile, RandomChanges) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::frontend_hostile_test

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace tensord::jit {
+namespace tensord::jit::frontend_lexer_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -136,4 +136,4 @@ TEST(Lexer, LongLinesAreCutAroundTheCaret) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::frontend_lexer_test

@@ -4,7 +4,7 @@
 #include "core/jit/ir/missing_operators.h"
 #include "tests/jit/frontend/frontend_fixture.h"
 
-namespace tensord::jit {
+namespace tensord::jit::frontend_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -406,4 +406,4 @@ TEST(Frontend, ErrorsComeAgainWhenAskedAgain) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::frontend_test

@@ -3,7 +3,7 @@
 
 #include "tests/jit/frontend/frontend_fixture.h"
 
-namespace tensord::jit {
+namespace tensord::jit::frontend_types_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -123,4 +123,4 @@ TEST(FrontendTypes, LongChainsOfClassesAreRefused) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::frontend_types_test

@@ -6,7 +6,7 @@
 #include "core/jit/runtime/module.h"
 #include "core/ops/run.h"
 
-namespace tensord::jit {
+namespace tensord::jit::frontend_values_test {
 namespace {
 
 using ops::Value;
@@ -41,7 +41,7 @@ TEST(FrontendValues, NamedNumbers) {
       {"int", "int32"},    {"long", "int64"},    {"cfloat", "complex64"}, {"cdouble", "complex128"}};
   for (const auto& [name, same] : dtypes) {
     EXPECT_EQ(value_of(concat("torch.", name)), value_of(concat("torch.", same))) << name;
-    EXPECT_THAT(value_of(concat("torch.", name)), testing::Not(testing::HasSubstr("error"))) << name;
+    EXPECT_THAT(value_of(concat("torch.", name)), ::testing::Not(::testing::HasSubstr("error"))) << name;
   }
   EXPECT_EQ(value_of("math.floor(2.5)"), "2");
   EXPECT_EQ(value_of("torch.device(\"cpu\").type"), "cpu");
@@ -70,7 +70,7 @@ TEST(FrontendValues, TypesInQuotes) {
   EXPECT_EQ(default_of("\"int\"", "3"), "3");
   EXPECT_EQ(default_of("'Optional[float]'", "2.5"), "2.5");
   EXPECT_EQ(result_of("    x : \"List[int]\" = []\n    return str(x)\n", "self) -> \"str\""), "[]");
-  EXPECT_THAT(default_of("\"no type\"", "3"), testing::HasSubstr("error: "));
+  EXPECT_THAT(default_of("\"no type\"", "3"), ::testing::HasSubstr("error: "));
 }
 
 TEST(FrontendValues, Defaults) {
@@ -99,8 +99,8 @@ TEST(FrontendValues, Defaults) {
   EXPECT_EQ(default_of("Dict[str, float]", "{\"a\": 1, \"b\": 2}"), "{a: 1., b: 2.}");
   EXPECT_EQ(default_of("Dict[int, List[float]]", "{7: [1]}"), "{7: [1.]}");
   EXPECT_EQ(default_of("Dict[str, int]", "{}"), "{}");
-  EXPECT_THAT(default_of("int", "min(1, 2)"), testing::HasSubstr("error: "));
-  EXPECT_THAT(default_of("int", "not 1"), testing::HasSubstr("error: "));
+  EXPECT_THAT(default_of("int", "min(1, 2)"), ::testing::HasSubstr("error: "));
+  EXPECT_THAT(default_of("int", "not 1"), ::testing::HasSubstr("error: "));
 }
 
 TEST(FrontendValues, DefaultsAreMadeAnew) {
@@ -118,8 +118,8 @@ TEST(FrontendValues, GradModes) {
   EXPECT_EQ(inside("torch.no_grad()"), "(False, True)");
   EXPECT_EQ(inside("torch.inference_mode()"), "(False, True)");
   EXPECT_EQ(inside("torch.enable_grad()"), "(True, True)");
-  EXPECT_THAT(inside("torch.no_grad(1)"), testing::HasSubstr("error: "));
-  EXPECT_THAT(inside("torch.no_grad(x=1)"), testing::HasSubstr("error: "));
+  EXPECT_THAT(inside("torch.no_grad(1)"), ::testing::HasSubstr("error: "));
+  EXPECT_THAT(inside("torch.no_grad(x=1)"), ::testing::HasSubstr("error: "));
   EXPECT_EQ(
       result_of("    with torch.no_grad():\n      with torch.enable_grad():\n        a = torch.is_grad_enabled()\n"
                 "      b = torch.is_grad_enabled()\n    return str((a, b))\n",
@@ -139,7 +139,7 @@ TEST(FrontendValues, WhatConditionsSay) {
   EXPECT_EQ(narrowed("not (x is None or x < 3)", "0"), "5");
   EXPECT_EQ(narrowed("isinstance(x, int)", "0"), "5");
   EXPECT_EQ(narrowed("x is None", "0"), "0");
-  EXPECT_THAT(narrowed("x is not None or True", "0"), testing::HasSubstr("error: "));
+  EXPECT_THAT(narrowed("x is not None or True", "0"), ::testing::HasSubstr("error: "));
   EXPECT_EQ(result_of("    if x is None:\n      out = 0\n    else:\n      out = x + 1\n    return str(out)\n",
                       "self, x: Optional[int]=4) -> str"),
             "5");
@@ -155,9 +155,9 @@ TEST(FrontendValues, VariablesOfBranchesThatRaise) {
           "    if len(\"a\") == 2:\n      raise Exception(\"no\")\n    else:\n      out = 1\n    return str(out)\n"),
       "1");
   EXPECT_THAT(result_of("    if len(\"a\") == 1:\n      out = 1\n    return str(out)\n"),
-              testing::HasSubstr("is not defined in every branch"));
+              ::testing::HasSubstr("is not defined in every branch"));
   EXPECT_THAT(result_of("    if len(\"a\") == 1:\n      out = 1\n    else:\n      out = \"b\"\n    return str(out)\n"),
-              testing::HasSubstr("has type int in one branch and str in the other"));
+              ::testing::HasSubstr("has type int in one branch and str in the other"));
 }
 
 TEST(FrontendValues, AugmentedAssignments) {
@@ -226,9 +226,9 @@ TEST(FrontendValues, OperatorsThatAreNotThere) {
                        concat("self, n: int=", n, ") -> str"));
     };
     EXPECT_EQ(run(0), "0") << statement;
-    EXPECT_THAT(run(1), testing::HasSubstr("aten::nothing")) << statement;
+    EXPECT_THAT(run(1), ::testing::HasSubstr("aten::nothing")) << statement;
   }
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::frontend_values_test

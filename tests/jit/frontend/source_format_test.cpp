@@ -11,14 +11,14 @@
 #include "core/jit/ir/operator_search.h"
 #include "core/jit/runtime/module.h"
 
-namespace tensord::jit {
+namespace tensord::jit::source_format_test {
 namespace {
 
 namespace fs = std::filesystem;
 using ops::Value;
 using Tensors = std::vector<std::pair<std::string, Tensor>>;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 constexpr const char* kNet = R"(
 class Scale(Module):
@@ -76,8 +76,8 @@ std::string error_of(const std::string& source, const Tensors& tensors) {
 
 struct SourceFormat : ::testing::Test {
   const Tensors tensors{{"inner.weight", vector_of({2, 3})}, {"mean", vector_of({1, 1})}};
-  const fs::path folder =
-      fs::path(testing::TempDir()) / "source_format" / testing::UnitTest::GetInstance()->current_test_info()->name();
+  const fs::path folder = fs::path(::testing::TempDir()) / "source_format" /
+                          ::testing::UnitTest::GetInstance()->current_test_info()->name();
   SourceFormat() {
     fs::remove_all(folder);
     fs::create_directories(folder);
@@ -191,4 +191,4 @@ TEST_F(SourceFormat, SaysWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::source_format_test

@@ -7,7 +7,7 @@
 
 #include "core/jit/runtime/plan/plan.h"
 
-namespace tensord::jit {
+namespace tensord::jit::memory_plan_test {
 namespace {
 
 bool overlap(size_t a, size_t a_bytes, size_t b, size_t b_bytes) { return a < b + b_bytes && b < a + a_bytes; }
@@ -75,4 +75,4 @@ TEST(PlanText, HasEveryCall) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::memory_plan_test

@@ -1,7 +1,7 @@
 // A proven plan beside a graph that was changed meanwhile: what the walk asks of the graph, and of both.
 #include "tests/jit/plan/plan_verifier_fixture.h"
 
-namespace tensord::jit {
+namespace tensord::jit::plan_beside_graph_test {
 namespace {
 
 class PlanBesideGraph : public LoopVerifier {
@@ -140,4 +140,4 @@ TEST_F(PlanBesideGraph, CallsOfALoopKeepSamplesApart) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::plan_beside_graph_test

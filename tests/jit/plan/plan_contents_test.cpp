@@ -6,7 +6,7 @@
 #include <array>
 #include <random>
 
-namespace tensord::jit {
+namespace tensord::jit::plan_contents_test {
 namespace {
 
 constexpr int64_t kBytes = 24;
@@ -61,4 +61,4 @@ TEST(PlanContents, KnowsEveryByte) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::plan_contents_test

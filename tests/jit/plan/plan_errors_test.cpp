@@ -7,12 +7,12 @@
 #include "core/tensor/allocator.h"
 #include "core/tensor/memory/owner_limit.h"
 
-namespace tensord::jit {
+namespace tensord::jit::plan_errors_test {
 namespace {
 
 using ops::Value;
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 constexpr const char* kLookUp =
     "def forward(table: Tensor, i: Tensor) -> Tensor:\n"
@@ -109,4 +109,4 @@ TEST_F(PlanErrors, WithoutMemoryForTheResult) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::plan_errors_test

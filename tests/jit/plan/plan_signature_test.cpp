@@ -6,7 +6,7 @@
 #include "core/base/error.h"
 #include "core/jit/ir/text.h"
 
-namespace tensord::jit {
+namespace tensord::jit::plan_signature_test {
 namespace {
 
 using ops::Value;
@@ -186,4 +186,4 @@ TEST(DescribeArguments, NamesShapesAndNumbers) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::plan_signature_test

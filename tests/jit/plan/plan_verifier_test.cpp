@@ -1,7 +1,7 @@
 // Plans that are broken by hand, one rule each: every one is refused, and says why.
 #include "tests/jit/plan/plan_verifier_fixture.h"
 
-namespace tensord::jit {
+namespace tensord::jit::plan_verifier_test {
 namespace {
 
 TEST_F(PlanVerifier, ProvesWhatThePlannerMakes) {
@@ -270,4 +270,4 @@ TEST_F(LoopVerifier, AnyPartOfTheBodyIsWalked) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::plan_verifier_test

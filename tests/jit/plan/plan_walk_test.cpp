@@ -2,7 +2,7 @@
 #include "core/ops/prepared.h"
 #include "tests/jit/plan/plan_verifier_fixture.h"
 
-namespace tensord::jit {
+namespace tensord::jit::plan_walk_test {
 namespace {
 
 struct Broken {
@@ -282,4 +282,4 @@ TEST_F(LoopVerifier, LoopsAreAsTheyAreWalked) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::plan_walk_test

@@ -23,7 +23,7 @@
 namespace tensord::jit {
 using ops::call;
 using ops::Value;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 using Tensors = std::vector<Tensor>;
 
 constexpr int kSteps = 9;

@@ -2,7 +2,7 @@
 #include "core/autograd/hooks/post_accumulate.h"
 #include "tests/jit/plan/planned_step_fixture.h"
 
-namespace tensord::jit {
+namespace tensord::jit::planned_step_refusals_test {
 namespace {
 
 // --- what is refused
@@ -346,4 +346,4 @@ TEST(PlannedStep, AnErrorIsThatOfTheInterpretedStep) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::planned_step_refusals_test

@@ -1,7 +1,7 @@
 // Training steps that are planned: the same bits as interpreted ones, step after step.
 #include "tests/jit/plan/planned_step_fixture.h"
 
-namespace tensord::jit {
+namespace tensord::jit::planned_step_test {
 namespace {
 
 TEST(PlannedStep, Mlp) {
@@ -279,4 +279,4 @@ TEST(PlannedStep, AMethodOfAModule) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::planned_step_test

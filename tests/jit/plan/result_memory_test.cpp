@@ -8,7 +8,7 @@
 #include "core/jit/passes/passes.h"
 #include "core/jit/runtime/interpreter.h"
 
-namespace tensord::jit {
+namespace tensord::jit::result_memory_test {
 namespace {
 
 using ops::Value;
@@ -140,4 +140,4 @@ TEST_F(ResultMemoryTest, HoldsNoIntegersThatAreReadBack) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::result_memory_test

@@ -11,7 +11,7 @@
 #include "core/jit/passes/passes.h"
 #include "core/jit/runtime/interpreter.h"
 
-namespace tensord::jit {
+namespace tensord::jit::sample_split_test {
 namespace {
 
 using ops::Value;
@@ -288,4 +288,4 @@ TEST_F(SampleSplit, AnErrorNamesTheCall) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::sample_split_test

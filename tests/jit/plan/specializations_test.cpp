@@ -12,7 +12,7 @@
 #include "core/base/parallel.h"
 #include "core/jit/ir/text.h"
 
-namespace tensord::jit {
+namespace tensord::jit::specializations_test {
 namespace {
 
 using ops::Value;
@@ -271,4 +271,4 @@ TEST_F(SpecializationsTest, EndWithJobsThatWait) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::specializations_test

@@ -12,17 +12,15 @@
 
 #include "core/base/log.h"
 
-namespace tensord::server {
+namespace tensord::server::log_sink_test {
 namespace {
 
-// What a line with this value looks like in the log, which is installed once.
+// What a line with this value looks like in the log.
 std::string logged(const std::string& format, const std::string& value) {
-  static const std::string path = [] {
-    LogSettings settings;
-    settings.file = testing::TempDir() + "log_sink_test_" + std::to_string(getpid());
-    install_log_sink(settings);
-    return settings.file;
-  }();
+  LogSettings settings;
+  settings.file = ::testing::TempDir() + "log_sink_test_" + std::to_string(getpid());
+  const std::string path = settings.file;
+  install_log_sink(settings);
   change_log_settings([&](LogSettings& settings) { settings.format = format; });
   const auto before = std::filesystem::file_size(path);
   log(LogLevel::kWarning, "text", {{"model", value}});
@@ -41,7 +39,7 @@ TEST(LogSink, TextsOfClientsStayInTheirLine) {
 
 // Level, date, time, process and where in the source, as Triton's own tests parse it.
 TEST(LogSink, LinesOfTritonsForms) {
-  using testing::MatchesRegex;
+  using ::testing::MatchesRegex;
   EXPECT_THAT(
       logged("default", "m"),
       MatchesRegex(
@@ -60,7 +58,7 @@ TEST(LogSink, AFullDiskEndsNothing) {
     for (int i = 0; i < 3; ++i) log(LogLevel::kError, "text", {{"number", i}});
     exit(0);
   };
-  EXPECT_EXIT(log_to_full_disk(), testing::ExitedWithCode(0), "No space left on device");
+  EXPECT_EXIT(log_to_full_disk(), ::testing::ExitedWithCode(0), "No space left on device");
 }
 
 TEST(LogSink, JsonIsJson) {
@@ -70,4 +68,4 @@ TEST(LogSink, JsonIsJson) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::log_sink_test

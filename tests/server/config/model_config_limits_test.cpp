@@ -7,7 +7,7 @@
 #include "core/base/error.h"
 #include "server/config/pbtxt/model_config_text.h"
 
-namespace tensord::server {
+namespace tensord::server::model_config_limits_test {
 namespace {
 
 std::string error_of(const std::string& text) {
@@ -305,4 +305,4 @@ TEST(ModelConfigLimits, TextsThatNestDeeply) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::model_config_limits_test

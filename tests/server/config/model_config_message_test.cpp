@@ -6,7 +6,7 @@
 #include "server/config/pbtxt/model_config_text.h"
 #include "tests/server/fake_models.h"
 
-namespace tensord::server {
+namespace tensord::server::model_config_message_test {
 namespace {
 
 class ModelConfigMessageTest : public ::testing::Test {
@@ -25,13 +25,13 @@ class ModelConfigMessageTest : public ::testing::Test {
     signature.max_batch_size = config.max_batch_size;
     ModelVersion::Options options;
     options.workers = 2;
-    const ModelVersion model("m", 1, std::make_unique<testing::FakeModel>(signature, testing::RunFn()), config, options,
-                             metrics.model("m", "1"));
+    const ModelVersion model("m", 1, std::make_unique<fixtures::FakeModel>(signature, fixtures::RunFn()), config,
+                             options, metrics.model("m", "1"));
     return to_model_config(model);
   }
 
   Metrics metrics{"test"};
-  Signature signature = testing::signature_of({"x", "y"}, {"out"});
+  Signature signature = fixtures::signature_of({"x", "y"}, {"out"});
 };
 
 TEST_F(ModelConfigMessageTest, WithoutAConfigurationTheModelTellsAll) {
@@ -95,4 +95,4 @@ TEST_F(ModelConfigMessageTest, WhatIsConfiguredStays) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::model_config_message_test

@@ -3,7 +3,7 @@
 #include "core/base/error.h"
 #include "server/config/pbtxt/model_config_text.h"
 
-namespace tensord::server {
+namespace tensord::server::model_config_test {
 namespace {
 
 TEST(ModelConfig, ReadsARealTritonConfig) {
@@ -361,4 +361,4 @@ TEST(ModelConfig, DeepNestingIsRefused) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::model_config_test

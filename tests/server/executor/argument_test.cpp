@@ -5,7 +5,7 @@
 
 #include "tests/server/error_of.h"
 
-namespace tensord::server {
+namespace tensord::server::argument_test {
 namespace {
 
 using ops::Value;
@@ -174,4 +174,4 @@ TEST(ArgumentTest, WhatTheConfigurationSaysMustFitTheType) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::argument_test

@@ -6,7 +6,7 @@
 
 #include "core/base/error.h"
 
-namespace tensord::server {
+namespace tensord::server::batch_inputs_test {
 namespace {
 
 class Random {
@@ -327,4 +327,4 @@ TEST(BatchKey, TellsApartWhatCannotShareABatch) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::batch_inputs_test

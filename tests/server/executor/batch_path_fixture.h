@@ -13,7 +13,7 @@
 #include "server/executor/model/model_version.h"
 #include "tests/server/fake_models.h"
 
-namespace tensord::server::testing {
+namespace tensord::server::fixtures {
 
 using Inputs = std::span<const InferTensor* const>;
 
@@ -145,4 +145,4 @@ class BatchPathTest : public ::testing::Test {
   std::unique_ptr<ModelVersion> model;  // last: its workers use the rest
 };
 
-}  // namespace tensord::server::testing
+}  // namespace tensord::server::fixtures

@@ -1,16 +1,16 @@
 // How requests share runs of a model, from submit() to their answers, with models made of a function.
 #include "tests/server/executor/batch_path_fixture.h"
 
-namespace tensord::server {
+namespace tensord::server::batch_path_test {
 namespace {
 
-using testing::BatchPathTest;
-using testing::Client;
-using testing::floats;
-using testing::Inputs;
-using testing::named;
-using testing::request_of;
-using testing::values_of;
+using fixtures::BatchPathTest;
+using fixtures::Client;
+using fixtures::floats;
+using fixtures::Inputs;
+using fixtures::named;
+using fixtures::request_of;
+using fixtures::values_of;
 
 TEST_F(BatchPathTest, OneRunForWhatWaited) {
   start();
@@ -273,17 +273,17 @@ DynamicBatchingConfig batches_of(int64_t rows) {
 // A run that is known to be short changes no thread, however large its inputs are.
 TEST(BatchPath, ShortRunsOfLargeInputsStayOnTheThreadThatBringsThem) {
   std::atomic<std::thread::id> ran_on{};
-  Signature signature = testing::signature_of({"x"}, {"OUTPUT__0"});
+  Signature signature = fixtures::signature_of({"x"}, {"OUTPUT__0"});
   signature.has_bounded_work = true;
   Metrics metrics{"test"};
   ModelVersion version("m", 1,
-                       std::make_unique<testing::FakeModel>(std::move(signature),
-                                                            [&](Inputs inputs, const auto&) {
-                                                              ran_on = std::this_thread::get_id();
-                                                              RunResult result;
-                                                              result.outputs = {named("OUTPUT__0", inputs[0]->tensor)};
-                                                              return result;
-                                                            }),
+                       std::make_unique<fixtures::FakeModel>(std::move(signature),
+                                                             [&](Inputs inputs, const auto&) {
+                                                               ran_on = std::this_thread::get_id();
+                                                               RunResult result;
+                                                               result.outputs = {named("OUTPUT__0", inputs[0]->tensor)};
+                                                               return result;
+                                                             }),
                        ModelConfig{}, {}, metrics.model("m", "1"));
   const InferTensor large = named("x", Tensor::empty(Dims{1 << 20}, DType::kFloat32));
   const auto runs_here = [&] {
@@ -305,17 +305,17 @@ TEST(BatchPath, AModelThatCannotBatchIsAskedOneByOne) {
   ModelConfig config;
   config.max_batch_size = 4;
   config.dynamic_batching = batches_of(2);
-  Signature signature = testing::signature_of({"x"}, {"OUTPUT__0"});
+  Signature signature = fixtures::signature_of({"x"}, {"OUTPUT__0"});
   signature.max_batch_size = 4;
   std::atomic<int> batches{0};
   ModelVersion model("m", 1,
-                     std::make_unique<testing::FakeModel>(std::move(signature),
-                                                          [&](Inputs inputs, const auto&) {
-                                                            if (inputs[0]->shape[0] > 1) ++batches;
-                                                            RunResult result;
-                                                            result.outputs = {named("OUTPUT__0", floats({}, {1}))};
-                                                            return result;
-                                                          }),
+                     std::make_unique<fixtures::FakeModel>(std::move(signature),
+                                                           [&](Inputs inputs, const auto&) {
+                                                             if (inputs[0]->shape[0] > 1) ++batches;
+                                                             RunResult result;
+                                                             result.outputs = {named("OUTPUT__0", floats({}, {1}))};
+                                                             return result;
+                                                           }),
                      config, {}, metrics.model("m", "1"));
   for (int i = 0; i < 5; ++i) {
     Client first, second;
@@ -332,19 +332,19 @@ TEST(BatchPath, StringsShareABatch) {
   ModelConfig config;
   config.max_batch_size = 4;
   config.dynamic_batching = batches_of(3);
-  Signature signature = testing::signature_of({"words"}, {"OUTPUT__0"});
+  Signature signature = fixtures::signature_of({"words"}, {"OUTPUT__0"});
   signature.inputs[0].takes_bytes = true;
   signature.max_batch_size = 4;
   ModelVersion model("m", 1,
-                     std::make_unique<testing::FakeModel>(std::move(signature),
-                                                          [](Inputs inputs, const auto&) {
-                                                            InferTensor out = *inputs[0];
-                                                            out.name = "OUTPUT__0";
-                                                            for (std::string& text : out.strings) text += "!";
-                                                            RunResult result;
-                                                            result.outputs = {out};
-                                                            return result;
-                                                          }),
+                     std::make_unique<fixtures::FakeModel>(std::move(signature),
+                                                           [](Inputs inputs, const auto&) {
+                                                             InferTensor out = *inputs[0];
+                                                             out.name = "OUTPUT__0";
+                                                             for (std::string& text : out.strings) text += "!";
+                                                             RunResult result;
+                                                             result.outputs = {out};
+                                                             return result;
+                                                           }),
                      config, {}, metrics.model("m", "1"));
   const auto words = [](const Dims& shape, const std::vector<std::string>& strings) {
     InferTensor input;
@@ -363,4 +363,4 @@ TEST(BatchPath, StringsShareABatch) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::batch_path_test

@@ -3,18 +3,18 @@
 
 #include "tests/server/executor/batch_path_fixture.h"
 
-namespace tensord::server {
+namespace tensord::server::batch_repeats_test {
 namespace {
 
-using testing::Client;
+using fixtures::Client;
+using fixtures::Inputs;
+using fixtures::named;
+using fixtures::request_of;
+using fixtures::values_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using testing::Inputs;
-using testing::named;
-using testing::request_of;
-using testing::values_of;
 
-class BatchRepeatsTest : public testing::BatchPathTest {
+class BatchRepeatsTest : public fixtures::BatchPathTest {
  protected:
   // The one input is padded to the next of `buckets`, with what the model refuses.
   void pad_to(std::vector<int64_t> buckets) {
@@ -165,7 +165,7 @@ TEST(BatchRepeats, PaddingThatTheirTypeCannotHold) {
     return request_of(named("x", Tensor::empty(Dims{1, size}, DType::kUInt8)));
   };
   {
-    ModelVersion model("m", 1, testing::identity_model(8), config, {}, metrics.model("m", "1"));
+    ModelVersion model("m", 1, fixtures::identity_model(8), config, {}, metrics.model("m", "1"));
     Client shorter, longer;
     model.submit(bytes_of(1), shorter);
     model.submit(bytes_of(3), longer);
@@ -174,11 +174,11 @@ TEST(BatchRepeats, PaddingThatTheirTypeCannotHold) {
   }
   config.dynamic_batching->max_queue_delay_us = 0;
   config.ragged.buckets = {4};
-  ModelVersion model("m", 1, testing::identity_model(8), config, {}, metrics.model("m", "1"));
+  ModelVersion model("m", 1, fixtures::identity_model(8), config, {}, metrics.model("m", "1"));
   Client alone;
   model.submit(bytes_of(3), alone);
   EXPECT_THAT(std::string(alone.result().status.message()), HasSubstr("parameter 'ragged_padding' is 1e+09"));
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::batch_repeats_test

@@ -5,7 +5,7 @@
 
 #include "tests/server/error_of.h"
 
-namespace tensord::server {
+namespace tensord::server::batch_rules_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -106,4 +106,4 @@ TEST(BatchRulesOfAConfig, PrioritiesAndQueues) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::batch_rules_test

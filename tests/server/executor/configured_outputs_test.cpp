@@ -7,7 +7,7 @@
 #include "server/config/pbtxt/model_config_text.h"
 #include "tests/server/error_of.h"
 
-namespace tensord::server {
+namespace tensord::server::configured_outputs_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -250,4 +250,4 @@ TEST(ConfiguredOutputs, StatesAndWhatGenerationNeedsStay) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::configured_outputs_test

@@ -10,14 +10,14 @@
 #include "tests/server/fake_models.h"
 #include "tests/server/fake_sink.h"
 
-namespace tensord::server {
+namespace tensord::server::decoupled_path_test {
 namespace {
 
-using testing::FakeModel;
-using testing::FakeSink;
-using testing::float_tensor;
-using testing::signature_of;
-using testing::values_of;
+using fixtures::FakeModel;
+using fixtures::FakeSink;
+using fixtures::float_tensor;
+using fixtures::signature_of;
+using fixtures::values_of;
 using Floats = std::vector<float>;
 using Inputs = std::span<const InferTensor* const>;
 
@@ -99,11 +99,11 @@ TEST(DecoupledPathTest, BatchesThatAreNotMadeAreSaid) {
       config.is_decoupled = true;
       config.max_batch_size = rows;
       if (joins) config.dynamic_batching.emplace();
-      ModelVersion version("m", 1, testing::identity_model(rows), config, {}, metrics.model("m", "1"));
+      ModelVersion version("m", 1, fixtures::identity_model(rows), config, {}, metrics.model("m", "1"));
       EXPECT_EQ(said.exchange(0), joins && rows == 2 ? 1 : 0) << rows;
     }
   }
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::decoupled_path_test

@@ -13,8 +13,9 @@
 #include "server/executor/model/model_version.h"
 #include "server/executor/paths/ensemble_plan.h"
 #include "tests/server/fake_models.h"
+#include "tests/server/fake_sink.h"
 
-namespace tensord::server::testing {
+namespace tensord::server::fixtures {
 
 inline InferTensor floats(const std::string& name, std::vector<float> values) {
   InferTensor out;
@@ -23,10 +24,6 @@ inline InferTensor floats(const std::string& name, std::vector<float> values) {
   out.tensor = Tensor::empty(out.shape, DType::kFloat32);
   std::copy(values.begin(), values.end(), out.tensor.data<float>());
   return out;
-}
-
-inline std::vector<float> values_of(const InferTensor& tensor) {
-  return {tensor.tensor.data<float>(), tensor.tensor.data<float>() + tensor.tensor.numel()};
 }
 
 // Collects answers until the final one.
@@ -189,4 +186,4 @@ inline const EnsembleStepConfig kFirst{
 inline const EnsembleStepConfig kSecond{
     .model = "ten", .version = -1, .input_map = {{"x", "a"}}, .output_map = {{"y", "b"}}};
 
-}  // namespace tensord::server::testing
+}  // namespace tensord::server::fixtures

@@ -3,7 +3,7 @@
 #include "tests/server/error_of.h"
 #include "tests/server/executor/ensemble_fixture.h"
 
-namespace tensord::server::testing {
+namespace tensord::server::fixtures::ensemble_guards_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -388,4 +388,4 @@ TEST_F(EnsembleGuardsTest, AnswersThatComeOutOfOrderAreOrdered) {
 }
 
 }  // namespace
-}  // namespace tensord::server::testing
+}  // namespace tensord::server::fixtures::ensemble_guards_test

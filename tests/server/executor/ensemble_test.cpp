@@ -2,7 +2,7 @@
 
 #include "tests/server/executor/ensemble_fixture.h"
 
-namespace tensord::server::testing {
+namespace tensord::server::fixtures::ensemble_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -398,4 +398,4 @@ TEST_F(EnsembleTest, AnswersSayWhereInASequenceTheyAre) {
 }
 
 }  // namespace
-}  // namespace tensord::server::testing
+}  // namespace tensord::server::fixtures::ensemble_test

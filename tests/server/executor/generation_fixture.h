@@ -10,7 +10,7 @@
 #include "tests/server/fake_models.h"
 #include "tests/server/fake_sink.h"
 
-namespace tensord::server::testing {
+namespace tensord::server::fixtures {
 
 using Floats = std::vector<float>;
 using Inputs = std::span<const InferTensor* const>;
@@ -127,4 +127,4 @@ class GenerationTest : public ::testing::Test {
   std::unique_ptr<ModelVersion> version;
 };
 
-}  // namespace tensord::server::testing
+}  // namespace tensord::server::fixtures

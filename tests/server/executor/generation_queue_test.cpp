@@ -3,21 +3,21 @@
 
 #include "tests/server/executor/generation_fixture.h"
 
-namespace tensord::server {
+namespace tensord::server::generation_queue_test {
 namespace {
 
+using fixtures::FakeModel;
+using fixtures::FakeSink;
+using fixtures::float_tensor;
+using fixtures::Floats;
+using fixtures::Inputs;
+using fixtures::signature_of;
+using fixtures::tokens_alone;
+using fixtures::values_of;
 using ::testing::ElementsAre;
-using testing::FakeModel;
-using testing::FakeSink;
-using testing::float_tensor;
-using testing::Floats;
 using ::testing::HasSubstr;
-using testing::Inputs;
-using testing::signature_of;
-using testing::tokens_alone;
-using testing::values_of;
 
-class GenerationQueueTest : public testing::GenerationTest {
+class GenerationQueueTest : public fixtures::GenerationTest {
  protected:
   // Of a request as the test changes it.
   void ask_with(FakeSink& sink, const std::function<void(InferRequest&)>& change) {
@@ -130,4 +130,4 @@ TEST_F(GenerationQueueTest, OnlyWhatIsFedBackIsCollected) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::generation_queue_test

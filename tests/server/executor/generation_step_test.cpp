@@ -9,14 +9,14 @@
 #include "tests/server/fake_models.h"
 #include "tests/server/fake_sink.h"
 
-namespace tensord::server {
+namespace tensord::server::generation_step_test {
 namespace {
 
+using fixtures::float_tensor;
+using fixtures::signature_of;
+using fixtures::values_of;
 using ::testing::ElementsAre;
-using testing::float_tensor;
 using ::testing::HasSubstr;
-using testing::signature_of;
-using testing::values_of;
 using Floats = std::vector<float>;
 using Inputs = std::span<const InferTensor* const>;
 
@@ -350,4 +350,4 @@ TEST_F(GenerationStepTest, WhatEndsARow) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::generation_step_test

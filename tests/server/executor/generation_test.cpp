@@ -2,19 +2,19 @@
 #include "server/executor/model/generation_options.h"
 #include "tests/server/executor/generation_fixture.h"
 
-namespace tensord::server {
+namespace tensord::server::generation_test {
 namespace {
 
-using testing::FakeModel;
-using testing::FakeSink;
-using testing::float_tensor;
-using testing::Floats;
-using testing::GenerationTest;
-using testing::Inputs;
-using testing::Seen;
-using testing::signature_of;
-using testing::tokens_alone;
-using testing::values_of;
+using fixtures::FakeModel;
+using fixtures::FakeSink;
+using fixtures::float_tensor;
+using fixtures::Floats;
+using fixtures::GenerationTest;
+using fixtures::Inputs;
+using fixtures::Seen;
+using fixtures::signature_of;
+using fixtures::tokens_alone;
+using fixtures::values_of;
 
 TEST_F(GenerationTest, TokensAreThoseOfAPromptAlone) {
   FakeSink sinks[6];
@@ -354,4 +354,4 @@ TEST_F(GenerationTest, StopLetsRunningOnesEnd) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::generation_test

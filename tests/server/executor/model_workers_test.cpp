@@ -28,11 +28,11 @@ extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attribute
   return has_no_threads ? EAGAIN : real(thread, attributes, run, argument);
 }
 
-namespace tensord::server {
+namespace tensord::server::model_workers_test {
 namespace {
 
+using fixtures::float_tensor;
 using ::testing::ElementsAre;
-using testing::float_tensor;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -40,7 +40,7 @@ class ModelWorkersTest : public ::testing::Test {
  protected:
   // Of a model that answers with these.
   std::vector<std::string> warnings(std::vector<InferTensor> outputs) const {
-    const testing::FakeModel model(signature_, [&](const auto&, const auto&) {
+    const fixtures::FakeModel model(signature_, [&](const auto&, const auto&) {
       RunResult result;
       result.outputs = outputs;
       return result;
@@ -53,7 +53,7 @@ class ModelWorkersTest : public ::testing::Test {
   int runs_of(const std::function<void()>& work, std::vector<WarmupRequest> requests, int count = 1,
               int threads = 1) const {
     std::atomic<int> runs = 0;
-    const testing::FakeModel model(signature_, [&](const auto&, const auto&) {
+    const fixtures::FakeModel model(signature_, [&](const auto&, const auto&) {
       ++runs;
       work();
       return RunResult();
@@ -64,7 +64,7 @@ class ModelWorkersTest : public ::testing::Test {
     return runs;
   }
 
-  Signature signature_ = testing::signature_of({}, {"y"});
+  Signature signature_ = fixtures::signature_of({}, {"y"});
 };
 
 TEST_F(ModelWorkersTest, ShapesThatAreNotThoseOfTheConfiguration) {
@@ -112,7 +112,7 @@ TEST_F(ModelWorkersTest, WhereThereIsNoOtherThread) {
 
 TEST_F(ModelWorkersTest, UnusedMemoryIsGivenBackEverMoreSeldom) {
   const auto releases = [&](std::vector<WarmupRequest> warmup, int answers) {
-    const testing::FakeModel model(signature_, [](const auto&, const auto&) { return RunResult(); });
+    const fixtures::FakeModel model(signature_, [](const auto&, const auto&) { return RunResult(); });
     ModelWorkers workers("m", model, {.warmup = std::move(warmup)}, {});
     workers.warm_up();
     workers.end_warm_up();
@@ -144,4 +144,4 @@ TEST_F(ModelWorkersTest, WhatFailsIsSaid) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::model_workers_test

@@ -9,7 +9,7 @@
 #include "server/executor/model/model_version.h"
 #include "tests/server/fake_models.h"
 
-namespace tensord::server {
+namespace tensord::server::output_probe_test {
 namespace {
 
 using Outputs = std::vector<InferTensor>;
@@ -33,7 +33,7 @@ class OutputProbeTest : public ::testing::Test {
 
   // The signature of a model that answers so, given its input. Without requests of its own: zeros.
   Signature probe(std::function<Outputs(const InferTensor&)> function, std::vector<WarmupRequest> requests = {}) {
-    const testing::FakeModel model(signature_, [&](std::span<const InferTensor* const> inputs, const auto&) {
+    const fixtures::FakeModel model(signature_, [&](std::span<const InferTensor* const> inputs, const auto&) {
       ++runs_;
       RunResult result;
       result.outputs = function(*inputs[0]);
@@ -49,7 +49,7 @@ class OutputProbeTest : public ::testing::Test {
     return {.name = "rows", .inputs = {tensor("x", {count, size})}, .input_indices = {0}, .batch_size = count};
   }
 
-  Signature signature_ = testing::signature_of({"x"}, {"y", "z"});
+  Signature signature_ = fixtures::signature_of({"x"}, {"y", "z"});
   int runs_ = 0;
 };
 
@@ -189,4 +189,4 @@ TEST_F(OutputProbeTest, AFailureIsLeftToTheWarmUp) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::output_probe_test

@@ -11,7 +11,7 @@
 
 #include "server/executor/requests/recorded_requests.h"
 
-namespace tensord::server::testing {
+namespace tensord::server::fixtures {
 
 // A folder for files of recorded requests.
 class RecordedRequests : public ::testing::Test {
@@ -53,4 +53,4 @@ inline InferTensor words(const std::string& name, std::vector<std::string> strin
   return out;
 }
 
-}  // namespace tensord::server::testing
+}  // namespace tensord::server::fixtures

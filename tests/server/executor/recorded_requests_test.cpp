@@ -8,14 +8,14 @@
 #include "tests/server/error_of.h"
 #include "tests/server/executor/recorded_fixture.h"
 
-namespace tensord::server {
+namespace tensord::server::recorded_requests_test {
 namespace {
 
+using fixtures::floats;
+using fixtures::RecordedRequests;
+using fixtures::words;
 using ::testing::ElementsAre;
-using testing::floats;
 using ::testing::HasSubstr;
-using testing::RecordedRequests;
-using testing::words;
 
 std::string record() {
   RecordWriter writer("m", "2", "id \"1\"", 1234567);
@@ -271,4 +271,4 @@ TEST_F(RecordedRequests, BoolsAreZeroOrOne) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::recorded_requests_test

@@ -10,7 +10,7 @@
 #include "server/executor/warmup/warmup.h"
 #include "tests/server/fake_models.h"
 
-namespace tensord::server {
+namespace tensord::server::recorded_warmup_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -54,7 +54,7 @@ class RecordedWarmupTest : public ::testing::Test {
   }
 
   std::filesystem::path file_;
-  Signature signature_ = testing::signature_of({"x"}, {"y"});
+  Signature signature_ = fixtures::signature_of({"x"}, {"y"});
 };
 
 TEST_F(RecordedWarmupTest, RunsWhatWasRecorded) {
@@ -119,4 +119,4 @@ TEST_F(RecordedWarmupTest, TheBatchIsThatOfTheFirstInput) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::recorded_warmup_test

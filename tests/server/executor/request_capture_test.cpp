@@ -13,14 +13,14 @@
 #include "tests/server/executor/recorded_fixture.h"
 #include "tests/server/fake_models.h"
 
-namespace tensord::server {
+namespace tensord::server::request_capture_test {
 namespace {
 
-using testing::floats;
+using fixtures::floats;
+using fixtures::words;
 using ::testing::HasSubstr;
-using testing::words;
 
-class RequestCaptureTest : public testing::RecordedRequests {};
+class RequestCaptureTest : public fixtures::RecordedRequests {};
 
 InferRequest request_of(float first) {
   InferRequest request;
@@ -30,7 +30,7 @@ InferRequest request_of(float first) {
   return request;
 }
 
-const Signature kSignature = testing::signature_of({"x"}, {"y"});
+const Signature kSignature = fixtures::signature_of({"x"}, {"y"});
 
 TEST_F(RequestCaptureTest, CaptureKeepsSamplesOfGoodRequests) {
   {
@@ -255,4 +255,4 @@ TEST_F(RequestCaptureTest, CaptureEndsAtItsLimits) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::request_capture_test

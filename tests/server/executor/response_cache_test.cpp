@@ -14,13 +14,13 @@
 #include "tests/server/fake_models.h"
 #include "tests/server/fake_sink.h"
 
-namespace tensord::server {
+namespace tensord::server::response_cache_test {
 namespace {
 
-using testing::FakeSink;
+using fixtures::FakeSink;
 
 InferTensor floats(const std::string& name, const std::vector<float>& values) {
-  return testing::float_tensor(name, {static_cast<int64_t>(values.size())}, values);
+  return fixtures::float_tensor(name, {static_cast<int64_t>(values.size())}, values);
 }
 
 InferTensor texts(std::vector<std::string> values) {
@@ -131,17 +131,17 @@ class CachedModelTest : public ::testing::Test {
     version_.reset();
     version_ = std::make_unique<ModelVersion>(
         "m", 1,
-        std::make_unique<testing::FakeModel>(testing::signature_of({"x"}, {"y"}),
-                                             [this](std::span<const InferTensor* const> inputs, const auto&) {
-                                               ++runs_;
-                                               may_go_on_.wait(false);
-                                               if (while_running_) while_running_();
-                                               const float x = inputs[0]->tensor.data<float>()[0];
-                                               check(x >= 0, "negative");
-                                               RunResult result;
-                                               result.outputs = {floats("y", {x * 2})};
-                                               return result;
-                                             }),
+        std::make_unique<fixtures::FakeModel>(fixtures::signature_of({"x"}, {"y"}),
+                                              [this](std::span<const InferTensor* const> inputs, const auto&) {
+                                                ++runs_;
+                                                may_go_on_.wait(false);
+                                                if (while_running_) while_running_();
+                                                const float x = inputs[0]->tensor.data<float>()[0];
+                                                check(x >= 0, "negative");
+                                                RunResult result;
+                                                result.outputs = {floats("y", {x * 2})};
+                                                return result;
+                                              }),
         config, options, metrics_);
   }
 
@@ -276,7 +276,7 @@ TEST_F(CachedModelTest, OnlyModelsThatAskForItAreKept) {
   ModelVersion::Options options;
   options.cache = &cache_;
   ModelMetrics metrics("other", "1");
-  ModelVersion plain("other", 1, testing::identity_model(), {}, options, metrics);
+  ModelVersion plain("other", 1, fixtures::identity_model(), {}, options, metrics);
   for (int i = 0; i < 2; ++i) {
     FakeSink answer;
     plain.submit(request_of({floats("x", {4})}), answer);
@@ -383,4 +383,4 @@ TEST(CacheOptions, ReadsTheFlags) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::response_cache_test

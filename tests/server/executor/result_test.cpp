@@ -7,7 +7,7 @@
 #include "server/executor/model/reshape.h"
 #include "tests/server/error_of.h"
 
-namespace tensord::server {
+namespace tensord::server::result_test {
 namespace {
 
 using ops::Value;
@@ -228,4 +228,4 @@ TEST(ResultTest, ATensorInOtherSizes) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::result_test

@@ -10,13 +10,13 @@
 #include "tests/server/fake_sink.h"
 #include "tests/server/temporary_folder.h"
 
-namespace tensord::server {
+namespace tensord::server::sequence_model_test {
 namespace {
 
+using fixtures::float_tensor;
+using fixtures::values_of;
 using ::testing::ElementsAre;
-using testing::float_tensor;
 using ::testing::HasSubstr;
-using testing::values_of;
 using Control = SequenceBatchingConfig::Control;
 using ControlKind = SequenceBatchingConfig::ControlKind;
 
@@ -24,7 +24,7 @@ class SequenceModelTest : public ::testing::Test {
  protected:
   SequenceModelTest() {
     config.sequence_batching = SequenceBatchingConfig();
-    signature = testing::signature_of({"x", "ID", "sum_in"}, {"y", "sum_out"});
+    signature = fixtures::signature_of({"x", "ID", "sum_in"}, {"y", "sum_out"});
     signature.max_batch_size = config.max_batch_size = 4;
   }
 
@@ -174,7 +174,7 @@ TEST_F(SequenceModelTest, InitialStateIsZerosOfTheSizesThatAreKnown) {
 }
 
 TEST_F(SequenceModelTest, AFileOfInitialStateHasItsSizeExactly) {
-  const testing::TemporaryFolder folder("initial_state");
+  const fixtures::TemporaryFolder folder("initial_state");
   SequenceBatchingConfig::State& state = add_state({2});
   state.has_initial_state = true;
   state.initial_is_zero = false;
@@ -281,4 +281,4 @@ TEST_F(OwnStates, AreCopiedFromMemoryThatOthersMayHave) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::sequence_model_test

@@ -16,14 +16,14 @@
 #include "tests/server/fake_models.h"
 #include "tests/server/fake_sink.h"
 
-namespace tensord::server {
+namespace tensord::server::sequence_path_test {
 namespace {
 
-using testing::FakeModel;
-using testing::FakeSink;
-using testing::float_tensor;
-using testing::signature_of;
-using testing::values_of;
+using fixtures::FakeModel;
+using fixtures::FakeSink;
+using fixtures::float_tensor;
+using fixtures::signature_of;
+using fixtures::values_of;
 using Control = SequenceBatchingConfig::Control;
 using ControlKind = SequenceBatchingConfig::ControlKind;
 using State = SequenceBatchingConfig::State;
@@ -61,7 +61,7 @@ class SequencePathTest : public ::testing::Test {
   void load() {
     load([this](Inputs inputs, const auto&) { return run(inputs); });
   }
-  void load(testing::RunFn function) {
+  void load(fixtures::RunFn function) {
     auto model = std::make_unique<FakeModel>(signature, std::move(function));
     version = std::make_unique<ModelVersion>("m", 1, std::move(model), config, ModelVersion::Options{},
                                              metrics.model("m", "1"));
@@ -477,4 +477,4 @@ TEST_F(SequenceRunsTest, ADecoupledModelNeedsStepsToAnswerSeveralTimes) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::sequence_path_test

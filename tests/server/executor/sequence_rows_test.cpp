@@ -6,13 +6,13 @@
 #include "tests/server/error_of.h"
 #include "tests/server/fake_sink.h"
 
-namespace tensord::server {
+namespace tensord::server::sequence_rows_test {
 namespace {
 
+using fixtures::float_tensor;
+using fixtures::values_of;
 using ::testing::ElementsAre;
-using testing::float_tensor;
 using ::testing::HasSubstr;
-using testing::values_of;
 using Floats = std::vector<float>;
 
 Floats floats_of(const Tensor& tensor) {
@@ -173,4 +173,4 @@ TEST(SequenceRowsTest, TheLastElementsAreAView) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::sequence_rows_test

@@ -4,7 +4,7 @@
 
 #include <limits>
 
-namespace tensord::server {
+namespace tensord::server::short_runs_test {
 namespace {
 
 TEST(ShortRuns, AreThoseOfSizesThatWereShort) {
@@ -33,4 +33,4 @@ TEST(ShortRuns, FollowWhatRunsTakeNow) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::short_runs_test

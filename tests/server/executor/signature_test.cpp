@@ -12,7 +12,7 @@
 #include "tests/server/fake_models.h"
 #include "tests/server/temporary_folder.h"
 
-namespace tensord::server {
+namespace tensord::server::signature_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -43,7 +43,7 @@ class SignatureTest : public ::testing::Test {
     return "";
   }
 
-  Signature signature = testing::signature_of({"x", "y"}, {"out", "more"});
+  Signature signature = fixtures::signature_of({"x", "y"}, {"out", "more"});
   std::vector<size_t> indices;
 };
 
@@ -159,7 +159,7 @@ TEST_F(SignatureTest, WhatCannotBeCached) {
   ModelConfig config;
   config.has_response_cache = true;
   const auto make = [&] {
-    ModelVersion("m", 1, std::make_unique<testing::FakeModel>(signature, testing::RunFn()), config, {},
+    ModelVersion("m", 1, std::make_unique<fixtures::FakeModel>(signature, fixtures::RunFn()), config, {},
                  metrics.model("m", "1"));
   };
   EXPECT_NO_THROW(make());
@@ -170,7 +170,7 @@ TEST_F(SignatureTest, WhatCannotBeCached) {
 }
 
 TEST_F(SignatureTest, FilesOfLabelsAreBounded) {
-  const testing::TemporaryFolder folder("labels");
+  const fixtures::TemporaryFolder folder("labels");
   const std::string path = folder.path() / "labels.txt";
   ModelConfig config;
   config.outputs.resize(1);
@@ -191,4 +191,4 @@ TEST_F(SignatureTest, FilesOfLabelsAreBounded) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::signature_test

@@ -4,7 +4,7 @@
 
 #include <new>
 
-namespace tensord::server {
+namespace tensord::server::status_test {
 namespace {
 
 TEST(Status, EveryErrorCodeHasItsStatus) {
@@ -45,4 +45,4 @@ TEST(Status, OtherExceptions) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::status_test

@@ -14,14 +14,14 @@
 #include "tests/server/temporary_folder.h"
 #include "tests/support/places.h"
 
-namespace tensord::server {
+namespace tensord::server::torchscript_model_test {
 namespace {
 
+using fixtures::float_tensor;
+using fixtures::values_of;
 using ::testing::ElementsAre;
-using testing::float_tensor;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using testing::values_of;
 
 const std::function<bool()> kNever = [] { return false; };
 
@@ -53,7 +53,7 @@ class TorchScriptModelTest : public ::testing::Test {
     return model.make_session()->run(inputs, {.is_cancelled = kNever});
   }
 
-  const testing::TemporaryFolder folder_{"torchscript_model"};
+  const fixtures::TemporaryFolder folder_{"torchscript_model"};
 };
 
 std::string input(const std::string& name, const std::string& more) {
@@ -351,4 +351,4 @@ TEST_F(TorchScriptModelTest, AFileThatChangesUnderItIsSaid) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::torchscript_model_test

@@ -10,14 +10,14 @@
 #include "tests/server/fake_sink.h"
 #include "tests/server/temporary_folder.h"
 
-namespace tensord::server {
+namespace tensord::server::warmup_requests_test {
 namespace {
 
+using fixtures::values_of;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
-using testing::values_of;
 using Source = ModelConfig::Warmup::Source;
 
 class WarmupRequestsTest : public ::testing::Test {
@@ -57,8 +57,8 @@ class WarmupRequestsTest : public ::testing::Test {
     start.shape = Dims{-1};
   }
 
-  const testing::TemporaryFolder folder_{"warmup"};
-  Signature signature_ = testing::signature_of({"x"}, {"y"});
+  const fixtures::TemporaryFolder folder_{"warmup"};
+  Signature signature_ = fixtures::signature_of({"x"}, {"y"});
   ModelConfig config_;
 };
 
@@ -223,4 +223,4 @@ TEST_F(WarmupRequestsTest, EnsemblesHaveNone) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::warmup_requests_test

@@ -107,7 +107,7 @@ extern "C" ssize_t write(int descriptor, const void* from, size_t size) {
   return syscall(SYS_write, descriptor, from, std::min(size, calls.max));
 }
 
-namespace tensord::server {
+namespace tensord::server::archive_copy_test {
 namespace {
 
 class ArchiveCopyTest : public ::testing::Test {
@@ -129,7 +129,7 @@ class ArchiveCopyTest : public ::testing::Test {
     return false;
   }
 
-  testing::TemporaryFolder folder_{"copies"};
+  fixtures::TemporaryFolder folder_{"copies"};
   const std::filesystem::path file_ = folder_.path() / "model.pt";
   std::string content_ = std::string((5 << 20) + 3, ' ');
 };
@@ -232,4 +232,4 @@ TEST_F(ArchiveCopyTest, AFileThatChangesMeanwhileIsNoFile) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::archive_copy_test

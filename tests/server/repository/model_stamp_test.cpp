@@ -27,7 +27,7 @@ extern "C" dirent* readdir(DIR* folder) {
   return &entry;
 }
 
-namespace tensord::server {
+namespace tensord::server::model_stamp_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -44,7 +44,7 @@ class ModelStamps : public ::testing::Test {
   }
   ModelStamp stamp() const { return stamp_model(folder_.path()); }
 
-  testing::TemporaryFolder folder_{"stamps"};
+  fixtures::TemporaryFolder folder_{"stamps"};
 };
 
 TEST_F(ModelStamps, VersionsAndWhatTheyShareAreToldApart) {
@@ -113,4 +113,4 @@ TEST_F(ModelStamps, FoldersOfManyFilesAreNoModels) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::model_stamp_test

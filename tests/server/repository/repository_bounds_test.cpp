@@ -23,7 +23,7 @@
 #include "server/repository/version_labels.h"
 #include "tests/server/repository/repository_fixture.h"
 
-namespace tensord::server {
+namespace tensord::server::repository_bounds_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -256,7 +256,7 @@ TEST(RepositoryBounds, FoldersThatWereLeft) {
   for (const fs::path& folder : {held, other, unlocked}) fs::remove_all(folder);
 }
 
-class RepositoryBoundsTest : public testing::RepositoryFixture {
+class RepositoryBoundsTest : public fixtures::RepositoryFixture {
  protected:
   void write_below(const std::string& path, const std::string& text = "x") { write(root() / path, text); }
   Repository& start_explicit() {
@@ -372,4 +372,4 @@ TEST_F(RepositoryBoundsTest, AModelInTwoRepositories) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::repository_bounds_test

@@ -13,13 +13,13 @@
 #include "tests/server/repository/repository_fixture.h"
 #include "tests/server/temporary_folder.h"
 
-namespace tensord::server {
+namespace tensord::server::repository_changes_test {
 namespace {
 
 namespace fs = std::filesystem;
 
-using testing::request_of;
-using testing::Waiter;
+using fixtures::request_of;
+using fixtures::Waiter;
 
 class RepositoryChangesTest : public ::testing::Test {
  protected:
@@ -42,7 +42,7 @@ class RepositoryChangesTest : public ::testing::Test {
     std::string kind;
     std::ifstream(file) >> kind;
     check(kind != "broken", "a broken model");
-    return kind == "slow" ? testing::sleepy_model(100) : testing::identity_model();
+    return kind == "slow" ? fixtures::sleepy_model(100) : fixtures::identity_model();
   }
 
   static Repository::WriteVersion writer(const std::string& kind) {
@@ -65,7 +65,7 @@ class RepositoryChangesTest : public ::testing::Test {
     return ErrorCode::kInternal;
   }
 
-  const testing::TemporaryFolder temporary_{"changes"};
+  const fixtures::TemporaryFolder temporary_{"changes"};
   const fs::path root_ = temporary_.path();
   Metrics metrics_{"test"};
 };
@@ -213,4 +213,4 @@ TEST_F(RepositoryChangesTest, NoRequestFailsWhileVersionsChange) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::repository_changes_test

@@ -5,7 +5,7 @@
 
 #include "tests/server/repository/repository_fixture.h"
 
-namespace tensord::server {
+namespace tensord::server::repository_ensembles_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -13,7 +13,7 @@ using std::chrono::milliseconds;
 using ::testing::HasSubstr;
 
 // Opening a slow model waits for the gate.
-class RepositoryEnsembles : public testing::RepositoryFixture {
+class RepositoryEnsembles : public fixtures::RepositoryFixture {
  protected:
   // An ensemble whose steps follow one another; those whose names begin with "e" are ensembles themselves.
   void add_ensemble(const std::string& name, const std::vector<std::string>& steps, const std::string& more = "") {
@@ -187,4 +187,4 @@ TEST_F(RepositoryEnsembles, OneThatIsGoneDoesNotDisturbTheLook) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::repository_ensembles_test

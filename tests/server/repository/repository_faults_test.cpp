@@ -34,14 +34,14 @@ extern "C" char* mkdtemp(char* pattern) noexcept {
   return nullptr;
 }
 
-namespace tensord::server {
+namespace tensord::server::repository_faults_test {
 namespace {
 
 namespace fs = std::filesystem;
-using tensord::testing::FewFiles;
+using tensord::fixtures::FewFiles;
 using ::testing::HasSubstr;
 
-class RepositoryFaults : public testing::RepositoryFixture {
+class RepositoryFaults : public fixtures::RepositoryFixture {
  protected:
   ~RepositoryFaults() override {
     unreadable_file.clear();
@@ -225,4 +225,4 @@ TEST_F(RepositoryFaults, AModelThatNeverWasIsNotUnloaded) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::repository_faults_test

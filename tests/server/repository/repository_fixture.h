@@ -15,7 +15,7 @@
 #include "tests/server/fake_models.h"
 #include "tests/server/temporary_folder.h"
 
-namespace tensord::server::testing {
+namespace tensord::server::fixtures {
 
 // Waits for the answer to one request.
 class Waiter final : public InferSink {
@@ -172,4 +172,4 @@ class RepositoryFixture : public ::testing::Test {
   std::atomic<int> opened_{0};
 };
 
-}  // namespace tensord::server::testing
+}  // namespace tensord::server::fixtures

@@ -5,7 +5,7 @@
 #include "server/repository/folder/layout_hints.h"
 #include "tests/server/repository/repository_fixture.h"
 
-namespace tensord::server {
+namespace tensord::server::repository_hints_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
-class RepositoryHintsTest : public testing::RepositoryFixture {
+class RepositoryHintsTest : public fixtures::RepositoryFixture {
  protected:
   void archive(const std::string& path) const { write(root() / path, "identity"); }
   // The reason of a model without versions, which also makes a strict server not ready.
@@ -218,4 +218,4 @@ TEST_F(RepositoryHintsTest, NothingIsCompletedWhereConfigurationsMustBeWhole) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::repository_hints_test

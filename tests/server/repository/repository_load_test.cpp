@@ -8,15 +8,15 @@
 #include "core/base/cancellation.h"
 #include "tests/server/repository/repository_fixture.h"
 
-namespace tensord::server {
+namespace tensord::server::repository_load_test {
 namespace {
 
 namespace fs = std::filesystem;
+using fixtures::request_of;
+using fixtures::Waiter;
 using std::chrono::milliseconds;
-using testing::request_of;
-using testing::Waiter;
 
-class RepositoryLoadTest : public testing::RepositoryFixture {
+class RepositoryLoadTest : public fixtures::RepositoryFixture {
  protected:
   Repository& start_explicit(std::vector<std::string> only = {}) {
     return start({.roots = {}, .only = std::move(only), .mode = ControlMode::kExplicit, .copies_archives = true});
@@ -478,4 +478,4 @@ TEST_F(RepositoryLoadTest, ManyAtOnce) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::repository_load_test

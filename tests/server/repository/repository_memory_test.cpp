@@ -6,12 +6,12 @@
 
 #include "tests/server/repository/repository_fixture.h"
 
-namespace tensord::server {
+namespace tensord::server::repository_memory_test {
 namespace {
 
 namespace fs = std::filesystem;
 
-class RepositoryMemoryTest : public testing::RepositoryFixture {
+class RepositoryMemoryTest : public fixtures::RepositoryFixture {
  protected:
   // A model of so many bytes on the disk.
   void add_large(const std::string& name, size_t bytes) const {
@@ -272,4 +272,4 @@ TEST_F(RepositoryMemoryTest, StoppingAnswersThoseThatWait) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::repository_memory_test

@@ -22,7 +22,7 @@ extern "C" int clock_gettime(clockid_t clock, timespec* out) noexcept {
   return 0;
 }
 
-namespace tensord::server {
+namespace tensord::server::repository_poll_test {
 namespace {
 
 std::atomic<int> models_gone{0};
@@ -32,11 +32,11 @@ void count_lines(LogLevel, std::string_view message, std::initializer_list<LogFi
 }
 
 namespace fs = std::filesystem;
+using fixtures::request_of;
+using fixtures::Waiter;
 using ::testing::HasSubstr;
-using testing::request_of;
-using testing::Waiter;
 
-class RepositoryPollTest : public testing::RepositoryFixture {
+class RepositoryPollTest : public fixtures::RepositoryFixture {
  protected:
   // Without a thread that looks: the test does.
   Repository& start_polling() {
@@ -286,4 +286,4 @@ TEST_F(RepositoryPollTest, TwoOfAName) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::repository_poll_test

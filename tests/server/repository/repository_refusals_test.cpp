@@ -5,7 +5,7 @@
 #include "server/executor/paths/response_cache.h"
 #include "tests/server/repository/repository_fixture.h"
 
-namespace tensord::server {
+namespace tensord::server::repository_refusals_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -13,7 +13,7 @@ using std::chrono::milliseconds;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-class RepositoryRefusals : public testing::RepositoryFixture {
+class RepositoryRefusals : public fixtures::RepositoryFixture {
  protected:
   void start_explicit() {
     start({.roots = {}, .only = {"*"}, .mode = ControlMode::kExplicit, .copies_archives = true});
@@ -29,8 +29,8 @@ class RepositoryRefusals : public testing::RepositoryFixture {
     if (kind == "names") fail(ErrorCode::kInvalidArgument, file, " with ", config.weights_file);
     if (kind == "looks") at_look_.push_back(on_look_());
     if (kind != "threads") return RepositoryFixture::open(kind == "looks" ? file_of("identity") : file, config);
-    return std::make_unique<testing::FakeModel>(
-        testing::signature_of({"x"}, {"OUTPUT__0"}), [](std::span<const InferTensor* const> inputs, const auto&) {
+    return std::make_unique<fixtures::FakeModel>(
+        fixtures::signature_of({"x"}, {"OUTPUT__0"}), [](std::span<const InferTensor* const> inputs, const auto&) {
           RunResult result;
           result.outputs.push_back(*inputs[0]);
           result.outputs[0].name = "OUTPUT__0";
@@ -213,4 +213,4 @@ TEST_F(RepositoryRefusals, AnUnloadWaitsForItsOwnMemory) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::repository_refusals_test

@@ -8,20 +8,20 @@
 
 #include "tests/server/repository/repository_fixture.h"
 
-namespace tensord::server {
+namespace tensord::server::repository_reload_nice_test {
 namespace {
 
 int nice_of_this_thread() { return getpriority(PRIO_PROCESS, static_cast<id_t>(gettid())); }
 
-class RepositoryReloadNiceTest : public testing::RepositoryFixture {
+class RepositoryReloadNiceTest : public fixtures::RepositoryFixture {
  protected:
   // An identity with a warm-up, which notes the nice value of the threads that open and run it.
   std::unique_ptr<const Model> open(const std::string&, const ModelConfig&) override {
     opened_at_ = nice_of_this_thread();
-    Signature signature = testing::signature_of({"x"}, {"OUTPUT__0"});
+    Signature signature = fixtures::signature_of({"x"}, {"OUTPUT__0"});
     signature.inputs[0].shape = Dims{1};
     signature.inputs[0].datatype = DataType::kFp32;
-    return std::make_unique<testing::FakeModel>(std::move(signature), [this](auto inputs, const auto&) {
+    return std::make_unique<fixtures::FakeModel>(std::move(signature), [this](auto inputs, const auto&) {
       {
         const std::lock_guard lock(mutex_);
         ran_at_.push_back(nice_of_this_thread());
@@ -71,4 +71,4 @@ TEST_F(RepositoryReloadNiceTest, OnlyWhatIsServedMeanwhileIsLoadedBehindRequests
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::repository_reload_nice_test

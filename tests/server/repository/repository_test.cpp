@@ -14,7 +14,7 @@
 #include "tests/server/fake_models.h"
 #include "tests/server/temporary_folder.h"
 
-namespace tensord::server {
+namespace tensord::server::repository_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -49,7 +49,7 @@ class RepositoryTest : public ::testing::Test {
     std::string kind;
     std::ifstream(file) >> kind;
     check(kind == "identity", "not a model: ", kind);
-    return testing::identity_model();
+    return fixtures::identity_model();
   }
 
   template <class Action>
@@ -62,7 +62,7 @@ class RepositoryTest : public ::testing::Test {
     return {ErrorCode::kInternal, "no error"};
   }
 
-  const testing::TemporaryFolder temporary_{"repository"};
+  const fixtures::TemporaryFolder temporary_{"repository"};
   const fs::path base_ = temporary_.path();
   Metrics metrics_{"test"};
 };
@@ -224,4 +224,4 @@ TEST_F(RepositoryTest, VersionTexts) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::repository_test

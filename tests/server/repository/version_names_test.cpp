@@ -8,7 +8,7 @@
 #include "tests/server/temporary_folder.h"
 #include "tests/support/synced_files.h"
 
-namespace tensord::server {
+namespace tensord::server::version_names_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -22,7 +22,7 @@ class VersionNames : public ::testing::Test {
       std::ofstream(model_.folder / name / "model.pt") << name;
     }
     model_.largest_number = 2;
-    tensord::testing::sync_log().clear();
+    tensord::fixtures::sync_log().clear();
   }
   std::string content(const fs::path& folder) const {
     std::string text;
@@ -30,10 +30,10 @@ class VersionNames : public ::testing::Test {
     return text;
   }
   std::string fault(const fs::path& from, const fs::path& to) const {
-    return tensord::testing::sync_log().fault_of(from.string(), to.string(), {});
+    return tensord::fixtures::sync_log().fault_of(from.string(), to.string(), {});
   }
 
-  testing::TemporaryFolder folder_{"versions"};
+  fixtures::TemporaryFolder folder_{"versions"};
   ModelLayout model_;
 };
 
@@ -68,4 +68,4 @@ TEST_F(VersionNames, OneIsWithdrawnAndRestored) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::version_names_test

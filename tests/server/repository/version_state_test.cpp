@@ -12,7 +12,7 @@
 #include "server/repository/model_entry.h"
 #include "tests/server/fake_models.h"
 
-namespace tensord::server {
+namespace tensord::server::version_state_test {
 namespace {
 
 using S = VersionState;
@@ -131,7 +131,7 @@ class ModelEntryTest : public ::testing::Test {
   }
 
   std::shared_ptr<ModelVersion> version(int64_t number) {
-    return std::make_shared<ModelVersion>("m", number, testing::identity_model(), ModelConfig(), options_,
+    return std::make_shared<ModelVersion>("m", number, fixtures::identity_model(), ModelConfig(), options_,
                                           metrics_.model("m", std::to_string(number)));
   }
 
@@ -252,4 +252,4 @@ TEST_F(ModelEntryTest, AModelThatCannotBeReadGoesOnServing) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::version_state_test

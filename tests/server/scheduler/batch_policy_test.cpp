@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tensord::server {
+namespace tensord::server::batch_policy_test {
 namespace {
 
 class IdTask final : public Task {
@@ -497,4 +497,4 @@ TEST_F(OneAtATime, WhoWaitsLikeTheOthersWakesNobody) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::batch_policy_test

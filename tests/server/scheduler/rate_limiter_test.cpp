@@ -7,7 +7,7 @@
 
 #include "core/base/error.h"
 
-namespace tensord::server {
+namespace tensord::server::rate_limiter_test {
 namespace {
 
 using Permit = std::optional<RateLimiter::Permit>;
@@ -177,4 +177,4 @@ TEST(RateLimiter, StopEndsTheWait) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::rate_limiter_test

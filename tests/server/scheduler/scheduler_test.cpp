@@ -11,7 +11,7 @@
 #include "server/scheduler/batch_policy.h"
 #include "server/scheduler/core_budget.h"
 
-namespace tensord::server {
+namespace tensord::server::scheduler_test {
 namespace {
 
 std::unique_ptr<SchedulingPolicy> fifo(size_t capacity) {
@@ -455,4 +455,4 @@ TEST(CoreBudget, GivesBack) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::scheduler_test

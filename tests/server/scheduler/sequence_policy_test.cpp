@@ -5,7 +5,7 @@
 
 #include <set>
 
-namespace tensord::server {
+namespace tensord::server::sequence_policy_test {
 namespace {
 
 std::set<int>& cancelled() {
@@ -483,4 +483,4 @@ TEST_F(SequencePolicyTest, DrainGivesEverything) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::sequence_policy_test

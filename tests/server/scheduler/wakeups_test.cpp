@@ -19,7 +19,7 @@
 #include "server/scheduler/scheduler.h"
 #include "server/training/data/batch_stream.h"
 
-namespace tensord::server {
+namespace tensord::server::wakeups_test {
 namespace {
 
 using std::chrono::hours;
@@ -178,4 +178,4 @@ TEST(WakeUps, LoadsOnDemandThatEnd) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::wakeups_test

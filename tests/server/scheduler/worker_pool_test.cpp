@@ -29,7 +29,7 @@ extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attribute
   return has_no_threads ? EAGAIN : real(thread, attributes, run, argument);
 }
 
-namespace tensord::server {
+namespace tensord::server::worker_pool_test {
 namespace {
 
 TEST(WorkerPool, WithoutAThreadThereIsNoPool) {
@@ -214,4 +214,4 @@ TEST(WorkerPool, HasAThreadHoweverFewAreAllowed) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::worker_pool_test

@@ -11,7 +11,7 @@
 #include "tests/server/error_of.h"
 #include "tests/server/temporary_folder.h"
 
-namespace tensord::server {
+namespace tensord::server::batch_source_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -88,7 +88,7 @@ class Net(Module):
 )";
 
 TEST(BatchSourceTest, RowsAreHeldBackOnBothSides) {
-  const testing::TemporaryFolder folder("batch_source");
+  const fixtures::TemporaryFolder folder("batch_source");
   const std::string archive = (folder.path() / "net.pt").string();
   jit::Module::compile(kNet, {{"weight", rows(1)}})->save(archive);
   std::ofstream(folder.path() / "d.csv") << "x,y\n0,0\n1,0\n2,0\n3,0\n";
@@ -117,7 +117,7 @@ TEST(BatchSourceTest, RowsAreHeldBackOnBothSides) {
 }
 
 TEST(BatchSourceTest, AStreamThatGivesNothingIsInterruptedOrStarves) {
-  const testing::TemporaryFolder folder("batch_source");
+  const fixtures::TemporaryFolder folder("batch_source");
   const std::string archive = (folder.path() / "net.pt").string();
   jit::Module::compile(kNet, {{"weight", rows(1)}})->save(archive);
   LossSpec loss;
@@ -147,4 +147,4 @@ TEST(BatchSourceTest, AStreamThatGivesNothingIsInterruptedOrStarves) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::batch_source_test

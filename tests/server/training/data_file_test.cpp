@@ -16,13 +16,13 @@
 #include "core/tensor/memory/caching_allocator.h"
 #include "tests/support/places.h"
 
-namespace tensord::server {
+namespace tensord::server::data_file_test {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
-class DataFile : public testing::Test {
+class DataFile : public ::testing::Test {
  public:
   static void SetUpTestSuite() {
     folder_ = fs::temp_directory_path() / concat("data_files_", getpid());
@@ -251,7 +251,7 @@ TEST_F(DataFile, DamagedFilesNeverCrash) {
         }
         ++read;
       } catch (const Error& error) {
-        EXPECT_THAT(error.what(), testing::StartsWith(damaged));
+        EXPECT_THAT(error.what(), ::testing::StartsWith(damaged));
         ++failed;
       }
     }
@@ -261,4 +261,4 @@ TEST_F(DataFile, DamagedFilesNeverCrash) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::data_file_test

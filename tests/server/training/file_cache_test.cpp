@@ -9,7 +9,7 @@
 #include "tests/server/error_of.h"
 #include "tests/server/temporary_folder.h"
 
-namespace tensord::server {
+namespace tensord::server::file_cache_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -46,7 +46,7 @@ struct FileCacheTest : ::testing::Test {
         std::distance(fs::directory_iterator(folder.path() / "cache"), fs::directory_iterator()));
   }
 
-  testing::TemporaryFolder folder{"file_cache"};
+  fixtures::TemporaryFolder folder{"file_cache"};
   int placed = 0, fetched = 0;
   bool is_cancelled = false;
 };
@@ -176,4 +176,4 @@ TEST_F(FileCacheTest, WhatFetchThrowsComesOut) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::file_cache_test

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 // The code and message of what a call throws.
 template <class Call>
-std::pair<ErrorCode, std::string> error_of(Call call) {
+std::pair<ErrorCode, std::string> code_and_text_of(Call call) {
   try {
     call();
   } catch (const Error& error) {

@@ -8,7 +8,7 @@
 #include "tests/server/error_of.h"
 #include "tests/server/temporary_folder.h"
 
-namespace tensord::server {
+namespace tensord::server::host_registry_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -182,7 +182,7 @@ TEST_F(HostRegistryTest, NobodyJoinsAfterItsEnd) {
 }
 
 TEST_F(HostRegistryTest, FilesAreReadInPiecesWhileTheyAreShared) {
-  const testing::TemporaryFolder folder("registry");
+  const fixtures::TemporaryFolder folder("registry");
   const auto path = folder.path() / "file";
   std::ofstream(path) << "0123456789";
   const std::string sha256(64, 'a');
@@ -202,4 +202,4 @@ TEST_F(HostRegistryTest, FilesAreReadInPiecesWhileTheyAreShared) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::host_registry_test

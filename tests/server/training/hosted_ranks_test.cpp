@@ -20,10 +20,10 @@
 #include "server/training/ranks/rank_task.h"
 #include "tests/server/training/host_files.h"
 
-namespace tensord::server {
+namespace tensord::server::hosted_ranks_test {
 namespace {
 
-using testing::TemporaryFolder;
+using fixtures::TemporaryFolder;
 
 class HostedRanksTest : public ::testing::Test {
  protected:
@@ -56,7 +56,7 @@ class HostedRanksTest : public ::testing::Test {
     }
   }
   std::string refusal(const HostOrder& order) {
-    return error_of([&] { ranks_->take(order); }).second;
+    return code_and_text_of([&] { ranks_->take(order); }).second;
   }
   TemporaryFolder folder_{"hosted"};
   FileCache cache_{folder_.path() / "cache", 0};
@@ -247,4 +247,4 @@ TEST_F(HostedRanksTest, OrdersWithoutAStartDoNothing) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::hosted_ranks_test

@@ -10,7 +10,7 @@
 #include "core/jit/runtime/module.h"
 #include "server/training/jobs/job_spec.h"
 
-namespace tensord::server::testing {
+namespace tensord::server::fixtures {
 
 // Scores of two classes are x times the weights; `step`, `root` and `apart` are losses of their own.
 constexpr const char* kTwoClasses = R"(
@@ -80,4 +80,4 @@ inline void save_rows(const std::filesystem::path& path, const std::string& rows
   std::ofstream(path) << "x,y\n" << rows;
 }
 
-}  // namespace tensord::server::testing
+}  // namespace tensord::server::fixtures

@@ -9,7 +9,7 @@
 #include "tests/server/temporary_folder.h"
 #include "tests/server/training/job_files.h"
 
-namespace tensord::server {
+namespace tensord::server::trainer_ranks_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -59,7 +59,7 @@ class TrainerRanksTest : public ::testing::Test {
  protected:
   TrainerRanksTest() {
     fs::create_directories(folder_ / "data");
-    testing::save_rows(folder_ / "data" / "rows.csv", "1,0\n2,0\n3,1\n4,0\n5,1\n");
+    fixtures::save_rows(folder_ / "data" / "rows.csv", "1,0\n2,0\n3,1\n4,0\n5,1\n");
     const Tensor weight = Tensor::empty(Dims{kSize, kSize}, DType::kFloat32);
     const Tensor steps = Tensor::empty(Dims{kSize}, DType::kFloat32);
     for (int64_t i = 0; i < weight.numel(); ++i) weight.data<float>()[i] = static_cast<float>(i * 37 % 101) / 101;
@@ -72,7 +72,7 @@ class TrainerRanksTest : public ::testing::Test {
   }
 
   static JobSpec spec_of(const std::string& method) {
-    JobSpec spec = testing::two_classes_spec(method);
+    JobSpec spec = fixtures::two_classes_spec(method);
     spec.loss.label.clear();
     spec.optimizer.options = {{"lr", 0.1}, {"momentum", 0.9}};
     spec.batch_size = 3;
@@ -103,15 +103,15 @@ class TrainerRanksTest : public ::testing::Test {
       trainer.write_result((folder_ / "result.pt").string());
     };
     if (size > 0) {
-      return distributed::testing::errors_of_ranks(size, distributed::local_engines(), {.timeout = 20s},
-                                                   [&](distributed::ProcessGroup& group) { run(&group); });
+      return distributed::fixtures::errors_of_ranks(size, distributed::local_engines(), {.timeout = 20s},
+                                                    [&](distributed::ProcessGroup& group) { run(&group); });
     }
     run(nullptr);
     return {};
   }
   std::vector<float> run(const JobSpec& spec, int size) {
     for (const std::string& error : errors_of_run(spec, size)) EXPECT_EQ(error, "");
-    return testing::weights_of((folder_ / "result.pt").string());
+    return fixtures::weights_of((folder_ / "result.pt").string());
   }
   // The same batches as of the file.
   static void stream_to(TrainingJob& job) {
@@ -128,7 +128,7 @@ class TrainerRanksTest : public ::testing::Test {
     job.stream()->detach(true);
   }
 
-  const testing::TemporaryFolder temporary_{"trainer_ranks"};
+  const fixtures::TemporaryFolder temporary_{"trainer_ranks"};
   const fs::path folder_ = temporary_.path();
   JobStatus status_;
 };
@@ -196,7 +196,7 @@ TEST_F(TrainerRanksTest, GradientsOfTablesAreSparse) {
   for (const auto& [name, tensor] : module->named_parameters()) autograd::set_requires_grad(tensor);
   module->save((folder_ / "base.pt").string());
   for (const char* rows : {"1,0\n2,0\n3,1\n4,0\n5,1\n1,0\n3,0\n", "1,0\n2,0\n"}) {
-    testing::save_rows(folder_ / "data" / "rows.csv", rows);
+    fixtures::save_rows(folder_ / "data" / "rows.csv", rows);
     forget();
     const std::vector<float> one = run(spec_of("plain"), 0);
     for (const int size : {1, 2, 3}) {
@@ -227,8 +227,8 @@ TEST_F(TrainerRanksTest, TheyGoOnFromWhatTheySaved) {
 
 // Each would count its own.
 TEST_F(TrainerRanksTest, PlacesThatDoNotCountAreOfOneRankAlone) {
-  testing::save_rows(folder_ / "data" / "rows.csv", "1,-100\n2,-100\n3,0\n4,0\n");
-  JobSpec spec = testing::two_classes_spec();
+  fixtures::save_rows(folder_ / "data" / "rows.csv", "1,-100\n2,-100\n3,0\n4,0\n");
+  JobSpec spec = fixtures::two_classes_spec();
   spec.batch_size = 4;
   run(spec, 1);
   forget();
@@ -236,4 +236,4 @@ TEST_F(TrainerRanksTest, PlacesThatDoNotCountAreOfOneRankAlone) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::trainer_ranks_test

@@ -30,7 +30,7 @@ extern "C" int mkdir(const char* path, mode_t mode) noexcept {
   return static_cast<int>(syscall(SYS_mkdirat, AT_FDCWD, path, mode));  // NOLINT
 }
 
-namespace tensord::server {
+namespace tensord::server::trainer_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -46,12 +46,12 @@ class TrainerTest : public ::testing::Test {
   TrainerTest() {
     fs::create_directories(folder_ / "job");
     fs::create_directories(folder_ / "data");
-    testing::save_two_classes(archive());
+    fixtures::save_two_classes(archive());
     rows("rows.csv", kSixRows);
   }
 
   std::string archive() const { return (folder_ / "base.pt").string(); }
-  void rows(const char* file, const std::string& text) const { testing::save_rows(folder_ / "data" / file, text); }
+  void rows(const char* file, const std::string& text) const { fixtures::save_rows(folder_ / "data" / file, text); }
   static std::unique_ptr<TrainingJob> job_of(JobSpec spec) {
     check_job_spec(spec);
     JobStatus status;
@@ -92,7 +92,7 @@ class TrainerTest : public ::testing::Test {
     return count;
   }
 
-  const testing::TemporaryFolder temporary_{"trainer"};
+  const fixtures::TemporaryFolder temporary_{"trainer"};
   const fs::path folder_ = temporary_.path();
   std::unique_ptr<TrainingJob> job_;
   std::vector<int64_t> saved_;  // steps of the checkpoints
@@ -105,7 +105,7 @@ TEST_F(TrainerTest, AJobIsAsLongAsTheShorterOfStepsAndEpochs) {
     int64_t steps, epochs, expected;
   };
   for (const Case& c : {Case{5, 1, 3}, Case{2, 1, 2}, Case{5, 0, 5}, Case{0, 2, 6}, Case{3, 1, 3}}) {
-    JobSpec spec = testing::two_classes_spec();
+    JobSpec spec = fixtures::two_classes_spec();
     spec.steps = c.steps;
     spec.epochs = c.epochs;
     const JobProgress progress = run(spec).progress;
@@ -115,7 +115,7 @@ TEST_F(TrainerTest, AJobIsAsLongAsTheShorterOfStepsAndEpochs) {
 }
 
 TEST_F(TrainerTest, CheckpointsComeEverySoManySteps) {
-  JobSpec spec = testing::two_classes_spec();
+  JobSpec spec = fixtures::two_classes_spec();
   spec.checkpoints.every_steps = 2;
   spec.epochs = 2;
   run(spec);
@@ -123,7 +123,7 @@ TEST_F(TrainerTest, CheckpointsComeEverySoManySteps) {
 }
 
 JobSpec evaluated(const std::string& metric) {
-  JobSpec spec = testing::two_classes_spec();
+  JobSpec spec = fixtures::two_classes_spec();
   spec.evaluation.file = "evaluation.csv";
   spec.evaluation.metrics = {metric};
   spec.evaluation.every_steps = 1;
@@ -175,9 +175,9 @@ TEST_F(TrainerTest, AJobGoesOnFromItsCheckpoint) {
   const auto weights = [&](Trainer& trainer) {
     const std::string path = (folder_ / "result.pt").string();
     trainer.write_result(path);
-    return testing::weights_of(path);
+    return fixtures::weights_of(path);
   };
-  JobSpec spec = testing::two_classes_spec();
+  JobSpec spec = fixtures::two_classes_spec();
   spec.optimizer.options["momentum"] = 0.9;
   spec.epochs = 2;
   job_ = job_of(spec);
@@ -207,7 +207,7 @@ TEST_F(TrainerTest, WhetherStepsArePlannedIsSaidOnce) {
        {Case{"exact", "sgd", "the steps of a training job are planned"},
         Case{"off", "sgd", "the steps of a training job are interpreted job=job reason=plans are off"},
         Case{"exact", "lbfgs", "reason=the optimiser computes the loss as often as it likes"}}) {
-    JobSpec spec = testing::two_classes_spec();
+    JobSpec spec = fixtures::two_classes_spec();
     spec.optimizer.name = optimizer;
     spec.epochs = 10;
     job_ = job_of(spec);
@@ -241,7 +241,7 @@ TEST_F(TrainerTest, TheFirstRankAloneWritesFiles) {
   JobSpec spec = evaluated("loss");
   spec.distribution.world_size = 2;
   for (const char* name : {"rank-0", "rank-1"}) fs::create_directory(folder_ / name);
-  distributed::testing::on_ranks(2, distributed::local_engines(), [&](distributed::ProcessGroup& group) {
+  distributed::fixtures::on_ranks(2, distributed::local_engines(), [&](distributed::ProcessGroup& group) {
     const auto job = job_of(spec);
     Trainer::Options own = options();
     own.folder = folder_ / concat("rank-", group.rank());
@@ -257,7 +257,7 @@ TEST_F(TrainerTest, TheFirstRankAloneWritesFiles) {
 
 // A disk may have room the next time; what else is wrong with it does not pass.
 TEST_F(TrainerTest, WhichErrorsOfCheckpointsAJobOutlives) {
-  JobSpec spec = testing::two_classes_spec();
+  JobSpec spec = fixtures::two_classes_spec();
   spec.checkpoints.every_steps = 1;
   run(spec);
   EXPECT_THAT(saved_, ElementsAre(1, 2, 3));
@@ -273,7 +273,7 @@ TEST_F(TrainerTest, WhichErrorsOfCheckpointsAJobOutlives) {
 }
 
 TEST_F(TrainerTest, WeightsThatAreNotFiniteAreNotSaved) {
-  JobSpec spec = testing::two_classes_spec();
+  JobSpec spec = fixtures::two_classes_spec();
   spec.checkpoints.every_steps = 1;
   spec.optimizer.options["lr"] = 3e38;
   rows("rows.csv", "100,0\n100,0\n100,0\n100,0\n");
@@ -283,23 +283,23 @@ TEST_F(TrainerTest, WeightsThatAreNotFiniteAreNotSaved) {
 
 TEST_F(TrainerTest, WhereNumbersThatAreNotFiniteComeFrom) {
   rows("rows.csv", "0,0\n0,0\n");
-  EXPECT_EQ(error(testing::two_classes_spec("root")),
+  EXPECT_EQ(error(fixtures::two_classes_spec("root")),
             "step 1, batch 0 (epoch 1): the gradient is not finite, first that of parameter 'weight'");
   // Later steps too, with a row of each array.
   rows("rows.csv", "1,0\n1,0\nnan,0\n1,0\n");
   for (const char* plans : {"off", "exact"}) {
     plans_ = plans;
-    EXPECT_EQ(error(testing::two_classes_spec("step")),
+    EXPECT_EQ(error(fixtures::two_classes_spec("step")),
               "step 2, batch 1 (epoch 1): the loss is not a number: 'x' of the data is not finite in this batch");
   }
   rows("rows.csv", "1,0\n1,0\n0,0\n0,0\n");
-  testing::save_two_classes(archive(), 1, NAN);
-  EXPECT_EQ(error(testing::two_classes_spec()),
+  fixtures::save_two_classes(archive(), 1, NAN);
+  EXPECT_EQ(error(fixtures::two_classes_spec()),
             "step 1, batch 0 (epoch 1): the loss is not a number: parameter 'weight' is not finite");
 }
 
 TEST_F(TrainerTest, ALossThatNothingTrainedHasAPartInIsNone) {
-  EXPECT_EQ(error(testing::two_classes_spec("apart")),
+  EXPECT_EQ(error(fixtures::two_classes_spec("apart")),
             "step 1, batch 0 (epoch 1): the loss does not depend on any parameter that is trained");
 }
 
@@ -310,7 +310,7 @@ Tensor column(DType dtype, std::initializer_list<float> values) {
 }
 
 JobSpec streamed() {
-  JobSpec spec = testing::two_classes_spec();
+  JobSpec spec = fixtures::two_classes_spec();
   spec.data = {};
   spec.data.streamed = true;
   spec.epochs = 0;
@@ -331,7 +331,7 @@ TEST_F(TrainerTest, ErrorsOfStreamedBatchesKnowNoEpoch) {
   Trainer trainer(*job_, options());
   EXPECT_THAT(error_of([&] { trainer.run(); }).what(), StartsWith("step 2, batch 1: loss.label: 'y' has 7"));
   rows("rows.csv", "1,0\n2,0\n3,0\n4,7\n");
-  EXPECT_THAT(error(testing::two_classes_spec()), StartsWith("step 2, batch 1 (epoch 1): loss.label: 'y' has 7"));
+  EXPECT_THAT(error(fixtures::two_classes_spec()), StartsWith("step 2, batch 1 (epoch 1): loss.label: 'y' has 7"));
 }
 
 TEST_F(TrainerTest, AJobThatIsCancelledDoesNotEndItsStep) {
@@ -346,7 +346,7 @@ TEST_F(TrainerTest, AJobThatIsCancelledDoesNotEndItsStep) {
 }
 
 TEST_F(TrainerTest, WhatElseIsCancelledIsAnError) {
-  job_ = job_of(testing::two_classes_spec());
+  job_ = job_of(fixtures::two_classes_spec());
   Trainer::Options own = options();
   own.saved_status = [] { fail(ErrorCode::kCancelled, "by somebody else"); };
   Trainer trainer(*job_, own);
@@ -385,4 +385,4 @@ TEST_F(TrainerTest, CheckpointsByTime) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::trainer_test

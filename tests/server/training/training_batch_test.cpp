@@ -5,7 +5,7 @@
 #include "core/base/error.h"
 #include "protos/training.pb.h"
 
-namespace tensord::server {
+namespace tensord::server::training_batch_test {
 namespace {
 
 std::string message_bytes() {
@@ -99,4 +99,4 @@ TEST(TrainingBatchTest, ChangedBytesNeverCrash) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::training_batch_test

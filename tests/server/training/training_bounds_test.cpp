@@ -24,7 +24,7 @@
 #include "tests/server/few_files.h"
 #include "tests/server/temporary_folder.h"
 
-namespace tensord::server {
+namespace tensord::server::training_bounds_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -182,7 +182,7 @@ class JobFiles : public ::testing::Test {
     return static_cast<size_t>(std::distance(fs::directory_iterator(folder_ / "uploads"), fs::directory_iterator()));
   }
 
-  const testing::TemporaryFolder temporary_{"training_bounds"};
+  const fixtures::TemporaryFolder temporary_{"training_bounds"};
   const fs::path folder_ = temporary_.path();
 };
 
@@ -275,7 +275,7 @@ TEST_F(JobFiles, WithoutFilesNothingIsReadOrRemoved) {
   const std::string id = store.make_job("m");
   store.save(status(id));
   {
-    const tensord::testing::FewFiles few(0);
+    const tensord::fixtures::FewFiles few(0);
     const Error error = error_of([&] { store.remove(id); });
     EXPECT_EQ(error.code(), ErrorCode::kUnavailable);
     EXPECT_THAT(error.what(), HasSubstr(store.job_folder(id).string() + ": cannot be removed: "));
@@ -283,7 +283,7 @@ TEST_F(JobFiles, WithoutFilesNothingIsReadOrRemoved) {
   store.save(status(id));
   ::testing::internal::CaptureStderr();
   {
-    const tensord::testing::FewFiles few(1);  // for the folder
+    const tensord::fixtures::FewFiles few(1);  // for the folder
     EXPECT_THAT(store.load(), SizeIs(0));
   }
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("job.json: cannot be read"));
@@ -336,4 +336,4 @@ TEST_F(JobFiles, CurvesAndGenerators) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::training_bounds_test

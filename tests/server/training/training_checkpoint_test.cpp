@@ -26,12 +26,12 @@ extern "C" void* mmap(void* at, size_t size, int protection, int flags, int desc
   void* const data =
       reinterpret_cast<void*>(syscall(SYS_mmap, at, size, protection, flags, descriptor, offset));  // NOLINT
   if (cut_when_mapped.empty() || descriptor < 0) return data;
-  if (tensord::testing::path_of(descriptor) != cut_when_mapped) return data;
+  if (tensord::fixtures::path_of(descriptor) != cut_when_mapped) return data;
   EXPECT_EQ(truncate(std::exchange(cut_when_mapped, "").c_str(), 0), 0);
   return data;
 }
 
-namespace tensord::server {
+namespace tensord::server::training_checkpoint_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -54,7 +54,7 @@ class CheckpointTest : public ::testing::Test {
     return static_cast<size_t>(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
   }
 
-  const testing::TemporaryFolder temporary_{"checkpoint"};
+  const fixtures::TemporaryFolder temporary_{"checkpoint"};
   const fs::path folder_ = temporary_.path();
 };
 
@@ -80,18 +80,18 @@ TEST_F(CheckpointTest, IsOnTheDiskBeforeItHasItsName) {
     file.write("model");
     file.commit();
   };
-  tensord::testing::sync_log().clear();
+  tensord::fixtures::sync_log().clear();
   checkpoints.write(7, written);
-  EXPECT_EQ(tensord::testing::sync_log().fault_of(unfinished, (folder_ / "checkpoint-7").string(), {unfinished}), "");
+  EXPECT_EQ(tensord::fixtures::sync_log().fault_of(unfinished, (folder_ / "checkpoint-7").string(), {unfinished}), "");
   for (const char* name : {"model.pt", "state.pt", "curve.json", "manifest.json"}) {
     const std::string file = unfinished + "/" + name;
     std::string temporary;
-    for (const std::string& event : tensord::testing::sync_log().events) {
+    for (const std::string& event : tensord::fixtures::sync_log().events) {
       if (event.starts_with("rename " + file + ".") && event.ends_with(" " + file)) {
         temporary = event.substr(7, event.size() - file.size() - 8);
       }
     }
-    EXPECT_EQ(tensord::testing::sync_log().fault_of(temporary, file, {temporary}), "") << name;
+    EXPECT_EQ(tensord::fixtures::sync_log().fault_of(temporary, file, {temporary}), "") << name;
   }
 }
 
@@ -262,7 +262,7 @@ TEST_F(CheckpointTest, WithoutFilesNoneIsPassedOver) {
   checkpoints.write(1, files(1));
   checkpoints.write(2, files(2));
   {
-    const tensord::testing::FewFiles none(0);
+    const tensord::fixtures::FewFiles none(0);
     EXPECT_ANY_THROW(checkpoints.newest());
     EXPECT_ANY_THROW(checkpoints.write(3, files(3)));
   }
@@ -333,11 +333,11 @@ TEST_F(CheckpointTest, WhatACrashLeftIsSweptUp) {
 
 TEST_F(CheckpointTest, JobsAreOnTheDiskBeforeTheyAreKnown) {
   const JobStore store(folder_.string());
-  tensord::testing::sync_log().clear();
+  tensord::fixtures::sync_log().clear();
   JobStatus status;
   status.id = store.make_job("name");
   store.save(status);
-  auto& log = tensord::testing::sync_log();
+  auto& log = tensord::fixtures::sync_log();
   EXPECT_GE(log.last("sync " + (folder_ / "jobs").string()), 0);
   EXPECT_GE(log.last("sync " + store.job_folder(status.id).string()), 0);
 }
@@ -414,4 +414,4 @@ TEST_F(CheckpointTest, JobsAreKept) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::training_checkpoint_test

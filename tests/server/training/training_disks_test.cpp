@@ -27,7 +27,7 @@ extern "C" int statvfs(const char*, struct statvfs* out) noexcept {
   return 0;
 }
 
-namespace tensord::server {
+namespace tensord::server::training_disks_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -70,7 +70,7 @@ struct CacheRoom : ::testing::Test {
         {.path = "x.pt", .size_bytes = bytes, .sha256 = std::string(64, 'a')}, folder.path() / "to",
         [this](const HostFile&, const FileCache::Take&) { ++fetched; }, [] { return false; });
   }
-  testing::TemporaryFolder folder{"room"};
+  fixtures::TemporaryFolder folder{"room"};
   FileCache cache{folder.path() / "cache", 0};
   int fetched = 0;
 };
@@ -130,4 +130,4 @@ TEST(Resting, EachTimeTwiceAsLongUpToFiveMinutes) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::training_disks_test

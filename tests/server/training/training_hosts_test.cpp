@@ -23,10 +23,10 @@
 #include "server/training/ranks/remote_hosts.h"
 #include "tests/server/training/host_files.h"
 
-namespace tensord::server {
+namespace tensord::server::training_hosts_test {
 namespace {
 
-using testing::TemporaryFolder;
+using fixtures::TemporaryFolder;
 
 struct FakeLink final : HostLink {
   void send(const HostOrder& order) override { orders.push_back(order); }
@@ -39,11 +39,11 @@ HostInfo info_of(const std::string& name, const std::string& instance = std::str
   return {.name = name, .instance = instance, .version = "1", .processes = processes, .address = "127.0.0.1"};
 }
 
-class HostRegistryTest : public ::testing::Test {
+class TrainingHostRegistry : public ::testing::Test {
  protected:
   std::shared_ptr<JoinedHost> join(const HostInfo& info) { return registry_.join(info, std::make_shared<FakeLink>()); }
   std::pair<ErrorCode, std::string> refusal(const HostInfo& info) {
-    return error_of([&] { join(info); });
+    return code_and_text_of([&] { join(info); });
   }
   std::vector<std::string> names() {
     std::vector<std::string> out;
@@ -54,7 +54,7 @@ class HostRegistryTest : public ::testing::Test {
   HostRegistry registry_{"1", clock_};
 };
 
-TEST_F(HostRegistryTest, NamesInstancesAndProcessesHaveBounds) {
+TEST_F(TrainingHostRegistry, NamesInstancesAndProcessesHaveBounds) {
   for (const std::string& name : {std::string("a"), std::string("AZaz09.-_"), std::string(253, 'x')}) {
     EXPECT_NO_THROW(join(info_of(name))) << name;
   }
@@ -76,7 +76,7 @@ TEST_F(HostRegistryTest, NamesInstancesAndProcessesHaveBounds) {
   EXPECT_EQ(refusal(other).first, ErrorCode::kFailedPrecondition);
 }
 
-TEST_F(HostRegistryTest, ANameIsOfOneProcess) {
+TEST_F(TrainingHostRegistry, ANameIsOfOneProcess) {
   const auto link = std::make_shared<FakeLink>();
   const auto first = registry_.join(info_of("a"), link);
   EXPECT_EQ(refusal(info_of("a", std::string(16, 'j'))).first, ErrorCode::kAlreadyExists);
@@ -91,7 +91,7 @@ TEST_F(HostRegistryTest, ANameIsOfOneProcess) {
   EXPECT_TRUE(names().empty());
 }
 
-TEST_F(HostRegistryTest, AtMost1024Join) {
+TEST_F(TrainingHostRegistry, AtMost1024Join) {
   std::shared_ptr<JoinedHost> last;
   for (int i = 0; i < 1024; ++i) last = join(info_of("h" + std::to_string(i)));
   for (int i = 0; i < 2; ++i) EXPECT_EQ(refusal(info_of("more")).first, ErrorCode::kResourceExhausted);
@@ -101,7 +101,7 @@ TEST_F(HostRegistryTest, AtMost1024Join) {
   EXPECT_NO_THROW(join(info_of("more")));
 }
 
-TEST_F(HostRegistryTest, NobodyJoinsWhatHasClosed) {
+TEST_F(TrainingHostRegistry, NobodyJoinsWhatHasClosed) {
   const auto link = std::make_shared<FakeLink>();
   registry_.join(info_of("a"), link);
   registry_.close();
@@ -109,7 +109,7 @@ TEST_F(HostRegistryTest, NobodyJoinsWhatHasClosed) {
   EXPECT_EQ(refusal(info_of("b")), std::pair(ErrorCode::kUnavailable, std::string("the server is shutting down")));
 }
 
-TEST_F(HostRegistryTest, ReportsAreOfTheStartThatWasBegunLast) {
+TEST_F(TrainingHostRegistry, ReportsAreOfTheStartThatWasBegunLast) {
   const auto host = join(info_of("a"));
   host->receive(PreparedReport{""});
   host->receive(PreparedReport{"one"});
@@ -129,7 +129,7 @@ TEST_F(HostRegistryTest, ReportsAreOfTheStartThatWasBegunLast) {
 }
 
 // 256 bytes for a report, and its line.
-TEST_F(HostRegistryTest, ReportsThatNobodyReadsEndAt64Megabytes) {
+TEST_F(TrainingHostRegistry, ReportsThatNobodyReadsEndAt64Megabytes) {
   const auto host = join(info_of("a"));
   const auto fill = [&](size_t bytes) { host->receive(LineReport{"s", 0, false, std::string(bytes - 256, 'x')}); };
   for (const bool is_taken : {true, false}) {
@@ -139,12 +139,12 @@ TEST_F(HostRegistryTest, ReportsThatNobodyReadsEndAt64Megabytes) {
     if (!is_taken) host->begin("s");
     fill((64 << 20) - 256);
     host->receive(PreparedReport{"s"});
-    EXPECT_EQ(error_of([&] { host->receive(PreparedReport{"s"}); }),
+    EXPECT_EQ(code_and_text_of([&] { host->receive(PreparedReport{"s"}); }),
               std::pair(ErrorCode::kResourceExhausted, std::string("host a says more than is read")));
   }
 }
 
-TEST_F(HostRegistryTest, AJobGetsFreeHostsThatCanTakeItsProcesses) {
+TEST_F(TrainingHostRegistry, AJobGetsFreeHostsThatCanTakeItsProcesses) {
   using Names = std::vector<std::string>;
   const auto link = std::make_shared<FakeLink>();
   registry_.join(info_of("b", std::string(16, 'i'), 2), link);
@@ -179,12 +179,12 @@ TEST_F(HostRegistryTest, AJobGetsFreeHostsThatCanTakeItsProcesses) {
   EXPECT_EQ(free({}, 1), 2u);
 }
 
-TEST_F(HostRegistryTest, FilesAreReadAsLongAsAJobNeedsThem) {
+TEST_F(TrainingHostRegistry, FilesAreReadAsLongAsAJobNeedsThem) {
   const TemporaryFolder folder("hosts");
   const fs::path file = folder.path() / "f";
   std::ofstream(file) << "0123456789";
   const auto read = [&](uint64_t offset, size_t max) { return registry_.read_shared("s", offset, max); };
-  const auto code = [&] { return error_of([&] { read(0, 1); }).first; };
+  const auto code = [&] { return code_and_text_of([&] { read(0, 1); }).first; };
   EXPECT_EQ(code(), ErrorCode::kNotFound);
   auto one = registry_.share("s", file), two = registry_.share("s", file);
   EXPECT_EQ(read(0, 4), "0123");
@@ -196,7 +196,7 @@ TEST_F(HostRegistryTest, FilesAreReadAsLongAsAJobNeedsThem) {
   EXPECT_EQ(code(), ErrorCode::kNotFound);
 }
 
-class FileCacheTest : public ::testing::Test {
+class TrainingFileCache : public ::testing::Test {
  protected:
   // What `place` makes where `sent` comes, piece by piece.
   std::string placed(FileCache& cache, const HostFile& file, const std::string& sent) {
@@ -220,7 +220,7 @@ class FileCacheTest : public ::testing::Test {
   bool is_cancelled_ = false;
 };
 
-TEST_F(FileCacheTest, AFileComesOnce) {
+TEST_F(TrainingFileCache, AFileComesOnce) {
   fs::create_directories(folder_.path() / "cache" / "half");
   FileCache cache(folder_.path() / "cache", 0);
   EXPECT_TRUE(cached().empty()) << "what was not done is gone";
@@ -236,28 +236,28 @@ TEST_F(FileCacheTest, AFileComesOnce) {
   EXPECT_EQ(fetched_, 2);
 }
 
-TEST_F(FileCacheTest, OtherBytesThanWereAnnouncedAreRefused) {
+TEST_F(TrainingFileCache, OtherBytesThanWereAnnouncedAreRefused) {
   FileCache cache(folder_.path() / "cache", 0);
   const HostFile file = file_of("abc");
   for (const char* sent : {"", "ab", "abd", "abcd"}) {
-    EXPECT_EQ(error_of([&] { placed(cache, file, sent); }).first, ErrorCode::kDataLoss) << sent;
+    EXPECT_EQ(code_and_text_of([&] { placed(cache, file, sent); }).first, ErrorCode::kDataLoss) << sent;
     EXPECT_TRUE(cached().empty()) << sent;
   }
   HostFile longer = file;
   longer.size_bytes = 4;
-  EXPECT_EQ(error_of([&] { placed(cache, longer, "abc"); }).first, ErrorCode::kDataLoss);
+  EXPECT_EQ(code_and_text_of([&] { placed(cache, longer, "abc"); }).first, ErrorCode::kDataLoss);
   is_cancelled_ = true;
-  EXPECT_EQ(error_of([&] { placed(cache, file, "abc"); }).first, ErrorCode::kCancelled);
+  EXPECT_EQ(code_and_text_of([&] { placed(cache, file, "abc"); }).first, ErrorCode::kCancelled);
   EXPECT_TRUE(cached().empty());
   const std::string good = file.sha256;
   for (const std::string& name :
        {good.substr(1), good + "0", "A" + good.substr(1), "g" + good.substr(1), std::string()}) {
-    EXPECT_EQ(error_of([&] { placed(cache, {.path = "f", .size_bytes = 3, .sha256 = name}, "abc"); }).second,
+    EXPECT_EQ(code_and_text_of([&] { placed(cache, {.path = "f", .size_bytes = 3, .sha256 = name}, "abc"); }).second,
               concat("files.sha256: '", name, "' is no SHA-256"));
   }
 }
 
-TEST_F(FileCacheTest, WhatWasNotUsedForLongestMakesRoom) {
+TEST_F(TrainingFileCache, WhatWasNotUsedForLongestMakesRoom) {
   FileCache cache(folder_.path() / "cache", 6);
   const HostFile a = file_of("aaa"), b = file_of("bbb"), c = file_of("ccc"), large = file_of("dddddd");
   const auto sorted = [](std::vector<std::string> names) {
@@ -272,7 +272,8 @@ TEST_F(FileCacheTest, WhatWasNotUsedForLongestMakesRoom) {
   fs::last_write_time(folder_.path() / "cache" / b.sha256, now - std::chrono::hours(1));
   placed(cache, c, "ccc");
   EXPECT_EQ(cached(), sorted({a.sha256, c.sha256}));
-  EXPECT_EQ(error_of([&] { placed(cache, file_of("eeeeeee"), "eeeeeee"); }).first, ErrorCode::kResourceExhausted);
+  EXPECT_EQ(code_and_text_of([&] { placed(cache, file_of("eeeeeee"), "eeeeeee"); }).first,
+            ErrorCode::kResourceExhausted);
   EXPECT_EQ(cached(), sorted({a.sha256, c.sha256}));
   EXPECT_EQ(placed(cache, large, "dddddd"), "dddddd");
   EXPECT_EQ(cached(), sorted({large.sha256}));
@@ -289,7 +290,7 @@ TEST(RemoteHosts, OtherHostsThatAreNeeded) {
 }
 
 // One host is free, and as many more have to come as the job has ranks beyond two.
-TEST_F(HostRegistryTest, AJobThatHasTooFewHostsSaysHowMany) {
+TEST_F(TrainingHostRegistry, AJobThatHasTooFewHostsSaysHowMany) {
   const auto refusal_of = [&](int64_t world_size) {
     JobStatus status;
     status.spec.distribution.world_size = world_size;
@@ -300,7 +301,7 @@ TEST_F(HostRegistryTest, AJobThatHasTooFewHostsSaysHowMany) {
     RemoteHosts::Options options;
     options.registry = &registry_;
     options.resting = &resting;
-    return error_of([&] { RemoteHosts(job, options).gather([](const std::string&) {}); });
+    return code_and_text_of([&] { RemoteHosts(job, options).gather([](const std::string&) {}); });
   };
   EXPECT_EQ(refusal_of(2), std::pair(ErrorCode::kDeadlineExceeded,
                                      std::string("distribution: 1 other host is needed, with 1 processes each; within "
@@ -321,4 +322,4 @@ TEST(HostMessages, CodesThatAreNoneAreInternal) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::training_hosts_test

@@ -8,7 +8,7 @@
 #include "server/training/finite.h"
 #include "tests/server/error_of.h"
 
-namespace tensord::server {
+namespace tensord::server::training_losses_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -183,4 +183,4 @@ TEST(TrainingLossesTest, TheLargestAndTheFirstThatIsNotFinite) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::training_losses_test

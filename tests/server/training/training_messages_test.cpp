@@ -9,7 +9,7 @@
 #include "server/training/jobs/job_json.h"
 #include "tests/server/error_of.h"
 
-namespace tensord::server {
+namespace tensord::server::training_messages_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -126,4 +126,4 @@ TEST(TrainingMessages, EveryFieldOfAPoint) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::training_messages_test

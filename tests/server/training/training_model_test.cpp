@@ -8,7 +8,7 @@
 #include "tests/server/temporary_folder.h"
 #include "tests/support/places.h"
 
-namespace tensord::server {
+namespace tensord::server::training_model_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -70,7 +70,7 @@ class Net(Module):
     return error_of([&] { loss_of(made); }).what();
   }
 
-  const testing::TemporaryFolder folder_{"training_model"};
+  const fixtures::TemporaryFolder folder_{"training_model"};
 };
 
 TEST_F(TrainingModelTest, TheLossOfAMethodIsATensorOrTheFirstOfATupleOrNamed) {
@@ -257,4 +257,4 @@ TEST_F(TrainingModelTest, ChoicesOfSparseGradientsAreFoundInBranchesToo) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::training_model_test

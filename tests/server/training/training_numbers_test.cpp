@@ -12,10 +12,10 @@
 #include "server/training/learning_rate.h"
 #include "server/training/progress_meter.h"
 
-namespace tensord::server {
+namespace tensord::server::training_numbers_test {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 template <class T>
 Tensor array(const Dims& shape, const std::vector<T>& values) {
@@ -163,8 +163,9 @@ TEST(ScheduleNumbers, ACycleHasThePeakOfEachGroup) {
     return rates;
   };
   EXPECT_THAT(first_rates(std::nullopt),
-              testing::ElementsAre(testing::DoubleNear(0.02, 1e-12), testing::DoubleNear(0.04, 1e-12)));
-  EXPECT_THAT(first_rates(2), testing::ElementsAre(testing::DoubleNear(0.08, 1e-12), testing::DoubleNear(0.08, 1e-12)));
+              ::testing::ElementsAre(::testing::DoubleNear(0.02, 1e-12), ::testing::DoubleNear(0.04, 1e-12)));
+  EXPECT_THAT(first_rates(2),
+              ::testing::ElementsAre(::testing::DoubleNear(0.08, 1e-12), ::testing::DoubleNear(0.08, 1e-12)));
 }
 
 TEST(MeterNumbers, GradientsAreWhatWasMeasuredLast) {
@@ -261,4 +262,4 @@ TEST(FiniteNumbers, TheFirstAndTheLastElementCount) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::training_numbers_test

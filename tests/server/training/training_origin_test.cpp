@@ -10,7 +10,7 @@
 #include "tests/server/error_of.h"
 #include "tests/server/temporary_folder.h"
 
-namespace tensord::server {
+namespace tensord::server::training_origin_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -46,7 +46,7 @@ class JobOriginTest : public ::testing::Test {
   }
   Json origin() const { return Json::parse(inputs_.origin_of(job_)); }
 
-  const testing::TemporaryFolder temporary_{"origin"};
+  const fixtures::TemporaryFolder temporary_{"origin"};
   const fs::path folder_ = temporary_.path();
   const JobInputs inputs_{folder_ / "job", (folder_ / "data").string()};
   JobStatus job_;
@@ -215,4 +215,4 @@ TEST_F(JobOriginTest, StreamedDataAndOlderJobs) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::training_origin_test

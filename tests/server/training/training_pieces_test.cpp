@@ -14,7 +14,7 @@
 #include "server/training/progress_meter.h"
 #include "tests/server/temporary_folder.h"
 
-namespace tensord::server {
+namespace tensord::server::training_pieces_test {
 namespace {
 
 Tensor floats(const Dims& shape, std::initializer_list<float> values) {
@@ -49,7 +49,7 @@ LossSpec loss_of(const std::string& builtin) {
 // Whatever a job calls its file, by links too.
 TEST(DataFileTest, StaysInTheDataFolder) {
   namespace fs = std::filesystem;
-  const testing::TemporaryFolder temporary("data");
+  const fixtures::TemporaryFolder temporary("data");
   const fs::path base = fs::canonical(temporary.path()), data = base / "data";
   fs::create_directories(data / "more");
   fs::create_directories(base / "database");
@@ -398,4 +398,4 @@ TEST(FiniteTest, NamesTheFirst) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::training_pieces_test

@@ -12,7 +12,7 @@
 #include "server/training/training_step.h"
 #include "tests/server/temporary_folder.h"
 
-namespace tensord::server {
+namespace tensord::server::training_plans_test {
 namespace {
 
 constexpr const char* kNet = R"(
@@ -83,7 +83,7 @@ Trained train(const std::string& archive, const std::string& plans, const std::s
 }
 
 TEST(TrainingPlans, AJobsStepsArePlannedWithTheSameBits) {
-  const testing::TemporaryFolder folder("plans");
+  const fixtures::TemporaryFolder folder("plans");
   const std::string archive = (folder.path() / "net.pt").string();
   {
     jit::LoadOptions options;
@@ -104,4 +104,4 @@ TEST(TrainingPlans, AJobsStepsArePlannedWithTheSameBits) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::training_plans_test

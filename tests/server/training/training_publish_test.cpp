@@ -8,7 +8,7 @@
 #include "tests/server/fake_models.h"
 #include "tests/server/temporary_folder.h"
 
-namespace tensord::server {
+namespace tensord::server::training_publish_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -23,7 +23,7 @@ class PublisherTest : public ::testing::Test {
         options,
         [](const std::string& file, const ModelConfig&) {
           check(fs::file_size(file) > 0, "an empty model");
-          return testing::identity_model();
+          return fixtures::identity_model();
         },
         metrics_);
     repository_->load_all();
@@ -43,7 +43,7 @@ class PublisherTest : public ::testing::Test {
     });
   }
 
-  const testing::TemporaryFolder temporary_{"publish"};
+  const fixtures::TemporaryFolder temporary_{"publish"};
   const fs::path root_ = temporary_.path();
   Metrics metrics_{"test"};
   std::unique_ptr<Repository> repository_;
@@ -110,4 +110,4 @@ TEST_F(PublisherTest, WhatCannotBeServedIsNotThere) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::training_publish_test

@@ -27,7 +27,7 @@ extern "C" int sched_getaffinity(pid_t, size_t size, cpu_set_t* set) noexcept {
   return 0;
 }
 
-namespace tensord::server {
+namespace tensord::server::training_requests_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -44,8 +44,8 @@ class TrainingRequestsTest : public ::testing::Test {
     fs::create_directories(root_ / "models" / "old" / "1");
     fs::copy_file(concat(tests_folder(), "/pt2/data/conv_torch28.pt2"), root_ / "models" / "old" / "1" / "model.pt2");
     fs::create_directories(root_ / "data");
-    testing::save_two_classes((root_ / "models" / "m" / "1" / "model.pt").string());
-    testing::save_rows(root_ / "data" / "rows.csv", "1,0\n2,0\n3,1\n4,0\n");
+    fixtures::save_two_classes((root_ / "models" / "m" / "1" / "model.pt").string());
+    fixtures::save_rows(root_ / "data" / "rows.csv", "1,0\n2,0\n3,1\n4,0\n");
     options_.folder = (root_ / "jobs").string();
     options_.data_folder = (root_ / "data").string();
     fs::create_directories(options_.folder);
@@ -56,7 +56,7 @@ class TrainingRequestsTest : public ::testing::Test {
     return *service_;
   }
   // A job as a daemon that ended left it.
-  std::string leave_job(JobState state, JobSpec spec = testing::two_classes_spec()) const {
+  std::string leave_job(JobState state, JobSpec spec = fixtures::two_classes_spec()) const {
     check_job_spec(spec);
     const JobStore store(options_.folder);
     JobStatus status;
@@ -74,12 +74,12 @@ class TrainingRequestsTest : public ::testing::Test {
     return error.what();
   }
 
-  const testing::TemporaryFolder folder_{"training_requests"};
+  const fixtures::TemporaryFolder folder_{"training_requests"};
   const fs::path root_ = folder_.path();
   TrainingService::Options options_;
   Metrics metrics_{"test"};
   Repository repository_{{.roots = {(root_ / "models").string()}, .only = {}},
-                         [](const std::string&, const ModelConfig&) { return testing::identity_model(); },
+                         [](const std::string&, const ModelConfig&) { return fixtures::identity_model(); },
                          metrics_};
   std::unique_ptr<TrainingService> service_;
 };
@@ -109,7 +109,7 @@ TEST_F(TrainingRequestsTest, WhatCanBeAskedInWhichState) {
 
 TEST_F(TrainingRequestsTest, AnotherNumberOfRanks) {
   const auto distributed_job = [&](int64_t world_size, int64_t per_host, int64_t min_world_size = 0) {
-    JobSpec spec = testing::two_classes_spec();
+    JobSpec spec = fixtures::two_classes_spec();
     spec.batch_size = 1000;
     spec.distribution.world_size = world_size;
     spec.distribution.processes_per_host = per_host;
@@ -124,7 +124,7 @@ TEST_F(TrainingRequestsTest, AnotherNumberOfRanks) {
               HasSubstr("distribution.world_size: must be between"));
   EXPECT_THAT(refusal([&] { service().resume(one_host, 999); }, ErrorCode::kInvalidArgument),
               HasSubstr("distribution.world_size: this server starts at most"));
-  JobSpec many = testing::two_classes_spec();
+  JobSpec many = fixtures::two_classes_spec();
   many.batch_size = 2000;
   many.distribution.world_size = 1000;
   many.distribution.processes_per_host = 900;
@@ -156,20 +156,20 @@ TEST_F(TrainingRequestsTest, AnotherNumberOfRanks) {
 }
 
 TEST_F(TrainingRequestsTest, WhatAJobIsAndWhereItsModelIs) {
-  JobSpec spec = testing::two_classes_spec();
+  JobSpec spec = fixtures::two_classes_spec();
   EXPECT_THAT(service().create(spec).id, StartsWith("m-"));
   spec.name = "mine";
   EXPECT_THAT(service().create(spec).id, StartsWith("mine-"));
   spec.batch_size = -1;
   EXPECT_THAT(refusal([&] { service().create(spec); }, ErrorCode::kInvalidArgument), StartsWith("batch_size: "));
-  spec = testing::two_classes_spec();
+  spec = fixtures::two_classes_spec();
   spec.model = {.name = "", .version = 0, .upload_id = "upload-1"};
   EXPECT_EQ(refusal([&] { service().create(spec); }, ErrorCode::kNotFound),
             "model.upload_id: there is no upload 'upload-1'");
 }
 
 TEST_F(TrainingRequestsTest, AStreamSaysWhyItsJobTakesNoData) {
-  JobSpec spec = testing::two_classes_spec();
+  JobSpec spec = fixtures::two_classes_spec();
   spec.data = {};
   spec.data.streamed = true;
   spec.epochs = 0;
@@ -212,7 +212,7 @@ TEST_F(TrainingRequestsTest, MetricsOfJobsThatRunAndThatDoNot) {
 }
 
 TEST_F(TrainingRequestsTest, OneProcessForAJobNeedsNoGloo) {
-  JobSpec spec = testing::two_classes_spec();
+  JobSpec spec = fixtures::two_classes_spec();
   spec.distribution.world_size = 1;
   EXPECT_EQ(service().create(spec).spec.distribution.processes_per_host, 1);
   spec.distribution.world_size = TrainingService::max_processes() + 1;
@@ -229,11 +229,11 @@ TEST_F(TrainingRequestsTest, OneProcessForAJobNeedsNoGloo) {
 
 TEST_F(TrainingRequestsTest, MoreJobsThanThereIsRoomFor) {
   options_.max_jobs = 1;
-  JobSpec unknown = testing::two_classes_spec();
+  JobSpec unknown = fixtures::two_classes_spec();
   unknown.model.name = "none";
   refusal([&] { service().create(unknown); }, ErrorCode::kNotFound);
-  service().create(testing::two_classes_spec());
-  EXPECT_EQ(refusal([&] { service().create(testing::two_classes_spec()); }, ErrorCode::kResourceExhausted),
+  service().create(fixtures::two_classes_spec());
+  EXPECT_EQ(refusal([&] { service().create(fixtures::two_classes_spec()); }, ErrorCode::kResourceExhausted),
             "there are 1 jobs already; delete some");
   // Before anything is loaded.
   refusal([&] { service().create(unknown); }, ErrorCode::kResourceExhausted);
@@ -250,7 +250,7 @@ TEST_F(TrainingRequestsTest, TheLastRoomIsTakenOnce) {
       clients.emplace_back([&] {
         for (++ready; ready < 4;) std::this_thread::yield();
         try {
-          service().create(testing::two_classes_spec());
+          service().create(fixtures::two_classes_spec());
           ++made;
         } catch (const Error& error) {
           EXPECT_EQ(error.code(), ErrorCode::kResourceExhausted) << error.what();
@@ -265,24 +265,24 @@ TEST_F(TrainingRequestsTest, TheLastRoomIsTakenOnce) {
 }
 
 TEST_F(TrainingRequestsTest, ModelsThatCannotBeSavedAreNotTrained) {
-  JobSpec spec = testing::two_classes_spec();
+  JobSpec spec = fixtures::two_classes_spec();
   spec.model.name = "old";
   EXPECT_THAT(refusal([&] { service().create(spec); }, ErrorCode::kUnimplemented), HasSubstr("are not written"));
 }
 
 TEST_F(TrainingRequestsTest, NoJobsAreTakenAfterTheStop) {
   service().stop();
-  EXPECT_EQ(refusal([&] { service().create(testing::two_classes_spec()); }, ErrorCode::kUnavailable),
+  EXPECT_EQ(refusal([&] { service().create(fixtures::two_classes_spec()); }, ErrorCode::kUnavailable),
             "the server is shutting down");
 }
 
 TEST_F(TrainingRequestsTest, ThreadsAndMemoryOfAJob) {
   options_.memory_bytes = 1 << 20;
-  const ResourceSpec usual = service().create(testing::two_classes_spec()).spec.resources;
+  const ResourceSpec usual = service().create(fixtures::two_classes_spec()).spec.resources;
   EXPECT_EQ(usual.threads, std::max(1, available_cores() / 2));
   EXPECT_EQ(TrainingService::max_processes(), std::max(4, 2 * available_cores()));
   EXPECT_EQ(usual.memory_bytes, 1U << 20);
-  JobSpec spec = testing::two_classes_spec();
+  JobSpec spec = fixtures::two_classes_spec();
   spec.resources = {.threads = 3, .memory_bytes = 1 << 20};
   EXPECT_EQ(service().create(spec).spec.resources.threads, 3);
   spec.resources.memory_bytes = (1 << 20) + 1;
@@ -298,11 +298,11 @@ TEST_F(TrainingRequestsTest, ThreadsAndMemoryOfAJob) {
 }
 
 TEST_F(TrainingRequestsTest, MetricsNameTheModelThatAJobIsFor) {
-  JobSpec upload = testing::two_classes_spec();
+  JobSpec upload = fixtures::two_classes_spec();
   upload.model = {.name = "", .version = 0, .upload_id = "upload-1"};
   upload.publish.model = "made";
   const std::string of_upload = leave_job(JobState::kPaused, upload);
-  JobSpec other = testing::two_classes_spec();
+  JobSpec other = fixtures::two_classes_spec();
   other.publish.model = "made";
   const std::string of_model = leave_job(JobState::kPaused, other);
   service();
@@ -410,4 +410,4 @@ TEST_F(TrainingUploadsTest, ADiskThatIsFull) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::training_requests_test

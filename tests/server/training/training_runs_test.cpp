@@ -20,7 +20,7 @@ extern "C" int sched_getaffinity(pid_t, size_t size, cpu_set_t* set) noexcept {
   return 0;
 }
 
-namespace tensord::server {
+namespace tensord::server::training_runs_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -33,7 +33,7 @@ class TrainingRunsTest : public ::testing::Test {
     fs::create_directories(root_ / "models" / "m" / "1");
     fs::create_directories(root_ / "data");
     fs::create_directories(root_ / "jobs");
-    testing::save_two_classes((root_ / "models" / "m" / "1" / "model.pt").string());
+    fixtures::save_two_classes((root_ / "models" / "m" / "1" / "model.pt").string());
     rows("rows.csv", "1,0\n2,0\n3,0\n4,0\n");
     repository_.load_all();
     start();
@@ -47,7 +47,7 @@ class TrainingRunsTest : public ::testing::Test {
     options.rank_program = "/bin/false";
     service_ = std::make_unique<TrainingService>(options, repository_, metrics_);
   }
-  void rows(const char* file, const std::string& text) const { testing::save_rows(root_ / "data" / file, text); }
+  void rows(const char* file, const std::string& text) const { fixtures::save_rows(root_ / "data" / file, text); }
   template <class Condition>
   JobStatus wait(const std::string& id, const Condition& condition) const {
     for (int i = 0; i < 60'000; ++i) {
@@ -70,7 +70,7 @@ class TrainingRunsTest : public ::testing::Test {
   // The class of all rows is the first, of which so many are.
   JobSpec measured(const std::string& rows_of_evaluation, const char* when, std::optional<double> bar) {
     rows("evaluation.csv", rows_of_evaluation);
-    JobSpec spec = testing::two_classes_spec();
+    JobSpec spec = fixtures::two_classes_spec();
     spec.evaluation.file = "evaluation.csv";
     spec.evaluation.metrics = {"accuracy"};
     spec.publish.when = when;
@@ -80,7 +80,7 @@ class TrainingRunsTest : public ::testing::Test {
   }
   // A job whose start takes until somebody ends it.
   std::string create_endless() const {
-    const std::string id = service_->create(testing::two_classes_spec()).id;
+    const std::string id = service_->create(fixtures::two_classes_spec()).id;
     const fs::path archive = JobStore::base_archive_in(root_ / "jobs" / "jobs" / id);
     fs::remove(archive);  // a link to the model's
     fs::copy_file(concat(tests_folder(), "/server/data/endless.pt"), archive);
@@ -90,11 +90,11 @@ class TrainingRunsTest : public ::testing::Test {
     return id;
   }
 
-  const testing::TemporaryFolder folder_{"training_runs"};
+  const fixtures::TemporaryFolder folder_{"training_runs"};
   const fs::path root_ = folder_.path();
   Metrics metrics_{"test"};
   Repository repository_{{.roots = {(root_ / "models").string()}, .only = {}},
-                         [](const std::string&, const ModelConfig&) { return testing::identity_model(); },
+                         [](const std::string&, const ModelConfig&) { return fixtures::identity_model(); },
                          metrics_};
   std::unique_ptr<TrainingService> service_;
   bool is_started_ = false;
@@ -120,7 +120,7 @@ TEST_F(TrainingRunsTest, ABarIsMetWhereItIsReached) {
 TEST_F(TrainingRunsTest, OfLossesLessIsBetter) {
   rows("rows.csv", "0,0\n0,0\n");
   rows("evaluation.csv", "1,0\n3,0\n");
-  JobSpec spec = testing::two_classes_spec("step");  // x times the weights, which stay 0
+  JobSpec spec = fixtures::two_classes_spec("step");  // x times the weights, which stay 0
   spec.evaluation.file = "evaluation.csv";
   spec.evaluation.metrics = {"loss"};
   spec.publish.when = "at_end";
@@ -142,13 +142,13 @@ TEST_F(TrainingRunsTest, WithoutANumberThereIsNoBest) {
 }
 
 TEST_F(TrainingRunsTest, OneCoreIsEnough) {
-  EXPECT_EQ(service_->create(testing::two_classes_spec()).spec.resources.threads, 1);
+  EXPECT_EQ(service_->create(fixtures::two_classes_spec()).spec.resources.threads, 1);
   EXPECT_EQ(TrainingService::max_processes(), 4);
 }
 
 TEST_F(TrainingRunsTest, WithoutGlooThereIsOneProcess) {
   setenv("TENSORD_GLOO", "/nowhere", 1);  // looked for once
-  JobSpec spec = testing::two_classes_spec();
+  JobSpec spec = fixtures::two_classes_spec();
   spec.distribution.world_size = 1;
   EXPECT_EQ(service_->create(spec).spec.distribution.world_size, 1);
   spec.distribution.world_size = 2;
@@ -158,7 +158,7 @@ TEST_F(TrainingRunsTest, WithoutGlooThereIsOneProcess) {
 }
 
 TEST_F(TrainingRunsTest, AStartThatFailsIsTheJobsFailure) {
-  const std::string id = service_->create(testing::two_classes_spec()).id;
+  const std::string id = service_->create(fixtures::two_classes_spec()).id;
   fs::remove(root_ / "data" / "rows.csv");
   service_->start();
   const JobStatus status = ended(id);
@@ -169,7 +169,7 @@ TEST_F(TrainingRunsTest, AStartThatFailsIsTheJobsFailure) {
 
 TEST_F(TrainingRunsTest, AJobThatFailsLaterHasItsCheckpoint) {
   rows("rows.csv", "1,0\n2,0\n3,0\n4,0\n5,7\n6,7\n");
-  JobSpec spec = testing::two_classes_spec();
+  JobSpec spec = fixtures::two_classes_spec();
   spec.checkpoints.every_steps = 1;
   const JobStatus status = run(spec);
   EXPECT_EQ(status.state, JobState::kFailed);
@@ -178,7 +178,7 @@ TEST_F(TrainingRunsTest, AJobThatFailsLaterHasItsCheckpoint) {
 }
 
 TEST_F(TrainingRunsTest, AJobWithADistributionIsTrainedByProcesses) {
-  JobSpec spec = testing::two_classes_spec();
+  JobSpec spec = fixtures::two_classes_spec();
   spec.distribution.world_size = 1;
   spec.distribution.max_restarts = 0;
   const JobStatus status = run(spec);
@@ -187,7 +187,7 @@ TEST_F(TrainingRunsTest, AJobWithADistributionIsTrainedByProcesses) {
 }
 
 TEST_F(TrainingRunsTest, AJobThatRunsIsDeletedWhenItHasStopped) {
-  JobSpec spec = testing::two_classes_spec();
+  JobSpec spec = fixtures::two_classes_spec();
   spec.data = {};
   spec.data.streamed = true;
   spec.epochs = 0;
@@ -220,4 +220,4 @@ TEST_F(TrainingRunsTest, AStartThatNeverEndsGoesOnWithTheNextDaemon) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::training_runs_test

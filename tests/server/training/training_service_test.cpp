@@ -10,7 +10,7 @@
 #include "tests/server/fake_models.h"
 #include "tests/server/temporary_folder.h"
 
-namespace tensord::server {
+namespace tensord::server::training_service_test {
 namespace {
 
 class TrainingServiceTest : public ::testing::Test {
@@ -31,10 +31,10 @@ class TrainingServiceTest : public ::testing::Test {
     return std::make_unique<TrainingService>(std::move(options), repository_, metrics_);
   }
 
-  const testing::TemporaryFolder folder_{"jobs"};
+  const fixtures::TemporaryFolder folder_{"jobs"};
   Metrics metrics_{"test"};
   Repository repository_{{.roots = {}, .only = {}},
-                         [](const std::string&, const ModelConfig&) { return testing::identity_model(); },
+                         [](const std::string&, const ModelConfig&) { return fixtures::identity_model(); },
                          metrics_};
 };
 
@@ -101,4 +101,4 @@ TEST_F(TrainingServiceTest, AJobThatNeverStartedStaysQueued) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::training_service_test

@@ -18,7 +18,7 @@
 #include "server/training/jobs/job_spec.h"
 #include "server/training/learning_rate.h"
 
-namespace tensord::server {
+namespace tensord::server::training_spec_limits_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -443,4 +443,4 @@ TEST(JobSpecLimitsTest, WhatPassesCanBeMade) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::training_spec_limits_test

@@ -8,7 +8,7 @@
 #include "server/training/jobs/job_json.h"
 #include "server/training/jobs/job_spec.h"
 
-namespace tensord::server {
+namespace tensord::server::training_spec_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -214,4 +214,4 @@ TEST(JobSpecTest, Metrics) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::training_spec_test

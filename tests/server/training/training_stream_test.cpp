@@ -14,7 +14,7 @@
 #include "server/training/jobs/training_job.h"
 #include "server/training/ranks/stream_feeder.h"
 
-namespace tensord::server {
+namespace tensord::server::training_stream_test {
 namespace {
 
 using Arrays = std::vector<std::pair<std::string, Tensor>>;
@@ -372,4 +372,4 @@ TEST(TrainingJobTest, States) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::training_stream_test

@@ -14,7 +14,7 @@
 #include "tests/server/error_of.h"
 #include "tests/server/temporary_folder.h"
 
-namespace tensord::server {
+namespace tensord::server::weights_update_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -65,7 +65,7 @@ class WeightsUpdateTest : public ::testing::Test {
     return error.what();
   }
 
-  const testing::TemporaryFolder folder_{"weights_update"};
+  const fixtures::TemporaryFolder folder_{"weights_update"};
 };
 
 TEST_F(WeightsUpdateTest, SomeOfThemInOtherFloats) {
@@ -112,4 +112,4 @@ TEST_F(WeightsUpdateTest, WhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::weights_update_test

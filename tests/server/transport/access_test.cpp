@@ -11,13 +11,13 @@
 #include "tests/server/error_of.h"
 #include "tests/server/temporary_folder.h"
 
-namespace tensord::server {
+namespace tensord::server::access_test {
 namespace {
 
 using Code = grpc::StatusCode;
 using Headers = std::vector<std::pair<std::string, std::string>>;
+using fixtures::TemporaryFolder;
 using ::testing::HasSubstr;
-using testing::TemporaryFolder;
 
 grpc::Status status(const AccessPolicy& access, CallGroup group, const Headers& headers = {}) {
   grpc::ServerContext context;
@@ -168,4 +168,4 @@ TEST(Secrets, AreComparedInWhole) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::access_test

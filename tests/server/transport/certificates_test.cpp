@@ -9,7 +9,7 @@
 #include "core/base/error.h"
 #include "tests/server/temporary_folder.h"
 
-namespace tensord::server {
+namespace tensord::server::certificates_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -47,7 +47,7 @@ class CertificatesTest : public ::testing::Test {
     }
   }
 
-  const testing::TemporaryFolder folder_{"certificates"};
+  const fixtures::TemporaryFolder folder_{"certificates"};
   const Certificates::Files files_{path("cert"), path("key"), ""};
 };
 
@@ -103,4 +103,4 @@ TEST_F(CertificatesTest, WhatIsWrongAtTheStartIsAnErrorWithTheFlag) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::certificates_test

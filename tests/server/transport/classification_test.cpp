@@ -9,7 +9,7 @@
 #include "core/base/error.h"
 #include "server/executor/model/class_labels.h"
 
-namespace tensord::server {
+namespace tensord::server::classification_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -112,4 +112,4 @@ TEST(ClassLabels, AreTheLinesOfTheFile) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::classification_test

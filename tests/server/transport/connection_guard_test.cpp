@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace tensord::server {
+namespace tensord::server::connection_guard_test {
 namespace {
 
 const std::string kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -157,4 +157,4 @@ TEST(ConnectionGuard, TheBusiestGoesWhenAllHaveTooManyCalls) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::connection_guard_test

@@ -13,7 +13,7 @@
 #include "server/memory/shared_regions.h"
 #include "tests/server/error_of.h"
 
-namespace tensord::server {
+namespace tensord::server::cuda_region_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -161,4 +161,4 @@ TEST(CudaRegion, KindsAreKeptApart) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::cuda_region_test

@@ -10,7 +10,7 @@
 #include "tests/server/error_of.h"
 #include "tests/server/fake_models.h"
 
-namespace tensord::server {
+namespace tensord::server::decode_bounds_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -53,7 +53,7 @@ InferTensor decode(const inference::ModelInferRequest& request, size_t piece_byt
     wire.add_piece({reinterpret_cast<const uint8_t*>(piece.data()), piece.size()});
   }
   wire.owner = pieces;
-  Signature signature = testing::signature_of({"x"}, {"OUTPUT__0"});
+  Signature signature = fixtures::signature_of({"x"}, {"OUTPUT__0"});
   signature.inputs[0].takes_bytes = request.inputs(0).datatype() == "BYTES";
   return decode_inputs(parse_infer_message(wire), wire, signature, options).inputs.at(0);
 }
@@ -113,4 +113,4 @@ TEST(DecodeBounds, WhatLiesOnAGpuIsCopied) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::decode_bounds_test

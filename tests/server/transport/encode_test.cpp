@@ -8,7 +8,7 @@
 #include "server/transport/infer/encode.h"
 #include "tests/server/error_of.h"
 
-namespace tensord::server {
+namespace tensord::server::encode_test {
 namespace {
 
 TEST(Encode, ProtobufReadsIt) {
@@ -140,4 +140,4 @@ TEST(Encode, AnErrorOfAStreamHasAMessage) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::encode_test

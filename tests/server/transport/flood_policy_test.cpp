@@ -11,7 +11,7 @@
 
 #include "server/connections/address_waits.h"
 
-namespace tensord::server {
+namespace tensord::server::flood_policy_test {
 namespace {
 
 constexpr int64_t kSecondNs = 1'000'000'000;
@@ -87,7 +87,7 @@ TEST(FrameReader, WhereBytesAreCutChangesNothing) {
   }
 }
 
-class FloodPolicyTest : public testing::Test {
+class FloodPolicyTest : public ::testing::Test {
  protected:
   CutReason open(uint32_t stream) {
     return policy_.received({.type = FrameHead::kHeaders, .flags = 4, .stream = stream});
@@ -290,4 +290,4 @@ TEST(PeerAddress, OfIpv6TheNetwork) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::flood_policy_test

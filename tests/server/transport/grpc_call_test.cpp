@@ -18,7 +18,7 @@
 #include "protos/health.grpc.pb.h"
 #include "server/transport/grpc/request_limits.h"
 
-namespace tensord::server {
+namespace tensord::server::grpc_call_test {
 namespace {
 
 namespace health = grpc::health::v1;
@@ -296,4 +296,4 @@ TEST_F(GrpcCallTest, WhatMayNotIsRefused) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::grpc_call_test

@@ -5,7 +5,7 @@
 
 #include "core/base/error.h"
 
-namespace tensord::server {
+namespace tensord::server::header_forward_test {
 namespace {
 
 ParameterMap forward(const std::string& pattern, const std::multimap<std::string, std::string>& headers,
@@ -45,4 +45,4 @@ TEST(HeaderForward, TheClientsParametersComeFirst) {
 TEST(HeaderForward, RefusesWhatIsNoPattern) { EXPECT_THROW(HeaderForward("(open"), Error); }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::header_forward_test

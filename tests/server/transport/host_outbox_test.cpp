@@ -8,7 +8,7 @@
 #include "core/base/thread.h"
 #include "server/transport/hosts/host_wire.h"
 
-namespace tensord::server {
+namespace tensord::server::host_outbox_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -62,4 +62,4 @@ TEST(HostOutbox, ItsEndWakesWhoWaits) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::host_outbox_test

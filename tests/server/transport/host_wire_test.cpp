@@ -5,7 +5,7 @@
 
 #include "server/transport/hosts/peer_host.h"
 
-namespace tensord::server {
+namespace tensord::server::host_wire_test {
 namespace {
 
 namespace rpc = hosts::v1;
@@ -102,4 +102,4 @@ TEST(HostWire, CodesAndTextsOfStrangersAreMadeGood) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::host_wire_test

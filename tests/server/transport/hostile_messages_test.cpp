@@ -22,7 +22,7 @@
 #include "tests/server/fake_models.h"
 #include "tests/support/places.h"
 
-namespace tensord::server {
+namespace tensord::server::hostile_messages_test {
 namespace {
 
 using google::protobuf::FieldDescriptor;
@@ -128,7 +128,7 @@ struct Tally {
 // Every other configuration here has fields that are logged as not used.
 class HostileConfig : public ::testing::Test {
  protected:
-  static void SetUpTestSuite() {
+  void SetUp() override {
     set_log_sink([](LogLevel, std::string_view, std::initializer_list<LogField>, const std::source_location&) {});
   }
   const google::protobuf::LogSilencer silencer_;
@@ -248,7 +248,7 @@ TEST(HostileRequest, RandomFieldsAreReadAsProtobufReadsThem) {
 TEST(HostileRequest, DecodesOrRefuses) {
   Filler random(4);
   Tally tally;
-  Signature signature = testing::signature_of({"INPUT0"}, {"OUTPUT__0"});
+  Signature signature = fixtures::signature_of({"INPUT0"}, {"OUTPUT__0"});
   for (int round = 0; round < 20000; ++round) {
     signature.inputs[0].takes_bytes = round % 3 == 0;
     inference::ModelInferRequest request;
@@ -285,4 +285,4 @@ TEST(HostileRequest, DecodesOrRefuses) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::hostile_messages_test

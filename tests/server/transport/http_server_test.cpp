@@ -17,7 +17,7 @@
 #include "server/http/chunk_reader.h"
 #include "server/http/timer_wheel.h"
 
-namespace tensord::server {
+namespace tensord::server::http_server_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -494,4 +494,4 @@ TEST(TimerWheel, CallsWhatIsLateAndNothingElse) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::http_server_test

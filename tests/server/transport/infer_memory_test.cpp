@@ -14,7 +14,7 @@
 #include "server/transport/infer/parameters.h"
 #include "tests/server/fake_models.h"
 
-namespace tensord::server {
+namespace tensord::server::infer_memory_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -74,7 +74,7 @@ inference::ModelInferRequest request_of(const std::string& datatype, int64_t cou
 }
 
 DecodedInputs decode(const inference::ModelInferRequest& request, const SharedRange& range, bool takes_bytes = false) {
-  Signature signature = testing::signature_of({"x"}, {"OUTPUT__0"});
+  Signature signature = fixtures::signature_of({"x"}, {"OUTPUT__0"});
   signature.inputs[0].takes_bytes = takes_bytes;
   const Parsed parsed(request);
   return decode_inputs(parsed.message, parsed.wire, signature, {.ranges = {range}});
@@ -146,7 +146,7 @@ TEST(SharedInputs, RawContentsAreThoseOfTheOthers) {
   request.add_raw_input_contents(&value, sizeof(value));
   const Parsed parsed(request);
   const DecodedInputs decoded =
-      decode_inputs(parsed.message, parsed.wire, testing::signature_of({"x", "y"}, {"OUTPUT__0"}),
+      decode_inputs(parsed.message, parsed.wire, fixtures::signature_of({"x", "y"}, {"OUTPUT__0"}),
                     {.ranges = {region.regions.find("r", 0, 4), {}}});
   EXPECT_EQ(*decoded.inputs[0].tensor.data<float>(), 5.f);
   EXPECT_EQ(*decoded.inputs[1].tensor.data<float>(), 6.f);
@@ -158,7 +158,7 @@ TEST(ScatteredInputs, KeepTheirPieces) {
   for (size_t i = 0; i < raw.size(); ++i) raw[i] = static_cast<char>(i);
   request.add_raw_input_contents(raw);
   const Parsed parsed(request, 7);
-  const Signature signature = testing::signature_of({"x"}, {"OUTPUT__0"});
+  const Signature signature = fixtures::signature_of({"x"}, {"OUTPUT__0"});
   const DecodedInputs decoded = decode_inputs(parsed.message, parsed.wire, signature, {.may_scatter = true});
   ASSERT_NE(decoded.inputs[0].scattered, nullptr);
   EXPECT_FALSE(decoded.inputs[0].tensor.defined());
@@ -191,7 +191,7 @@ class OutputsTest : public ::testing::Test {
   }
 
   Metrics metrics{"test"};
-  ModelVersion model{"m", 1, testing::identity_model(), {}, {}, metrics.model("m", "1")};
+  ModelVersion model{"m", 1, fixtures::identity_model(), {}, {}, metrics.model("m", "1")};
   Region region;
   std::vector<InferTensor> outputs;
   uint64_t copied_bytes = 0;
@@ -451,4 +451,4 @@ TEST(Parameters, OfTensorsAreChecked) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::infer_memory_test

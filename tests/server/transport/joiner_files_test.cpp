@@ -7,11 +7,11 @@
 #include "tests/server/error_of.h"
 #include "tests/server/temporary_folder.h"
 
-namespace tensord::server {
+namespace tensord::server::joiner_files_test {
 namespace {
 
 TEST(JoinerFiles, WhatCannotBeReadIsNamed) {
-  const testing::TemporaryFolder folder("joiner");
+  const fixtures::TemporaryFolder folder("joiner");
   std::filesystem::create_symlink(folder.path() / "nothing", folder.path() / "link");
   const std::string large = folder.path() / "large", link = folder.path() / "link", none = folder.path() / "none";
   std::ofstream(large) << std::string((1 << 20) + 1, 'x');
@@ -34,7 +34,7 @@ TEST(JoinerFiles, WhatCannotBeReadIsNamed) {
 }
 
 TEST(JoinerFiles, ATokenMayBeAsLongAsAFile) {
-  const testing::TemporaryFolder folder("joiner");
+  const fixtures::TemporaryFolder folder("joiner");
   HostJoiner::Options options;
   options.join.address = "127.0.0.1:1";
   options.join.token_file = folder.path() / "token";
@@ -45,4 +45,4 @@ TEST(JoinerFiles, ATokenMayBeAsLongAsAFile) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::joiner_files_test

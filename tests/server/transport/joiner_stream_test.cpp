@@ -14,7 +14,7 @@
 #include "server/transport/hosts/joiner.h"
 #include "tests/server/temporary_folder.h"
 
-namespace tensord::server {
+namespace tensord::server::joiner_stream_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -48,7 +48,7 @@ TEST(JoinerStream, ItsEndHasAReason) {
   grpc::ServerBuilder builder;
   builder.RegisterService(&service).AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
   const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  const testing::TemporaryFolder folder("joiner");
+  const fixtures::TemporaryFolder folder("joiner");
   HostJoiner::Options options;
   options.join.address = "127.0.0.1:" + std::to_string(port);
   options.training_folder = folder.path() / "training";
@@ -66,4 +66,4 @@ TEST(JoinerStream, ItsEndHasAReason) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::joiner_stream_test

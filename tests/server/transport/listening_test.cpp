@@ -38,7 +38,7 @@ extern "C" int setrlimit(__rlimit_resource_t resource, const rlimit* in) noexcep
   return 0;
 }
 
-namespace tensord::server {
+namespace tensord::server::listening_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -79,7 +79,7 @@ class ListeningTest : public ::testing::Test {
     return told;
   }
 
-  const testing::TemporaryFolder folder_{"listening"};
+  const fixtures::TemporaryFolder folder_{"listening"};
   Metrics metrics_{"test"};
 };
 
@@ -164,4 +164,4 @@ TEST_F(ListeningTest, WhatIsHandedOverMustBeSockets) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::listening_test

@@ -16,7 +16,7 @@
 #include "tests/server/fake_models.h"
 #include "tests/server/temporary_folder.h"
 
-namespace tensord::server {
+namespace tensord::server::memory_bounds_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -106,7 +106,7 @@ TEST(MessageBounds, ListsUpToTheirLimits) {
 }
 
 TEST(MessageBounds, EmptyTextsCountAsWhatTheyBecome) {
-  Signature signature = testing::signature_of({"x"}, {"OUTPUT__0"});
+  Signature signature = fixtures::signature_of({"x"}, {"OUTPUT__0"});
   signature.inputs[0].takes_bytes = true;
   inference::ModelInferRequest request;
   auto* input = request.add_inputs();
@@ -168,7 +168,7 @@ TEST(RequestLimits, KnowTheirPeak) {
 }
 
 TEST(Uploads, TheOldestMakeRoom) {
-  const testing::TemporaryFolder folder("uploads");
+  const fixtures::TemporaryFolder folder("uploads");
   JobStore store(folder.path().string());
   std::vector<std::string> ids;
   for (int i = 0; i < 4; ++i) {
@@ -216,4 +216,4 @@ TEST(HealthWatch, TellsChangesAndLooksOnceForAll) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::memory_bounds_test

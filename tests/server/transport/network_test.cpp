@@ -13,7 +13,7 @@
 #include "server/transport/access/http_access.h"
 #include "server/transport/grpc/request_limits.h"
 
-namespace tensord::server {
+namespace tensord::server::network_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -166,4 +166,4 @@ TEST(HttpAccess, TokensOpenMetricsAndHealthIsOpen) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::network_test

@@ -16,7 +16,7 @@
 
 #include "server/transport/grpc/event_tag.h"
 
-namespace tensord::server {
+namespace tensord::server::queue_threads_test {
 namespace {
 
 constexpr int64_t kTickNs = 2'000'000;
@@ -205,4 +205,4 @@ TEST_F(QueueThreadsTest, AllEventsAreHandledBeforeItGoes) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::queue_threads_test

@@ -12,7 +12,7 @@
 #include "server/rest/json_reader.h"
 #include "server/rest/target.h"
 
-namespace tensord::server {
+namespace tensord::server::rest_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -419,4 +419,4 @@ TEST(Compression, ThereAndBackWithinLimits) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::rest_test

@@ -12,7 +12,7 @@
 
 #include "tests/server/error_of.h"
 
-namespace tensord::server {
+namespace tensord::server::shared_regions_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -269,4 +269,4 @@ TEST(FaultGuardDeathTest, OtherFaultsEndTheProcess) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::shared_regions_test

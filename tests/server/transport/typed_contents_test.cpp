@@ -7,7 +7,7 @@
 
 #include "tests/server/error_of.h"
 
-namespace tensord::server {
+namespace tensord::server::typed_contents_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -119,4 +119,4 @@ TEST(TypedContents, RoomIsMadeForWhatCanCome) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::typed_contents_test

@@ -13,7 +13,7 @@
 #include "server/transport/grpc/byte_buffer.h"
 #include "tests/server/error_of.h"
 
-namespace tensord::server {
+namespace tensord::server::unpack_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -176,4 +176,4 @@ TEST(Unpack, DamagedMessagesAreRefused) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::unpack_test

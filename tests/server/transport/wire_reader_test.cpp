@@ -8,7 +8,7 @@
 #include "server/executor/model/wide_unsigned.h"
 #include "tests/server/error_of.h"
 
-namespace tensord::server {
+namespace tensord::server::wire_reader_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -224,4 +224,4 @@ TEST(WideUnsigned, EveryNumberThatATensorCanHold) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::wire_reader_test

@@ -15,7 +15,7 @@
 #include "server/transport/infer/parameters.h"
 #include "tests/server/fake_models.h"
 
-namespace tensord::server {
+namespace tensord::server::wire_test {
 namespace {
 
 // A message cut into pieces of the given size; 0: one piece.
@@ -66,7 +66,7 @@ inference::ModelInferRequest raw_request(const std::string& datatype, std::vecto
 }
 
 Signature one_input(bool takes_bytes = false) {
-  Signature signature = testing::signature_of({"x"}, {"OUTPUT__0"});
+  Signature signature = fixtures::signature_of({"x"}, {"OUTPUT__0"});
   signature.inputs[0].takes_bytes = takes_bytes;
   return signature;
 }
@@ -432,4 +432,4 @@ TEST(Datatype, IsReadByItsWholeName) {
 }
 
 }  // namespace
-}  // namespace tensord::server
+}  // namespace tensord::server::wire_test

@@ -12,7 +12,7 @@ using ops::Value;
 
 namespace {
 
-constexpr int kMaxDepth = 30;
+constexpr int kMaxCallDepth = 30;
 // Of a constant tensor whose elements are looked at, and of a list.
 constexpr int64_t kMaxElements = 64;
 
@@ -92,7 +92,7 @@ GraphValue* BodyCopier::call(const Function& function, std::span<GraphValue* con
 }
 
 BodyCopier::Place BodyCopier::body(const Function& function, std::vector<Place> arguments) {
-  check_internal(++depth_ < kMaxDepth, "functions of the library call each other without end");
+  check_internal(++depth_ < kMaxCallDepth, "functions of the library call each other without end");
   const Block& source = *function.graph->block();
   Frame frame;
   frame.writes_lists = writes_lists(source);

@@ -12,7 +12,7 @@ namespace {
 
 // Functions that call others many times over make a small file large.
 constexpr size_t kMaxSteps = 1'000'000, kMaxNodes = 5'000'000;
-constexpr int kMaxDepth = 60;
+constexpr int kMaxGraphDepth = 60;
 
 // An error whose message names the node already.
 class NodeError : public Error {
@@ -58,7 +58,8 @@ ops::TypePtr to_type(const TypeProto& proto, const std::string& what, bool check
 class Importer::InScope {
  public:
   InScope(Importer& importer, bool sees_outer) : importer_(importer), outer_(importer.scope_) {
-    if (++importer.depth_ > kMaxDepth) fail(ErrorCode::kResourceExhausted, "graphs and functions are nested too deep");
+    if (++importer.depth_ > kMaxGraphDepth)
+      fail(ErrorCode::kResourceExhausted, "graphs and functions are nested too deep");
     if (sees_outer) scope_.outer = outer_;
     importer.scope_ = &scope_;
   }

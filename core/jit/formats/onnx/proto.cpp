@@ -11,7 +11,7 @@ namespace {
 using Bytes = std::span<const uint8_t>;
 
 // Graphs in attributes, and sequences of sequences: what a file can make the readers recurse into.
-constexpr int kMaxDepth = 40;
+constexpr int kMaxMessageDepth = 40;
 // An empty message takes two bytes of a file and some hundred here.
 constexpr size_t kMaxMessages = 4'000'000;
 
@@ -24,8 +24,8 @@ class Reader {
  private:
   struct Deeper {
     explicit Deeper(int& depth) : depth_(depth) {
-      if (++depth_ > kMaxDepth)
-        fail(ErrorCode::kResourceExhausted, "graphs or types are nested more than ", kMaxDepth, " deep");
+      if (++depth_ > kMaxMessageDepth)
+        fail(ErrorCode::kResourceExhausted, "graphs or types are nested more than ", kMaxMessageDepth, " deep");
     }
     ~Deeper() { --depth_; }
     int& depth_;

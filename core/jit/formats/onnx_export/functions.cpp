@@ -125,7 +125,7 @@ void scaled(Call& c, double factor) { c.set(c.emit("Mul", {x_of(c), c.scalar(fac
 void log10(Call& c) { c.set(c.emit("Div", {c.emit("Log", {x_of(c)}), c.scalar(std::numbers::ln10, c.dtype())})); }
 
 template <const char* kName>
-void unary(Call& c) {
+void unary_of_x(Call& c) {
   c.set(c.emit(kName, {x_of(c)}));
 }
 
@@ -227,22 +227,22 @@ void pairwise_distance(Call& c) {
 constexpr char kAsinh[] = "Asinh";
 constexpr char kAcosh[] = "Acosh";
 constexpr char kAtanh[] = "Atanh";
-constexpr char kMax[] = "Max";
-constexpr char kMin[] = "Min";
+constexpr char kMaxName[] = "Max";
+constexpr char kMinName[] = "Min";
 
 }  // namespace
 
 std::span<const HandlerRow> function_rows() {
   static const HandlerRow kRows[] = {
-      {"aten::asinh", unary<kAsinh>},
-      {"aten::acosh", unary<kAcosh>},
-      {"aten::atanh", unary<kAtanh>},
+      {"aten::asinh", unary_of_x<kAsinh>},
+      {"aten::acosh", unary_of_x<kAcosh>},
+      {"aten::atanh", unary_of_x<kAtanh>},
       {"aten::atan2", atan2},
       {"aten::logaddexp", log_add_exp<false>},
       {"aten::logaddexp2", log_add_exp<true>},
       {"aten::xlogy", xlogy},
-      {"aten::fmax", extreme_of_numbers<kMax>},
-      {"aten::fmin", extreme_of_numbers<kMin>},
+      {"aten::fmax", extreme_of_numbers<kMaxName>},
+      {"aten::fmin", extreme_of_numbers<kMinName>},
       {"aten::heaviside", heaviside},
       {"aten::hardshrink", hardshrink},
       {"aten::sign", sign},

@@ -165,8 +165,8 @@ void argsort(Call& c) { c.set(sorted(c)[1]); }
 
 constexpr char kSum[] = "ReduceSum";
 constexpr char kMean[] = "ReduceMean";
-constexpr char kMax[] = "ReduceMax";
-constexpr char kMin[] = "ReduceMin";
+constexpr char kReduceMax[] = "ReduceMax";
+constexpr char kReduceMin[] = "ReduceMin";
 constexpr char kProd[] = "ReduceProd";
 constexpr char kLogSumExp[] = "ReduceLogSumExp";
 constexpr char kArgMax[] = "ArgMax";
@@ -180,14 +180,14 @@ std::span<const HandlerRow> reduce_rows() {
   static const HandlerRow kRows[] = {
       {"aten::sum", reduction<kSum>},
       {"aten::mean", reduction<kMean>},
-      {"aten::amax", reduction<kMax>},
-      {"aten::amin", reduction<kMin>},
+      {"aten::amax", reduction<kReduceMax>},
+      {"aten::amin", reduction<kReduceMin>},
       {"aten::prod", reduction<kProd>},
       {"aten::logsumexp", reduction<kLogSumExp>},
-      {"aten::any", logical_reduction<kMax>},
-      {"aten::all", logical_reduction<kMin>},
-      {"aten::max", extreme<kMax, kArgMax>},
-      {"aten::min", extreme<kMin, kArgMin>},
+      {"aten::any", logical_reduction<kReduceMax>},
+      {"aten::all", logical_reduction<kReduceMin>},
+      {"aten::max", extreme<kReduceMax, kArgMax>},
+      {"aten::min", extreme<kReduceMin, kArgMin>},
       {"aten::argmax", index_of<kArgMax>},
       {"aten::argmin", index_of<kArgMin>},
       {"aten::var", var},

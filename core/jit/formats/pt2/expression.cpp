@@ -12,7 +12,7 @@ namespace {
 
 using Kind = Expression::Kind;
 
-constexpr int kMaxDepth = 100;
+constexpr int kMaxExpressionDepth = 100;
 constexpr size_t kMaxText = 1 << 16;
 
 // Names of SymPy's classes, and of Python's functions, that are operations of Expression.
@@ -75,7 +75,7 @@ class Parser {
  private:
   struct Level {
     explicit Level(Parser& parser) : parser(parser) {
-      if (++parser.depth_ > kMaxDepth) parser.refuse("it is nested too deep");
+      if (++parser.depth_ > kMaxExpressionDepth) parser.refuse("it is nested too deep");
     }
     ~Level() { --parser.depth_; }
     Parser& parser;
@@ -129,7 +129,7 @@ class Parser {
         }
       }
       if (!found) return left;
-      if (count > kMaxDepth) refuse("it is too long");
+      if (count > kMaxExpressionDepth) refuse("it is too long");
       std::vector<Expression> operands;
       operands.push_back(std::move(left));
       operands.push_back(next());

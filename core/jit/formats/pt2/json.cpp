@@ -10,7 +10,7 @@ namespace tensord::jit::pt2 {
 namespace {
 
 // A body of a higher-order operator is eight levels inside of its graph; whoever walks the values may recurse.
-constexpr size_t kMaxDepth = 200;
+constexpr size_t kMaxJsonDepth = 200;
 // A node of a graph has about 2 KB of text and 60 values that are kept.
 constexpr size_t kMaxBytes = size_t{256} << 20;
 constexpr size_t kMaxValues = 16'000'000;
@@ -71,10 +71,10 @@ class Builder {
 
   bool open(Json value) {
     if (skipped_ > 0 || is_unwanted()) {
-      if (++skipped_ > kMaxDepth) fail_depth();
+      if (++skipped_ > kMaxJsonDepth) fail_depth();
       return true;
     }
-    if (levels_.size() >= kMaxDepth) fail_depth();
+    if (levels_.size() >= kMaxJsonDepth) fail_depth();
     // A node, not a tensor or key that is called so.
     const bool is_metadata = !levels_.empty() && key_ == "metadata" && levels_.back().value->is_object() &&
                              levels_.back().value->contains("target");
@@ -93,7 +93,7 @@ class Builder {
   }
 
   [[noreturn]] void fail_depth() const {
-    fail(ErrorCode::kResourceExhausted, source_, ": nested more than ", kMaxDepth, " deep");
+    fail(ErrorCode::kResourceExhausted, source_, ": nested more than ", kMaxJsonDepth, " deep");
   }
 
   const std::string& source_;

@@ -6,7 +6,7 @@ namespace tensord::jit::pt2 {
 namespace {
 
 constexpr int64_t kKnownProtocol = 1;
-constexpr size_t kMaxDepth = 30;
+constexpr size_t kMaxTreeDepth = 30;
 
 // Keys of a dict, fields of a dataclass: a list of as many texts or numbers as there are children, alone or as one
 // part of what the container's class keeps ([fields, fields that are None]).
@@ -30,7 +30,7 @@ std::vector<std::string> child_names(const Json& context, size_t count) {
 }
 
 Pytree read(const Json& spec, const NamedTuples& named_tuples, const std::string& where, size_t depth) {
-  if (depth > kMaxDepth) fail(ErrorCode::kResourceExhausted, where, ": nested more than ", kMaxDepth, " deep");
+  if (depth > kMaxTreeDepth) fail(ErrorCode::kResourceExhausted, where, ": nested more than ", kMaxTreeDepth, " deep");
   Pytree tree;
   const Json& children = array_member(spec, "children_spec", where);
   const Json* type = find_member(spec, "type");

@@ -14,7 +14,7 @@
 #include "core/tensor/tensor.h"
 #include "tests/device/late_device.h"
 
-namespace tensord {
+namespace tensord::device_tensor_test {
 namespace {
 
 using late::kFirst;
@@ -223,4 +223,4 @@ TEST(PinnedMemory, IsRefusedWhereThereIsNone) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::device_tensor_test

@@ -8,7 +8,7 @@
 #include "core/tensor/tensor.h"
 #include "tests/device/late_device.h"
 
-namespace tensord {
+namespace tensord::stream_memory_test {
 namespace {
 
 using late::kFirst;
@@ -21,7 +21,7 @@ constexpr int64_t kMany = 3 << 20;  // bytes; a segment of its own
 
 Tensor block(Device device = kFirst) { return Tensor::empty(Dims{kMany}, DType::kUInt8, device); }
 
-class StreamMemory : public testing::Test {
+class StreamMemory : public ::testing::Test {
  protected:
   StreamMemory() {
     for (const Device device : {kFirst, kSecond}) {
@@ -160,4 +160,4 @@ TEST_F(StreamMemory, OfAProgramsAllocatorComesBackWhenAllWorkIsDone) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::stream_memory_test

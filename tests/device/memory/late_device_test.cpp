@@ -11,7 +11,7 @@
 #include "core/tensor/memory/caching_allocator.h"
 #include "core/tensor/tensor.h"
 
-namespace tensord {
+namespace tensord::late_device_test {
 namespace {
 
 using late::kFirst;
@@ -41,8 +41,8 @@ TEST(LateDevice, MemoryIsNotTheHosts) {
         volatile float read = *x.data<float>();
         static_cast<void>(read);
       },
-      testing::KilledBySignal(SIGSEGV), "");
-  EXPECT_EXIT(*on_device({1}).data<float>() = 2, testing::KilledBySignal(SIGSEGV), "");
+      ::testing::KilledBySignal(SIGSEGV), "");
+  EXPECT_EXIT(*on_device({1}).data<float>() = 2, ::testing::KilledBySignal(SIGSEGV), "");
 }
 #endif
 
@@ -205,4 +205,4 @@ TEST(DeviceRuntime, MemoryIsChargedAndKeptByTheDevicesAllocator) {
 }
 
 }  // namespace
-}  // namespace tensord
+}  // namespace tensord::late_device_test

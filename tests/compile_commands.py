@@ -1,0 +1,43 @@
+"""The compile command of each source of a build folder, where several sources may be compiled as one unit (cmake/unity.cmake):
+
+    python3 tests/compile_commands.py build/dev
+
+writes build/dev/each_source/compile_commands.json, for tools that look at one source, and prints its folder.
+"""
+
+import json
+import pathlib
+import re
+import sys
+
+INCLUDE = re.compile(r'^#include "(/[^"]+)"', re.MULTILINE)
+
+
+def members(unit: str) -> list[str]:
+    """The sources that a unit made by CMake compiles together; none of any other file."""
+    path = pathlib.Path(unit)
+    return INCLUDE.findall(path.read_text()) if path.parent.name == "Unity" else []
+
+
+def units(build: pathlib.Path) -> list[tuple[dict, list[str]]]:
+    """Entries as they are compiled, with the sources in each."""
+    entries = json.loads((build / "compile_commands.json").read_text())
+    return [(entry, members(entry["file"]) or [entry["file"]]) for entry in entries]
+
+
+def sources(build: pathlib.Path) -> list[dict]:
+    """An entry for each source, as if it were compiled alone."""
+    return [{**entry, "command": entry["command"].replace(entry["file"], source), "file": source}
+            for entry, found in units(build) for source in found]
+
+
+def main() -> None:
+    build = pathlib.Path(sys.argv[1])
+    folder = build / "each_source"
+    folder.mkdir(exist_ok=True)
+    (folder / "compile_commands.json").write_text(json.dumps(sources(build), indent=1))
+    print(folder)
+
+
+if __name__ == "__main__":
+    main()
