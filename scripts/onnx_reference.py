@@ -22,8 +22,9 @@ HEAD = """# ONNX operators
 
 What nodes of an ONNX model may be, by domain, and since which opset they mean that. A node that is not here, an attribute that is
 not here, and a value that an attribute does not take are refused when the model is loaded, by node, operator and attribute. So is
-what an operator refuses for reasons that the file tells: which inputs are given, sizes of weights. `If`, `Loop`, `Scan`, `Constant`,
-`Identity`, `SequenceMap` and the operators on optionals are there too, and functions that a model brings along.
+what an operator refuses for reasons that the file tells: which inputs are given, the elements and sizes of weights, the sizes that the
+file declares for inputs, and what follows from them. `If`, `Loop`, `Scan`, `Constant`, `Identity`, `SequenceMap` and the operators on
+optionals are there too, and functions that a model brings along.
 
 An attribute without a default must be given; *[…]* marks one that may be left out. Made by `scripts/onnx_reference.py`.
 """
@@ -32,13 +33,17 @@ An attribute without a default must be given; *[…]* marks one that may be left
 def choices():
     """(attribute, operator or None): values."""
     text = (SOURCES / "attribute_values.cpp").read_text()
-    flag = re.search(r'kFlag = "([^"]*)"', text).group(1)
+    names = {name: "".join(re.findall(r'"([^"]*)"', value)) for name, value in re.findall(r'(k\w+) =\s*((?:"[^"]*"\s*)+)', text)}
     table = re.search(r"kValues\[\] = \{(.*?)\n\};", text, re.S).group(1)
     found = {}
-    for attribute, operators, values in re.findall(r'\{"(\w+)",\s*"([^"]*)",\s*((?:"[^"]*"\s*|kFlag)+)\}', table):
-        values = flag if "kFlag" in values else "".join(re.findall(r'"([^"]*)"', values))
-        for operator in operators.split() or [None]:
-            found[attribute, operator] = values.split()
+    words = r'((?:"[^"]*"\s*)+|k\w+)'
+
+    def text_of(word):
+        return names[word] if word in names else "".join(re.findall(r'"([^"]*)"', word))
+
+    for attribute, operators, values in re.findall(r'\{"(\w+)",\s*' + words + r',\s*' + words + r'\}', table):
+        for operator in text_of(operators).split() or [None]:
+            found[attribute, operator] = text_of(values).split()
     return found
 
 
@@ -77,7 +82,7 @@ def attribute_text(name, annotation, default, values):
     value = ast.literal_eval(default) if default is not None else None
     if name in ELEMENT_TYPES:
         kind, value = "element type", OUR_TYPES[value] if value is not None else None
-    elif values and kind == "ints" and not values[0].isdigit():
+    elif values and kind == "ints" and values[0].isalpha():
         kind = "strings"
     text = f"`{name}` {kind}"
     if default is not None and value is not None:

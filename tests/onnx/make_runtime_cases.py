@@ -16,6 +16,8 @@ import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 from onnx.helper import make_node
 
+from tests.onnx import refused_models
+
 ARCHIVE = pathlib.Path(__file__).parent / "data" / "runtime_cases.zip"
 RANDOM = np.random.default_rng(0)
 MICROSOFT = {"domain": "com.microsoft"}
@@ -64,7 +66,8 @@ class Writer:
         entry.compress_type = zipfile.ZIP_DEFLATED
         self.archive.writestr(entry, data)
 
-    def case(self, name, node, feeds, outputs=("y",), weights=None, overridable=(), tolerance=1e-4, absolute=1e-5):
+    def case(self, name, node, feeds, outputs=("y",), weights=None, overridable=(), tolerance=1e-4, absolute=1e-5,
+             trees=3):
         weights = weights or {}
         assert name not in self.names, name
         self.names.add(name)
@@ -73,7 +76,7 @@ class Writer:
         graph = helper.make_graph([node], "g", inputs, [helper.make_empty_tensor_value_info(key) for key in outputs],
                                   [initializer(key, value) for key, value in weights.items()])
         opsets = [helper.make_opsetid(domain, version) for domain, version in
-                  (("", 17), ("com.microsoft", 1), ("ai.onnx.ml", 3))]
+                  (("", 17), ("com.microsoft", 1), ("ai.onnx.ml", trees))]
         model = helper.make_model(graph, opset_imports=opsets, ir_version=9)
         session = onnxruntime.InferenceSession(model.SerializeToString(), self.session_options,
                                                providers=["CPUExecutionProvider"])
@@ -247,11 +250,80 @@ def numbers(writer):
     writer.case("overridable_given", add, {"x": floats(3), "b": floats(3)}, weights=weights, overridable=["b"])
 
 
+def later(writer):
+    """What came after the cases above, whose numbers stay as they are."""
+    for last in (0, 1):
+        scales = {"xs": scalar(0.1), "xz": scalar(120, np.uint8), "ys": scalar(0.1), "yz": scalar(100, np.uint8)}
+        names = ["x", "xs", "xz", "ys", "yz"]
+        x = {"x": integers(np.uint8, *((2, 7, 9, 3) if last else (2, 3, 7, 9)))}
+        for i, options in enumerate(({}, {"strides": [2, 2], "pads": [0, 1, 1, 0]}, {"strides": [2, 2], "ceil_mode": 1},
+                                     {"pads": [1, 1, 1, 1], "count_include_pad": 1}, {"auto_pad": "SAME_UPPER"})):
+            node = make_node("QLinearAveragePool", names, ["y"], kernel_shape=[2, 2], channels_last=last, **options, **MICROSOFT)
+            writer.case(f"QLinearAveragePool_{last}_{i}", node, x, weights=scales)
+        node = make_node("QLinearGlobalAveragePool", names, ["y"], channels_last=last, **MICROSOFT)
+        writer.case(f"QLinearGlobalAveragePool_{last}", node, x, weights=scales)
+    for i, options in enumerate(({}, {"strides": [2, 2], "pads": [1, 1, 1, 1]}, {"strides": [2, 2], "ceil_mode": 1},
+                                 {"dilations": [2, 1]}, {"auto_pad": "SAME_LOWER", "strides": [2, 1]})):
+        for dtype in (np.uint8, np.int8):
+            node = make_node("NhwcMaxPool", ["x"], ["y"], kernel_shape=[3, 2], **options, **MICROSOFT)
+            writer.case(f"NhwcMaxPool_{np.dtype(dtype).name}_{i}", node, {"x": integers(dtype, 2, 7, 9, 3, high=100)})
+    for k in (40, 64):
+        blocks = (k + 15) // 16
+        weights = {"b": integers(np.uint8, 6, blocks, 8), "s": np.abs(floats(6 * blocks)), "z": np.abs(floats(6, blocks)) * 8,
+                   "g": integers(np.int32, k, high=blocks)}
+        node = make_node("MatMulNBits", ["a", "b", "s", "z", "g"], ["y"], K=k, N=6, bits=4, block_size=16, **MICROSOFT)
+        writer.case(f"MatMulNBits_groups_with_zero_points_{k}", node, {"a": floats(3, k)}, weights=weights, tolerance=2e-3,
+                    absolute=2e-3)
+    mask = np.array([3, 5, 0, 3, 8, 0, 3, 8], np.int32)
+    node = make_node("Attention", ["x", "w", "b", "m"], ["y"], num_heads=2, **MICROSOFT)
+    writer.case("Attention_lengths_and_places", node, {"x": floats(2, 5, 8), "m": mask},
+                weights={"w": floats(8, 24), "b": floats(24)})
+    x = floats(9, 3)
+    for transform, targets in itertools.product(("LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO", "PROBIT"), (1, 2)):
+        scale = 0.1 if transform == "PROBIT" else 1.0
+        node = make_node("TreeEnsembleRegressor", ["x"], ["y"], n_targets=targets, post_transform=transform,
+                         nodes_treeids=[0] * 5, nodes_nodeids=[0, 1, 2, 3, 4], nodes_featureids=[0, 1, 0, 0, 0],
+                         nodes_values=[0.1, -0.2, 0.0, 0.0, 0.0], nodes_modes=["BRANCH_LEQ", "BRANCH_LT", "LEAF", "LEAF", "LEAF"],
+                         nodes_truenodeids=[1, 3, 0, 0, 0], nodes_falsenodeids=[2, 4, 0, 0, 0],
+                         target_treeids=[0] * 3, target_nodeids=[2, 3, 4], target_ids=[0, targets - 1, 0],
+                         target_weights=[1.5 * scale, 2.5 * scale, 3.5 * scale], **TREES)
+        writer.case(f"TreeEnsembleRegressor_{transform}_{targets}", node, {"x": x})
+        if transform in ("LOGISTIC", "SOFTMAX"):
+            continue
+        node = make_node("TreeEnsemble", ["x"], ["y"], n_targets=targets, aggregate_function=1,
+                         post_transform=3 if transform == "SOFTMAX_ZERO" else 4,
+                         leaf_targetids=[0, targets - 1, 0], leaf_weights=numpy_helper.from_array(
+                             np.array([1.5, 2.5, 3.5], np.float32) * np.float32(scale)),
+                         nodes_splits=numpy_helper.from_array(np.array([0.1, -0.2], np.float32)), nodes_featureids=[0, 1],
+                         nodes_modes=numpy_helper.from_array(np.array([0, 1], np.uint8)), nodes_truenodeids=[1, 0],
+                         nodes_trueleafs=[0, 1], nodes_falsenodeids=[2, 1], nodes_falseleafs=[1, 1], tree_roots=[0], **TREES)
+        writer.case(f"TreeEnsemble_{transform}_{targets}", node, {"x": x}, trees=5)
+
+
+def refused(writer):
+    count = 0
+    for opset, name, node, inputs, weights in refused_models.rows():
+        for is_symbolic in (False, True):
+            if is_symbolic and (not inputs or name in refused_models.OF_THE_REQUEST):
+                continue
+            data = refused_models.model_of(opset, node, inputs, weights, is_symbolic).SerializeToString()
+            try:
+                onnxruntime.InferenceSession(data, writer.session_options, providers=["CPUExecutionProvider"]).run(None, inputs)
+            except Exception:  # it has many kinds
+                pass
+            else:
+                raise AssertionError(f"{name} is not refused")
+            writer.write(f"refused_{name}{'_n' if is_symbolic else ''}/model.onnx", data)
+            writer.write(f"refused_{name}{'_n' if is_symbolic else ''}/refused", "node 'bad'")
+            count += 1
+    print(f"{count} models are refused")
+
+
 def main():
     onnxruntime.set_default_logger_severity(4)
     ARCHIVE.parent.mkdir(exist_ok=True)
     writer = Writer()
-    for add in (products, attention, quantized, trees, images, numbers):
+    for add in (products, attention, quantized, trees, images, numbers, later, refused):
         add(writer)
     writer.archive.close()
     print(f"{len(writer.names)} cases, {ARCHIVE.stat().st_size} bytes")

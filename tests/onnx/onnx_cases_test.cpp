@@ -125,7 +125,20 @@ std::string run_set(const Module& module, const onnx::ModelProto& model, const f
   return {};
 }
 
+// What is to be refused at load, by an error with a certain text.
+std::string load_refused(const fs::path& folder, const LoadOptions& options) {
+  const std::string text = read_file(folder / "refused");
+  try {
+    Module::load((folder / "model.onnx").string(), options);
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    return message.find(text) == std::string::npos ? "is refused without \"" + text + "\": " + message : "";
+  }
+  return "is loaded, though every run fails";
+}
+
 std::string run_case(const fs::path& folder, const LoadOptions& options) {
+  if (fs::exists(folder / "refused")) return load_refused(folder, options);
   try {
     const std::string text = read_file(folder / "model.onnx");
     const onnx::ModelProto model = onnx::read_model(bytes_of(text));

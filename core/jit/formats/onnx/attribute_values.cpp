@@ -9,7 +9,12 @@
 namespace tensord::jit::onnx {
 namespace {
 
-constexpr std::string_view kFlag = "0 1";
+constexpr std::string_view kFlag = "0 1", kPositive = ">=1", kNotNegative = ">=0";
+// Operators with pads of windows.
+constexpr std::string_view kWindows =
+    "Conv ConvTranspose ConvInteger QLinearConv microsoft_QLinearConv microsoft_FusedConv DeformConv Col2Im MaxPool "
+    "AveragePool LpPool microsoft_QLinearAveragePool microsoft_NhwcMaxPool";
+constexpr std::string_view kPowers = "16 32 64 128 256 512 1024 2048 4096";
 
 // By attribute. A value that is not here would mean one thing to us and another to whoever wrote the file.
 constexpr AttributeValues kValues[] = {
@@ -27,12 +32,15 @@ constexpr AttributeValues kValues[] = {
     {"antialias", "", kFlag},
     {"approximate", "", "none tanh"},
     {"auto_pad", "", "NOTSET SAME_UPPER SAME_LOWER VALID"},
+    {"batch_dims", "", kNotNegative},
     {"bits", "", "2 4 8"},
+    {"block_size", "microsoft_MatMulNBits microsoft_GatherBlockQuantized", kPowers},
+    {"blocksize", "", kPositive},
     {"broadcast", "", kFlag},
     {"ceil_mode", "", kFlag},
     {"center_point_box", "", kFlag},
-    {"channels_last", "", "0"},
-    {"channels_last", "microsoft_QLinearConv", kFlag},
+    {"channels_last", "", kFlag},
+    {"clip", "LSTM GRU microsoft_DynamicQuantizeLSTM", ">0"},
     {"coordinate_transformation_mode", "Resize",
      "half_pixel half_pixel_symmetric pytorch_half_pixel align_corners asymmetric tf_half_pixel_for_nn "
      "tf_crop_and_resize"},
@@ -40,6 +48,7 @@ constexpr AttributeValues kValues[] = {
     {"count_include_pad", "", kFlag},
     {"detect_negative", "", kFlag},
     {"detect_positive", "", kFlag},
+    {"dilations", "", kPositive},
     {"direction", "", "forward reverse bidirectional"},
     {"direction", "BitShift", "LEFT RIGHT"},
     {"do_rotary", "", kFlag},
@@ -48,6 +57,8 @@ constexpr AttributeValues kValues[] = {
     {"exclude_outside", "", kFlag},
     {"exclusive", "", kFlag},
     {"fmod", "", kFlag},
+    {"group", "", kPositive},
+    {"hidden_size", "", kPositive},
     {"input_forget", "", kFlag},
     {"interleaved", "", kFlag},
     {"inverse", "", kFlag},
@@ -56,6 +67,8 @@ constexpr AttributeValues kValues[] = {
     {"is_test", "", kFlag},
     {"keep_aspect_ratio_policy", "", "stretch not_larger not_smaller"},
     {"keepdims", "", kFlag},
+    {"kernel_shape", "", kPositive},
+    {"kv_num_heads", "", kPositive},
     {"largest", "", kFlag},
     {"layout", "", kFlag},
     {"linear_before_reset", "", kFlag},
@@ -74,26 +87,45 @@ constexpr AttributeValues kValues[] = {
     {"nodes_modes", "ml_TreeEnsembleRegressor", "BRANCH_LEQ BRANCH_LT BRANCH_GTE BRANCH_GT BRANCH_EQ BRANCH_NEQ LEAF"},
     {"noop_with_empty_axes", "", kFlag},
     {"norm", "", "MAX L1 L2"},
+    {"num_groups", "", kPositive},
+    {"num_heads",
+     "Attention microsoft_Attention microsoft_QAttention microsoft_MultiHeadAttention "
+     "microsoft_GroupQueryAttention RotaryEmbedding",
+     kPositive},
+    {"num_outputs", "", kPositive},
+    {"offset_group", "", kPositive},
     {"onesided", "", kFlag},
+    {"output_height", "", kNotNegative},
+    {"output_padding", "", kNotNegative},
+    {"output_shape", "ConvTranspose", kNotNegative},
+    {"output_width", "", kNotNegative},
     {"p", "LpNormalization", "1 2"},
     {"padding_mode", "", "zeros border reflection"},
+    {"pads", kWindows, kNotNegative},
     {"past_present_share_buffer", "", "0"},
     {"periodic", "", kFlag},
+    {"pooled_shape", "", kPositive},
+    {"post_transform", "", "NONE SOFTMAX LOGISTIC SOFTMAX_ZERO PROBIT"},
     {"post_transform", "ml_LinearRegressor", "NONE"},
-    {"post_transform", "ml_TreeEnsemble", "0"},
-    {"post_transform", "ml_TreeEnsembleRegressor", "NONE"},
+    {"post_transform", "ml_TreeEnsemble", "0 3 4"},
+    {"q_num_heads", "", kPositive},
     {"qk_matmul_output_mode", "", "0 1 2 3"},
     {"reduction", "", "none mean sum"},
     {"reduction", "ScatterElements ScatterND", "none add mul max min"},
     {"reverse", "", kFlag},
     {"rotary_interleaved", "", kFlag},
     {"round_mode", "", "up down nearest"},
+    {"sampling_ratio", "", kNotNegative},
     {"saturate", "", kFlag},
+    {"scales", "Upsample", ">0"},
     {"select_last_index", "", kFlag},
+    {"size", "LRN", kPositive},
     {"smooth_softmax", "", "-1 0 1"},
     {"sorted", "", kFlag},
     {"spatial", "", kFlag},
     {"storage_order", "", kFlag},
+    {"strides", "", kPositive},
+    {"targets", "", kPositive},
     {"training_mode", "", kFlag},
     {"transA", "", kFlag},
     {"transB", "", kFlag},
@@ -140,9 +172,28 @@ std::vector<int64_t> numbers_of_values(const AttributeValues& row, const std::ve
   return out;
 }
 
+namespace {
+
+// ">=1", ">0".
+void check_number(std::string_view range, std::string_view name, double value) {
+  const bool is_allowed = range == ">0" ? value > 0 : value >= (range == ">=1" ? 1 : 0);
+  if (!is_allowed)
+    fail(ErrorCode::kUnimplemented, "attribute '", name, "' is ", value, "; values that are taken: ", range);
+}
+
+}  // namespace
+
 void check_attribute_values(std::string_view op, std::string_view name, const AttributeProto& attribute) {
   const AttributeValues* row = find_attribute_values(op, name);
   if (!row || row->values == "*") return;
+  if (row->values.starts_with('>')) {
+    const auto check = [&](auto value) { check_number(row->values, name, static_cast<double>(value)); };
+    if (attribute.type == AttributeProto::kInt) check(attribute.i);
+    if (attribute.type == AttributeProto::kFloat) check(attribute.f);
+    std::ranges::for_each(attribute.ints, check);
+    std::ranges::for_each(attribute.floats, check);
+    return;
+  }
   const auto check_value = [&](const std::string& value) {
     if (contains(row->values, value)) return;
     std::string known;

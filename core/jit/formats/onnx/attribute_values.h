@@ -14,7 +14,7 @@ namespace tensord::jit::onnx {
 struct AttributeValues {
   std::string_view attribute;
   std::string_view operators;  // as functions of the library begin, parted by spaces; empty: all others that have it
-  std::string_view values;     // parted by spaces; "*": any
+  std::string_view values;     // parted by spaces; "*": any; ">=1", ">0": numbers
 };
 std::span<const AttributeValues> attribute_values();
 

@@ -38,10 +38,6 @@ bool is_only_read(const GraphValue& list) {
   });
 }
 
-bool asks_for_elements(const Error& error) {
-  return std::string_view(error.what()).find("meta tensor") != std::string_view::npos;
-}
-
 bool writes_lists(const Block& block) {
   for (const Node* node = block.first(); node; node = node->next()) {
     if (node->op() && node->op()->schema.is_mutating()) return true;
@@ -101,7 +97,6 @@ BodyCopier::Place BodyCopier::body(const Function& function, std::vector<Place> 
     if (place.known && place.known->is_list() && frame.writes_lists && !is_only_read(*source.inputs()[i])) {
       place.value = use(place, nullptr);
       place.known.reset();
-      place.assumed.reset();
     }
     frame.places[source.inputs()[i]] = std::move(place);
   }
@@ -134,6 +129,10 @@ void BodyCopier::node(Frame& frame, const Node& node) {
       return;
     }
     case NodeKind::kCallFunction: {
+      if (node.name() == kAtLoad) {
+        frame.places[node.output()] = {nullptr, Value(false)};
+        return;
+      }
       const Function* callee = library_.find_function(node.name());
       if (!callee) break;
       std::vector<Place> arguments;
@@ -152,84 +151,27 @@ void BodyCopier::copy(Frame& frame, const Node& node) {
   for (const GraphValue* input : node.inputs()) inputs.push_back(use(frame, input));
   Node* made = builder_.add(builder_.graph().create_like(node, inputs));
   for (size_t i = 0; i < node.outputs().size(); ++i) frame.places[node.output(i)] = {made->output(i), std::nullopt};
-  if (!node.blocks().empty()) return copy_blocks(frame, node, made);
-  assume(frame, node, *made);
+  if (!node.blocks().empty()) copy_blocks(frame, node, made);
 }
 
 void BodyCopier::copy_blocks(Frame& frame, const Node& node, Node* made) {
-  const Block* taken = nullptr;  // for the declared shapes
-  if (node.kind() == NodeKind::kIf) {
-    const std::optional<Value> condition = assumed_value(frame.places.at(node.input()));
-    if (condition) taken = node.blocks()[condition->to_bool() ? 0 : 1];
-  }
   for (const Block* source : node.blocks()) {
     Block* target = made->add_block();
     for (const GraphValue* input : source->inputs()) {
       frame.places[input] = {target->add_input(input->type(), input->name()), std::nullopt};
     }
     const GraphBuilder::Inside inside(builder_, target);
-    int& ways = source == taken ? ways_of_tensors_ : unknown_ways_;
-    ++ways;
+    ++unknown_ways_;
     block(frame, *source);
-    --ways;
+    --unknown_ways_;
     for (const GraphValue* output : source->outputs()) target->add_output(use(frame, output));
-  }
-  for (size_t i = 0; taken && i < node.outputs().size(); ++i) {
-    const std::optional<Value> value = assumed_value(frame.places.at(taken->outputs()[i]));
-    if (value) assume_result(frame, node.output(i), made->output(i), *value);
-  }
-}
-
-std::optional<Value> BodyCopier::assumed_value(const Place& place) const {
-  if (place.known) return place.known;
-  if (place.assumed) return place.assumed;
-  if (const auto found = declared_.find(place.value); found != declared_.end()) return Value(found->second);
-  const Tensor tensor = tensor_of_(place.value);
-  if (!tensor.defined()) return std::nullopt;
-  return Value(Tensor::meta(tensor.sizes(), tensor.dtype()));
-}
-
-void BodyCopier::assume_result(Frame& frame, const GraphValue* source, const GraphValue* made, const Value& value) {
-  if (value.is_tensor()) {
-    if (value.to_tensor().defined()) declare(made, Tensor::meta(value.to_tensor().sizes(), value.to_tensor().dtype()));
-  } else if (!(value.is_list() && frame.writes_lists)) {
-    frame.places[source].assumed = value;
-  }
-}
-
-void BodyCopier::assume(Frame& frame, const Node& node, const Node& made) {
-  if (declared_.empty() || unknown_ways_ > 0) return;
-  std::vector<Value> arguments;
-  for (const GraphValue* input : node.inputs()) {
-    std::optional<Value> value = assumed_value(frame.places.at(input));
-    if (!value) return;
-    arguments.push_back(std::move(*value));
-  }
-  if (node.kind() == NodeKind::kUncheckedCast) {
-    assume_result(frame, node.output(), made.output(0), arguments[0]);
-  } else if (node.kind() == NodeKind::kListConstruct) {
-    const Value list(ops::make_list(node.output()->type()->element(), std::move(arguments)));
-    assume_result(frame, node.output(), made.output(0), list);
-  } else if (node.op() && (node.is_pure_op() || node.op()->is_view) && !node.op()->has_dynamic_shape) {
-    try {
-      const std::vector<Value> results = ops::infer(*node.op(), arguments);
-      for (size_t i = 0; i < results.size() && i < node.outputs().size(); ++i) {
-        assume_result(frame, node.output(i), made.output(i), results[i]);
-      }
-    } catch (const Error& error) {
-      // Where it is the shapes, no run of them would go further. Elements are for the run.
-      const bool is_of_shapes = error.code() == ErrorCode::kInvalidArgument && !asks_for_elements(error);
-      if (is_of_shapes && !is_in_branch_) {
-        fail(ErrorCode::kDataLoss, "for the shapes that the file declares: ", error.what());
-      }
-    }
   }
 }
 
 // Only where every run comes there: what hangs on a tensor may be checked before by a branch of the model's own.
 void BodyCopier::refuse(const Frame& frame, const Node& raise) const {
   if (unknown_ways_ > 0 || (ways_of_tensors_ > 0 && is_in_branch_)) return;
-  const std::optional<Value> message = assumed_value(frame.places.at(raise.input(0)));
+  const std::optional<Value>& message = frame.places.at(raise.input(0)).known;
   const ErrorCode code = ways_of_tensors_ > 0 ? ErrorCode::kDataLoss : ErrorCode::kUnimplemented;
   fail(code, message && message->is_string() ? message->to_string() : "every run of it fails");
 }

@@ -14,8 +14,7 @@ namespace tensord::jit::onnx {
 // Puts bodies of the library's functions into a graph, calls of theirs in place. What follows from constant arguments
 // (numbers, texts, None, lists that nobody writes, shapes of weights) is worked out on the way: a node of the model has
 // few attributes that matter, and its function asks about all of them. A `raise` that every run would come to is the
-// error of the call: nobody should be told at the first request what is known before. For that alone it is followed
-// what the shapes that the file declares make of other shapes and of numbers: runs of other shapes have to stay right.
+// error of the call: nobody should be told at the first request what is known before.
 class BodyCopier {
  public:
   // `tensor_of` gives the tensor that a value of the graph is known to have, an undefined one for others; only its
@@ -25,16 +24,13 @@ class BodyCopier {
 
   // The function's result for these arguments, at the end of the block that is built.
   GraphValue* call(const Function& function, std::span<GraphValue* const> arguments);
-  // The file says that the value has this shape and type.
-  void declare(const GraphValue* value, Tensor meta) { declared_.insert_or_assign(value, std::move(meta)); }
 
  private:
   // What a value of a function's graph is here: a value of the graph, or known and not there yet.
   struct Place {
     GraphValue* value = nullptr;
     std::optional<ops::Value> known;
-    bool of_tensor = false;                  // known by a tensor's shape or elements, not by attributes alone
-    std::optional<ops::Value> assumed = {};  // what it is for the shapes that the file declares; tensors in it are meta
+    bool of_tensor = false;  // known by a tensor's shape or elements, not by attributes alone
   };
   // One body.
   struct Frame {
@@ -47,10 +43,6 @@ class BodyCopier {
   void node(Frame& frame, const Node& node);
   void copy(Frame& frame, const Node& node);
   void copy_blocks(Frame& frame, const Node& node, Node* made);
-  // What the node's results are for the declared shapes, where those of its inputs are known.
-  void assume(Frame& frame, const Node& node, const Node& made);
-  void assume_result(Frame& frame, const GraphValue* source, const GraphValue* made, const ops::Value& value);
-  std::optional<ops::Value> assumed_value(const Place& place) const;
   bool fold(Frame& frame, const Node& node);
   bool fold_op(Frame& frame, const Node& node);
   void refuse(const Frame& frame, const Node& raise) const;
@@ -62,7 +54,6 @@ class BodyCopier {
   GraphBuilder& builder_;
   const OperatorLibrary& library_;
   std::function<Tensor(const GraphValue*)> tensor_of_;
-  std::unordered_map<const GraphValue*, Tensor> declared_;
   int depth_ = 0;
   bool is_in_branch_ = false;  // of the model's own
   int unknown_ways_ = 0;       // blocks around what is copied that a run may not come to

@@ -62,6 +62,7 @@ Importer::Values Importer::call_operator(const Function& function, const NodePro
   for (size_t i = 0; i < count; ++i) {
     results.push_back(unpack->add_output(is_variadic ? type->element() : type->contained()[i]));
   }
+  checks_.node(*unpack);
   return results;
 }
 
@@ -158,6 +159,12 @@ GraphValue* Importer::attribute_value(std::string_view op, const std::string& na
 GraphValue* Importer::converted(GraphValue* value, const TypePtr& type, const std::string& parameter) {
   const Type& wanted = without_optional(*type);
   if (value->type()->kind() == TypeKind::kTensor && wanted.kind() != TypeKind::kTensor) {
+    const Tensor known = tensor_of(value);
+    const bool is_list = wanted.kind() == TypeKind::kList;
+    if (known.defined() && (is_list ? known.ndim() > 1 : known.numel() != 1)) {
+      fail(ErrorCode::kDataLoss, "input '", parameter, "' has shape ", known.sizes(), " and should be ",
+           is_list ? "a list" : "a number");
+    }
     switch (wanted.kind()) {
       case TypeKind::kInt:
       case TypeKind::kFloat:
@@ -208,7 +215,9 @@ GraphValue* Importer::helper(const std::string& name, std::initializer_list<Grap
 }
 
 GraphValue* Importer::inline_function(const Function& function, const Values& arguments) {
-  return copier_.call(function, arguments);
+  GraphValue* result = copier_.call(function, arguments);
+  checks_.call(function, arguments, result);
+  return result;
 }
 
 Tensor Importer::tensor_of(const GraphValue* value) const {

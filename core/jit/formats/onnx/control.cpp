@@ -140,11 +140,17 @@ void Importer::if_node(const NodeProto& node) {
   condition = number(condition, TypeKind::kBool);
   Node* branch = builder_.add(NodeKind::kIf, std::span<GraphValue* const>(&condition, 1));
   std::vector<Values> results;
+  std::vector<std::optional<std::string>> failures;
+  const std::optional<int64_t> taken = checks_.number(condition);
   for (const char* name : {"then_branch", "else_branch"}) {
+    const bool is_taken = taken && *taken == static_cast<int64_t>(results.empty());
+    const LoadChecks::Branch way(is_taken ? nullptr : &checks_);
     const GraphBuilder::Inside inside(builder_, branch->add_block());
     results.push_back(subgraph(graph_attribute(node, name), {}));
+    failures.push_back(way.failure());
   }
   set_place(node);
+  if (!taken && failures[0] && failures[1]) checks_.fail_here(*failures[0]);
   if (results[0].size() != results[1].size())
     fail(ErrorCode::kDataLoss, "the branches give different numbers of outputs");
   Values outputs;
@@ -156,8 +162,16 @@ void Importer::if_node(const NodeProto& node) {
     }
     for (size_t b = 0; b < 2; ++b) branch->blocks()[b]->add_output(results[b][i]);
     outputs.push_back(branch->add_output(type));
+    if (taken) checks_.set(outputs.back(), results[*taken != 0 ? 0 : 1][i]);
   }
   define_outputs(node, outputs);
+}
+
+// What the rounds of a loop append to.
+GraphValue* Importer::scan_list() {
+  GraphValue* list = helper("control._no_tensors", {});
+  checks_.set(list, nullptr);
+  return list;
 }
 
 template <class Body>
@@ -170,8 +184,12 @@ Importer::Values Importer::counted_loop(GraphValue* trips, GraphValue* condition
   GraphValue* round = block->add_input(ops::int_type());
   Values state;
   for (const TypePtr& type : types) state.push_back(block->add_input(type));
+  // The first round is checked, where there is one.
+  const bool is_run = checks_.number(trips).value_or(0) > 0 && checks_.number(condition).value_or(0) != 0;
+  for (size_t i = 0; is_run && i < state.size(); ++i) checks_.set(state[i], carried[i]);
   const SourceLocation place = place_;
   {
+    const LoadChecks::Branch way(is_run ? nullptr : &checks_);
     const GraphBuilder::Inside inside(builder_, block);
     GraphValue* goes_on = body(round, state);
     block->add_output(goes_on);
@@ -228,7 +246,7 @@ void Importer::loop(const NodeProto& node) {
     types.push_back(declared->kind() == TypeKind::kOptional ? declared : states[i]->type());
   }
   Values lists;
-  for (size_t i = count + 1; i < body.outputs.size(); ++i) lists.push_back(helper("control._no_tensors", {}));
+  for (size_t i = count + 1; i < body.outputs.size(); ++i) lists.push_back(scan_list());
   const auto fill = [&](GraphValue* round, Values& state) {
     Values arguments{helper("control._tensor_of_int", {round}), builder_.constant(Tensor::scalar(true))};
     arguments.insert(arguments.end(), state.begin(), state.end());
@@ -263,7 +281,7 @@ void Importer::scan(const NodeProto& node) {
   std::vector<TypePtr> types;
   for (const GraphValue* state : states) types.push_back(state->type());
   Values lists;
-  for (size_t i = 0; i < output_count; ++i) lists.push_back(helper("control._no_tensors", {}));
+  for (size_t i = 0; i < output_count; ++i) lists.push_back(scan_list());
   GraphValue* trips = helper("control._scan_length", {given[count], builder_.constant(axes[0])});
   const auto fill = [&](GraphValue* round, Values& state) {
     Values arguments = state;
@@ -290,7 +308,7 @@ void Importer::sequence_map(const NodeProto& node) {
   const auto is_sequence = [](const GraphValue* value) { return value && value->type()->kind() == TypeKind::kList; };
   if (given.empty() || !is_sequence(given[0])) fail(ErrorCode::kDataLoss, "the first input is no sequence");
   Values lists;
-  for (size_t i = 0; i < body.outputs.size(); ++i) lists.push_back(helper("control._no_tensors", {}));
+  for (size_t i = 0; i < body.outputs.size(); ++i) lists.push_back(scan_list());
   GraphValue* trips = helper("control._sequence_length", {given[0]});
   const auto fill = [&](GraphValue* round, Values&) {
     Values arguments;

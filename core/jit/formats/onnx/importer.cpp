@@ -83,10 +83,12 @@ Importer::Importer(const ModelProto& model, std::string file, TensorReader& tens
       library_(OperatorLibrary::instance()),
       builder_(graph),
       copier_(builder_, library_, [this](const GraphValue* value) { return tensor_of(value); }),
+      checks_(library_, [this](const GraphValue* value) { return tensor_of(value); }),
       opsets_(&model.opset_imports) {
   for (const FunctionProto& function : model.functions) {
     functions_[function_key(function.domain, function.name)].push_back(&function);
   }
+  for (const ValueInfoProto& info : model.graph.value_infos) value_infos_.emplace(info.name, &info.type);
 }
 
 void Importer::define(const std::string& name, GraphValue* value) {
@@ -198,6 +200,9 @@ void Importer::define_outputs(const NodeProto& node, const Values& results) {
     if (i >= results.size())
       fail(ErrorCode::kDataLoss, "has ", node.outputs.size(), " outputs, but gives ", results.size());
     define(node.outputs[i], results[i]);
+    if (scope_ != &main_) continue;
+    const auto info = value_infos_.find(node.outputs[i]);
+    if (info != value_infos_.end()) checks_.declare_rank(results[i], *info->second);
   }
 }
 

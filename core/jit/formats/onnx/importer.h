@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/jit/formats/onnx/body_copier.h"
+#include "core/jit/formats/onnx/load_checks.h"
 #include "core/jit/formats/onnx/operator_library.h"
 #include "core/jit/formats/onnx/proto.h"
 #include "core/jit/formats/onnx/tensors.h"
@@ -32,8 +33,8 @@ class Importer {
   void mark_four_bits(const GraphValue* value, int64_t data_type) { four_bits_.emplace(value, data_type); }
   // Throws Error{kUnimplemented} for such a value.
   void check_element_type(const GraphValue* value) const;
-  // Tells what the file says of a value, whose runs may have other shapes.
-  void declare(const GraphValue* value, Tensor meta) { copier_.declare(value, std::move(meta)); }
+  // Tells what the file says of a value that requests bring.
+  void declare(const GraphValue* value, const TypeProto& type) { checks_.declare(value, type); }
   // Tells the shape of a weight, which the value is at every run.
   void set_weight(const GraphValue* value, const Tensor& weight) { weights_.emplace(value, weight); }
   // `given`, or where a run gives none, `otherwise`.
@@ -102,6 +103,7 @@ class Importer {
   template <class Body>
   Values counted_loop(GraphValue* trips, GraphValue* condition, const Values& carried,
                       const std::vector<ops::TypePtr>& types, Body body);
+  GraphValue* scan_list();
   GraphValue* stacked(GraphValue* list, const ValueInfoProto& item, int64_t axis, bool is_reversed);
 
   const ModelProto& model_;
@@ -110,6 +112,8 @@ class Importer {
   const OperatorLibrary& library_;
   GraphBuilder builder_;
   BodyCopier copier_;
+  LoadChecks checks_;
+  std::unordered_map<std::string, const TypeProto*> value_infos_;  // of the main graph
   std::unordered_map<const GraphValue*, Tensor> weights_;
   std::unordered_map<const GraphValue*, int64_t> four_bits_;            // their data_type
   SourceLocation place_;                                                // of the node that is gone through

@@ -216,9 +216,7 @@ void ModelReader::define_inputs() {
       optional_inputs_.emplace(input->name, value);
     } else {
       importer_.define(input->name, value);
-      const TensorSignature known = describe(*input);
-      const bool is_static = known.dtype && known.shape && std::ranges::count(*known.shape, -1) == 0;
-      if (is_static) importer_.declare(value, Tensor::meta(*known.shape, *known.dtype));
+      importer_.declare(value, input->type);
     }
   }
 }

@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/jit/frontend/compilation_unit.h"
@@ -38,6 +39,9 @@ class OperatorLibrary {
   // By name with the domain's prefix: opset version → qualified name.
   std::map<std::string, std::map<int64_t, std::string>> versions_;
 };
+
+// A function that is true where LoadChecks goes through it; it is not put into graphs.
+inline constexpr std::string_view kAtLoad = "__torch__.onnx.control._at_load";
 
 // The files of operators/, put into the program when it is built.
 std::vector<SourceFile> operator_sources();

@@ -97,6 +97,7 @@ GraphProto Reader::graph(Bytes bytes) {
       case 5: graph.initializers.push_back(tensor(wire.bytes())); break;
       case 11: graph.inputs.push_back(value_info(wire.bytes())); break;
       case 12: graph.outputs.push_back(value_info(wire.bytes())); break;
+      case 13: graph.value_infos.push_back(value_info(wire.bytes())); break;
       case 15: graph.sparse_initializers.push_back(sparse_tensor(wire.bytes())); break;
       default: break;
     }

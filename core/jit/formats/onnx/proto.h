@@ -98,7 +98,7 @@ struct GraphProto {
   std::vector<NodeProto> nodes;
   std::vector<TensorProto> initializers;
   std::vector<SparseTensorProto> sparse_initializers;
-  std::vector<ValueInfoProto> inputs, outputs;
+  std::vector<ValueInfoProto> inputs, outputs, value_infos;
 };
 
 using OpsetImports = std::map<std::string, int64_t>;  // by domain; "" is ai.onnx

@@ -6,6 +6,8 @@ def _heads_apart(x: Tensor, heads: Optional[int]) -> Tensor:
         return x
     if heads is None:
         raise RuntimeError("Attention: 3D inputs want q_num_heads and kv_num_heads")
+    if __torch__.onnx.control._at_load() and x.size(2) % heads != 0:
+        raise RuntimeError("Attention: {} numbers for {} heads".format(x.size(2), heads))
     return torch.transpose(x.reshape([x.size(0), x.size(1), heads, x.size(2) // heads]), 1, 2)
 
 
@@ -65,6 +67,8 @@ def _attention(
     softcap: float,
     softmax_precision: Optional[int],
 ) -> Tuple[Tensor, Tensor, Tensor, Tensor]:
+    if (past_key is None) != (past_value is None):
+        raise RuntimeError("Attention: one of past_key and past_value is missing")
     q = _heads_apart(Q, q_num_heads)
     k = _heads_apart(K, kv_num_heads)
     v = _heads_apart(V, kv_num_heads)

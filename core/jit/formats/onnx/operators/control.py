@@ -1,6 +1,11 @@
 # What the reader calls for conversions and for If, Loop, Scan and SequenceMap, whose bodies it puts between.
 
 
+# True while a model is loaded, where what follows is checked with the shapes that the file says; nothing of it is run.
+def _at_load() -> bool:
+    return False
+
+
 def _int_list(x: Tensor) -> List[int]:
     values: List[int] = x.reshape([-1]).tolist()
     return values

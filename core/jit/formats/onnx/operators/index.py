@@ -5,7 +5,15 @@ def _not_negative(indices: Tensor, size: int) -> Tensor:
     return torch.where(indices < 0, indices + size, indices)
 
 
+# Of indices that are known.
+def _check_indices(indices: Tensor, size: int) -> None:
+    if bool(torch.any(torch.logical_or(indices < -size, indices >= size))):
+        raise RuntimeError("an index is out of range for a dimension of size {}".format(size))
+
+
 def Gather_1(data: Tensor, indices: Tensor, *, axis: int = 0) -> Tensor:
+    if __torch__.onnx.control._at_load():
+        _check_indices(indices, data.size(axis))
     if indices.dim() == 0:
         return torch.select(data, axis, int(indices))
     if indices.dtype != torch.int64:
@@ -21,6 +29,13 @@ def Gather_1(data: Tensor, indices: Tensor, *, axis: int = 0) -> Tensor:
 
 
 def GatherElements_11(data: Tensor, indices: Tensor, *, axis: int = 0) -> Tensor:
+    if data.dim() != indices.dim():
+        raise RuntimeError("GatherElements: data has {} dimensions, indices {}".format(data.dim(), indices.dim()))
+    if __torch__.onnx.control._at_load():
+        _check_indices(indices, data.size(axis))
+        for i in range(data.dim()):
+            if i != __torch__.onnx.shapes._axis(axis, data.dim()) and indices.size(i) > data.size(i):
+                raise RuntimeError("GatherElements: {} indices for a size of {}".format(indices.size(i), data.size(i)))
     return torch.gather(data, axis, _not_negative(indices.to(torch.int64), data.size(axis)))
 
 
@@ -31,7 +46,9 @@ def _linear_index(indices: Tensor, shape: List[int]) -> Tensor:
     result = torch.zeros(indices.shape[:-1], dtype=torch.int64)
     for i in range(count):
         at = torch.select(indices, -1, i)
-        if bool(torch.any(torch.logical_or(at < -shape[i], at >= shape[i]))):
+        if __torch__.onnx.control._at_load():
+            _check_indices(at, shape[i])
+        elif bool(torch.any(torch.logical_or(at < -shape[i], at >= shape[i]))):
             raise RuntimeError("an index is out of range for a dimension of size {}".format(shape[i]))
         result = result * shape[i] + _not_negative(at, shape[i])
     return result
@@ -40,6 +57,11 @@ def _linear_index(indices: Tensor, shape: List[int]) -> Tensor:
 def GatherND_11(data: Tensor, indices: Tensor, *, batch_dims: int = 0) -> Tensor:
     shape = data.shape
     count = indices.size(-1)
+    if batch_dims + count > len(shape) or batch_dims >= indices.dim():
+        raise RuntimeError("GatherND: {} numbers name an element of {} dimensions".format(batch_dims + count, len(shape)))
+    for i in range(batch_dims):
+        if indices.size(i) != shape[i]:
+            raise RuntimeError("GatherND: batches of {} and {}".format(indices.size(i), shape[i]))
     batch = __torch__.onnx.shapes._product(shape[:batch_dims])
     row = __torch__.onnx.shapes._product(shape[batch_dims : batch_dims + count])
     rest = shape[batch_dims + count :]
@@ -63,6 +85,10 @@ def ScatterElements_11(data: Tensor, indices: Tensor, updates: Tensor, *, axis: 
 def ScatterElements_16(
     data: Tensor, indices: Tensor, updates: Tensor, *, axis: int = 0, reduction: str = "none"
 ) -> Tensor:
+    if indices.shape != updates.shape:
+        raise RuntimeError("ScatterElements: indices has shape {}, updates {}".format(indices.shape, updates.shape))
+    if __torch__.onnx.control._at_load():
+        _check_indices(indices, data.size(axis))
     at = _not_negative(indices.to(torch.int64), data.size(axis))
     if reduction == "none":
         return torch.scatter(data, axis, at, updates)
@@ -84,6 +110,10 @@ def ScatterND_11(data: Tensor, indices: Tensor, updates: Tensor, *, reduction: s
     shape = data.shape
     count = indices.size(-1)
     rest = shape[count:]
+    if count > len(shape):
+        raise RuntimeError("ScatterND: {} numbers name an element of {} dimensions".format(count, len(shape)))
+    if updates.shape != indices.shape[:-1] + rest:
+        raise RuntimeError("ScatterND: updates has shape {}, not {}".format(updates.shape, indices.shape[:-1] + rest))
     flat = data.reshape([__torch__.onnx.shapes._product(shape[:count])] + rest)
     at = _linear_index(indices, shape).reshape([-1])
     values = updates.reshape([at.size(0)] + rest)
@@ -118,6 +148,8 @@ def TensorScatter_24(
 
 
 def Compress_9(input: Tensor, condition: Tensor, *, axis: Optional[int] = None) -> Tensor:
+    if axis is not None:
+        axis = __torch__.onnx.shapes._axis(axis, input.dim())
     at = torch.nonzero(condition.reshape([-1])).reshape([-1])
     if axis is None:
         return torch.index_select(input.reshape([-1]), 0, at)
@@ -135,6 +167,14 @@ def NonZero_9(X: Tensor) -> Tensor:
 
 
 def ReverseSequence_10(input: Tensor, sequence_lens: Tensor, *, batch_axis: int = 1, time_axis: int = 0) -> Tensor:
+    if batch_axis + time_axis != 1 or batch_axis < 0 or time_axis < 0:
+        raise RuntimeError("ReverseSequence: batch_axis is {} and time_axis {}".format(batch_axis, time_axis))
+    if sequence_lens.dim() != 1 or sequence_lens.size(0) != input.size(batch_axis):
+        raise RuntimeError(
+            "ReverseSequence: sequence_lens has shape {} for {} sequences".format(
+                sequence_lens.shape, input.size(batch_axis)
+            )
+        )
     lengths = sequence_lens.to(torch.int64)
     time = torch.arange(input.size(time_axis), dtype=torch.int64)
     if time_axis == 0:

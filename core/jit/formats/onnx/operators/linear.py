@@ -1,7 +1,24 @@
 # Matrix products and convolutions.
 
 
+# For checks at load.
+def _check_size(what: str, size: int, wanted: int) -> None:
+    if size != wanted:
+        raise RuntimeError("{}: {} and not {}".format(what, size, wanted))
+
+
+def _check_product(A: Tensor, B: Tensor) -> None:
+    if A.dim() == 0 or B.dim() == 0:
+        raise RuntimeError("a factor has no dimensions")
+    _check_size("rows of the second factor", B.size(0 if B.dim() == 1 else -2), A.size(-1))
+    for i in range(3, min(A.dim(), B.dim()) + 1):
+        if A.size(-i) != 1 and B.size(-i) != 1:
+            _check_size("a batch of the second factor", B.size(-i), A.size(-i))
+
+
 def MatMul_1(A: Tensor, B: Tensor) -> Tensor:
+    if __torch__.onnx.control._at_load():
+        _check_product(A, B)
     if A.is_floating_point():
         return torch.matmul(A, B)
     return _integer_matmul(A, B)
@@ -39,6 +56,8 @@ def Gemm_7(
     transA: int = 0,
     transB: int = 0,
 ) -> Tensor:
+    if __torch__.onnx.control._at_load():
+        _check_gemm(A, B, C, transA != 0, transB != 0)
     if transA != 0:
         A = torch.t(A)
     is_linear = alpha == 1.0 and beta == 1.0 and A.is_floating_point()
@@ -56,6 +75,19 @@ def Gemm_7(
             C = (C * beta).to(A.dtype)
         result = result + C
     return result
+
+
+def _check_gemm(A: Tensor, B: Tensor, C: Optional[Tensor], turns_a: bool, turns_b: bool) -> None:
+    _check_size("dimensions of A", A.dim(), 2)
+    _check_size("dimensions of B", B.dim(), 2)
+    _check_size("rows of B", B.size(1 if turns_b else 0), A.size(0 if turns_a else 1))
+    if C is None:
+        return
+    wanted = [A.size(1 if turns_a else 0), B.size(0 if turns_b else 1)]
+    for i in range(C.dim()):
+        size = C.size(C.dim() - 1 - i)
+        if size != 1 and (i > 1 or size != wanted[1 - i]):
+            raise RuntimeError("Gemm: C has {} for {}".format(size, wanted[1 - i] if i < 2 else 1))
 
 
 # A letter that is there in capitals is another one.
@@ -92,6 +124,22 @@ def _auto_pads(
     return pads
 
 
+# Windows over `n` dimensions have a number for each of them, and pads for both ends.
+def _check_window(
+    n: int, kernel: Optional[List[int]], strides: Optional[List[int]], dilations: Optional[List[int]],
+    pads: Optional[List[int]],
+) -> None:
+    _check_count("kernel_shape", kernel, n)
+    _check_count("strides", strides, n)
+    _check_count("dilations", dilations, n)
+    _check_count("pads", pads, 2 * n)
+
+
+def _check_count(name: str, numbers: Optional[List[int]], count: int) -> None:
+    if numbers is not None and len(numbers) != count:
+        raise RuntimeError("{} has {} numbers and should have {}".format(name, len(numbers), count))
+
+
 # Pads for torch: from the last dimension to the first, begin and end of each.
 def _torch_pads(pads: List[int]) -> List[int]:
     n = len(pads) // 2
@@ -115,8 +163,13 @@ def Conv_1(
     strides: Optional[List[int]] = None,
 ) -> Tensor:
     n = W.dim() - 2
+    if __torch__.onnx.control._at_load():
+        _check_conv(X, W, B, group)
     if kernel_shape is not None and kernel_shape != W.shape[2:]:
         raise RuntimeError("Conv: kernel_shape is {}, but W has shape {}".format(kernel_shape, W.shape))
+    _check_window(n, None, strides, dilations, pads)
+    if auto_pad != "NOTSET" and pads is not None:
+        raise RuntimeError("pads and auto_pad {} are both given".format(auto_pad))
     stride = [1] * n if strides is None else strides
     dilation = [1] * n if dilations is None else dilations
     if auto_pad != "NOTSET":
@@ -128,6 +181,16 @@ def Conv_1(
         else:
             X = torch.constant_pad_nd(X, _torch_pads(pads))
     return _conv(X, W, B, stride, padding, dilation, group)
+
+
+def _check_conv(X: Tensor, W: Tensor, B: Optional[Tensor], group: int) -> None:
+    _check_size("dimensions of X", X.dim(), W.dim())
+    _check_size("channels of X", X.size(1), W.size(1) * group)
+    if W.size(0) % group != 0:
+        raise RuntimeError("W has {} outputs for {} groups".format(W.size(0), group))
+    if B is not None:
+        _check_size("dimensions of B", B.dim(), 1)
+        _check_size("B", B.size(0), W.size(0))
 
 
 def _conv(
@@ -158,7 +221,24 @@ def ConvTranspose_1(
     strides: Optional[List[int]] = None,
 ) -> Tensor:
     n = W.dim() - 2
+    if __torch__.onnx.control._at_load():
+        _check_size("dimensions of X", X.dim(), W.dim())
+        _check_size("channels of X", X.size(1), W.size(0))
+        if B is not None:
+            _check_size("dimensions of B", B.dim(), 1)
+            _check_size("B", B.size(0), W.size(1) * group)
+    if kernel_shape is not None and kernel_shape != W.shape[2:]:
+        raise RuntimeError("ConvTranspose: kernel_shape is {}, but W has shape {}".format(kernel_shape, W.shape))
+    _check_window(n, None, strides, dilations, pads)
+    _check_count("output_padding", output_padding, n)
+    _check_count("output_shape", output_shape, n)
+    if auto_pad != "NOTSET" and pads is not None:
+        raise RuntimeError("pads and auto_pad {} are both given".format(auto_pad))
     stride = [1] * n if strides is None else strides
+    if output_padding is not None and __torch__.onnx.control._at_load():
+        for i in range(n):
+            if output_padding[i] >= stride[i]:
+                raise RuntimeError("output_padding is {}, but strides are {}".format(output_padding, stride))
     dilation = [1] * n if dilations is None else dilations
     extra = [0] * n if output_padding is None else output_padding
     if auto_pad != "NOTSET" and auto_pad != "VALID" or output_shape is not None:
@@ -206,10 +286,12 @@ def _transposed_pads(
     for i in range(n):
         wanted = sizes[i] * stride[i]
         if output_shape is not None:
-            wanted = output_shape[len(output_shape) - n + i]
+            wanted = output_shape[i]
         total = stride[i] * (sizes[i] - 1) + extra[i] + (kernel[i] - 1) * dilation[i] + 1 - wanted
         if output_shape is None:
             total = max(total, 0)
+        elif total <= -stride[i]:
+            raise RuntimeError("output_shape is {}, which these windows do not reach".format(output_shape))
         less = total // 2
         pads[i] = less if auto_pad == "SAME_UPPER" else total - less
         pads[i + n] = total - less if auto_pad == "SAME_UPPER" else less
@@ -269,6 +351,7 @@ def Col2Im_18(
     stride = [1] * n if strides is None else strides
     dilation = [1] * n if dilations is None else dilations
     pad = [0] * (2 * n) if pads is None else pads
+    _check_window(n, block_shape, strides, dilations, pads)
     batch = input.size(0)
     block = __torch__.onnx.shapes._product(block_shape)
     channels = input.size(1) // block
@@ -306,6 +389,8 @@ def _zero_point_of_rows(zero_point: Tensor) -> Tensor:
 def MatMulInteger_10(
     A: Tensor, B: Tensor, a_zero_point: Optional[Tensor] = None, b_zero_point: Optional[Tensor] = None
 ) -> Tensor:
+    if __torch__.onnx.control._at_load():
+        _check_product(A, B)
     a = A.to(torch.int32)
     b = B.to(torch.int32)
     if a_zero_point is not None:

@@ -9,6 +9,8 @@ def NegativeLogLikelihoodLoss_12(
     ignore_index: Optional[int] = None,
     reduction: str = "mean",
 ) -> Tensor:
+    if input.shape[:1] + input.shape[2:] != target.shape:
+        raise RuntimeError("the input has shape {}, the target {}".format(input.shape, target.shape))
     at = target.to(torch.int64)
     kept = torch.ones_like(at, dtype=torch.bool)
     if ignore_index is not None:

@@ -113,6 +113,8 @@ def microsoft_FusedMatMul_1(
     b = _rows_last(B) if transBatchB != 0 else B
     a = torch.transpose(a, -2, -1) if transA != 0 and A.dim() > 1 else a
     b = torch.transpose(b, -2, -1) if transB != 0 and B.dim() > 1 else b
+    if __torch__.onnx.control._at_load():
+        __torch__.onnx.linear._check_product(a, b)
     result = torch.matmul(a, b)
     return result if alpha == 1.0 else result * alpha
 
@@ -175,15 +177,15 @@ def microsoft_FusedConv_1(
 # ---- attention
 
 
-# What is added to the scores for a mask of 0 and 1 (of keys, or of queries and keys), of lengths, or of ends and then
-# begins of what is seen.
+# What is added to the scores for a mask of 0 and 1 (of keys, or of queries and keys), of lengths (which may be followed by
+# where samples begin in packed queries and keys), or of ends and then begins of what is seen.
 def _mask_bias(mask: Tensor, batch: int, total: int, filter: float, dtype: int) -> Tensor:
     if mask.dim() == 1:
         keys = torch.arange(total).unsqueeze(0)
         seen = keys < mask[:batch].unsqueeze(1)
         if mask.size(0) == 2 * batch:
             seen = torch.logical_and(seen, keys >= mask[batch:].unsqueeze(1))
-        elif mask.size(0) != batch:
+        elif mask.size(0) != batch and mask.size(0) != 3 * batch + 2:
             raise RuntimeError("Attention: a mask_index of {} numbers for {} samples".format(mask.size(0), batch))
         bias = torch.where(seen, torch.zeros([]), torch.full([], filter)).reshape([batch, 1, 1, total])
     elif mask.dim() == 2:
@@ -220,7 +222,19 @@ def _attend(
 
 
 def _split_heads(x: Tensor, heads: int) -> Tensor:
+    if __torch__.onnx.control._at_load() and x.size(2) % heads != 0:
+        raise RuntimeError("{} numbers for {} heads".format(x.size(2), heads))
     return torch.transpose(x.reshape([x.size(0), x.size(1), heads, x.size(2) // heads]), 1, 2)
+
+
+def _check_heads(whole: int, heads: int, sizes: Optional[List[int]]) -> None:
+    if sizes is not None and len(sizes) > 0:
+        if len(sizes) != 3 or sizes[0] + sizes[1] + sizes[2] != whole:
+            raise RuntimeError("qkv_hidden_sizes are {} for {} columns of weights".format(sizes, whole))
+        if sizes[0] != sizes[1] or sizes[0] % heads != 0 or sizes[2] % heads != 0:
+            raise RuntimeError("qkv_hidden_sizes are {} for {} heads".format(sizes, heads))
+    elif whole % (3 * heads) != 0:
+        raise RuntimeError("{} columns of weights for {} heads".format(whole, heads))
 
 
 def microsoft_Attention_1(
@@ -241,6 +255,10 @@ def microsoft_Attention_1(
     scale: Optional[float] = None,
     unidirectional: int = 0,
 ) -> Tuple[Tensor, Tensor]:
+    _check_heads(weights.size(1), num_heads, qkv_hidden_sizes)
+    if __torch__.onnx.control._at_load():
+        __torch__.onnx.linear._check_size("dimensions of the input", input.dim(), 3)
+        __torch__.onnx.linear._check_product(input, weights)
     qkv = torch.matmul(input, weights)
     if bias is not None:
         qkv = qkv + bias
@@ -323,6 +341,8 @@ def microsoft_RotaryEmbedding_1(
         x = torch.transpose(input, 1, 2)
     else:
         size = input.size(2) // num_heads if num_heads > 0 else cos_cache.size(1) * 2
+        if __torch__.onnx.control._at_load() and input.size(2) % size != 0:
+            raise RuntimeError("RotaryEmbedding: {} numbers for heads of {}".format(input.size(2), size))
         x = input.reshape([input.size(0), input.size(1), -1, size])
     at = position_ids
     if position_ids.dim() == 1:
@@ -372,7 +392,12 @@ def microsoft_GroupQueryAttention_1(
 ) -> Tuple[Tensor, Tensor, Tensor]:
     if do_rotary != 0 and (cos_cache is None or sin_cache is None):
         raise RuntimeError("do_rotary wants cos_cache and sin_cache")
+    if num_heads % kv_num_heads != 0:
+        raise RuntimeError("num_heads is {}, but kv_num_heads {}".format(num_heads, kv_num_heads))
     batch, time = query.size(0), query.size(1)
+    heads = num_heads if key is not None else num_heads + 2 * kv_num_heads
+    if __torch__.onnx.control._at_load() and query.size(2) % heads != 0:
+        raise RuntimeError("{} numbers for {} heads".format(query.size(2), heads))
     if key is not None and value is not None:
         q = query.reshape([batch, time, num_heads, -1])
         k = key.reshape([batch, time, kv_num_heads, -1])

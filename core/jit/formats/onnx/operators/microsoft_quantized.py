@@ -89,11 +89,49 @@ def microsoft_QLinearSoftmax_1(
     return _quantized(torch.softmax(x, axis), y_scale, y_zero_point, X)
 
 
+# In float64 sums and halves of integers are exact, and so is which way a half is rounded.
+def _integers(x: Tensor, zero_point: Optional[Tensor]) -> Tensor:
+    wide = x.to(torch.float64)
+    return wide if zero_point is None else wide - zero_point.to(torch.float64)
+
+
+def _channels_second(x: Tensor, channels_last: int) -> Tensor:
+    return x if channels_last == 0 else torch.movedim(x, [-1], [1])
+
+
+def _channels_back(x: Tensor, channels_last: int) -> Tensor:
+    return x if channels_last == 0 else torch.movedim(x, [1], [-1])
+
+
+def microsoft_NhwcMaxPool_1(
+    x: Tensor,
+    *,
+    auto_pad: str = "NOTSET",
+    ceil_mode: int = 0,
+    dilations: Optional[List[int]] = None,
+    kernel_shape: List[int],
+    pads: Optional[List[int]] = None,
+    strides: Optional[List[int]] = None,
+) -> Tensor:
+    values, unused = __torch__.onnx.pool.MaxPool_1(
+        _channels_second(x, 1),
+        _outputs=1,
+        auto_pad=auto_pad,
+        kernel_shape=kernel_shape,
+        pads=pads,
+        strides=strides,
+        ceil_mode=ceil_mode,
+        dilations=dilations,
+    )
+    return _channels_back(values, 1)
+
+
 def microsoft_QLinearGlobalAveragePool_1(
     X: Tensor, x_scale: Tensor, x_zero_point: Tensor, y_scale: Tensor, y_zero_point: Tensor, *, channels_last: int = 0
 ) -> Tensor:
-    pooled = __torch__.onnx.pool.GlobalAveragePool_1(_real(X, x_scale, x_zero_point))
-    return _quantized(pooled, y_scale, y_zero_point, X)
+    pooled = __torch__.onnx.pool.GlobalAveragePool_1(_channels_second(_integers(X, x_zero_point), channels_last))
+    real = _channels_back(pooled, channels_last) * x_scale.to(torch.float64)
+    return _quantized(real, y_scale.to(torch.float64), y_zero_point, X)
 
 
 def microsoft_QLinearAveragePool_1(
@@ -111,16 +149,15 @@ def microsoft_QLinearAveragePool_1(
     pads: Optional[List[int]] = None,
     strides: Optional[List[int]] = None,
 ) -> Tensor:
-    pooled = __torch__.onnx.pool.AveragePool_1(
-        _real(X, x_scale, x_zero_point),
-        auto_pad=auto_pad,
-        kernel_shape=kernel_shape,
-        pads=pads,
-        strides=strides,
-        count_include_pad=count_include_pad,
-        ceil_mode=ceil_mode,
+    x = _channels_second(_real(X, x_scale, x_zero_point), channels_last)
+    pooled = __torch__.onnx.pool._average_in_order(
+        x, auto_pad, kernel_shape, pads, strides, ceil_mode, count_include_pad
     )
-    return _quantized(pooled, y_scale, y_zero_point, X)
+    # As ONNX Runtime has it: the zero point comes before the rounding.
+    scaled = _channels_back(pooled, channels_last) / y_scale
+    if y_zero_point is not None:
+        scaled = scaled + y_zero_point.to(scaled.dtype)
+    return __torch__.onnx.quantize._saturated(scaled, None, X.dtype)
 
 
 # Each tensor comes with its scale and zero point.
@@ -237,9 +274,13 @@ def microsoft_MatMulNBits_1(
     bits: int = 4,
     block_size: int,
 ) -> Tensor:
-    # With both, ONNX Runtime's processor kernels leave the zero points out.
-    if g_idx is not None and zero_points is not None:
-        raise RuntimeError("g_idx together with zero_points is not supported")
+    if __torch__.onnx.control._at_load():
+        __torch__.onnx.linear._check_size("the last dimension of A", A.size(-1), K)
+    if bias is not None and bias.numel() != N:
+        raise RuntimeError("bias has {} numbers, but N is {}".format(bias.numel(), N))
+    # ONNX Runtime's processor kernels leave packed zero points out then, its others do not.
+    if g_idx is not None and zero_points is not None and zero_points.dtype == torch.uint8:
+        raise RuntimeError("g_idx together with packed zero_points is not supported")
     blocks = (K + block_size - 1) // block_size
     values = _unpacked(B.reshape([N, blocks, -1]), bits).to(scales.dtype)
     scale = scales.reshape([N, blocks, 1])
@@ -256,7 +297,9 @@ def microsoft_MatMulNBits_1(
         # Rows that were put in another order before they were cut into blocks: each says its block.
         block = torch.narrow(g_idx.reshape([-1]), 0, 0, K).to(torch.int64)
         taken = torch.narrow(values.reshape([N, blocks * block_size]), 1, 0, K)
-        weight = (taken - zero.reshape([1, 1])) * torch.index_select(scale.squeeze(2), 1, block)
+        if zero_points is not None:
+            zero = torch.index_select(zero.squeeze(2), 1, block).unsqueeze(2)
+        weight = (taken - zero.squeeze(2)) * torch.index_select(scale.squeeze(2), 1, block)
     return torch.linear(A, torch.narrow(weight, 1, 0, K).to(A.dtype), bias)
 
 
@@ -315,7 +358,7 @@ def microsoft_QLinearConv_1(
 ) -> Tensor:
     zero = torch.zeros([], dtype=x.dtype)
     y = __torch__.onnx.quantize.QLinearConv_10(
-        x if channels_last == 0 else torch.movedim(x, [-1], [1]),
+        _channels_second(x, channels_last),
         x_scale,
         zero if x_zero_point is None else x_zero_point,
         w,
@@ -331,7 +374,7 @@ def microsoft_QLinearConv_1(
         pads=pads,
         strides=strides,
     )
-    return y if channels_last == 0 else torch.movedim(y, [1], [-1])
+    return _channels_back(y, channels_last)
 
 
 def microsoft_QLinearWhere_1(

@@ -146,9 +146,33 @@ def ml_TreeEnsemble_5(
     result = torch.zeros([X.size(0), n_targets], dtype=X.dtype)
     if aggregate_function == 1 or aggregate_function == 0:
         result = torch.scatter_add(result, 1, target, weight)
-        return result / tree_roots.size(0) if aggregate_function == 0 else result
-    reduction = "amin" if aggregate_function == 2 else "amax"
-    return torch.scatter_reduce(result, 1, target, weight, reduction, include_self=False)
+        result = result / tree_roots.size(0) if aggregate_function == 0 else result
+    else:
+        reduction = "amin" if aggregate_function == 2 else "amax"
+        result = torch.scatter_reduce(result, 1, target, weight, reduction, include_self=False)
+    # What 1 and 2 are the standard says one way and ONNX Runtime the other.
+    if post_transform == 3:
+        return _transformed(result, "SOFTMAX_ZERO")
+    return result if post_transform == 0 else _transformed(result, "PROBIT")
+
+
+# As ONNX Runtime has it: PROBIT with an approximation of the inverse error function, all others for several scores alone.
+def _transformed(scores: Tensor, how: str) -> Tensor:
+    if how == "PROBIT":
+        x = scores * 2.0 - 1.0
+        length = torch.log((-x + 1.0) * (x + 1.0))
+        v = length * 0.5 + 2.0 / (3.14159 * 0.147)
+        root = torch.sqrt(torch.sqrt(v * v - length / 0.147) - v)
+        return torch.where(x < 0, -root, root) * 1.41421356
+    if how == "NONE" or scores.size(1) == 1:
+        return scores
+    if how == "LOGISTIC":
+        return torch.sigmoid(scores)
+    e = torch.exp(scores - torch.amax(scores, [1], True))
+    if how == "SOFTMAX_ZERO":
+        # A score of 0 stays one.
+        e = torch.where(torch.abs(scores) > 1e-07, e, torch.zeros_like(e))
+    return e / torch.sum(e, [1], True)
 
 
 # Row i: the members of node i's set, NaN where there are no more.
@@ -243,7 +267,8 @@ def ml_TreeEnsembleRegressor_1(
     if base is not None and base.size(0) > 0:
         result = result + base.to(result.dtype)
     # Where no tree has a number for a target, ONNX Runtime leaves the base value out too.
-    return torch.where(torch.any(has, 1), result, torch.zeros_like(result)).to(torch.float32)
+    result = torch.where(torch.any(has, 1), result, torch.zeros_like(result)).to(torch.float32)
+    return result if post_transform == "NONE" else _transformed(result, post_transform)
 
 
 # Numbers of the nodes that branches lead to; leaves lead to themselves.

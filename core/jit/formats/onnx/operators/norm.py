@@ -1,6 +1,15 @@
 # Normalisations, dropout.
 
 
+def _check_channels(scale: Tensor, B: Tensor, mean: Tensor, var: Tensor) -> None:
+    if scale.dim() != 1 or B.dim() != 1 or mean.dim() != 1 or var.dim() != 1:
+        raise RuntimeError("BatchNormalization: scale, B, mean and var have one dimension")
+    if __torch__.onnx.control._at_load():
+        __torch__.onnx.linear._check_size("numbers of B", B.size(0), scale.size(0))
+        __torch__.onnx.linear._check_size("numbers of the mean", mean.size(0), scale.size(0))
+        __torch__.onnx.linear._check_size("numbers of the variance", var.size(0), scale.size(0))
+
+
 def BatchNormalization_6(
     X: Tensor,
     scale: Tensor,
@@ -15,18 +24,21 @@ def BatchNormalization_6(
 ) -> Tensor:
     if is_test == 0 or spatial == 0:
         raise RuntimeError("BatchNormalization: before opset 7 only is_test=1 and spatial=1 are supported")
+    _check_channels(scale, B, mean, var)
     return torch.batch_norm(X, scale, B, mean, var, False, 0.0, epsilon, False)
 
 
 def BatchNormalization_7(
     X: Tensor, scale: Tensor, B: Tensor, mean: Tensor, var: Tensor, *, epsilon: float = 1e-05, momentum: float = 0.9
 ) -> Tensor:
+    _check_channels(scale, B, mean, var)
     return torch.batch_norm(X, scale, B, mean, var, False, 0.0, epsilon, False)
 
 
 def BatchNormalization_9(
     X: Tensor, scale: Tensor, B: Tensor, mean: Tensor, var: Tensor, *, epsilon: float = 1e-05, momentum: float = 0.9
 ) -> Tensor:
+    _check_channels(scale, B, mean, var)
     return torch.batch_norm(X, scale, B, mean, var, False, 0.0, epsilon, False)
 
 
@@ -41,6 +53,7 @@ def BatchNormalization_14(
     momentum: float = 0.9,
     training_mode: int = 0,
 ) -> Tuple[Tensor, Tensor, Tensor]:
+    _check_channels(scale, B, input_mean, input_var)
     if training_mode == 0:
         mean = input_mean.to(X.dtype)
         var = input_var.to(X.dtype)
@@ -58,6 +71,11 @@ def BatchNormalization_14(
 
 
 def InstanceNormalization_6(input: Tensor, scale: Tensor, B: Tensor, *, epsilon: float = 1e-05) -> Tensor:
+    if __torch__.onnx.control._at_load():
+        __torch__.onnx.linear._check_size("scale", scale.numel(), input.size(1))
+        __torch__.onnx.linear._check_size("B", B.numel(), input.size(1))
+    if input.dim() < 3:
+        raise RuntimeError("InstanceNormalization: the input has {} dimensions".format(input.dim()))
     return torch.instance_norm(input, scale, B, None, None, True, 0.0, epsilon, False)
 
 
@@ -72,7 +90,7 @@ def LayerNormalization_1(
     epsilon: float = 1e-05,
     stash_type: int = 6,
 ) -> Tuple[Tensor, Tensor, Tensor]:
-    count = -axis if axis < 0 else X.dim() - axis
+    count = X.dim() - __torch__.onnx.shapes._axis(axis, X.dim())
     shape = X.shape[X.dim() - count :]
     if _outputs == 1 and Scale.shape == shape and (B is None or B.shape == shape):
         return torch.layer_norm(X, shape, Scale, B, epsilon), X, X
@@ -93,23 +111,36 @@ def RMSNormalization_23(
     X: Tensor, scale: Tensor, *, axis: int = -1, epsilon: float = 1e-05, stash_type: int = 6
 ) -> Tensor:
     axes: List[int] = []
-    for i in range(-axis if axis < 0 else X.dim() - axis):
+    for i in range(X.dim() - __torch__.onnx.shapes._axis(axis, X.dim())):
         axes.append(-1 - i)
     x = X.to(stash_type)
     return (x / torch.sqrt(torch.mean(x * x, axes, True) + epsilon)).to(X.dtype) * scale
+
+
+def _check_groups(X: Tensor, groups: int) -> None:
+    if X.size(1) % groups != 0:
+        raise RuntimeError("GroupNormalization: {} channels in {} groups".format(X.size(1), groups))
 
 
 # Scale and bias are one number for each group before opset 21.
 def GroupNormalization_18(
     X: Tensor, scale: Tensor, bias: Tensor, *, epsilon: float = 1e-05, num_groups: int
 ) -> Tensor:
+    if __torch__.onnx.control._at_load():
+        _check_groups(X, num_groups)
     each = X.size(1) // num_groups
+    if scale.numel() != num_groups or bias.numel() != num_groups:
+        raise RuntimeError(
+            "GroupNormalization: {} scales and {} biases for {} groups".format(scale.numel(), bias.numel(), num_groups)
+        )
     return torch.group_norm(X, num_groups, scale.repeat_interleave(each), bias.repeat_interleave(each), epsilon)
 
 
 def GroupNormalization_21(
     X: Tensor, scale: Tensor, bias: Tensor, *, epsilon: float = 1e-05, num_groups: int, stash_type: int = 6
 ) -> Tensor:
+    if __torch__.onnx.control._at_load():
+        _check_groups(X, num_groups)
     return torch.group_norm(X, num_groups, scale, bias, epsilon)
 
 
@@ -155,6 +186,8 @@ def Dropout_12(
     data: Tensor, ratio: Optional[float] = None, training_mode: bool = False, *, seed: Optional[int] = None
 ) -> Tuple[Tensor, Tensor]:
     p = 0.5 if ratio is None else ratio
+    if p < 0.0 or p >= 1.0:
+        raise RuntimeError("Dropout: ratio is {}".format(p))
     if not training_mode or p == 0.0:
         return data, torch.ones_like(data, dtype=torch.bool)
     kept = torch.rand(data.shape, dtype=torch.float32) >= p

@@ -187,7 +187,7 @@ def Swish_24(X: Tensor, *, alpha: float = 1.0) -> Tensor:
 
 def SwiGLU_28(A: Tensor, B: Tensor, *, alpha: float = 1.0) -> Tensor:
     if A.shape != B.shape:
-        raise RuntimeError("SwiGLU: A and B must have the same shape")
+        raise RuntimeError("SwiGLU: A has shape {}, but B {}".format(A.shape, B.shape))
     return Swish_24(A, alpha=alpha) * B
 
 

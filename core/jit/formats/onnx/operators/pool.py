@@ -31,6 +31,21 @@ def _resolved_pads(
     return __torch__.onnx.linear._auto_pads(auto_pad, X.shape[2:], kernel, stride, dilation)
 
 
+def _check_pool(
+    X: Tensor, kernel: List[int], strides: Optional[List[int]], dilations: Optional[List[int]], pads: Optional[List[int]]
+) -> None:
+    n = len(kernel)
+    __torch__.onnx.linear._check_window(n, None, strides, dilations, pads)
+    if not __torch__.onnx.control._at_load():
+        return
+    if pads is not None:
+        for i in range(2 * n):
+            if pads[i] >= kernel[i % n]:
+                raise RuntimeError("pads are {}, but kernel_shape is {}".format(pads, kernel))
+    if X.dim() != n + 2:
+        raise RuntimeError("kernel_shape is {}, but the input has {} dimensions".format(kernel, X.dim()))
+
+
 # What torch pads by itself: the same at both ends, at most half a window.
 def _is_plain(pads: List[int], kernel: List[int]) -> bool:
     n = len(kernel)
@@ -54,6 +69,7 @@ def MaxPool_1(
     dilations: Optional[List[int]] = None,
 ) -> Tuple[Tensor, Tensor]:
     n = len(kernel_shape)
+    _check_pool(X, kernel_shape, strides, dilations, pads)
     stride = [1] * n if strides is None else strides
     dilation = [1] * n if dilations is None else dilations
     padding = _resolved_pads(auto_pad, X, kernel_shape, stride, dilation, pads)
@@ -137,11 +153,49 @@ def AveragePool_1(
     dilations: Optional[List[int]] = None,
 ) -> Tensor:
     n = len(kernel_shape)
+    _check_pool(X, kernel_shape, strides, dilations, pads)
     stride = [1] * n if strides is None else strides
     dilation = [1] * n if dilations is None else dilations
     padding = _resolved_pads(auto_pad, X, kernel_shape, stride, dilation, pads)
     if ceil_mode == 0 and n <= 3 and dilation == [1] * n and _is_plain(padding, kernel_shape):
         return _avg_pool(X, kernel_shape, stride, padding[:n], count_include_pad != 0)
+    windows, counted = _averaged_windows(X, kernel_shape, stride, dilation, padding, ceil_mode, count_include_pad)
+    return torch.sum(windows, [-1]) / counted
+
+
+# One element after the other is added, which decides where the mean of integers is a half.
+def _average_in_order(
+    X: Tensor,
+    auto_pad: str,
+    kernel_shape: List[int],
+    pads: Optional[List[int]],
+    strides: Optional[List[int]],
+    ceil_mode: int,
+    count_include_pad: int,
+) -> Tensor:
+    n = len(kernel_shape)
+    _check_pool(X, kernel_shape, strides, None, pads)
+    stride = [1] * n if strides is None else strides
+    dilation = [1] * n
+    padding = _resolved_pads(auto_pad, X, kernel_shape, stride, dilation, pads)
+    windows, counted = _averaged_windows(X, kernel_shape, stride, dilation, padding, ceil_mode, count_include_pad)
+    total = torch.select(windows, -1, 0)
+    for i in range(1, windows.size(-1)):
+        total = total + torch.select(windows, -1, i)
+    return total / counted
+
+
+# The elements of each window, and how many of them count.
+def _averaged_windows(
+    X: Tensor,
+    kernel_shape: List[int],
+    stride: List[int],
+    dilation: List[int],
+    padding: List[int],
+    ceil_mode: int,
+    count_include_pad: int,
+) -> Tuple[Tensor, Tensor]:
+    n = len(kernel_shape)
     whole = _pool_pads(X.shape[2:], kernel_shape, stride, dilation, padding, ceil_mode)
     ones = torch.ones([1, 1] + X.shape[2:], dtype=X.dtype)
     if count_include_pad != 0:
@@ -157,7 +211,7 @@ def AveragePool_1(
     none = [0] * (2 * n)
     windows, unused = _windows(padded, X.shape[2:], kernel_shape, stride, dilation, none, 0)
     counted, unused2 = _windows(ones, X.shape[2:], kernel_shape, stride, dilation, none, 0)
-    return torch.sum(windows, [-1]) / torch.sum(counted, [-1])
+    return windows, torch.sum(counted, [-1])
 
 
 def _avg_pool(X: Tensor, kernel: List[int], stride: List[int], padding: List[int], counts_pads: bool) -> Tensor:
@@ -181,6 +235,7 @@ def LpPool_2(
     dilations: Optional[List[int]] = None,
 ) -> Tensor:
     n = len(kernel_shape)
+    _check_pool(X, kernel_shape, strides, dilations, pads)
     stride = [1] * n if strides is None else strides
     dilation = [1] * n if dilations is None else dilations
     padding = _resolved_pads(auto_pad, X, kernel_shape, stride, dilation, pads)
@@ -191,6 +246,8 @@ def LpPool_2(
 
 
 def _spatial(X: Tensor) -> List[int]:
+    if X.dim() < 3:
+        raise RuntimeError("the input has {} dimensions and should have 3 at least".format(X.dim()))
     axes: List[int] = []
     for i in range(2, X.dim()):
         axes.append(i)
@@ -222,12 +279,25 @@ def MaxUnpool_9(
     strides: Optional[List[int]] = None,
 ) -> Tensor:
     n = len(kernel_shape)
+    __torch__.onnx.linear._check_window(n, None, strides, None, pads)
+    if X.dim() != n + 2:
+        raise RuntimeError("MaxUnpool: kernel_shape is {} for {} dimensions".format(kernel_shape, X.dim()))
+    if X.shape != I.shape:
+        raise RuntimeError("MaxUnpool: X has shape {}, but I {}".format(X.shape, I.shape))
+    if pads is not None and __torch__.onnx.control._at_load():
+        for i in range(2 * n):
+            if pads[i] >= kernel_shape[i % n]:
+                raise RuntimeError("pads are {}, but kernel_shape is {}".format(pads, kernel_shape))
+    if output_shape is not None and len(output_shape) != n + 2:
+        raise RuntimeError("MaxUnpool: output_shape is {}".format(output_shape))
     shape = X.shape[:2]
     for i in range(n):
         stride = 1 if strides is None else strides[i]
         size = (X.size(2 + i) - 1) * stride + kernel_shape[i]
         if pads is not None:
             size -= pads[i] + pads[i + n]
+        if size <= 0:
+            raise RuntimeError("MaxUnpool: the output has size {}".format(size))
         shape.append(size)
     flat = torch.zeros([__torch__.onnx.shapes._product(shape)], dtype=X.dtype)
     image = torch.scatter(flat, 0, I.reshape([-1]), X.reshape([-1])).reshape(shape)
@@ -257,6 +327,8 @@ def _bin_edges(first: int, size: int, bins: int, limit: int) -> Tuple[List[int],
 
 
 def MaxRoiPool_1(X: Tensor, rois: Tensor, *, pooled_shape: List[int], spatial_scale: float = 1.0) -> Tensor:
+    if len(pooled_shape) != 2 or rois.dim() != 2 or rois.size(1) != 5:
+        raise RuntimeError("MaxRoiPool: pooled_shape is {} and rois has shape {}".format(pooled_shape, rois.shape))
     results: List[Tensor] = []
     height, width = X.size(2), X.size(3)
     for r in range(rois.size(0)):

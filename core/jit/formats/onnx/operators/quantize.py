@@ -116,6 +116,8 @@ def QLinearMatMul_10(
     y_scale: Tensor,
     y_zero_point: Tensor,
 ) -> Tensor:
+    if __torch__.onnx.control._at_load():
+        __torch__.onnx.linear._check_product(a, b)
     wide_a = a.to(torch.int32) - __torch__.onnx.linear._zero_point_of_rows(a_zero_point).to(torch.int32)
     wide_b = b.to(torch.int32) - b_zero_point.to(torch.int32)
     product = torch.matmul(wide_a, wide_b)

@@ -73,6 +73,55 @@ def _numbers(names: List[str], given: Optional[List[float]], is_beta: bool) -> L
     return result
 
 
+# Shapes as the standard says them, of `gates` gates.
+def _check_shapes(
+    X: Tensor,
+    W: Tensor,
+    R: Tensor,
+    B: Optional[Tensor],
+    sequence_lens: Optional[Tensor],
+    states: List[Optional[Tensor]],
+    P: Optional[Tensor],
+    directions: int,
+    gates: int,
+    hidden_size: Optional[int],
+    layout: int,
+) -> None:
+    if X.dim() != 3 or R.dim() != 3:
+        raise RuntimeError("X has {} dimensions and R {}, not 3".format(X.dim(), R.dim()))
+    hidden = R.size(2) if hidden_size is None else hidden_size
+    batch = X.size(1 if layout == 0 else 0)
+    _check_shape("W", W, [directions, gates * hidden, X.size(2)])
+    _check_shape("R", R, [directions, gates * hidden, hidden])
+    if B is not None:
+        _check_shape("B", B, [directions, 2 * gates * hidden])
+    if P is not None:
+        _check_shape("P", P, [directions, 3 * hidden])
+    if sequence_lens is not None:
+        _check_shape("sequence_lens", sequence_lens, [batch])
+        _check_lengths(sequence_lens, X.size(0 if layout == 0 else 1))
+    for state in states:
+        if state is not None:
+            wanted = [directions, batch, hidden] if layout == 0 else [batch, directions, hidden]
+            _check_shape("an initial state", state, wanted)
+
+
+def _check_shape(name: str, x: Tensor, wanted: List[int]) -> None:
+    __torch__.onnx.linear._check_size("dimensions of " + name, x.dim(), len(wanted))
+    for i in range(len(wanted)):
+        __torch__.onnx.linear._check_size("a size of " + name, x.size(i), wanted[i])
+
+
+def _check_lengths(lengths: Tensor, time: int) -> None:
+    if bool(torch.any(torch.logical_or(lengths < 0, lengths > time))):
+        raise RuntimeError("sequence_lens has a length that is not between 0 and {}".format(time))
+
+
+def _check_clip(clip: Optional[float]) -> None:
+    if clip is not None and not clip > 0.0:
+        raise RuntimeError("clip is {}".format(clip))
+
+
 def _directions(direction: str) -> int:
     return 2 if direction == "bidirectional" else 1
 
@@ -144,6 +193,10 @@ def LSTM_7(
 ) -> Tuple[Tensor, Tensor, Tensor]:
     directions = _directions(direction)
     _check_count(activations, 3 * directions)
+    _check_clip(clip)
+    if __torch__.onnx.control._at_load():
+        states: List[Optional[Tensor]] = [initial_h, initial_c]
+        _check_shapes(X, W, R, B, sequence_lens, states, P, directions, 4, hidden_size, layout)
     if layout != 0:
         X = torch.transpose(X, 0, 1)
     zeros = torch.zeros([directions, X.size(1), R.size(2)], dtype=X.dtype)
@@ -264,6 +317,10 @@ def GRU_7(
 ) -> Tuple[Tensor, Tensor]:
     directions = _directions(direction)
     _check_count(activations, 2 * directions)
+    _check_clip(clip)
+    if __torch__.onnx.control._at_load():
+        states: List[Optional[Tensor]] = [initial_h]
+        _check_shapes(X, W, R, B, sequence_lens, states, None, directions, 3, hidden_size, layout)
     if layout != 0:
         X = torch.transpose(X, 0, 1)
     zeros = torch.zeros([directions, X.size(1), R.size(2)], dtype=X.dtype)
@@ -365,6 +422,11 @@ def RNN_7(
 ) -> Tuple[Tensor, Tensor]:
     directions = _directions(direction)
     _check_count(activations, directions)
+    if clip is not None and clip < 0.0:
+        clip = None
+    if __torch__.onnx.control._at_load():
+        states: List[Optional[Tensor]] = [initial_h]
+        _check_shapes(X, W, R, B, sequence_lens, states, None, directions, 1, hidden_size, layout)
     if layout != 0:
         X = torch.transpose(X, 0, 1)
     zeros = torch.zeros([directions, X.size(1), R.size(2)], dtype=X.dtype)

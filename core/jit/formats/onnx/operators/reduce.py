@@ -4,13 +4,23 @@
 # None: no reduction at all.
 def _axes(data: Tensor, axes: Optional[List[int]], noop: int) -> Optional[List[int]]:
     if axes is not None and len(axes) > 0:
-        return axes
+        return axes if len(axes) == 1 else _different(axes, data.dim())
     if noop != 0:
         return None
     every: List[int] = []
     for i in range(data.dim()):
         every.append(i)
     return every
+
+
+# An axis that is there twice is one.
+def _different(axes: List[int], rank: int) -> List[int]:
+    result: List[int] = []
+    for axis in axes:
+        at = __torch__.onnx.shapes._axis(axis, rank)
+        if at not in result:
+            result.append(at)
+    return result
 
 
 def ReduceSum_1(data: Tensor, *, axes: Optional[List[int]] = None, keepdims: int = 1) -> Tensor:
@@ -220,7 +230,7 @@ def TopK_11(X: Tensor, k: int, *, axis: int = -1, largest: int = 1, sorted: int 
 
 
 def Hardmax_1(input: Tensor, *, axis: int = 1) -> Tensor:
-    flat = __torch__.onnx.shapes.Flatten_1(input, axis=axis)
+    flat = _flat(input, axis)
     return torch.reshape(Hardmax_13(flat, axis=1), input.shape)
 
 
@@ -229,10 +239,15 @@ def Hardmax_13(input: Tensor, *, axis: int = -1) -> Tensor:
     return torch.scatter(torch.zeros_like(input), axis, at, 1)
 
 
+# Before opset 13 the axis may not be the one after the last.
+def _flat(input: Tensor, axis: int) -> Tensor:
+    return __torch__.onnx.shapes.Flatten_1(input, axis=__torch__.onnx.shapes._axis(axis, input.dim()))
+
+
 def Softmax_1(input: Tensor, *, axis: int = 1) -> Tensor:
     if axis == -1 or axis == input.dim() - 1:
         return torch.softmax(input, -1)
-    return torch.reshape(torch.softmax(__torch__.onnx.shapes.Flatten_1(input, axis=axis), 1), input.shape)
+    return torch.reshape(torch.softmax(_flat(input, axis), 1), input.shape)
 
 
 def Softmax_13(input: Tensor, *, axis: int = -1) -> Tensor:
@@ -242,7 +257,7 @@ def Softmax_13(input: Tensor, *, axis: int = -1) -> Tensor:
 def LogSoftmax_1(input: Tensor, *, axis: int = 1) -> Tensor:
     if axis == -1 or axis == input.dim() - 1:
         return torch.log_softmax(input, -1)
-    return torch.reshape(torch.log_softmax(__torch__.onnx.shapes.Flatten_1(input, axis=axis), 1), input.shape)
+    return torch.reshape(torch.log_softmax(_flat(input, axis), 1), input.shape)
 
 
 def LogSoftmax_13(input: Tensor, *, axis: int = -1) -> Tensor:

@@ -37,6 +37,13 @@ def Resize_11(
     else:
         for axis in axes:
             over.append(__torch__.onnx.shapes._axis(axis, rank))
+    if antialias != 0 and mode == "nearest":
+        raise RuntimeError("Resize: antialias is for the modes linear and cubic")
+    if __torch__.onnx.control._at_load():
+        _check_resize(over, scales, sizes)
+        is_cut = coordinate_transformation_mode == "tf_crop_and_resize"
+        if is_cut and roi is not None and len(roi) != 0 and len(roi) != 2 * len(over):
+            raise RuntimeError("Resize: roi wants {} numbers".format(2 * len(over)))
     factors: List[float] = []
     wanted: List[int] = []
     lengths: List[float] = []
@@ -87,7 +94,7 @@ def Resize_11(
             result = _resized(
                 result, over[i], x, factors[i], mode, nearest_mode, antialias != 0, cubic_coeff_a, exclude_outside != 0
             )
-    if coordinate_transformation_mode == "tf_crop_and_resize" and roi is not None:
+    if coordinate_transformation_mode == "tf_crop_and_resize" and roi is not None and len(roi) > 0:
         for i in range(len(over)):
             size = X.size(over[i])
             x = _source(
@@ -96,6 +103,30 @@ def Resize_11(
             is_out = torch.logical_or(x < 0, x > size - 1).reshape([-1] + [1] * (rank - 1 - over[i]))
             result = torch.where(is_out, torch.full([], extrapolation_value, dtype=X.dtype), result)
     return result
+
+
+def _check_resize(axes: List[int], scales: Optional[List[float]], sizes: Optional[List[int]]) -> None:
+    count = len(axes)
+    for i in range(count):
+        if axes[i] in axes[:i]:
+            raise RuntimeError("Resize: axis {} is there twice".format(axes[i]))
+    has_sizes = sizes is not None and len(sizes) > 0
+    if scales is not None and len(scales) > 0:
+        if has_sizes:
+            raise RuntimeError("Resize: scales and sizes are both given")
+        if len(scales) != count:
+            raise RuntimeError("Resize: scales has {} numbers for {} dimensions".format(len(scales), count))
+        for scale in scales:
+            if not scale > 0.0 or scale == float("inf"):
+                raise RuntimeError("Resize: scales are {}".format(scales))
+    elif not has_sizes:
+        raise RuntimeError("Resize: neither scales nor sizes are given")
+    if sizes is not None and has_sizes:
+        if len(sizes) != count:
+            raise RuntimeError("Resize: sizes has {} numbers for {} dimensions".format(len(sizes), count))
+        for size in sizes:
+            if size <= 0:
+                raise RuntimeError("Resize: sizes are {}".format(sizes))
 
 
 # Where in the input each output lies. Whole pixels are taken in float32, as PyTorch and ONNX Runtime do: with a scale of

@@ -72,6 +72,10 @@ def Transpose_1(data: Tensor, *, perm: Optional[List[int]] = None) -> Tensor:
         for i in range(data.dim()):
             order.append(data.dim() - 1 - i)
         return torch.permute(data, order)
+    if __torch__.onnx.control._at_load():
+        for axis in perm:
+            if axis < 0:
+                raise RuntimeError("Transpose: perm is {}".format(perm))
     return torch.permute(data, perm)
 
 
@@ -137,8 +141,16 @@ def _unsqueeze(data: Tensor, axes: List[int]) -> Tensor:
 def Expand_8(input: Tensor, shape: List[int]) -> Tensor:
     if len(shape) == 0:
         return input
+    for size in shape:
+        if size < 0:
+            raise RuntimeError("Expand: shape is {}".format(shape))
     sizes: List[int] = []
     extra = len(shape) - input.dim()
+    if __torch__.onnx.control._at_load():
+        for i in range(1, min(input.dim(), len(shape)) + 1):
+            size = input.size(-i)
+            if size != 1 and shape[-i] != 1 and size != shape[-i]:
+                raise RuntimeError("Expand: a size of {} becomes {}".format(size, shape[-i]))
     for i in range(len(shape)):
         sizes.append(input.size(i - extra) if shape[i] == 1 and i >= extra else shape[i])
     if extra < 0:
@@ -172,13 +184,19 @@ def Split_18(
 ) -> List[Tensor]:
     if num_outputs is not None and num_outputs != _outputs:
         raise RuntimeError("Split: num_outputs is {}, but the node has {} outputs".format(num_outputs, _outputs))
+    if num_outputs is not None and split is not None:
+        raise RuntimeError("Split: split and num_outputs are both given")
     return _split(input, split, axis, _outputs, num_outputs is not None)
 
 
 def _split(input: Tensor, split: Optional[List[int]], axis: int, outputs: int, is_last_smaller: bool) -> List[Tensor]:
     if split is not None:
+        if len(split) != outputs:
+            raise RuntimeError("Split: split is {}, but the node has {} outputs".format(split, outputs))
         return torch.split_with_sizes(input, split, axis)
     size = input.size(axis)
+    if is_last_smaller and outputs > size:
+        raise RuntimeError("Split: num_outputs is {} for a size of {}".format(outputs, size))
     if size % outputs == 0:
         return torch.split(input, size // outputs, axis) if size > 0 else [input] * outputs
     if not is_last_smaller:
@@ -207,7 +225,15 @@ def Slice_10(
 def _slice(
     data: Tensor, starts: List[int], ends: List[int], axes: Optional[List[int]], steps: Optional[List[int]]
 ) -> Tensor:
-    for i in range(len(starts)):
+    count = len(starts)
+    if len(ends) != count or (axes is not None and len(axes) != count) or (steps is not None and len(steps) != count):
+        raise RuntimeError("Slice: starts, ends, axes and steps differ in length")
+    if axes is not None and __torch__.onnx.control._at_load():
+        for i in range(count):
+            for j in range(i):
+                if axes[i] == axes[j] or _axis(axes[i], data.dim()) == _axis(axes[j], data.dim()):
+                    raise RuntimeError("Slice: axis {} is there twice".format(axes[i]))
+    for i in range(count):
         axis = i if axes is None else axes[i]
         step = 1 if steps is None else steps[i]
         if step == 0:
@@ -244,6 +270,10 @@ def DepthToSpace_1(input: Tensor, *, blocksize: int) -> Tensor:
 def DepthToSpace_11(input: Tensor, *, blocksize: int, mode: str = "DCR") -> Tensor:
     if mode == "CRD":
         return torch.pixel_shuffle(input, blocksize)
+    if __torch__.onnx.control._at_load() and input.size(1) % (blocksize * blocksize) != 0:
+        raise RuntimeError("DepthToSpace: blocksize is {} for {} channels".format(blocksize, input.size(1)))
+    if input.dim() != 4:
+        raise RuntimeError("DepthToSpace: the input has {} dimensions, not 4".format(input.dim()))
     n, c, h, w = input.size(0), input.size(1), input.size(2), input.size(3)
     parts = input.reshape([n, blocksize, blocksize, c // (blocksize * blocksize), h, w])
     return parts.permute([0, 3, 4, 1, 5, 2]).reshape([n, c // (blocksize * blocksize), h * blocksize, w * blocksize])
@@ -254,6 +284,12 @@ def DepthToSpace_28(input: Tensor, *, blocksize: int, mode: str = "DCR") -> Tens
 
 
 def SpaceToDepth_1(input: Tensor, *, blocksize: int) -> Tensor:
+    if input.dim() != 4:
+        raise RuntimeError("SpaceToDepth: the input has {} dimensions, not 4".format(input.dim()))
+    if __torch__.onnx.control._at_load():
+        for size in input.shape[2:]:
+            if size % blocksize != 0:
+                raise RuntimeError("SpaceToDepth: blocksize is {} for a size of {}".format(blocksize, size))
     n, c, h, w = input.size(0), input.size(1), input.size(2), input.size(3)
     parts = input.reshape([n, c, h // blocksize, blocksize, w // blocksize, blocksize])
     return parts.permute([0, 3, 5, 1, 2, 4]).reshape([n, c * blocksize * blocksize, h // blocksize, w // blocksize])
@@ -291,11 +327,17 @@ def Pad_18(
 
 def _pad(data: Tensor, pads: List[int], mode: str, value: Optional[Tensor], axes: Optional[List[int]]) -> Tensor:
     rank = data.dim()
-    count = len(pads) // 2
+    count = rank if axes is None else len(axes)
+    if len(pads) != 2 * count:
+        raise RuntimeError("Pad: pads has {} numbers for {} dimensions".format(len(pads), count))
     begin = [0] * rank
     end = [0] * rank
+    is_padded = [False] * rank
     for i in range(count):
         axis = i if axes is None else _axis(axes[i], rank)
+        if is_padded[axis]:
+            raise RuntimeError("Pad: axis {} is there twice".format(axis))
+        is_padded[axis] = True
         begin[axis] = pads[i]
         end[axis] = pads[i + count]
     if mode == "constant":
@@ -312,8 +354,16 @@ def _pad(data: Tensor, pads: List[int], mode: str, value: Optional[Tensor], axes
             return torch.constant_pad_nd(data, order, float(value))
         return torch.constant_pad_nd(data, order, int(value))
     for axis in range(rank):
-        if begin[axis] != 0 or end[axis] != 0:
-            data = torch.index_select(data, axis, _pad_index(data.size(axis), begin[axis], end[axis], mode))
+        # What negative pads cut off is not there to be repeated.
+        first, last = max(0, -begin[axis]), max(0, -end[axis])
+        if first > 0 or last > 0:
+            data = torch.narrow(data, axis, first, data.size(axis) - first - last)
+        before, after = max(0, begin[axis]), max(0, end[axis])
+        if before > 0 or after > 0:
+            size = data.size(axis)
+            if size == 0 or (mode == "reflect" and (before >= size or after >= size)):
+                raise RuntimeError("Pad: {} of {} and {} for a size of {}".format(mode, before, after, size))
+            data = torch.index_select(data, axis, _pad_index(size, before, after, mode))
     return data
 
 
@@ -324,13 +374,13 @@ def _pad_index(size: int, begin: int, end: int, mode: str) -> Tensor:
         return torch.clamp(at, 0, size - 1)
     if mode == "wrap":
         return torch.remainder(at, size)
-    if size == 1:
-        return torch.zeros_like(at)
     at = torch.remainder(at, 2 * (size - 1))
     return torch.where(at >= size, torch.rsub(at, 2 * (size - 1)), at)
 
 
 def CenterCropPad_18(input_data: Tensor, shape: List[int], *, axes: Optional[List[int]] = None) -> Tensor:
+    if len(shape) != (input_data.dim() if axes is None else len(axes)):
+        raise RuntimeError("CenterCropPad: shape has {} numbers".format(len(shape)))
     for i in range(len(shape)):
         axis = i if axes is None else axes[i]
         size = input_data.size(axis)
@@ -357,6 +407,8 @@ def ConstantOfShape_9(input: List[int], *, value: Optional[Tensor] = None) -> Te
 
 
 def Range_11(start: Tensor, limit: Tensor, delta: Tensor) -> Tensor:
+    if float(delta) == 0.0:
+        raise RuntimeError("Range: delta is 0")
     if start.is_floating_point():
         first = start.reshape([]).to(torch.float64)
         step = delta.reshape([]).to(torch.float64)
@@ -365,7 +417,7 @@ def Range_11(start: Tensor, limit: Tensor, delta: Tensor) -> Tensor:
             return start.reshape([]) + torch.arange(count, dtype=start.dtype) * delta.reshape([])
         return (first + torch.arange(count, dtype=torch.float64) * step).to(start.dtype)
     first_int, last_int, step_int = int(start), int(limit), int(delta)
-    if step_int != 0 and (last_int - first_int > 0) != (step_int > 0):
+    if (last_int - first_int > 0) != (step_int > 0):
         return torch.zeros([0], dtype=start.dtype)
     return torch.arange(first_int, last_int, step_int, dtype=start.dtype)
 
@@ -375,6 +427,8 @@ def Range_27(start: Tensor, limit: Tensor, delta: Tensor, *, stash_type: int = 6
 
 
 def EyeLike_9(input: Tensor, *, dtype: Optional[int] = None, k: int = 0) -> Tensor:
+    if input.dim() != 2:
+        raise RuntimeError("EyeLike: the input has {} dimensions, not 2".format(input.dim()))
     rows = torch.arange(input.size(0)).unsqueeze(1)
     columns = torch.arange(input.size(1))
     return torch.eq(columns - rows, k).to(input.dtype if dtype is None else dtype)
@@ -387,6 +441,10 @@ def Trilu_14(input: Tensor, k: int = 0, *, upper: int = 1) -> Tensor:
 
 
 def OneHot_9(indices: Tensor, depth: int, values: Tensor, *, axis: int = -1) -> Tensor:
+    if depth <= 0:
+        raise RuntimeError("OneHot: depth is {}".format(depth))
+    if values.dim() != 1 or values.size(0) != 2:
+        raise RuntimeError("OneHot: values has shape {}, not [2]".format(values.shape))
     rank = indices.dim() + 1
     at = _axis(axis, rank)
     classes = torch.arange(depth, dtype=torch.int64)

@@ -49,6 +49,12 @@ def DFT_17(
 def DFT_20(
     input: Tensor, dft_length: Optional[int] = None, axis: int = -2, *, inverse: int = 0, onesided: int = 0
 ) -> Tensor:
+    if input.size(-1) != 1 and input.size(-1) != 2:
+        raise RuntimeError("DFT: the last dimension has size {}, not 1 or 2".format(input.size(-1)))
+    if __torch__.onnx.shapes._axis(axis, input.dim()) == input.dim() - 1:
+        raise RuntimeError("DFT: axis {} is the one of the parts".format(axis))
+    if onesided != 0 and inverse == 0 and input.size(-1) == 2:
+        raise RuntimeError("DFT: onesided is for real numbers")
     size = input.size(axis)
     if dft_length is not None:
         size = dft_length
@@ -71,6 +77,12 @@ def STFT_17(
     *,
     onesided: int = 1,
 ) -> Tensor:
+    if frame_step <= 0:
+        raise RuntimeError("STFT: frame_step is {}".format(frame_step))
+    if frame_length is None and window is None:
+        raise RuntimeError("STFT: neither window nor frame_length are given")
+    if frame_length is not None and (frame_length <= 0 or frame_length > signal.size(1)):
+        raise RuntimeError("STFT: frame_length is {} for {} numbers".format(frame_length, signal.size(1)))
     size = signal.size(1)
     if frame_length is not None:
         size = frame_length
@@ -85,6 +97,8 @@ def STFT_17(
 
 # a0 - a1 · cos(2πn/N) + a2 · cos(4πn/N)
 def _window(size: int, periodic: int, dtype: int, a0: float, a1: float, a2: float) -> Tensor:
+    if size <= 0:
+        raise RuntimeError("a window of size {}".format(size))
     length = size if periodic != 0 else size - 1
     angle = torch.arange(size, dtype=torch.float64) * (2.0 * 3.141592653589793 / max(length, 1))
     if size == 1:

@@ -14,9 +14,12 @@ def GridSample_16(
 def GridSample_20(
     X: Tensor, grid: Tensor, *, align_corners: int = 0, mode: str = "linear", padding_mode: str = "zeros"
 ) -> Tensor:
-    modes = {"linear": 0, "bilinear": 0, "nearest": 1, "cubic": 2, "bicubic": 2}
-    paddings = {"zeros": 0, "border": 1, "reflection": 2}
-    return torch.grid_sampler(X, grid, modes[mode], paddings[padding_mode], align_corners != 0)
+    if __torch__.onnx.control._at_load():
+        __torch__.onnx.linear._check_size("dimensions of the grid", grid.dim(), X.dim())
+        __torch__.onnx.linear._check_size("numbers of a point", grid.size(-1), X.dim() - 2)
+    way = 2 if mode == "cubic" or mode == "bicubic" else (1 if mode == "nearest" else 0)
+    outside = 2 if padding_mode == "reflection" else (1 if padding_mode == "border" else 0)
+    return torch.grid_sampler(X, grid, way, outside, align_corners != 0)
 
 
 def RoiAlign_10(
@@ -55,6 +58,8 @@ def RoiAlign_16(
     sampling_ratio: int = 0,
     spatial_scale: float = 1.0,
 ) -> Tensor:
+    if rois.dim() != 2 or rois.size(1) != 4 or batch_indices.dim() != 1 or batch_indices.size(0) != rois.size(0):
+        raise RuntimeError("RoiAlign: rois has shape {}, batch_indices {}".format(rois.shape, batch_indices.shape))
     is_half = coordinate_transformation_mode == "half_pixel"
     offset = 0.5 if is_half else 0.0
     results: List[Tensor] = []
@@ -121,6 +126,8 @@ def NonMaxSuppression_10(
     *,
     center_point_box: int = 0,
 ) -> Tensor:
+    if boxes.dim() != 3 or scores.dim() != 3 or boxes.size(2) != 4 or boxes.size(1) != scores.size(2):
+        raise RuntimeError("NonMaxSuppression: boxes has shape {}, scores {}".format(boxes.shape, scores.shape))
     first = torch.minimum(boxes[:, :, :2], boxes[:, :, 2:])
     last = torch.maximum(boxes[:, :, :2], boxes[:, :, 2:])
     if center_point_box != 0:
