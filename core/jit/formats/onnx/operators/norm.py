@@ -90,7 +90,9 @@ def LayerNormalization_1(
     epsilon: float = 1e-05,
     stash_type: int = 6,
 ) -> Tuple[Tensor, Tensor, Tensor]:
-    count = X.dim() - __torch__.onnx.shapes._axis(axis, X.dim())
+    if __torch__.onnx.control._at_load():
+        axis = __torch__.onnx.shapes._axis(axis, X.dim())
+    count = -axis if axis < 0 else X.dim() - axis
     shape = X.shape[X.dim() - count :]
     if _outputs == 1 and Scale.shape == shape and (B is None or B.shape == shape):
         return torch.layer_norm(X, shape, Scale, B, epsilon), X, X
@@ -110,8 +112,10 @@ def LayerNormalization_1(
 def RMSNormalization_23(
     X: Tensor, scale: Tensor, *, axis: int = -1, epsilon: float = 1e-05, stash_type: int = 6
 ) -> Tensor:
+    if __torch__.onnx.control._at_load():
+        axis = __torch__.onnx.shapes._axis(axis, X.dim())
     axes: List[int] = []
-    for i in range(X.dim() - __torch__.onnx.shapes._axis(axis, X.dim())):
+    for i in range(-axis if axis < 0 else X.dim() - axis):
         axes.append(-1 - i)
     x = X.to(stash_type)
     return (x / torch.sqrt(torch.mean(x * x, axes, True) + epsilon)).to(X.dtype) * scale

@@ -4,23 +4,16 @@
 # None: no reduction at all.
 def _axes(data: Tensor, axes: Optional[List[int]], noop: int) -> Optional[List[int]]:
     if axes is not None and len(axes) > 0:
-        return axes if len(axes) == 1 else _different(axes, data.dim())
+        # An axis that is there twice is one.
+        if len(axes) == 2 and axes[0] == axes[1]:
+            return [axes[0]]
+        return axes
     if noop != 0:
         return None
     every: List[int] = []
     for i in range(data.dim()):
         every.append(i)
     return every
-
-
-# An axis that is there twice is one.
-def _different(axes: List[int], rank: int) -> List[int]:
-    result: List[int] = []
-    for axis in axes:
-        at = __torch__.onnx.shapes._axis(axis, rank)
-        if at not in result:
-            result.append(at)
-    return result
 
 
 def ReduceSum_1(data: Tensor, *, axes: Optional[List[int]] = None, keepdims: int = 1) -> Tensor:

@@ -141,12 +141,12 @@ def _unsqueeze(data: Tensor, axes: List[int]) -> Tensor:
 def Expand_8(input: Tensor, shape: List[int]) -> Tensor:
     if len(shape) == 0:
         return input
-    for size in shape:
-        if size < 0:
-            raise RuntimeError("Expand: shape is {}".format(shape))
     sizes: List[int] = []
     extra = len(shape) - input.dim()
     if __torch__.onnx.control._at_load():
+        for size in shape:
+            if size < 0:
+                raise RuntimeError("Expand: shape is {}".format(shape))
         for i in range(1, min(input.dim(), len(shape)) + 1):
             size = input.size(-i)
             if size != 1 and shape[-i] != 1 and size != shape[-i]:
@@ -225,15 +225,9 @@ def Slice_10(
 def _slice(
     data: Tensor, starts: List[int], ends: List[int], axes: Optional[List[int]], steps: Optional[List[int]]
 ) -> Tensor:
-    count = len(starts)
-    if len(ends) != count or (axes is not None and len(axes) != count) or (steps is not None and len(steps) != count):
-        raise RuntimeError("Slice: starts, ends, axes and steps differ in length")
-    if axes is not None and __torch__.onnx.control._at_load():
-        for i in range(count):
-            for j in range(i):
-                if axes[i] == axes[j] or _axis(axes[i], data.dim()) == _axis(axes[j], data.dim()):
-                    raise RuntimeError("Slice: axis {} is there twice".format(axes[i]))
-    for i in range(count):
+    if __torch__.onnx.control._at_load():
+        _check_slice(data.dim(), starts, ends, axes, steps)
+    for i in range(len(starts)):
         axis = i if axes is None else axes[i]
         step = 1 if steps is None else steps[i]
         if step == 0:
@@ -243,6 +237,19 @@ def _slice(
         else:
             data = _slice_back(data, axis, starts[i], ends[i], step)
     return data
+
+
+def _check_slice(
+    rank: int, starts: List[int], ends: List[int], axes: Optional[List[int]], steps: Optional[List[int]]
+) -> None:
+    n = len(starts)
+    if len(ends) != n or (axes is not None and len(axes) != n) or (steps is not None and len(steps) != n):
+        raise RuntimeError("Slice: starts, ends, axes and steps differ in length")
+    if axes is not None:
+        for i in range(n):
+            for j in range(i):
+                if _axis(axes[i], rank) == _axis(axes[j], rank):
+                    raise RuntimeError("Slice: axis {} is there twice".format(axes[i]))
 
 
 # A slice with a negative step is one of the flipped tensor: element k is then element size - 1 - k.
