@@ -10,10 +10,10 @@ namespace tensord::jit::onnx {
 
 namespace {
 
-// Sizes are all 1, all this, which can be divided and is large, or different and without divisors.
+// Sizes are all this, which can be divided and is large, or different and without divisors.
 constexpr int64_t kLarge = 960;
 constexpr int64_t kPrimes[] = {101, 103, 107, 109, 113, 127, 131, 137, 139, 149, 151, 157, 163, 167, 173, 179};
-constexpr size_t kChoices = 3;
+constexpr size_t kChoices = 2;
 
 bool is_one(const std::vector<const std::vector<Known>*>& all) {
   return std::ranges::all_of(all, [](const std::vector<Known>* choices) { return choices->size() == 1; });
@@ -24,8 +24,7 @@ const Known& of_choice(const std::vector<Known>& choices, size_t i) { return cho
 }  // namespace
 
 int64_t LoadChecks::size_of(const std::string& name, size_t choice) {
-  if (choice == 0) return 1;
-  if (choice == 1) return kLarge;
+  if (choice == 0) return kLarge;
   const auto number = numbers_.emplace(name, static_cast<int64_t>(numbers_.size())).first->second;
   return kPrimes[static_cast<size_t>(number) % std::size(kPrimes)];
 }
@@ -150,7 +149,7 @@ bool LoadChecks::others_help(const Function& function, const std::vector<const C
     if (first.defined() != second.defined() || (first.defined() && first.ndim() != second.ndim())) return true;
   }
   const auto is_chosen = [&](size_t i, size_t dim) { return tensor_of(i, 0).size(dim) != tensor_of(i, 1).size(dim); };
-  std::set<int64_t> sizes{2, 3, 4};
+  std::set<int64_t> sizes{1, 2, 3, 4};
   for (size_t i = 0; i < given.size(); ++i) {
     const Tensor tensor = tensor_of(i, 0);
     for (size_t dim = 0; tensor.defined() && dim < tensor.sizes().size(); ++dim) {
