@@ -12,7 +12,8 @@ using ops::Value;
 
 namespace {
 
-constexpr int kMaxSteps = 5000, kMaxDepth = 30;
+// Of one call and of all of a model, which may take some seconds.
+constexpr int kMaxSteps = 5000, kMaxAllSteps = 10'000'000, kMaxDepth = 30;
 
 // The walk cannot go on.
 struct Lost {};
@@ -50,13 +51,27 @@ bool are_small(const std::vector<Value>& values) {
   return count <= kMaxKnownElements;
 }
 
+// By shape alone: what is inferred takes no memory then, however large it is.
+Value without_data(const Value& value) {
+  if (value.is_tensor() && value.to_tensor().defined()) {
+    const Tensor& tensor = value.to_tensor();
+    return tensor.is_meta() ? value : Value(Tensor::meta(tensor.sizes(), tensor.dtype()));
+  }
+  if (!value.is_list() || value.to_list()->element->kind() != ops::TypeKind::kTensor) return value;
+  std::vector<Value> items;
+  for (const Value& item : value.to_list()->items) items.push_back(without_data(item));
+  return Value(ops::make_list(value.to_list()->element, std::move(items)));
+}
+
 std::vector<Value> run(const ops::Op& op, const std::vector<Value>& arguments) {
   if (op.way == ops::Way::kHost || (op.reads_only_shape && has_elements(arguments))) return ops::run(op, arguments);
   if (op.has_dynamic_shape) {
     if (!has_elements(arguments)) return {};
     return ops::run(op, arguments);
   }
-  std::vector<Value> results = ops::infer(op, arguments);
+  std::vector<Value> shapes;
+  for (const Value& argument : arguments) shapes.push_back(without_data(argument));
+  std::vector<Value> results = ops::infer(op, shapes);
   if (op.is_random || !has_elements(arguments) || !are_small(results)) return results;
   return ops::run(op, arguments);
 }
@@ -72,7 +87,7 @@ Value without_elements(Value value) {
 }  // namespace
 
 void FunctionWalk::count_step() {
-  if (++steps_ > kMaxSteps) throw Lost();
+  if (++steps_ > kMaxSteps || ++all_steps_ > kMaxAllSteps) throw Lost();
 }
 
 Known FunctionWalk::call(const Function& function, std::vector<Known> arguments) {

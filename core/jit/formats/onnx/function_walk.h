@@ -42,7 +42,7 @@ class FunctionWalk {
   void count_step();
 
   const OperatorLibrary& library_;
-  int steps_ = 0, depth_ = 0;
+  int steps_ = 0, all_steps_ = 0, depth_ = 0;
 };
 
 }  // namespace tensord::jit::onnx
