@@ -181,6 +181,22 @@ def transformers():
         yield f"MatMulNBits_{name}", node, {"x": f(3, k)}, {"b": b, "s": f(6 * ((k + size - 1) // size))}
 
 
+def bodies():
+    """In the first round of a loop that has one, and in both branches."""
+    def graph(nodes, inputs, outputs):
+        return helper.make_graph(nodes, "body", [helper.make_tensor_value_info(*each) for each in inputs],
+                                 [helper.make_tensor_value_info(name, kind, None) for name, kind in outputs])
+
+    for name, op, attributes in (("perm", "Transpose", {"perm": [0, 0, 1, 2]}), ("axis", "Softmax", {"axis": 7})):
+        body = graph([make_node("Identity", ["c"], ["d"]), make_node(op, ["v"], ["o"], name="bad", **attributes)],
+                     [("i", 7, []), ("c", 9, []), ("v", 1, IMAGE)], [("d", 9), ("o", 1)])
+        yield (f"Loop_{name}", make_node("Loop", ["t", "g", "x"], ["y"], body=body), {"x": f(*IMAGE)},
+               {"t": np.int64(2), "g": np.array(True)})
+        branch = graph([make_node(op, ["x"], ["o"], name="bad", **attributes)], [], [("o", 1)])
+        yield (f"If_{name}", make_node("If", ["g"], ["y"], then_branch=branch, else_branch=branch),
+               {"x": f(*IMAGE), "g": np.array(True)}, {})
+
+
 def newer():
     """Operators of newer opsets: the opset comes first."""
     three = {"x": f(2, 5, 8)}
@@ -196,7 +212,7 @@ def newer():
 
 
 def rows():
-    for kind in (windows, axes, shapes, numbers, transformers):
+    for kind in (windows, axes, shapes, numbers, transformers, bodies):
         for row in kind():
             yield 17, *row
     yield from newer()
