@@ -63,6 +63,29 @@ To convert(From value) {
   }
 }
 
+constinit HalfRows half_rows;
+
+// Of two types, or null.
+template <class To, class From>
+auto row_function() -> void (*)(const From*, To*, int64_t) {
+  if constexpr (std::is_same_v<To, float> && std::is_same_v<From, Half>) return half_rows.widen_half;
+  if constexpr (std::is_same_v<To, float> && std::is_same_v<From, BFloat16>) return half_rows.widen_bfloat16;
+  if constexpr (std::is_same_v<To, Half> && std::is_same_v<From, float>) return half_rows.narrow_half;
+  if constexpr (std::is_same_v<To, BFloat16> && std::is_same_v<From, float>) return half_rows.narrow_bfloat16;
+  return nullptr;
+}
+
+template <class To, class From>
+void convert_row(To* to, const From* from, int64_t count, std::array<int64_t, 2> step) {
+  if (step[0] != 1 || step[1] != 1) {
+    for (int64_t i = 0; i < count; ++i) to[i * step[0]] = convert<To>(from[i * step[1]]);
+  } else if (const auto row = row_function<To, From>()) {
+    row(from, to, count);
+  } else {
+    for (int64_t i = 0; i < count; ++i) to[i] = convert<To>(from[i]);
+  }
+}
+
 // 16 × 16 blocks keep both sides of a transposition in cache lines.
 template <class T>
 void copy_transposed(T* target, const T* source, int64_t rows, int64_t columns, int64_t target_row,
@@ -86,17 +109,13 @@ void copy_loop(const Tensor& target, const Tensor& source) {
   const LoopNest<2> nest(target.sizes(), {target.strides(), source.strides()});
   nest.parallel_rows(16384,
                      [&](const std::array<int64_t, 2>& offset, int64_t count, const std::array<int64_t, 2>& step) {
-                       To* t = to + offset[0];
-                       const From* f = from + offset[1];
-                       if (step[0] == 1 && step[1] == 1) {
-                         for (int64_t i = 0; i < count; ++i) t[i] = convert<To>(f[i]);
-                       } else {
-                         for (int64_t i = 0; i < count; ++i) t[i * step[0]] = convert<To>(f[i * step[1]]);
-                       }
+                       convert_row(to + offset[0], from + offset[1], count, step);
                      });
 }
 
 }  // namespace
+
+void set_half_rows(const HalfRows& rows) { half_rows = rows; }
 
 StridedCopy::StridedCopy(const Tensor& target, const Tensor& source)
     : nest_(target.sizes(), {target.strides(), source.strides()}),

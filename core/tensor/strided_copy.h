@@ -10,6 +10,16 @@ namespace tensord {
 // copied as blocks. Runs on the caller's thread team.
 void strided_copy(const Tensor& target, const Tensor& source);
 
+// Rows of halves to float32 and back, for copies between these types; null where a loop over them is to do. Kernels
+// give theirs before main, which take what the processor has.
+struct HalfRows {
+  void (*widen_half)(const Half* from, float* to, int64_t count) = nullptr;
+  void (*widen_bfloat16)(const BFloat16* from, float* to, int64_t count) = nullptr;
+  void (*narrow_half)(const float* from, Half* to, int64_t count) = nullptr;
+  void (*narrow_bfloat16)(const float* from, BFloat16* to, int64_t count) = nullptr;
+};
+void set_half_rows(const HalfRows& rows);
+
 // A copy within one dtype, laid out for known sizes and strides; the tensors may be meta.
 // Immutable; runs without allocation on memory given each time.
 class StridedCopy {

@@ -6,6 +6,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "core/tensor/strided_copy.h"
 #include "kernels/common/half_rows.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -92,6 +93,13 @@ void narrow_row(const float* from, Half* to, int64_t count) { HWY_DYNAMIC_DISPAT
 void narrow_row(const float* from, BFloat16* to, int64_t count) {
   HWY_DYNAMIC_DISPATCH(NarrowBFloat16)(from, to, count);
 }
+
+namespace {
+[[maybe_unused]] const bool is_given = [] {
+  set_half_rows({widen_row, widen_row, narrow_row, narrow_row});
+  return true;
+}();
+}  // namespace
 
 }  // namespace tensord::kernels
 #endif

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 namespace tensord::strided_copy_test {
@@ -98,6 +99,25 @@ TEST(StridedCopyTest, EveryPairOfDtypes) {
       });
     }
   }
+}
+
+// Dense rows of halves are converted by what kernels gave.
+TEST(StridedCopyTest, RowsOfHalvesGoByTheGivenFunctions) {
+  set_half_rows({[](const Half*, float* to, int64_t count) { std::fill_n(to, count, 1.0f); },
+                 [](const BFloat16*, float* to, int64_t count) { std::fill_n(to, count, 2.0f); },
+                 [](const float*, Half* to, int64_t count) { std::fill_n(to, count, Half(3.0f)); },
+                 [](const float*, BFloat16* to, int64_t count) { std::fill_n(to, count, BFloat16(4.0f)); }});
+  const auto last = [](DType from, DType to) {
+    const Tensor copy = random_tensor({3, 5}, from, 8).to(to).to(DType::kFloat64);
+    return copy.data<double>()[14];
+  };
+  EXPECT_EQ(last(DType::kFloat16, DType::kFloat32), 1);
+  EXPECT_EQ(last(DType::kBFloat16, DType::kFloat32), 2);
+  EXPECT_EQ(last(DType::kFloat32, DType::kFloat16), 3);
+  EXPECT_EQ(last(DType::kFloat32, DType::kBFloat16), 4);
+  const Tensor columns = random_tensor({1}, DType::kFloat16, 9).as_view({3, 5}, {0, 0}, 0);
+  EXPECT_NE(columns.to(DType::kFloat32).data<float>()[14], 1);
+  set_half_rows({});
 }
 
 // Values that C++ leaves undefined have a definite result.
