@@ -33,6 +33,9 @@ bool uses_sgemm();
 // The same for f32, and false, where few rows or columns of c make another way around faster.
 bool try_narrow_gemm(float alpha, const Matrix& a, const Matrix& b, float beta, const Matrix& c);
 
+// The same for float16 and bfloat16.
+void half_gemm(DType dtype, double alpha, const Matrix& a, const Matrix& b, double beta, const Matrix& c);
+
 // Puts `from`, broadcast to its sizes, into c before a product is added to it; fast where a bias is repeated by rows.
 void start_product(const Tensor& from, const Tensor& c);
 
@@ -47,5 +50,8 @@ void batched_gemm(double alpha, const Tensor& a, const Tensor& b, double beta, c
 void gemv_rows(const float* w, int64_t ld, const float* x, float* y, int64_t n, int64_t k);
 // y[n] = sum_k x[k] w[k, n], w row-major with row stride `ld`; parallel over n.
 void gemv_columns(const float* w, int64_t ld, const float* x, float* y, int64_t n, int64_t k);
+// The same by matrices of halves, where the processor converts them on the way; false, and nothing done, where not.
+bool gemv_rows(DType dtype, const void* w, int64_t ld, const float* x, float* y, int64_t n, int64_t k);
+bool gemv_columns(DType dtype, const void* w, int64_t ld, const float* x, float* y, int64_t n, int64_t k);
 
 }  // namespace tensord::kernels

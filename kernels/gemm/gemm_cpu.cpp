@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "core/base/parallel.h"
-#include "kernels/common/half_rows.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/product.h"
 
@@ -163,53 +162,6 @@ void float_gemm(float alpha, const Matrix& a, const Matrix& b, float beta, const
   uses_sgemm() ? onednn_gemm(alpha, a, b, beta, c) : tiled_gemm(alpha, a, b, beta, c);
 }
 
-template <class Convert>
-void convert_rows(const Matrix& from, const Matrix& to, Convert&& convert) {
-  parallel_for(from.rows, std::max<int64_t>(1, 16384 / std::max<int64_t>(from.cols, 1)),
-               [&](int64_t begin, int64_t end) {
-                 for (int64_t r = begin; r < end; ++r) convert(r * from.row_stride, r * to.row_stride);
-               });
-}
-
-// A matrix of halves in float32: in the order of its memory where rows or columns are dense.
-template <class T>
-class WideMatrix {
- public:
-  WideMatrix(const Matrix& of, bool is_read)
-      : is_turned_(of.col_stride != 1 && of.row_stride == 1),
-        source_(is_turned_ ? of.transposed() : of),
-        copy_(source_.rows, source_.cols, DType::kFloat32) {
-    if (is_read) read();
-  }
-  Matrix matrix() const { return is_turned_ ? copy_.matrix.transposed() : copy_.matrix; }
-  void write_back() const {
-    if (source_.col_stride != 1) return copy_matrix<float, T>(copy_.matrix, source_);
-    const auto* from = static_cast<const float*>(copy_.matrix.data);
-    auto* to = static_cast<T*>(source_.data);
-    convert_rows(copy_.matrix, source_,
-                 [&](int64_t at, int64_t out) { narrow_row(from + at, to + out, source_.cols); });
-  }
-
- private:
-  void read() const {
-    if (source_.col_stride != 1) return copy_matrix<T, float>(source_, copy_.matrix);
-    const auto* from = static_cast<const T*>(source_.data);
-    auto* to = static_cast<float*>(copy_.matrix.data);
-    convert_rows(source_, copy_.matrix, [&](int64_t at, int64_t out) { widen_row(from + at, to + out, source_.cols); });
-  }
-
-  bool is_turned_;
-  Matrix source_;
-  OwnedMatrix copy_;
-};
-
-template <class T>
-void half_gemm(double alpha, const Matrix& a, const Matrix& b, double beta, const Matrix& c) {
-  const WideMatrix<T> wide_a(a, true), wide_b(b, true), wide_c(c, beta != 0);
-  gemm(DType::kFloat32, alpha, wide_a.matrix(), wide_b.matrix(), beta, wide_c.matrix());
-  wide_c.write_back();
-}
-
 // Integer arithmetic wraps; rows of b are walked in order so that the inner loop is dense.
 template <class T>
 void integer_gemm(T alpha, const Matrix& a, const Matrix& b, T beta, const Matrix& c) {
@@ -261,8 +213,8 @@ void gemm(DType dtype, double alpha, const Matrix& a, const Matrix& b, double be
   switch (dtype) {
     case DType::kFloat32: return float_gemm(static_cast<float>(alpha), a, b, static_cast<float>(beta), c);
     case DType::kFloat64: return tiled_gemm<double>(alpha, a, b, beta, c);
-    case DType::kFloat16: return half_gemm<Half>(alpha, a, b, beta, c);
-    case DType::kBFloat16: return half_gemm<BFloat16>(alpha, a, b, beta, c);
+    case DType::kFloat16:
+    case DType::kBFloat16: return half_gemm(dtype, alpha, a, b, beta, c);
     default:
       dispatch_integral(dtype, "matmul",
                         [&]<class T>() { integer_gemm<T>(static_cast<T>(alpha), a, b, static_cast<T>(beta), c); });

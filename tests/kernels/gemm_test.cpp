@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <random>
 #include <type_traits>
@@ -11,6 +12,7 @@
 
 #include "core/base/error.h"
 #include "core/base/parallel.h"
+#include "core/tensor/memory/owner_limit.h"
 #include "kernels/common/half_rows.h"
 #include "kernels/gemm/gemm.h"
 
@@ -165,40 +167,92 @@ TYPED_TEST(HalvesTest, RowsAreConvertedAsSingleNumbersAre) {
   }
 }
 
+// Copies go by the same rows.
+TYPED_TEST(HalvesTest, CopiesConvertAsRowsDo) {
+  constexpr int64_t kCount = 65'536;
+  const Tensor halves = Tensor::empty(Dims{kCount}, dtype_of<TypeParam>);
+  for (int64_t i = 0; i < kCount; ++i) halves.data<TypeParam>()[i].bits = static_cast<uint16_t>(i);
+  std::vector<float> wide(kCount);
+  widen_row(halves.data<TypeParam>(), wide.data(), kCount);
+  const Tensor copy = halves.to(DType::kFloat32);
+  EXPECT_EQ(std::memcmp(copy.data<float>(), wide.data(), kCount * sizeof(float)), 0);
+  std::vector<TypeParam> back(kCount);
+  narrow_row(wide.data(), back.data(), kCount);
+  EXPECT_EQ(std::memcmp(copy.to(dtype_of<TypeParam>).raw_data(), back.data(), kCount * sizeof(TypeParam)), 0);
+}
+
+// The numbers rounded to T, in memory of their own as they lie in `from`, whose numbers become the rounded ones.
+template <class T>
+Matrix narrow(const Matrix& from, std::vector<T>& memory) {
+  const int64_t size = (from.rows - 1) * from.row_stride + (from.cols - 1) * from.col_stride + 1;
+  auto* const numbers = static_cast<float*>(from.data);
+  memory.assign(static_cast<size_t>(size), T(77.0f));
+  for (int64_t r = 0; r < from.rows; ++r) {
+    for (int64_t k = 0; k < from.cols; ++k) {
+      const int64_t at = r * from.row_stride + k * from.col_stride;
+      memory[static_cast<size_t>(at)] = numbers[at];
+      numbers[at] = memory[static_cast<size_t>(at)];
+    }
+  }
+  return Matrix{memory.data(), from.rows, from.cols, from.row_stride, from.col_stride};
+}
+
 // Products of halves are those of the same numbers in float32, rounded once.
+template <class T>
+void check_halves(const Sizes& s, Layout left, Layout right, Layout out, double alpha, double beta) {
+  SCOPED_TRACE(concat(s.rows, "x", s.depth, "x", s.columns, ", layouts ", static_cast<int>(left),
+                      static_cast<int>(right), static_cast<int>(out), ", beta ", beta));
+  Filled<float> a(s.rows, s.depth, left, 1), b(s.depth, s.columns, right, 2), c(s.rows, s.columns, out, 3);
+  std::vector<T> x, y, z;
+  const Matrix half_a = narrow(a.matrix, x), half_b = narrow(b.matrix, y), half_c = narrow(c.matrix, z);
+  const std::vector<T> before = z;
+  gemm(dtype_of<T>, alpha, half_a, half_b, beta, half_c);
+  gemm(DType::kFloat32, alpha, a.matrix, b.matrix, beta, c.matrix);
+  std::vector<bool> is_written(z.size());
+  for (int64_t r = 0; r < s.rows; ++r) {
+    for (int64_t k = 0; k < s.columns; ++k) {
+      const int64_t at = r * half_c.row_stride + k * half_c.col_stride;
+      is_written[static_cast<size_t>(at)] = true;
+      const float expected = static_cast<float*>(c.matrix.data)[at], got = z[static_cast<size_t>(at)];
+      ASSERT_NEAR(got, expected, (std::is_same_v<T, Half> ? 1e-3 : 8e-3) * (std::abs(expected) + 0.1)) << r << " " << k;
+    }
+  }
+  for (size_t i = 0; i < z.size(); ++i) ASSERT_TRUE(is_written[i] || z[i].bits == before[i].bits) << i;
+}
+
 TYPED_TEST(HalvesTest, ProductsOfAnyStrides) {
-  for (const Layout left : kLayouts) {
-    for (const Layout right : kLayouts) {
-      for (const Layout out : kLayouts) {
-        for (const double beta : {0.0, 0.5}) {
-          Filled<float> a(7, 20, left, 1), b(20, 9, right, 2), c(7, 9, out, 3);
-          const auto narrow = [](const Matrix& from, std::vector<TypeParam>& memory) {
-            const int64_t size = (from.rows - 1) * from.row_stride + (from.cols - 1) * from.col_stride + 1;
-            auto* const numbers = static_cast<float*>(from.data);
-            memory.assign(static_cast<size_t>(size), TypeParam(77.0f));
-            for (int64_t r = 0; r < from.rows; ++r) {
-              for (int64_t k = 0; k < from.cols; ++k) {
-                const int64_t at = r * from.row_stride + k * from.col_stride;
-                memory[static_cast<size_t>(at)] = numbers[at];
-                numbers[at] = memory[static_cast<size_t>(at)];
-              }
-            }
-            return Matrix{memory.data(), from.rows, from.cols, from.row_stride, from.col_stride};
-          };
-          std::vector<TypeParam> x, y, z;
-          const Matrix half_a = narrow(a.matrix, x), half_b = narrow(b.matrix, y), half_c = narrow(c.matrix, z);
-          gemm(dtype_of<TypeParam>, 2, half_a, half_b, beta, half_c);
-          gemm(DType::kFloat32, 2, a.matrix, b.matrix, beta, c.matrix);
-          for (int64_t r = 0; r < 7; ++r) {
-            for (int64_t k = 0; k < 9; ++k) {
-              const int64_t at = r * half_c.row_stride + k * half_c.col_stride;
-              const float expected = static_cast<float*>(c.matrix.data)[at], got = z[static_cast<size_t>(at)];
-              EXPECT_NEAR(got, expected, (std::is_same_v<TypeParam, Half> ? 1e-3 : 8e-3) * (std::abs(expected) + 0.1));
-            }
+  for (const int threads : {1, 3}) {
+    set_thread_budget(threads);
+    for (const Sizes& s : {Sizes{7, 20, 9}, {100, 600, 1}, {2, 90, 300}, {9, 520, 70}, {150, 33, 17}, {90, 40, 80}}) {
+      for (const Layout left : kLayouts) {
+        for (const Layout right : kLayouts) {
+          for (const Layout out : kLayouts) {
+            for (const double beta : {0.0, 0.5})
+              check_halves<TypeParam>(s, left, right, out, beta == 0 && out == Layout::kRows ? 1 : 2, beta);
           }
         }
       }
     }
+  }
+}
+
+// A large matrix is read where it lies, not copied as float32.
+TYPED_TEST(HalvesTest, LargeMatricesStayWhereTheyAre) {
+  set_thread_budget(1);
+  const int64_t kSize = 1024;
+  const Tensor large = Tensor::empty(Dims{kSize, kSize}, dtype_of<TypeParam>);
+  std::fill_n(large.data<TypeParam>(), kSize * kSize, TypeParam(1.0f));
+  const OwnerId owner = memory_owner("a product of halves");
+  for (const int64_t columns : {1, 3, 20}) {
+    const Tensor some = Tensor::empty(Dims{kSize, columns}, dtype_of<TypeParam>),
+                 out = Tensor::empty(Dims{kSize, columns}, dtype_of<TypeParam>);
+    std::fill_n(some.data<TypeParam>(), kSize * columns, TypeParam(0.5f));
+    const MemoryOwnerScope scope(owner);
+    set_owner_limit(owner, large.size_bytes() / 2);
+    for (const Matrix& weight : {matrix_of(large), matrix_of(large).transposed()})
+      EXPECT_NO_THROW(gemm(dtype_of<TypeParam>, 1, weight, matrix_of(some), 0, matrix_of(out))) << columns;
+    set_owner_limit(owner, 0);
+    EXPECT_EQ(static_cast<float>(out.data<TypeParam>()[kSize * columns - 1]), kSize / 2);
   }
 }
 
