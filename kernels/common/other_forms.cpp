@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/ops/attributes/written.h"
+#include "core/ops/complex.h"
 #include "kernels/common/compose.h"
 
 namespace tensord::kernels {
@@ -51,10 +52,25 @@ OP("aten::float_power_.Tensor(Tensor(a!) self, Tensor exponent) -> Tensor(a!)")
       return raised_in_place(x, call("aten::float_power.Tensor_Tensor", call("aten::clone", x), exponent));
     })
     .composite();
+// The source's elements in order, as many as the mask names.
+Tensor masked_scatter_in_place(const Tensor& x, const Tensor& mask, const Tensor& source) {
+  if (x.is_meta() || mask.is_meta()) return call("aten::copy_", x, call("aten::masked_scatter", x, mask, source));
+  check(mask.dtype() == DType::kBool, "masked_scatter_ only supports boolean masks, but got mask with dtype ",
+        name_of(mask.dtype()));
+  check(x.dtype() == source.dtype(), "masked_scatter: expected self and source to have same dtypes but got ",
+        name_of(x.dtype()), " and ", name_of(source.dtype()));
+  ops::check_no_internal_overlap(x);
+  const Tensor named = compose::expand(mask, x.sizes());
+  const int64_t count = call("aten::count_nonzero", named, Value()).item_int();
+  check(count <= source.numel(), "masked_scatter_: expected more elements in source");
+  if (count == 0) return x;
+  const Tensor values = compose::narrow(compose::reshape(source, Dims{-1}), 0, 0, count);
+  const ops::Op& op = ops::get_op("aten::index_put_");
+  ops::run(op, ops::bind(op, {x, ops::make_tensor_list({named}), values, false}));
+  return x;
+}
 OP("aten::masked_scatter_(Tensor(a!) self, Tensor mask, Tensor source) -> Tensor(a!)")
-    .direct([](const Tensor& x, const Tensor& mask, const Tensor& source) {
-      return call("aten::copy_", x, call("aten::masked_scatter", x, mask, source));
-    })
+    .direct(masked_scatter_in_place)
     .composite();
 OP("aten::bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> Tensor(a!)")
     .direct([](const Tensor& x, const Tensor& p, const Value& generator) {
@@ -68,7 +84,7 @@ OP("aten::bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=N
 
 Tensor as_tensor(const Scalar& number, const Tensor& beside) {
   const DType dtype = dtype_from_number(ops::call<int64_t>("aten::result_type.Scalar", beside, Value(number)));
-  return call("aten::full", Dims{}, Value(number), dtype, Value(), beside.device());
+  return compose::to(ops::tensor_of(number), dtype).to(beside.device());  // a number too large becomes inf, or wraps
 }
 
 template <const char* const& NAME>

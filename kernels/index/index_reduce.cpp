@@ -1,6 +1,8 @@
 // index_reduce: scatter_reduce with one index for each slice. fill_diagonal_, pad_sequence.
 #include <algorithm>
+#include <array>
 
+#include "core/autograd/variable.h"
 #include "core/ops/attributes/written.h"
 #include "kernels/common/compose.h"
 
@@ -11,17 +13,8 @@ using compose::call;
 using ops::Scalar;
 using ops::WritesInto;
 
-Tensor index_reduce(const Tensor& self, int64_t given_dim, const Tensor& index, const Tensor& source,
-                    const std::string& reduce, bool include_self) {
-  check(reduce == "prod" || reduce == "mean" || reduce == "amax" || reduce == "amin",
-        "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got ", reduce, ".");
-  check(index.ndim() <= 1, "index_reduce(): Index is supposed to be a vector, but got dim: ", index.ndim());
-  check(is_integral(index.dtype(), false), "index_reduce(): Expected dtype int32/int64 for index");
-  check(self.dtype() == source.dtype(), "index_reduce(): self and source expected to have the same scalar type");
-  // A copy, since the gradient reads it, also when index_reduce_ has written self.
-  const Tensor target = self.ndim() == 0 ? compose::unsqueeze(self, 0) : call("aten::clone", self);
-  const Tensor from = source.ndim() == 0 ? compose::unsqueeze(source, 0) : source;
-  const int64_t dim = wrap_dim(given_dim, target.ndim());
+// The index as scatter_reduce takes it: one for each element of the source.
+Tensor spread_index(const Tensor& target, int64_t dim, const Tensor& index, const Tensor& from) {
   check(from.ndim() == target.ndim() && from.size(dim) == index.numel(), "index_reduce(): Number of indices (",
         index.numel(), ") should be equal to source.size(dim): (", from.ndim() > dim ? from.size(dim) : 0,
         "), for dim: ", dim);
@@ -32,16 +25,46 @@ Tensor index_reduce(const Tensor& self, int64_t given_dim, const Tensor& index, 
   }
   Dims shape(static_cast<size_t>(target.ndim()), 1);
   shape[dim] = index.numel();
-  const Tensor wide = compose::expand(compose::reshape(compose::to(index, DType::kInt64), shape), from.sizes());
-  const Tensor out = call("aten::scatter_reduce.two", target, dim, wide, from, reduce, include_self);
+  return compose::expand(compose::reshape(compose::to(index, DType::kInt64), shape), from.sizes());
+}
+
+// `scatter` is scatter_reduce, or its form that writes self.
+Tensor index_reduce(const char* scatter, const Tensor& self, int64_t given_dim, const Tensor& index,
+                    const Tensor& source, const std::string& reduce, bool include_self) {
+  check(reduce == "prod" || reduce == "mean" || reduce == "amax" || reduce == "amin",
+        "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got ", reduce, ".");
+  check(index.ndim() <= 1, "index_reduce(): Index is supposed to be a vector, but got dim: ", index.ndim());
+  check(is_integral(index.dtype(), false), "index_reduce(): Expected dtype int32/int64 for index");
+  check(self.dtype() == source.dtype(), "index_reduce(): self and source expected to have the same scalar type");
+  const Tensor target = self.ndim() == 0 ? compose::unsqueeze(self, 0) : self;
+  const Tensor from = source.ndim() == 0 ? compose::unsqueeze(source, 0) : source;
+  const int64_t dim = wrap_dim(given_dim, target.ndim());
+  const Tensor out = call(scatter, target, dim, spread_index(target, dim, index, from), from, reduce, include_self);
   return self.ndim() == 0 ? call("aten::squeeze.dim", out, int64_t{0}) : out;
 }
 OP("aten::index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> "
    "Tensor")
-    .direct(index_reduce)
+    .direct([](const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const std::string& reduce,
+               bool include_self) {
+      return index_reduce("aten::scatter_reduce.two", self, dim, index, source, reduce, include_self);
+    })
     .composite()
-    .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesNothing)
-    .with_inplace();
+    .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesNothing);
+OP("aten::index_reduce_(Tensor(a!) self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) "
+   "-> Tensor(a!)")
+    .direct([](const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const std::string& reduce,
+               bool include_self) {
+      ops::check_no_internal_overlap(self);
+      ops::check_apart(ops::get_op("aten::index_reduce"), self, std::array<ops::Value, 2>{index, source});
+      // A gradient reads what self was.
+      if (is_grad_enabled() && (autograd::requires_grad(self) || autograd::requires_grad(source)))
+        return call("aten::copy_", self,
+                    index_reduce("aten::scatter_reduce.two", call("aten::clone", self), dim, index, source, reduce,
+                                 include_self));
+      index_reduce("aten::scatter_reduce_.two", self, dim, index, source, reduce, include_self);
+      return self;
+    })
+    .composite();
 
 // Of tall matrices, `wrap` begins the diagonal anew below its end.
 Tensor fill_diagonal(const Tensor& x, const Scalar& value, bool wrap) {

@@ -1,5 +1,7 @@
 // gather and scatter on the processor.
 #include <cmath>
+#include <unordered_map>
+#include <utility>
 
 #include "core/base/cancellation.h"
 #include "core/ops/op.h"
@@ -101,6 +103,23 @@ bool is_nan(T x) {
   return x != x;  // NOLINT(misc-redundant-expression)
 }
 
+// How often each element was written, by its offset: of few writes to a large tensor, of those written only.
+class Writes {
+ public:
+  Writes(size_t extent, int64_t writes, int64_t first) : first_(first) {
+    constexpr size_t kMuchLarger = 16;
+    if (extent / kMuchLarger <= static_cast<size_t>(writes)) all_.resize(extent, first);
+  }
+  int64_t& operator[](int64_t offset) {
+    return all_.empty() ? some_.try_emplace(offset, first_).first->second : all_[static_cast<size_t>(offset)];
+  }
+
+ private:
+  int64_t first_;
+  std::vector<int64_t> all_;
+  std::unordered_map<int64_t, int64_t> some_;
+};
+
 // Elements from the first of a tensor to the end of the last.
 size_t extent_of(const Tensor& x) {
   if (x.numel() == 0) return 0;
@@ -114,11 +133,12 @@ void reduce_into(const std::string& reduce, const Tensor& x, int64_t dim, const 
                  bool include_self, Tensor& out) {
   T* to = out.data<T>();
   const T* from = static_cast<const T*>(source.raw_data());
-  // How often each element was written; a first write replaces when self is left out.
-  std::vector<int64_t> writes;
-  if (!include_self || reduce == "mean") writes.resize(extent_of(out), include_self ? 1 : 0);
-  for_each_indexed(out, wrap_dim(dim, x.ndim()), index, source, false, [&](int64_t t, int64_t s) {
-    if (!writes.empty() && writes[static_cast<size_t>(t)]++ == 0)
+  // A first write replaces when self is left out.
+  const bool counts = !include_self || reduce == "mean";
+  Writes writes(counts ? extent_of(out) : 0, index.numel(), include_self ? 1 : 0);
+  const int64_t wrapped = wrap_dim(dim, x.ndim());
+  for_each_indexed(out, wrapped, index, source, false, [&](int64_t t, int64_t s) {
+    if (counts && writes[t]++ == 0)
       to[t] = from[s];
     else if (reduce == "sum" || reduce == "mean")
       to[t] = static_cast<T>(to[t] + from[s]);
@@ -130,14 +150,14 @@ void reduce_into(const std::string& reduce, const Tensor& x, int64_t dim, const 
       to[t] = from[s] < to[t] || is_nan(from[s]) ? from[s] : to[t];
   });
   if (reduce != "mean") return;
-  for (int64_t offset : element_offsets(out.sizes(), out.strides())) {
-    const int64_t count = writes[static_cast<size_t>(offset)];
-    if (count < 2) continue;
+  for_each_indexed(out, wrapped, index, source, false, [&](int64_t t, int64_t) {
+    const int64_t count = std::exchange(writes[t], 1);  // a place that comes again has been divided
+    if (count < 2) return;
     if constexpr (std::is_integral_v<T>)
-      to[offset] = static_cast<T>(std::floor(static_cast<double>(to[offset]) / static_cast<double>(count)));
+      to[t] = static_cast<T>(std::floor(static_cast<double>(to[t]) / static_cast<double>(count)));
     else
-      to[offset] = static_cast<T>(static_cast<double>(to[offset]) / static_cast<double>(count));
-  }
+      to[t] = static_cast<T>(static_cast<double>(to[t]) / static_cast<double>(count));
+  });
 }
 
 void scatter_reduce_kernel(const KernelContext&, const Tensor& x, int64_t dim, const Tensor& index,

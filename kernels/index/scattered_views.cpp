@@ -1,5 +1,7 @@
 // A copy of a tensor with one of its views replaced: select_scatter and relatives. And elements by flat position: put,
 // take_along_dim.
+#include <array>
+
 #include "core/ops/attributes/written.h"
 #include "kernels/common/compose.h"
 
@@ -78,28 +80,59 @@ OP("aten::take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor")
     .set<WritesInto>(WritesInto::kSameDType, WritesInto::kSharesNothing)
     .with_out();
 
+void check_put(const Tensor& self, const Tensor& index, const Tensor& source) {
+  check(index.dtype() == DType::kInt64, "put_(): Expected a long tensor for index, but got ", name_of(index.dtype()));
+  check(self.dtype() == source.dtype(),
+        "put_(): self and source expected to have the same dtype, but got self.dtype = ", name_of(self.dtype()),
+        " and source.dtype = ", name_of(source.dtype()));
+  check(index.numel() == source.numel(),
+        "put_(): Expected source and index to have the same number of elements, but got source.numel() = ",
+        source.numel(), ", index.numel() = ", index.numel());
+  check(self.numel() > 0 || index.numel() == 0, "put_(): Expected self to be non-empty");
+}
+
+// Positions in the elements of a tensor as an index of each dimension; what is out of range is so in the first.
+std::vector<Tensor> unravelled(const Tensor& flat, const Dims& sizes, int64_t numel) {
+  const Tensor wrapped =
+      call("aten::add.Tensor", flat,
+           call("aten::mul.Scalar", compose::to(call("aten::lt.Scalar", flat, 0), DType::kInt64), numel));
+  Tensor rest = call("aten::masked_fill.Scalar", wrapped, call("aten::lt.Scalar", wrapped, 0), numel);
+  std::vector<Tensor> indices(sizes.size());
+  for (size_t d = sizes.size(); d-- > 1;) {
+    indices[d] = call("aten::remainder.Scalar", rest, sizes[d]);
+    rest = call("aten::floor_divide.Scalar", rest, sizes[d]);
+  }
+  indices[0] = rest;
+  return indices;
+}
+
 OP("aten::put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor")
     .direct([](const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate) {
-      check(index.dtype() == DType::kInt64, "put_(): Expected a long tensor for index, but got ",
-            name_of(index.dtype()));
-      check(self.dtype() == source.dtype(),
-            "put_(): self and source expected to have the same dtype, but got self.dtype = ", name_of(self.dtype()),
-            " and source.dtype = ", name_of(source.dtype()));
-      check(index.numel() == source.numel(),
-            "put_(): Expected source and index to have the same number of elements, but got source.numel() = ",
-            source.numel(), ", index.numel() = ", index.numel());
-      check(self.numel() > 0 || index.numel() == 0, "put_(): Expected self to be non-empty");
-      const ops::OptionalTensorList positions{compose::reshape(index, Dims{-1})};
+      check_put(self, index, source);
       const ops::Op& op = ops::get_op("aten::index_put");
-      const ops::Value list = ops::make_tensor_list({*positions[0]});
+      const ops::Value list = ops::make_tensor_list({compose::reshape(index, Dims{-1})});
       const Tensor flat = ops::run(op, ops::bind(op, {compose::reshape(self, Dims{-1}), list,
                                                       compose::reshape(source, Dims{-1}), accumulate}))[0]
                               .to_tensor();
       return compose::reshape(flat, self.sizes());
     })
     .composite()
-    .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesNothing)
-    .with_inplace();
+    .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesNothing);
+OP("aten::put_(Tensor(a!) self, Tensor index, Tensor source, bool accumulate=False) -> Tensor(a!)")
+    .direct([](const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate) {
+      check_put(self, index, source);
+      ops::check_no_internal_overlap(self);
+      ops::check_apart(ops::get_op("aten::put"), self, std::array<ops::Value, 2>{index, source});
+      if (index.numel() == 0) return self;
+      const bool is_flat = self.is_contiguous();
+      const Tensor target = is_flat ? call("aten::view", self, Dims{-1}) : self, at = compose::reshape(index, Dims{-1});
+      const std::vector<Tensor> indices = is_flat ? std::vector{at} : unravelled(at, self.sizes(), self.numel());
+      const ops::Op& op = ops::get_op("aten::index_put_");
+      ops::run(op,
+               ops::bind(op, {target, ops::make_tensor_list(indices), compose::reshape(source, Dims{-1}), accumulate}));
+      return self;
+    })
+    .composite();
 
 }  // namespace
 }  // namespace tensord::kernels

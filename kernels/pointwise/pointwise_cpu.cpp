@@ -2,6 +2,7 @@
 // tiles of the compute type to the formula's row function. Operands that are dense and of
 // the compute type are used where they lie.
 #include <algorithm>
+#include <cstring>
 
 #include "core/tensor/loops.h"
 #include "kernels/pointwise/pointwise.h"
@@ -98,10 +99,58 @@ void run_row(const Job& job, const std::array<int64_t, 4>& offset, int64_t count
   }
 }
 
+template <class T>
+void fill_row(T* x, int64_t step, const uint8_t* mask, int64_t mask_step, int64_t count, T value) {
+  for (int64_t i = 0; i < count; ++i) {
+    // Most masks name little.
+    if (mask_step == 1 && i % 8 == 0) {
+      uint64_t eight = 0;
+      for (; i + 8 <= count && (std::memcpy(&eight, mask + i, 8), eight == 0); i += 8) {
+      }
+      if (i == count) return;
+    }
+    if (mask[i * mask_step] != 0) x[i * step] = value;
+  }
+}
+
+// Where the result is the first operand itself: what the mask does not name is not touched.
+void fill_named(const PointwiseCall& call, Tensor& out) {
+  const Tensor one = Tensor::empty(Dims{1}, out.dtype()), yes = Tensor::empty(Dims{1}, DType::kBool);
+  std::memset(one.raw_data(), 0, one.size_bytes());
+  *yes.data<bool>() = true;
+  const Operand value = call.tensor(2) ? Operand(*call.tensor(2)) : call.operands[2];
+  Tensor filled = Tensor::empty(Dims{1}, out.dtype());
+  run_pointwise_cpu({call.formula, call.compute, std::array{Operand(one), Operand(yes), value}, call.numbers}, filled);
+  const Tensor& mask = *call.tensor(1);
+  const auto* named = static_cast<const uint8_t*>(mask.raw_data());
+  const LoopNest<2> nest(out.sizes(), {out.strides(), broadcast_strides(mask.sizes(), mask.strides(), out.sizes())});
+  const auto fill = [&]<class T>(T* x) {
+    nest.parallel_rows(kGrain, [&](const std::array<int64_t, 2>& offset, int64_t count,
+                                   const std::array<int64_t, 2>& step) {
+      fill_row(x + offset[0], step[0], named + offset[1], step[1], count, *static_cast<const T*>(filled.raw_data()));
+    });
+  };
+  switch (size_of(out.dtype())) {
+    case 1: return fill(static_cast<uint8_t*>(out.raw_data()));
+    case 2: return fill(static_cast<uint16_t*>(out.raw_data()));
+    case 4: return fill(static_cast<uint32_t*>(out.raw_data()));
+    default: return fill(static_cast<uint64_t*>(out.raw_data()));
+  }
+}
+
+bool writes_named_only(const PointwiseCall& call, const Tensor& out) {
+  if (call.formula != Formula::masked_fill || !call.tensor(0) || !call.tensor(1)) return false;
+  const Tensor &x = *call.tensor(0), &mask = *call.tensor(1);
+  const bool is_in_place = x.raw_data() == out.raw_data() && x.dtype() == out.dtype() && x.sizes() == out.sizes() &&
+                           x.strides() == out.strides();
+  return is_in_place && (mask.dtype() == DType::kBool || mask.dtype() == DType::kUInt8) && size_of(out.dtype()) <= 8;
+}
+
 }  // namespace
 
 void run_pointwise_cpu(const PointwiseCall& call, Tensor& out) {
   if (out.numel() == 0) return;
+  if (writes_named_only(call, out)) return fill_named(call, out);
   const DType loop = row_dtype(call.compute);
   const FormulaRows& rows = formula_rows(call.formula);
   Job job;

@@ -1,5 +1,8 @@
 // Reads and writes by index, orders, joins and moves of rows whose widths lie around vectors and blocks, from memory
 // that lies in every way, against plain loops.
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -331,12 +334,28 @@ std::vector<InPlace> forms_in_place() {
   const Tensor at = longs({3, 900}), source = numbers({16, 2}, kFloat);
   const Tensor spread = run("aten::expand", {at, ints({16, 2})}).to_tensor();
   const auto values = [&](auto... more) { return std::vector<Value>{Value(1), spread, source, more...}; };
+  const Tensor mask = zeros({16, 4096}, DType::kBool), row = zeros({4096}, DType::kBool);
+  for (const int64_t i : {5, 4096 + 7, 65535}) mask.data<bool>()[i] = true;
+  row.data<bool>()[77] = true;
   return {{"scatter", ".src", values()},
           {"scatter", ".value", {1, spread, 2.5}},
           {"scatter", ".reduce", values("add")},
           {"scatter_add", "", values()},
           {"scatter_reduce", ".two", values("amax", true)},
           {"scatter_reduce", ".two", values("prod", true)},
+          {"scatter_reduce", ".two", values("mean", true)},
+          {"scatter_reduce", ".two", values("mean", false)},
+          {"scatter_reduce", ".two", values("sum", false)},
+          {"scatter_reduce", ".two", values("amin", false)},
+          {"index_reduce", "", {1, at, source, "prod", true}},
+          {"index_reduce", "", {1, at, source, "mean", true}},
+          {"index_reduce", "", {1, longs({3, 3}), source, "mean", false}},
+          {"index_reduce", "", {1, at, source, "amax", false}},
+          {"put", "", {longs({4, -1, 65535, 4}), numbers({4}, kFloat), true}},
+          {"put", "", {longs({4, -1, 700}), numbers({3}, kFloat), false}},
+          {"masked_fill", ".Scalar", {mask, 2.5}},
+          {"masked_fill", ".Tensor", {row, Tensor::scalar(2.5f)}},
+          {"masked_scatter", "", {mask, numbers({4}, kFloat)}},
           {"index_add", "", {1, at, source, 2}},
           {"index_copy", "", {1, at, source}},
           {"index_fill", ".int_Scalar", {1, at, 2.5}},
@@ -368,6 +387,44 @@ TEST(InPlace, FormsTouchWhatTheyWriteOnly) {
     expect_elements(self, elements(expected));
     const auto first = [](const Tensor& x) { return run("aten::select.int", {x, 0, 0}).to_tensor(); };
     expect_elements(first(all), elements(first(before)));
+  }
+}
+
+// The second page cannot be written.
+TEST(InPlace, MaskedFillWritesWhatTheMaskNames) {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  void* const memory = mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  ASSERT_EQ(mprotect(static_cast<char*>(memory) + page, page, PROT_READ), 0);
+  for (const DType dtype : {DType::kFloat32, DType::kUInt8, DType::kFloat16, DType::kFloat64}) {
+    const auto count = static_cast<int64_t>(2 * page / size_of(dtype));
+    const Tensor x = Tensor::from_storage(wrap_storage(memory, 2 * page, nullptr), Dims{count}, Dims{1}, 0, dtype);
+    const Tensor mask = zeros({count}, DType::kBool);
+    for (const int64_t i : {3, 8, 19}) mask.data<bool>()[i] = true;
+    run("aten::zero_", {run("aten::slice.Tensor", {x, 0, 0, count / 2, 1})});
+    run("aten::masked_fill_.Scalar", {x, mask, 3});
+    const Tensor start = run("aten::slice.Tensor", {x, 0, 0, 20, 1}).to_tensor();
+    expect_elements(start, {0, 0, 0, 3, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3});
+  }
+  munmap(memory, 2 * page);
+}
+
+// In any order of memory, and as often as a place comes.
+TEST(InPlace, PutOfWhatLiesByColumns) {
+  const Tensor columns = run("aten::t", {numbers({4, 3}, kFloat)}).to_tensor(), at = longs({0, -1, 5, -12, 5});
+  for (const bool accumulates : {false, true}) {
+    const Tensor self = columns.clone(), values = floats({10, 20, 30, 40, 50});
+    const Tensor of_columns = run("aten::t", {run("aten::t", {self}).to_tensor().clone()}).to_tensor();
+    ASSERT_FALSE(of_columns.is_contiguous());
+    const Tensor expected = run("aten::put", {columns, at, values, accumulates}).to_tensor();
+    run("aten::put_", {of_columns, at, values, accumulates});
+    expect_elements(of_columns, elements(expected));
+    for (const int64_t beyond : {12, -13})
+      EXPECT_THAT(said_by([&] {
+                    run("aten::put_", {of_columns, longs({beyond}), floats({1}), accumulates});
+                  }),
+                  testing::HasSubstr("out of bounds"));
+    expect_elements(of_columns, elements(expected));
   }
 }
 

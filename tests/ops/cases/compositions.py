@@ -274,7 +274,9 @@ def rest():
             yield case("aten::can_cast", a, b)
     for how in ("prod", "mean", "amax", "amin"):
         for include in (True, False):
-            yield case("aten::index_reduce", t(4, 3), 0, longs(0, 2, 2), t(3, 3), how, include_self=include, dtypes=FULL, gradient="no differences")
+            for form in ["", "_"]:
+                yield case(f"aten::index_reduce{form}", t(4, 3), 0, longs(0, 2, 2), t(3, 3), how, include_self=include, dtypes=FULL,
+                           gradient="no differences")
     yield case("aten::index_reduce", t(4, 3), 1, longs(0, 1), t(3, 3), "amax", error="Number of indices (2) should be equal to source.size(dim): (3)")
     yield case("aten::fill_diagonal_", t(4, 3), 2, dtypes=NUMERIC)
     yield case("aten::fill_diagonal_", t(9, 3), 1.5, True, strided=False, dtypes=FULL)
