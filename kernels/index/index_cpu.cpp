@@ -51,6 +51,25 @@ namespace {
 
 using ops::OptionalTensorList;
 
+bool is_mask(DType dtype) { return dtype == DType::kBool || dtype == DType::kUInt8; }
+
+// A mask without dimensions stands for one of size 1 in the tensor, of which it takes everything or nothing: the tensor
+// gets them, and these masks one dimension each.
+Tensor with_masked_dims(const Tensor& x, OptionalTensorList& indices) {
+  Tensor out = x;
+  int64_t at = 0;
+  for (auto& index : indices) {
+    const bool names_dims = index && is_mask(index->dtype());
+    if (names_dims && index->ndim() == 0) {
+      check(at <= out.ndim(), "too many indices for tensor of dimension ", x.ndim());
+      out = unsqueeze(out, at);
+      index = unsqueeze(*index, 0);
+    }
+    at += names_dims ? index->ndim() : 1;
+  }
+  return out;
+}
+
 // One entry per dimension of the indexed tensor; masks became int64 indices.
 std::vector<Tensor> expand_masks(const Tensor& x, const OptionalTensorList& indices) {
   std::vector<Tensor> out;
@@ -64,8 +83,7 @@ std::vector<Tensor> expand_masks(const Tensor& x, const OptionalTensorList& indi
       out.push_back(*index);
       continue;
     }
-    check(dtype == DType::kBool || dtype == DType::kUInt8,
-          "tensors used as indices must be long, byte or bool tensors");
+    check(is_mask(dtype), "tensors used as indices must be long, byte or bool tensors");
     for (int64_t d = 0; d < index->ndim(); ++d) {
       const auto at = static_cast<int64_t>(out.size()) + d;
       const bool fits = at < x.ndim() && index->sizes()[d] == x.sizes()[at];
@@ -75,8 +93,6 @@ std::vector<Tensor> expand_masks(const Tensor& x, const OptionalTensorList& indi
       }
     }
     const Tensor positions = nonzero(*index);
-    // A 0-d mask selects nothing or everything along a new dimension.
-    check(index->ndim() > 0, "index: a 0-d mask is not supported");
     for (int64_t d = 0; d < index->ndim(); ++d) out.push_back(select(positions, 1, d));
   }
   if (static_cast<int64_t>(out.size()) > x.ndim()) {
@@ -188,7 +204,9 @@ bool has_meta(const Tensor& x, const OptionalTensorList& indices) {
 
 }  // namespace
 
-Tensor index(const Tensor& x, const OptionalTensorList& indices) {
+Tensor index(const Tensor& given, const OptionalTensorList& given_indices) {
+  OptionalTensorList indices = given_indices;
+  const Tensor x = with_masked_dims(given, indices);
   const Access access = plan(x, indices);
   const Dims sizes = access.sizes();
   if (has_meta(x, indices)) return Tensor::meta(sizes, x.dtype(), x.device());
@@ -205,7 +223,9 @@ Tensor index(const Tensor& x, const OptionalTensorList& indices) {
   return out;
 }
 
-void index_put(const Tensor& x, const OptionalTensorList& indices, const Tensor& values, bool accumulate) {
+void index_put(const Tensor& given, const OptionalTensorList& given_indices, const Tensor& values, bool accumulate) {
+  OptionalTensorList indices = given_indices;
+  const Tensor x = with_masked_dims(given, indices);
   check(x.dtype() == values.dtype(), "Index put requires the source and destination dtypes match, got ",
         name_of(x.dtype()), " for the destination and ", name_of(values.dtype()), " for the source.");
   const Access access = plan(x, indices);

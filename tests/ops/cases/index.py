@@ -19,7 +19,41 @@ def grid(values):
 MASK = t(values=[True, False, True], dtype=torch.bool)
 MASK2 = t(values=[[True, False], [False, True], [True, True]], dtype=torch.bool)
 
-CASES = [
+ALL_OF_IT = t(values=True, dtype=torch.bool)
+NONE_OF_IT = t(values=False, dtype=torch.bool)
+
+
+def _subscript(indices):
+    return tuple(slice(None) if index is None else index for index in indices)
+
+
+def _read(x, indices):
+    """As a program says it: a mask without dimensions makes one."""
+    return x[_subscript(indices)]
+
+
+def _written(x, indices, values, accumulate=False):
+    out = x.clone()
+    out[_subscript(indices)] = out[_subscript(indices)] + values if accumulate else values
+    return out
+
+
+def _write(x, indices, values):
+    x[_subscript(indices)] = values
+    return x
+
+
+OF_FLAGS = [
+    case("aten::index.Tensor", t(*sizes), indices, reference=_read)
+    for flag in [ALL_OF_IT, NONE_OF_IT]
+    for sizes, indices in [((2, 3), [flag]), ((2, 3), [None, flag]), ((2, 3), [None, None, flag]), ((2, 3), [flag, flag]),
+                           ((2, 3), [ints(1), flag]), ((3, 4), [flag, None, ints(1)]), ((), [flag])]
+] + [
+    case("aten::index_put", t(2, 3), [flag], values, accumulate, reference=_written)
+    for flag in [ALL_OF_IT, NONE_OF_IT] for accumulate in [False, True] for values in [t(3), t(2, 3), t(1, 2, 3), t()]
+] + [case("aten::index_put_", t(2, 3), [None, ALL_OF_IT], t(2, 1, 1), reference=_write)]
+
+CASES = OF_FLAGS + [
     case("aten::index.Tensor", t(5, 3), [ints(4, 0, -1)], dtypes=ALL),
     case("aten::index.Tensor", t(3, 4, 5), [None, ints(1, 2)]),
     case("aten::index.Tensor", t(3, 4, 5), [ints(1, 2), None, ints(0, 3)]),
@@ -48,6 +82,10 @@ CASES = [
     # PyTorch 1.13 gives wrong gradients for strided tensors here: it fills zeros in their memory order.
     case("aten::masked_select", t(3, 4), t(4, dtype=torch.bool), gradient=False),
     case("aten::masked_scatter", t(3), MASK, t(4)),
+    # Of what lies by columns 1.13 fills columns.
+    case("aten::masked_scatter_", t(2, 3), MASK, t(5), dtypes=ALL, strided=False),
+    case("aten::masked_scatter_", t(3, 2), MASK2, t(2, 3), strided=False),
+    case("aten::masked_scatter_", t(3, 2), MASK2, t(3), error=("source", "expected more elements in source")),
     case("aten::index_select", t(5, 3), 0, ints(4, 0, 4), dtypes=ALL),
     case("aten::index_select", t(5, 3), -1, ints(2)),
     case("aten::index_select", t(5, 3), 0, t(0, dtype=I64)),
