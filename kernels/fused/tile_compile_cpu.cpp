@@ -33,7 +33,8 @@ bool may_fix(const PointwiseCall& call, int mask) {
     case Formula::rsub: return call.numbers.floats[0] == 1;
     case Formula::addcmul:
     case Formula::addcdiv: return std::popcount(static_cast<unsigned>(mask)) == 1;
-    case Formula::xlogy: return false;
+    case Formula::xlogy:
+    case Formula::xlogy_bfloat16: return false;
     default: return true;
   }
 }

@@ -1,6 +1,6 @@
 // CPU loops of kernels/pointwise/arith.def, one set per instruction set.
-#include "kernels/pointwise/math.h"
 #include "kernels/pointwise/pointwise.h"
+#include "kernels/pointwise/rounded_steps.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/pointwise/arith_cpu.cpp"

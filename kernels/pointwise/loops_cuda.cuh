@@ -3,6 +3,7 @@
 #include "core/tensor/half.h"
 #include "kernels/pointwise/pointwise_cuda.h"
 #include "kernels/pointwise/gamma.h"
+#include "kernels/pointwise/rounded_steps.h"
 
 namespace tensord::kernels::formula {
 namespace {

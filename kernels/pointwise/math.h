@@ -404,18 +404,6 @@ TENSORD_INLINE T div_floor(T a, T b) {
     return floored;
   }
 }
-// As PyTorch 1.13 divides bfloat16: every step is rounded to that type.
-template <class T>
-TENSORD_INLINE T div_floor_bfloat16(T a, T b) {
-  const auto rounded = [](T x) { return static_cast<T>(static_cast<float>(BFloat16(static_cast<float>(x)))); };
-  if (b == T(0)) return a / b;
-  const T mod = rounded(fmod(a, b));
-  T div = rounded(rounded(a - mod) / b);
-  if (mod != T(0) && ((b < T(0)) != (mod < T(0)))) div = rounded(div - T(1));
-  if (div == T(0)) return copysign(T(0), a / b);
-  const T floored = floor(div);
-  return rounded(div - floored) > num<T>(0.5) ? rounded(floored + T(1)) : floored;
-}
 template <class T>
 TENSORD_INLINE T div_trunc(T a, T b) {
   if constexpr (std::is_integral_v<T>) {

@@ -1,6 +1,7 @@
 // CPU loops of kernels/pointwise/math.def, one set per instruction set.
 #include "kernels/pointwise/gamma.h"
 #include "kernels/pointwise/pointwise.h"
+#include "kernels/pointwise/rounded_steps.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/pointwise/math_cpu.cpp"

@@ -194,6 +194,7 @@ void add_unary_numbers(const Line& line, std::string_view arguments) {
       return line.infer(std::array{Operand(a)});
     });
     add_pointwise_kernel(s.op, [line](const Tensor& a, Scalar p0, Scalar p1) {
+      if (line.formula == Formula::hardtanh && is_floating(a.dtype()) && has_nan({p0, p1})) return nan_of(a, a.dtype());
       return line.call(std::array{Operand(a)}, {p0, p1});
     });
   } else {

@@ -74,6 +74,9 @@ struct PointwiseCall {
   // Keeps the operands' tensors, for a call that outlives the handles it was made of.
   void own_operands();
 };
+// Bounds that are NaN make all elements NaN.
+bool has_nan(std::initializer_list<ops::Scalar> numbers);
+PointwiseCall nan_of(const Tensor& like, DType compute);
 // Fills `out` (converting from the formula's result); out may be one of the operands.
 void run_pointwise(const ops::KernelContext& context, const PointwiseCall& call, Tensor& out);
 void run_pointwise_cpu(const PointwiseCall& call, Tensor& out);

@@ -1,7 +1,9 @@
 // Prepared forms of elementwise operators and of calls along the last dimension: tile programs
 // of one call. Also where the fuser finds what an operator does.
 #include <algorithm>
+#include <cmath>
 #include <deque>
+#include <limits>
 #include <optional>
 
 #include "core/tensor/half.h"
@@ -26,6 +28,7 @@ bool rounds_numbers(Formula formula) {
     case Formula::div_trunc:
     case Formula::pow:
     case Formula::xlogy:
+    case Formula::xlog1py:
     case Formula::hardshrink:
     case Formula::eq:
     case Formula::ne:
@@ -34,6 +37,19 @@ bool rounds_numbers(Formula formula) {
     case Formula::gt:
     case Formula::ge: return true;
     default: return false;
+  }
+}
+
+// The formula that rounds each step where PyTorch does.
+Formula by_steps(Formula formula, DType compute) {
+  if (compute != DType::kBFloat16) return formula;
+  switch (formula) {
+    case Formula::div_floor: return Formula::div_floor_bfloat16;
+    case Formula::pow_cube: return Formula::pow_cube_bfloat16;
+    case Formula::pow_reciprocal_square: return Formula::pow_reciprocal_square_bfloat16;
+    case Formula::xlogy: return Formula::xlogy_bfloat16;
+    case Formula::xlog1py: return Formula::xlog1py_bfloat16;
+    default: return formula;
   }
 }
 
@@ -47,13 +63,21 @@ double rounded(double number, DType dtype) {
 PointwiseCall::PointwiseCall(Formula formula, DType compute, Operands given, const Numbers& numbers)
     : formula(formula), compute(compute), count(given.size()), numbers(numbers) {
   std::copy(given.begin(), given.end(), operands.begin());
-  if (compute == DType::kBFloat16 && formula == Formula::div_floor) this->formula = Formula::div_floor_bfloat16;
+  this->formula = by_steps(formula, compute);
   const bool is_half = compute == DType::kFloat16 || compute == DType::kBFloat16;
   if (!is_half || !rounds_numbers(formula)) return;
   for (Operand& operand : std::span(operands).first(count)) {
     if (operand.tensor == nullptr) operand.number = rounded(operand.number.to_double(), compute);
   }
   for (double& number : this->numbers.floats) number = rounded(number, compute);
+}
+
+bool has_nan(std::initializer_list<ops::Scalar> numbers) {
+  return std::ranges::any_of(numbers, [](const ops::Scalar& number) { return std::isnan(number.to_double()); });
+}
+
+PointwiseCall nan_of(const Tensor& like, DType compute) {
+  return {Formula::mul, compute, std::array{Operand(like), Operand(std::numeric_limits<double>::quiet_NaN())}};
 }
 
 void PointwiseCall::own_operands() {

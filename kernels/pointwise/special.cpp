@@ -186,6 +186,7 @@ Numbers clamp_numbers(const MaybeScalar& low, const MaybeScalar& high) {
 }
 PointwiseCall clamp(const Tensor& a, const MaybeScalar& low, const MaybeScalar& high) {
   const DType dtype = clamp_dtype(a, low, high);
+  if (low && high && is_floating(dtype) && has_nan({*low, *high})) return nan_of(a, dtype);
   Numbers numbers = clamp_numbers(low, high);
   if (dtype == DType::kUInt8) {  // PyTorch takes a bound below zero modulo 256
     if (low && low->to_int() < 0) numbers.ints[0] &= 255;
@@ -412,8 +413,14 @@ bool register_special() {
                        [](const Tensor& a, const Tensor& low) { return clamp_tensor(a, low, {}); });
   add_pointwise_kernel("aten::clamp_max.Tensor",
                        [](const Tensor& a, const Tensor& high) { return clamp_tensor(a, {}, high); });
-  add_pointwise_kernel("aten::clamp_min", [](const Tensor& a, Scalar low) { return clamp(a, low, {}); });
-  add_pointwise_kernel("aten::clamp_max", [](const Tensor& a, Scalar high) { return clamp(a, {}, high); });
+  add_pointwise_kernel("aten::clamp_min", [](const Tensor& a, Scalar low) {
+    const DType dtype = clamp_dtype(a, low, {});
+    return is_floating(dtype) && has_nan({low}) ? nan_of(a, dtype) : clamp(a, low, {});
+  });
+  add_pointwise_kernel("aten::clamp_max", [](const Tensor& a, Scalar high) {
+    const DType dtype = clamp_dtype(a, {}, high);
+    return is_floating(dtype) && has_nan({high}) ? nan_of(a, dtype) : clamp(a, {}, high);
+  });
   return true;
 }
 [[maybe_unused]] const bool special_registered = register_special();

@@ -213,6 +213,28 @@ CASES.append(case("aten::pow.Scalar", 0.3, t(values=[9.0, 8.5, -7.0, 2.0]), dtyp
 CASES.append(case("aten::pow.Tensor_Scalar", t(values=[900.0, 700.0, 0.01, 2.0]), 2.3, dtypes=HALVES, rtol=0.008, atol=0.0))
 CASES.append(case("aten::hardshrink", NEAR, 0.3, dtypes=[torch.bfloat16], **EXACT))
 
+# What PyTorch rounds step by step, and numbers that the type does not hold.
+WIDE = t(64, low=0.1, high=9.0)
+for number in [3, -2]:
+    CASES.append(case("aten::pow.Tensor_Scalar", WIDE, number, dtypes=HALVES, **EXACT))
+for number in [0.3, 3.0]:
+    for overload, arguments in [("Scalar_Self", (number, WIDE)), ("Scalar_Other", (WIDE, number))]:
+        CASES.append(case(f"aten::xlogy.{overload}", *arguments, dtypes=HALVES, **EXACT))
+    CASES.append(case("aten::special_xlog1py.self_scalar", number, WIDE, dtypes=HALVES, **EXACT))
+    CASES.append(case("aten::special_xlog1py.other_scalar", WIDE, number, dtypes=HALVES, **EXACT))
+CASES.append(case("aten::xlogy.Tensor", WIDE, WIDE, dtypes=HALVES, **EXACT))
+CASES.append(case("aten::special_xlog1py", WIDE, WIDE, dtypes=HALVES, **EXACT))
+for number in [1e5, 70000.0, -1e30]:
+    CASES.append(case("aten::remainder.Scalar_Tensor", number, NEAR, dtypes=HALVES, **EXACT))
+CASES.append(case("aten::bitwise_and.Scalar_Tensor", 300, t(5, low=0, high=200, dtype=torch.uint8), **EXACT))
+
+# Bounds that are NaN.
+for low, high in [(float("nan"), 1.0), (-1.0, float("nan")), (float("nan"), float("nan"))]:
+    for name in ["hardtanh", "clamp"]:
+        CASES.append(case(f"aten::{name}", t(20), low, high, dtypes=[torch.float32, torch.float64, torch.bfloat16], gradient=False))
+for name in ["clamp_min", "clamp_max"]:
+    CASES.append(case(f"aten::{name}", t(20), float("nan"), dtypes=[torch.float32, torch.bfloat16], gradient=False))
+
 # Powers.
 for exponent in [2, 3, 0.5, -1, -2, -0.5, 1.7, 0, 1]:
     CASES.append(case("aten::pow.Tensor_Scalar", t(3, 5, **POSITIVE), exponent, dtypes=FULL))
