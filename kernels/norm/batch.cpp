@@ -28,12 +28,12 @@ TensorMeta infer_batch_norm(const char* op, const Tensor& in, std::initializer_l
 // The statistics of the batch are summed again in the backward, in the pass over memory that it needs anyway.
 std::vector<ops::Value> batch_norm_gradient(const ops::GradArgs& args) {
   const auto& v = args.inputs;
-  return norm_gradients(args, {0, 1, 2}, "aten::native_batch_norm_backward",
+  return norm_gradients(args, {0, 1, 2}, "tensord::native_batch_norm_backward",
                         {args.grad_outputs[0], v[0], v[1], v[3], v[4], ops::Value(), ops::Value(), v[5], v[7]});
 }
 std::vector<ops::Value> native_batch_norm_gradient(const ops::GradArgs& args) {
   const auto& v = args.inputs;
-  return norm_gradients(args, {0, 1, 2}, "aten::native_batch_norm_backward",
+  return norm_gradients(args, {0, 1, 2}, "tensord::native_batch_norm_backward",
                         {args.grad_outputs[0], v[0], v[1], v[3], v[4], args.outputs[1], args.outputs[2], v[5], v[7]});
 }
 

@@ -36,7 +36,7 @@ std::vector<ops::Value> layer_norm_gradient(const ops::GradArgs& args) {
 }
 // With the mean and the deviation that the forward gave.
 std::vector<ops::Value> native_layer_norm_gradient(const ops::GradArgs& args) {
-  return norm_gradients(args, {0, 2, 3}, "aten::native_layer_norm_backward",
+  return norm_gradients(args, {0, 2, 3}, "tensord::native_layer_norm_backward",
                         {args.grad_outputs[0], args.inputs[0], args.inputs[1], args.outputs[1], args.outputs[2],
                          args.inputs[2], args.inputs[3]});
 }
@@ -102,7 +102,7 @@ OP("aten::group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? 
 std::vector<ops::Value> native_group_norm_gradient(const ops::GradArgs& args) {
   const auto& v = args.inputs;
   std::vector<ops::Value> out =
-      norm_gradients(args, {0, 1, 2}, "aten::native_group_norm_backward",
+      norm_gradients(args, {0, 1, 2}, "tensord::native_group_norm_backward",
                      {args.grad_outputs[0], v[0], args.outputs[1], args.outputs[2], v[1], v[3], v[4], v[5], v[6]});
   const Tensor &to_mean = args.grad_outputs[1], &to_rstd = args.grad_outputs[2];
   if ((!to_mean.defined() && !to_rstd.defined()) || !args.needs(0)) return out;

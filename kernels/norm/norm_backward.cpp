@@ -89,7 +89,8 @@ OP("tensord::layer_norm_backward(Tensor grad_out, Tensor input, int[] normalized
     .gradient([](const ops::GradArgs& args) { return layer_backward_gradient(args, 3, false); })
     .saves("grad_out, input, weight");
 
-OP("aten::native_layer_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor mean, Tensor rstd, "
+OP("tensord::native_layer_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor mean, Tensor "
+   "rstd, "
    "Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)")
     .infer([](const Tensor& g, const Tensor& x, const IntList& shape, const Tensor& mean, const Tensor& rstd,
               MaybeTensor weight, MaybeTensor, const Mask& mask) {
@@ -149,7 +150,8 @@ OP("tensord::group_norm_backward(Tensor grad_out, Tensor input, int num_groups, 
     })
     .saves("grad_out, input, weight");
 
-OP("aten::native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, int N, "
+OP("tensord::native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, int "
+   "N, "
    "int C, int HxW, int group, bool[3] output_mask) -> (Tensor, Tensor, Tensor)")
     .infer([](const Tensor& g, const Tensor& x, const Tensor& mean, const Tensor& rstd, MaybeTensor weight, int64_t n,
               int64_t c, int64_t inner, int64_t groups, const Mask& mask) {

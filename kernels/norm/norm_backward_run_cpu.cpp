@@ -102,7 +102,7 @@ KERNEL("tensord::layer_norm_backward", kCPU,
          layer_backward({g, x, weight, normalized_length(x, shape), eps}, mask, dx, dweight, dbias);
        });
 
-KERNEL("aten::native_layer_norm_backward", kCPU,
+KERNEL("tensord::native_layer_norm_backward", kCPU,
        [](const KernelContext&, const Tensor& g, const Tensor& x, const IntList& shape, const Tensor& mean,
           const Tensor& rstd, MaybeTensor weight, MaybeTensor, const Mask& mask, Tensor& dx, Tensor& dweight,
           Tensor& dbias) {
@@ -190,7 +190,7 @@ void group_norm_backward(const KernelContext&, const Tensor& g, const Tensor& x,
 }
 
 KERNEL("tensord::group_norm_backward", kCPU, group_norm_backward);
-KERNEL("aten::native_group_norm_backward", kCPU,
+KERNEL("tensord::native_group_norm_backward", kCPU,
        [](const KernelContext&, const Tensor& g, const Tensor& x, const Tensor& mean, const Tensor& rstd,
           MaybeTensor weight, int64_t n, int64_t c, int64_t inner, int64_t groups, const Mask& mask, Tensor& dx,
           Tensor& dweight, Tensor& dbias) {

@@ -52,6 +52,13 @@ CASES.append(case("aten::native_group_norm_backward", t(2, 6, 5), t(2, 6, 5), *G
                   dtypes=FULL, strided=False, gradient=False))
 CASES.append(case("aten::native_layer_norm_backward", t(3, 5, 40), t(3, 5, 40), [40], t(3, 5, 1), t(3, 5, 1, **POSITIVE), t(40), t(40),
                   ALL_THREE, dtypes=FULL, strided=False, gradient=False))
+for mask in [[True, False, False], [False, True, False], [True, False, True], [False, False, False]]:
+    CASES.append(case("aten::native_group_norm_backward", t(2, 6, 5), t(2, 6, 5), *GROUP_MOMENTS, t(6), 2, 6, 5, 3, mask,
+                      strided=False, gradient=False))
+    CASES.append(case("aten::native_layer_norm_backward", t(3, 5, 40), t(3, 5, 40), [40], t(3, 5, 1), t(3, 5, 1, **POSITIVE), t(40),
+                      t(40), mask, strided=False, gradient=False))
+    CASES.append(case("aten::native_batch_norm_backward", t(4, 3, 5), t(4, 3, 5), t(3), t(3), t(3, **POSITIVE), t(3),
+                      t(3, **POSITIVE), True, 1e-5, mask, strided=False, gradient=False))
 SAVED = (t(3), t(3, **POSITIVE))
 for sizes in [(4, 3), (4, 3, 5), (2, 3, 5, 6)]:
     for training in [False, True]:
