@@ -357,7 +357,7 @@ TEST(RefusedLayers, Spectra) {
 TEST(RefusedLayers, Places) {
   const Tensor flag = zeros({}, DType::kBool);
   expect_rows({
-      {"aten::index.Tensor", {vector(), optionals({flag})}, "a 0-d mask is not supported"},
+      {"aten::index.Tensor", {scalar(), optionals({longs({0}), flag})}, "too many indices"},
       {"aten::index_reduce", {vector(), 0, longs({0}), zeros({1}), "sum"}, "Expected reduce to be one of prod, mean"},
       {"aten::searchsorted.Tensor", {scalar(), scalar()}, "boundaries tensor should have positive dimension"},
       {"aten::_grouped_mm",
@@ -368,6 +368,10 @@ TEST(RefusedLayers, Places) {
        {zeros({4, 2}), zeros({2, 2, 3}), Value(longs({4}).to(DType::kInt32))},
        "expected an offset for each matrix of the batch, but got 1"},
       {"aten::linear", {matrix(), zeros({4}), kNone}, "size mismatch, got input (2), mat (2x3), vec (4)"},
+      {"aten::linear", {matrix(), zeros({3}), Tensor::scalar(1.0f)}, "mat2 must be a matrix, got 1-D tensor"},
+      {"aten::linear", {zeros({5, 2, 3}), zeros({3}), zeros({1})}, "mat2 must be a matrix, got 1-D tensor"},
+      {"aten::linear", {zeros({3}), zeros({3}), zeros({1})}, "mat2 must be a matrix, got 1-D tensor"},
+      {"aten::linear", {zeros({3}), zeros({3}), Tensor::scalar(1.0f)}, kTaken},
       {"aten::kron", {many(33), many(2)}, "too many dimensions: 33"},
       {"aten::bilinear", {matrix(), zeros({2, 5}), zeros({1, 3, 4})}, "input2 size does not match weight size: got 5"},
       {"aten::bilinear", {zeros({2, 5}), zeros({2, 4}), zeros({1, 3, 4})}, "input1 size does not match weight size"},
