@@ -249,9 +249,12 @@ IntrusivePtr<ops::PackedOp> pack_half_conv(const ops::PackArgs& args, const Conv
   for (const size_t i : {size_t{1}, size_t{2}}) {
     if (!wide[i].is_tensor()) continue;
     const Tensor& tensor = wide[i].to_tensor();
-    if (tensor.dtype() != dtype || tensor.device() != Device{} || tensor.is_meta()) return nullptr;
+    const bool is_widened = args.widened >> i & 1;
+    const bool fits = args.widened == 0 ? tensor.dtype() == dtype : is_widened || tensor.dtype() == DType::kFloat32;
+    if (!fits || tensor.device() != Device{} || tensor.is_meta()) return nullptr;
     wide[i] = tensor.to(DType::kFloat32);
   }
+  if (args.widened != 0) return pack_conv({args.op, wide, args.precision, args.store}, geometry);
   // Numbers that are bfloat16 already lose nothing by it.
   const bool multiplies_halves = dtype == DType::kBFloat16 && !tile_kernels(WordType::kBf16).widens;
   const bool is_kept = multiplies_halves && args.precision == ops::Precision::kF32;

@@ -18,8 +18,9 @@ namespace tensord::kernels {
 class PackedMatrix {
  public:
   // `weight` is n × k of `dtype` (float32, float16 or bfloat16), as it lies; its rows are multiplied by `scale` unless
-  // that is null. Halves stay halves where `precision` is kF32 and the processor multiplies by them.
-  PackedMatrix(const Matrix& weight, DType dtype, const float* scale, ops::Precision precision);
+  // that is null. Halves stay halves where `precision` is kF32 and the processor multiplies by them, unless they are to
+  // be widened, for rows of float32.
+  PackedMatrix(const Matrix& weight, DType dtype, const float* scale, ops::Precision precision, bool widens = false);
 
   int64_t columns() const { return n_; }  // of the result
   int64_t depth() const { return k_; }

@@ -18,8 +18,8 @@ constexpr int64_t numbers_per_word(WordType type) {
 }
 
 // Halves that nobody multiplies before are kept as they are: nothing is lost by it.
-WordType type_of_words(DType dtype, bool is_scaled, Precision precision) {
-  if (precision != Precision::kF32 || is_scaled) return word_type(precision);
+WordType type_of_words(DType dtype, bool is_widened, Precision precision) {
+  if (precision != Precision::kF32 || is_widened) return word_type(precision);
   if (dtype == DType::kBFloat16) return WordType::kBf16;
   const bool is_kept = dtype == DType::kFloat16 && tile_kernels(WordType::kF16).lanes > 0;
   return is_kept ? WordType::kF16 : WordType::kF32;
@@ -126,10 +126,10 @@ Matrix wide_rows(const Matrix& weight, DType dtype, int64_t first, int64_t rows,
 
 }  // namespace
 
-PackedMatrix::PackedMatrix(const Matrix& weight, DType dtype, const float* scale, Precision precision)
+PackedMatrix::PackedMatrix(const Matrix& weight, DType dtype, const float* scale, Precision precision, bool widens)
     : n_(weight.rows),
       k_(weight.cols),
-      type_(type_of_words(dtype, scale != nullptr, precision)),
+      type_(type_of_words(dtype, scale != nullptr || widens, precision)),
       words_((k_ + numbers_per_word(type_) - 1) / numbers_per_word(type_)),
       kernels_(tile_kernels(type_)) {
   const int64_t lanes = kernels_.lanes, columns = (n_ + lanes - 1) / lanes * lanes;

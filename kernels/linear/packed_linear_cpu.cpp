@@ -49,6 +49,7 @@ class PackedLinear final : public PackedOp {
       : PackedOp(args, weights.input),
         weight_(weights.weight),
         needs_matrix_(weights.needs_matrix),
+        is_widened_(args.widened != 0),
         precision_(precision) {
     GemmFinish finish;
     finish.bias.assign(static_cast<size_t>(weight_.sizes()[0]), 0.0f);
@@ -63,6 +64,7 @@ class PackedLinear final : public PackedOp {
         scale_(other.scale_),
         finish_(other.finish_),
         needs_matrix_(other.needs_matrix_),
+        is_widened_(other.is_widened_),
         precision_(other.precision_) {}
 
   IntrusivePtr<PackedOp> with(const BoundCall& call, const ops::Epilogue& epilogue) const override {
@@ -181,16 +183,17 @@ class PackedLinear final : public PackedOp {
     const PackedMatrix* known = matrix_.load(std::memory_order_acquire);
     if (!known) {
       const Tensor of[] = {weight_, scale_};
-      known = store()
-                  ->get<PackedMatrix>(concat("panels ", static_cast<int>(precision_)), of,
-                                      [&] {
-                                        const Matrix rows{weight_.raw_data(), weight_.sizes()[0], weight_.sizes()[1],
-                                                          weight_.strides()[0], weight_.strides()[1]};
-                                        return std::make_shared<const PackedMatrix>(
-                                            rows, weight_.dtype(), scale_.defined() ? scale_.data<float>() : nullptr,
-                                            precision_);
-                                      })
-                  .get();
+      known =
+          store()
+              ->get<PackedMatrix>(concat(is_widened_ ? "wide panels " : "panels ", static_cast<int>(precision_)), of,
+                                  [&] {
+                                    const Matrix rows{weight_.raw_data(), weight_.sizes()[0], weight_.sizes()[1],
+                                                      weight_.strides()[0], weight_.strides()[1]};
+                                    return std::make_shared<const PackedMatrix>(
+                                        rows, weight_.dtype(), scale_.defined() ? scale_.data<float>() : nullptr,
+                                        precision_, is_widened_);
+                                  })
+              .get();
       matrix_.store(known, std::memory_order_release);
     }
     return {store(), known};
@@ -200,9 +203,15 @@ class PackedLinear final : public PackedOp {
   Tensor scale_;   // of its rows, or undefined
   std::shared_ptr<const GemmFinish> finish_;
   bool needs_matrix_;
+  bool is_widened_;  // halves that are float32 in the call
   Precision precision_;
   mutable std::atomic<const PackedMatrix*> matrix_{nullptr};
 };
+
+// Of an argument, in the call.
+DType dtype_of_call(const PackArgs& args, size_t i) {
+  return args.widened >> i & 1 ? DType::kFloat32 : args.arguments[i].to_tensor().dtype();
+}
 
 bool is_plain(const Tensor& t) {
   return (t.dtype() == DType::kFloat32 || is_half(t.dtype())) && t.device() == Device{} && !t.is_meta();
@@ -217,7 +226,7 @@ Precision precision_of(const PackArgs& args, const Weights& weights) {
 IntrusivePtr<PackedOp> pack(const PackArgs& args, const Weights& weights) {
   auto packed = make_intrusive<PackedLinear>(args, weights, precision_of(args, weights));
   const DType dtype = weights.weight.dtype();
-  return is_half(dtype) ? pack_half(args, dtype, packed) : packed;
+  return is_half(dtype) && args.widened == 0 ? pack_half(args, dtype, packed) : packed;
 }
 
 // The matrix on the right of a product, as n × k; undefined when it cannot be prepared.
@@ -237,7 +246,8 @@ IntrusivePtr<PackedOp> pack_linear(const PackArgs& args) {
   if (!is_plain(weight) || weight.ndim() != 2 || weight.numel() == 0) return nullptr;
   if (arguments[2].is_tensor()) {
     const Tensor& bias = arguments[2].to_tensor();
-    if (!is_plain(bias) || bias.dtype() != weight.dtype() || bias.ndim() != 1 || bias.numel() != weight.sizes()[0])
+    if (!is_plain(bias) || dtype_of_call(args, 2) != dtype_of_call(args, 1) || bias.ndim() != 1 ||
+        bias.numel() != weight.sizes()[0])
       return nullptr;
     weights.bias = bias.to(DType::kFloat32).contiguous();
   }
@@ -262,7 +272,7 @@ IntrusivePtr<PackedOp> pack_addmm(const PackArgs& args) {
   if (!weight.defined() || !arguments[0].is_tensor()) return nullptr;
   const Tensor& self = arguments[0].to_tensor();
   const Dims row{1, weight.sizes()[0]};
-  if (!is_plain(self) || self.dtype() != weight.dtype() || self.ndim() > 2 ||
+  if (!is_plain(self) || dtype_of_call(args, 0) != dtype_of_call(args, 2) || self.ndim() > 2 ||
       !(broadcast_sizes(self.sizes(), row) == row))
     return nullptr;
   Weights weights{weight, {}, arguments[4].to_scalar().to_double(), 1, true};

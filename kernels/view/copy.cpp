@@ -1,4 +1,5 @@
 #include "core/base/parallel.h"
+#include "core/ops/attributes/converts.h"
 #include "core/ops/attributes/samples.h"
 #include "core/ops/complex.h"
 #include "core/tensor/device_copy.h"
@@ -159,8 +160,13 @@ std::vector<Tensor> write_gradient(const GradArgs& args) {
   return gradients;
 }
 
-#define COPY(SCHEMA, ...) \
-  OP(SCHEMA).direct(__VA_ARGS__).gradient(of_first(convert_back)).saves("").runs(ops::Way::kComposite)
+#define COPY(SCHEMA, ...)                  \
+  OP(SCHEMA)                               \
+      .direct(__VA_ARGS__)                 \
+      .gradient(of_first(convert_back))    \
+      .saves("")                           \
+      .set<ops::Converts>(ops::Converts{}) \
+      .runs(ops::Way::kComposite)
 COPY("aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)", contiguous);
 COPY("aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", clone)
     .set<ops::KeepsSamples>(ops::always_keeps_samples);

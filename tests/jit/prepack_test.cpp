@@ -266,47 +266,6 @@ TEST(Prepack, MatmulWithAConstantMatrix) {
   }
 }
 
-// Layers of halves, which most checkpoints store, in the interpreter and as a plan calls them. Sums are float32, and
-// rounded once.
-TEST(Prepack, WeightsOfHalves) {
-  struct Row {
-    std::vector<int64_t> weight, input;
-    const char* call;
-  };
-  const std::vector<Row> rows{
-      {{40, 24}, {1, 24}, "aten::linear(%x, %w, %none)"},
-      {{40, 24}, {2, 7, 24}, "aten::linear(%x, %w, %none)"},
-      {{40, 24}, {5, 24}, "aten::linear(%x, %w, %b)"},
-      {{24, 40}, {5, 24}, "aten::matmul(%x, %w)"},
-      {{24, 40}, {5, 24}, "aten::mm(%x, %w)"},
-      {{24, 40}, {5, 24}, "aten::addmm(%b, %x, %w, %two, %tenth)"},
-      {{40, 4, 3, 3}, {2, 4, 7, 6}, "aten::conv2d(%x, %w, %b, %ones, %ones, %ones, %one)"},
-  };
-  const auto draw = [](const std::vector<int64_t>& sizes, DType dtype) {
-    const Tensor out = Tensor::empty(Dims(sizes), DType::kFloat32);
-    std::copy_n(random({4096}).data<float>(), out.numel(), out.data<float>());
-    return out.to(dtype);
-  };
-  for (const DType dtype : {DType::kBFloat16, DType::kFloat16}) {
-    for (const Row& row : rows) {
-      SCOPED_TRACE(concat(row.call, ' ', name_of(dtype)));
-      const Tensor x = draw(row.input, dtype);
-      const std::string text = "graph(%x : Tensor):" + kNumbers + constant("w", 0) + constant("b", 1) +
-                               "    %c : Tensor = " + row.call + "\n    return (%c)\n";
-      const double tolerance = dtype == DType::kBFloat16 ? 0.07 : 0.009;  // a last digit of results up to 16
-      const auto after = expect_same(text, {draw(row.weight, dtype), draw({40}, dtype)}, {x}, tolerance);
-      Node* node = nullptr;
-      for_each_node(after->block(), [&](Node* each) { node = each->is_op(ops::kRunPacked) ? each : node; });
-      ASSERT_NE(node, nullptr);
-      const std::vector<Value> arguments{*node->input(0)->constant(), x};
-      fixtures::PreparedRunner runner(*node->op(), arguments, {}, 1);
-      ASSERT_TRUE(runner.prepared());
-      EXPECT_EQ(worst_difference(runner.run(-1)[0], ops::run(*node->op(), arguments).front().to_tensor()), 0);
-      EXPECT_THROW(run(*after, {x.to(DType::kFloat32)}), Error);
-    }
-  }
-}
-
 TEST(Prepack, AddmmOfConstantsAndTheSecondOperand) {
   const std::vector<Value> constants{random({20, 24}), random({24}), random({5, 20})};
   const std::string head = "graph(%x : Tensor):" + kNumbers + constant("w", 0) + constant("b", 1) + constant("left", 2);

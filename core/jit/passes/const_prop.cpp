@@ -1,7 +1,8 @@
 // const_prop: runs pure nodes whose inputs are constants, through ops::run, and takes the
 // branch of an If, or skips a Loop, whose condition is known. Memory that may be written, or
 // that the graph gives back, is never folded: every run must get its own. Large results are
-// not made, and what takes long is left to the runs, so that no file makes a load take for ever. Rewrites of
+// not made, and what takes long is left to the runs, so that no file makes a load take for ever; conversions of weights
+// to float32 are a pass of their own, behind prepack, which takes what it can from where it lies. Rewrites of
 // non-constant structure are left to simplify.
 #include <algorithm>
 #include <new>
@@ -12,6 +13,8 @@
 #include "core/jit/ir/alias.h"
 #include "core/jit/ir/graph_builder.h"
 #include "core/jit/ir/type_match.h"
+#include "core/jit/ir/walk.h"
+#include "core/jit/passes/packing.h"
 #include "core/jit/passes/passes.h"
 #include "core/jit/passes/same_constant.h"
 #include "core/ops/complex.h"
@@ -58,6 +61,23 @@ class Folder {
     return changed_;
   }
 
+  // Halves that the graph makes float32 and uses for nothing else, of any size: kept with what is packed, once for all
+  // graphs of the module.
+  bool run_conversions() {
+    for_each_node(graph_.block(), [&](Node* node) {
+      if (node->outputs().size() != 1 || !node->output()->has_uses()) return;
+      const Tensor halves = halves_of(node->output());
+      if (!halves.defined() || !is_converted_only(*node->input(0)) || !may_be_shared(node->output()) ||
+          alias_.has_writers(node->input(0)) || !context_.take_change())
+        return;
+      const Tensor of[] = {halves};
+      const auto wide = context_.packs->get<Tensor>(
+          "float32", of, [&] { return std::make_shared<const Tensor>(halves.to(DType::kFloat32)); });
+      replace(node, {*wide});
+    });
+    return changed_;
+  }
+
  private:
   void block(Block* block) {
     for (Node* node = block->first(); node;) {
@@ -100,6 +120,14 @@ class Folder {
     for (size_t i = 0; i < node->outputs().size(); ++i) node->output(i)->replace_all_uses_with(node->input(i + 2));
     node->destroy();
     return true;
+  }
+
+  static bool is_converted_only(const GraphValue& value) {
+    return std::ranges::all_of(value.uses(), [](const GraphValue::Use& use) {
+      if (use.block) return false;
+      const bool converts = use.node->outputs().size() == 1 && halves_of(use.node->output()).defined();
+      return converts || reads_only_shape(*use.node);
+    });
   }
 
   bool inputs_are_constant(const Node& node) const {
@@ -302,5 +330,10 @@ class Folder {
 }  // namespace
 
 bool propagate_constants(Graph& graph, PassContext& context) { return Folder(graph, context).run(); }
+
+bool fold_conversions(Graph& graph, PassContext& context) {
+  if (context.is_for_training || !context.packs) return false;
+  return Folder(graph, context).run_conversions();
+}
 
 }  // namespace tensord::jit

@@ -3,7 +3,9 @@
 #include "core/jit/ir/alias.h"
 #include "core/jit/ir/graph_builder.h"
 #include "core/jit/ir/walk.h"
+#include "core/ops/attributes/converts.h"
 #include "core/ops/registry.h"
+#include "core/ops/run.h"
 
 namespace tensord::jit {
 
@@ -131,6 +133,29 @@ std::optional<ops::Value> known_value(const GraphValue* value) {
     items.push_back(*item);
   }
   return ops::Value(ops::make_list(value->type()->element(), std::move(items)));
+}
+
+Tensor halves_of(const GraphValue* value) {
+  const Node* node = value->node();
+  if (!node || !node->op() || !node->op()->attributes.get<ops::Converts>()) return {};
+  std::vector<ops::Value> arguments;
+  for (const GraphValue* input : node->inputs()) {
+    const ops::Value* constant = input->constant();
+    if (!constant) return {};
+    arguments.push_back(*constant);
+  }
+  if (!arguments[0].is_tensor()) return {};
+  const Tensor halves = arguments[0].to_tensor();
+  const bool is_half = halves.dtype() == DType::kFloat16 || halves.dtype() == DType::kBFloat16;
+  if (!is_half || halves.is_meta() || halves.device().kind != DeviceKind::kCPU) return {};
+  arguments[0] = Tensor::meta_strided(halves.sizes(), halves.strides(), halves.dtype(), halves.device());
+  try {
+    const Tensor result = ops::run(*node->op(), arguments).front().to_tensor();
+    const bool is_plain = result.dtype() == DType::kFloat32 && result.device() == halves.device() && result.is_meta();
+    return is_plain && result.strides() == halves.strides() ? halves : Tensor();
+  } catch (const Error&) {
+    return {};  // the run says so
+  }
 }
 
 bool reads_only_shape(const Node& node) { return node.op() && node.op()->reads_only_shape; }

@@ -16,6 +16,9 @@ const ops::PackedOp* packed_of(const Node& node);
 void set_packed(Node& node, const IntrusivePtr<ops::PackedOp>& packed);
 // The value of a constant, or of a list of constants; empty when it is not known before a run.
 std::optional<ops::Value> known_value(const GraphValue* value);
+// The constant halves that `value` is in float32, on the processor and in the same order; an undefined tensor where it
+// is no such conversion.
+Tensor halves_of(const GraphValue* value);
 // The functional form of a node's operator: itself, or the base of an in-place form; null for
 // out= forms and nodes that are no operator.
 const ops::Op* functional_op(const Node& node);

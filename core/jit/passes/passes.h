@@ -16,6 +16,7 @@ bool eliminate_dead_code(Graph& graph, PassContext& context);
 bool expand_layers(Graph& graph, PassContext& context);
 // Over packed operators, in this order.
 bool prepack_weights(Graph& graph, PassContext& context);
+bool fold_conversions(Graph& graph, PassContext& context);  // const_prop.cpp
 bool fold_batch_norm(Graph& graph, PassContext& context);
 bool fuse_epilogue(Graph& graph, PassContext& context);
 bool use_channels_last(Graph& graph, PassContext& context);

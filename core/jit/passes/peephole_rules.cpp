@@ -78,6 +78,13 @@ bool is_floating(const GraphValue* value) {
 // Then a number does not change its dtype.
 bool x_is_floating(const Match& match) { return is_floating(match.value("x")); }
 
+// Whether "t" is float32 and x a weight of halves: each is a number of float32.
+bool widens_constant(const Match& match) {
+  const Value *x = match.constant("x"), *dtype = match.constant("t");
+  if (!x || !dtype || !x->is_tensor() || !dtype->is_int() || dtype->to_dtype() != DType::kFloat32) return false;
+  return x->to_tensor().dtype() == DType::kFloat16 || x->to_tensor().dtype() == DType::kBFloat16;
+}
+
 // ---- rewrites
 
 // The items of a list that was just made and is never changed, or null.
@@ -136,6 +143,8 @@ const PeepholeRule kRules[] = {
     // Conversions.
     {"same dtype again", "aten::to.dtype(y=aten::to.dtype(_, t, _, _, _), t, _, False, None)", "y"},
     {"type_as of itself", "aten::type_as(x, x)", "x"},
+    {"rows of a widened table", "aten::embedding(aten::to.dtype(x, t, n, False, m), i, p, s, q)",
+     "aten::to.dtype(aten::embedding(x, i, p, s, q), t, n, False, None)", widens_constant},
 
     // Training only. The operators give their argument back when `train` is False.
     {"dropout off", "aten::dropout(x, _, False)", "x", nullptr, nullptr, kGivesBack},

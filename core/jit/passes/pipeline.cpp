@@ -26,6 +26,7 @@ constexpr Pass kCse{"cse", eliminate_common_subexpressions};
 constexpr Pass kDce{"dce", eliminate_dead_code};
 constexpr Pass kExpandLayers{"expand_layers", expand_layers};
 constexpr Pass kPrepack{"prepack", prepack_weights};
+constexpr Pass kFoldConversions{"fold_conversions", fold_conversions};
 constexpr Pass kFoldBatchNorm{"fold_batch_norm", fold_batch_norm};
 constexpr Pass kFuseEpilogue{"fuse_epilogue", fuse_epilogue};
 constexpr Pass kChannelsLast{"channels_last", use_channels_last};
@@ -61,7 +62,8 @@ const std::vector<PipelineStep>& simplification() {
 const std::vector<PipelineStep>& inference() {
   static const std::vector<PipelineStep> steps = [] {
     std::vector<PipelineStep> all = simplification();
-    all.push_back({{kExpandLayers, kPrepack, kFoldBatchNorm, kFuseEpilogue, kChannelsLast, kDce}, false});
+    all.push_back(
+        {{kExpandLayers, kPrepack, kFoldConversions, kFoldBatchNorm, kFuseEpilogue, kChannelsLast, kDce}, false});
     return all;
   }();
   return steps;
@@ -74,7 +76,7 @@ const std::vector<PipelineStep>& planning() {
       {{kFunctionalize, kShapeProp, kFuseAttention, kGroupHeads, kRemoveTransposes, kFusePatterns, kFuseEpilogue, kDce},
        true},
       // What the passes since then made has no shapes yet.
-      {{kShapeProp, kFusePointwise, kDce, kPlan}, false},
+      {{kShapeProp, kFoldConversions, kFusePointwise, kDce, kPlan}, false},
   };
   return steps;
 }

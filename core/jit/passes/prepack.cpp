@@ -1,6 +1,10 @@
 // prepack: operators whose weights are constants become packed operators (core/ops/attributes/packed.h),
 // which reorder the weights for the machine once. An operator says how in its record (`pack`), by device;
-// all its arguments but one must be known: the first, or the second (addmm).
+// all its arguments but one must be known: the first, or the second (addmm). Halves that the graph makes float32 are
+// packed from where they lie.
+#include <algorithm>
+
+#include "core/jit/ir/alias.h"
 #include "core/jit/ir/graph_builder.h"
 #include "core/jit/ir/walk.h"
 #include "core/jit/passes/packing.h"
@@ -23,30 +27,50 @@ std::optional<DeviceKind> device_of(std::span<const ops::Value> arguments) {
   return device->kind;
 }
 
-IntrusivePtr<ops::PackedOp> try_pack(const Node& node, PassContext& context) {
-  if (!node.op()) return nullptr;
-  std::vector<ops::Value> arguments(node.inputs().size());
-  int unknown = 0;
-  for (size_t i = 1; i < arguments.size(); ++i) {
-    if (auto value = known_value(node.input(i)))
-      arguments[i] = std::move(*value);
-    else if (i == 1)
-      unknown = 1;
-    else
-      return nullptr;
+// What is known of a call's arguments: all but one.
+struct KnownArguments {
+  std::vector<ops::Value> values;
+  uint32_t widened = 0;  // given as halves, and float32 in the call
+  size_t unknown = 0;
+
+  bool add(size_t i, const GraphValue* value, const Graph& graph) {
+    if (auto known = known_value(value)) {
+      values[i] = std::move(*known);
+      return true;
+    }
+    const Tensor halves = halves_of(value);
+    if (!halves.defined() || i >= 32) return false;
+    const AliasAnalysis alias(graph);
+    if (alias.has_writers(value) || alias.has_writers(value->node()->input(0))) return false;
+    values[i] = halves;
+    widened |= 1u << i;
+    return true;
   }
-  if (unknown == 1) {
-    auto value = known_value(node.input(0));
-    if (!value) return nullptr;
-    arguments[0] = std::move(*value);
+};
+
+std::optional<KnownArguments> known_arguments(const Node& node, const Graph& graph) {
+  KnownArguments known{std::vector<ops::Value>(node.inputs().size())};
+  for (size_t i = 1; i < node.inputs().size(); ++i) {
+    if (known.add(i, node.input(i), graph)) continue;
+    if (i != 1) return std::nullopt;
+    known.unknown = 1;
   }
-  const std::optional<DeviceKind> device = device_of(arguments);
+  if (known.unknown == 1 && !known.add(0, node.input(0), graph)) return std::nullopt;
+  return known;
+}
+
+IntrusivePtr<ops::PackedOp> try_pack(const Node& node, const Graph& graph, PassContext& context) {
+  const auto is_packed = [](const ops::PackFn& pack) { return static_cast<bool>(pack); };
+  if (!node.op() || std::ranges::none_of(node.op()->pack, is_packed)) return nullptr;
+  const std::optional<KnownArguments> known = known_arguments(node, graph);
+  if (!known) return nullptr;
+  const std::optional<DeviceKind> device = device_of(known->values);
   const ops::PackFn* pack = device ? &node.op()->pack[static_cast<size_t>(*device)] : nullptr;
   if (!pack || !*pack) return nullptr;
   if (!context.packs) context.packs = std::make_shared<ops::PackStore>();
   try {
-    auto packed = (*pack)({*node.op(), arguments, context.precision, context.packs});
-    return packed && packed->calls().front().input == unknown ? packed : nullptr;
+    auto packed = (*pack)({*node.op(), known->values, context.precision, context.packs, known->widened});
+    return packed && packed->calls().front().input == static_cast<int>(known->unknown) ? packed : nullptr;
   } catch (const Error&) {
     return nullptr;  // arguments that can never work: the run says so, if it ever comes there
   }
@@ -59,7 +83,7 @@ bool prepack_weights(Graph& graph, PassContext& context) {
   if (!run) return false;
   bool changed = false;
   for_each_node(graph.block(), [&](Node* node) {
-    IntrusivePtr<ops::PackedOp> packed = try_pack(*node, context);
+    IntrusivePtr<ops::PackedOp> packed = try_pack(*node, graph, context);
     if (!packed || !context.take_change()) return;
     GraphBuilder builder(node);
     GraphValue* constant = builder.constant(ops::Value(IntrusivePtr<ops::OpaqueObject>(packed)), ops::packed_type());

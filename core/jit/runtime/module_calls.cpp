@@ -29,6 +29,7 @@ std::shared_ptr<const Program> Method::Impl::specialize(std::span<const Value> b
   context.functions = functions;
   context.precision = options.precision;
   context.failures = pass_failures;
+  context.packs = std::shared_ptr<ops::PackStore>(std::shared_ptr<void>(), packs);  // the module's, which lives longer
   run_pipeline(copy, context, passes, plan_pipeline());
   PlanSettings settings;
   settings.threads = thread_budget();

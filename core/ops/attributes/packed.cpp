@@ -10,6 +10,16 @@ Tensor shape_of(const Tensor& t) {
   return t.is_meta() ? t : Tensor::meta_strided(t.sizes(), t.strides(), t.dtype(), t.device());
 }
 
+// The arguments as the call gets them.
+void widen(std::vector<Value>& arguments, uint32_t widened, bool is_meta) {
+  for (size_t i = 0; widened >> i != 0; ++i) {
+    if ((widened >> i & 1) == 0) continue;
+    const Tensor& halves = arguments[i].to_tensor();
+    arguments[i] = is_meta ? Tensor::meta_strided(halves.sizes(), halves.strides(), DType::kFloat32, halves.device())
+                           : halves.to(DType::kFloat32);
+  }
+}
+
 }  // namespace
 
 bool PackedOp::has_other() const {
@@ -31,6 +41,7 @@ Tensor PackedOp::run_calls(size_t first, const Tensor& input, const Tensor& othe
   for (size_t i = first; i < calls_.size(); ++i) {
     const BoundCall& call = calls_[i];
     std::vector<Value> arguments = call.arguments;
+    widen(arguments, call.widened, input.is_meta());
     arguments[call.input] = value;
     if (call.other >= 0) arguments[call.other] = other;
     const Op& op = call.in_place ? *call.in_place : *call.op;

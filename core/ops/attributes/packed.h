@@ -42,6 +42,7 @@ struct BoundCall {
   int other = -1;                // the argument that the second tensor goes to, or -1
   // The form of `op` that was called where that writes the running value: it keeps its dtype and shape.
   const Op* in_place = nullptr;
+  uint32_t widened = 0;  // bit i: argument i is a constant of halves, and float32 in the call
 };
 
 // What an operator's `pack` is told.
@@ -50,6 +51,7 @@ struct PackArgs {
   std::span<const Value> arguments;  // None where a tensor comes only with each call: argument 0, say
   Precision precision = Precision::kF32;
   std::shared_ptr<PackStore> store;  // where what is made of the weights is kept; never null
+  uint32_t widened = 0;              // bit i: argument i is given as halves, and float32 in the call
 };
 
 // An operator with its weights bound and prepared, and what was joined to its end: a chain of
@@ -60,7 +62,8 @@ class PackedOp : public OpaqueObject {
  public:
   // The call of `args`, whose running value goes to `input`.
   PackedOp(const PackArgs& args, int input)
-      : calls_{BoundCall{&args.op, {args.arguments.begin(), args.arguments.end()}, input, -1}}, store_(args.store) {}
+      : calls_{BoundCall{&args.op, {args.arguments.begin(), args.arguments.end()}, input, -1, nullptr, args.widened}},
+        store_(args.store) {}
 
   const std::vector<BoundCall>& calls() const { return calls_; }
   // Whether run takes a second tensor.

@@ -1,0 +1,153 @@
+// Packed operators of weights that are stored as float16 or bfloat16, as they are or made float32 by the graph.
+#include "core/ops/run.h"
+#include "tests/jit/packed_fixture.h"
+#include "tests/kernels/prepared_fixture.h"
+
+namespace tensord::jit {
+namespace {
+
+using namespace packed_graphs;
+
+const std::string kWidened = R"(
+    %float : int = prim::Constant[value=6]()
+    %w32 : Tensor = aten::to.dtype(%w, %float, %false, %false, %none)
+)";
+
+// Of `sizes`, in [-1, 1).
+Tensor drawn(const std::vector<int64_t>& sizes, DType dtype) {
+  const Tensor out = Tensor::empty(Dims(sizes), DType::kFloat32);
+  std::copy_n(random({4096}).data<float>(), out.numel(), out.data<float>());
+  return out.to(dtype);
+}
+
+// Layers of halves, which most checkpoints store, in the interpreter and as a plan calls them. Sums are float32, and
+// rounded once.
+TEST(PrepackHalves, WeightsOfHalves) {
+  struct Row {
+    std::vector<int64_t> weight, input;
+    const char* call;
+  };
+  const std::vector<Row> rows{
+      {{40, 24}, {1, 24}, "aten::linear(%x, %w, %none)"},
+      {{40, 24}, {2, 7, 24}, "aten::linear(%x, %w, %none)"},
+      {{40, 24}, {5, 24}, "aten::linear(%x, %w, %b)"},
+      {{24, 40}, {5, 24}, "aten::matmul(%x, %w)"},
+      {{24, 40}, {5, 24}, "aten::mm(%x, %w)"},
+      {{24, 40}, {5, 24}, "aten::addmm(%b, %x, %w, %two, %tenth)"},
+      {{40, 4, 3, 3}, {2, 4, 7, 6}, "aten::conv2d(%x, %w, %b, %ones, %ones, %ones, %one)"},
+  };
+  for (const DType dtype : {DType::kBFloat16, DType::kFloat16}) {
+    for (const Row& row : rows) {
+      SCOPED_TRACE(concat(row.call, ' ', name_of(dtype)));
+      const Tensor x = drawn(row.input, dtype);
+      const std::string text = "graph(%x : Tensor):" + kNumbers + constant("w", 0) + constant("b", 1) +
+                               "    %c : Tensor = " + row.call + "\n    return (%c)\n";
+      const double tolerance = dtype == DType::kBFloat16 ? 0.07 : 0.009;  // a last digit of results up to 16
+      const auto after = expect_same(text, {drawn(row.weight, dtype), drawn({40}, dtype)}, {x}, tolerance);
+      Node* node = nullptr;
+      for_each_node(after->block(), [&](Node* each) { node = each->is_op(ops::kRunPacked) ? each : node; });
+      ASSERT_NE(node, nullptr);
+      const std::vector<Value> arguments{*node->input(0)->constant(), x};
+      testing::PreparedRunner runner(*node->op(), arguments, {}, 1);
+      ASSERT_TRUE(runner.prepared());
+      EXPECT_EQ(worst_difference(runner.run(-1)[0], ops::run(*node->op(), arguments).front().to_tensor()), 0);
+      EXPECT_THROW(run(*after, {x.to(DType::kFloat32)}), Error);
+    }
+  }
+}
+
+// Halves that a graph makes float32 are packed from where they lie, for rows of float32: no number is rounded.
+TEST(PrepackHalves, HalvesThatTheGraphWidens) {
+  struct Row {
+    std::vector<int64_t> weight, input;
+    const char* call;
+  };
+  const std::vector<Row> rows{
+      {{40, 24}, {1, 24}, "aten::linear(%x, %w32, %none)"},
+      {{40, 24}, {12, 24}, "aten::linear(%x, %w32, %b32)"},
+      {{24, 40}, {5, 24}, "aten::matmul(%x, %w32)"},
+      {{24, 40}, {5, 24}, "aten::mm(%x, %w32)"},
+      {{24, 40}, {5, 24}, "aten::addmm(%b32, %x, %w32, %two, %tenth)"},
+      {{40, 4, 3, 3}, {2, 4, 7, 6}, "aten::conv2d(%x, %w32, %b32, %ones, %ones, %ones, %one)"},
+  };
+  for (const DType dtype : {DType::kBFloat16, DType::kFloat16}) {
+    for (const Row& row : rows) {
+      SCOPED_TRACE(concat(row.call, ' ', name_of(dtype)));
+      const Tensor x = drawn(row.input, DType::kFloat32);
+      const std::string text = "graph(%x : Tensor):" + kNumbers + constant("w", 0) + constant("b", 1) + kWidened +
+                               "    %b32 : Tensor = aten::to.dtype(%b, %float, %false, %false, %none)\n" +
+                               "    %c : Tensor = " + row.call +
+                               "\n    %r : Tensor = aten::relu(%c)\n    return (%r)\n";
+      const auto after = expect_same(text, {drawn(row.weight, dtype), drawn({40}, dtype)}, {x});
+      EXPECT_EQ(count(*after, ops::kRunPacked), 1);
+      EXPECT_EQ(count(*after, "aten::to.dtype") + count(*after, "aten::relu"), 0);
+      Node* node = nullptr;
+      for_each_node(after->block(), [&](Node* each) { node = each->is_op(ops::kRunPacked) ? each : node; });
+      ASSERT_NE(node, nullptr);
+      const std::vector<Value> arguments{*node->input(0)->constant(), x};
+      testing::PreparedRunner runner(*node->op(), arguments, {}, 1);
+      EXPECT_TRUE(runner.prepared());
+      Dims none = x.sizes();
+      none[0] = 0;  // done by the calls themselves
+      EXPECT_EQ(run(*after, {Tensor::empty(none, DType::kFloat32)})[0].sizes()[0], 0);
+      EXPECT_THROW(run(*after, {x.to(dtype)}), Error);
+    }
+  }
+}
+
+// Others are made float32 once for all graphs of a module, where nobody else needs them as halves.
+TEST(PrepackHalves, ConversionsOfHalvesAreFolded) {
+  const std::string head = "graph(%x : Tensor):" + kNumbers + constant("w", 0) + kWidened;
+  const std::string product = head + "    %c : Tensor = aten::mm(%w32, %x)\n";
+  const std::vector<Value> constants{random({700, 800}, DType::kBFloat16)};
+  PassContext context;
+  context.packs = std::make_shared<ops::PackStore>();
+  const auto folded = [&](const std::string& text) {
+    auto graph = parse_graph(text, constants);
+    fold_conversions(*graph, context);
+    verify(*graph);
+    return graph;
+  };
+  const auto once = folded(product + "    return (%c)\n"), again = folded(product + "    return (%c)\n");
+  const Tensor x = random({800, 3});
+  EXPECT_EQ(worst_difference(run(*once, {x})[0], run(*parse_graph(product + "    return (%c)\n", constants), {x})[0]),
+            0);
+  const auto weight = [](const Graph& graph) {
+    const Value* found = nullptr;
+    for_each_node(graph.block(),
+                  [&](const Node* node) { found = node->is_op("aten::mm") ? node->input(0)->constant() : found; });
+    return found ? found->to_tensor() : Tensor();
+  };
+  ASSERT_TRUE(weight(*once).defined());
+  EXPECT_EQ(weight(*once).dtype(), DType::kFloat32);
+  EXPECT_EQ(weight(*once).raw_data(), weight(*again).raw_data());
+  for (const std::string& kept :
+       {product + "    %t : Tensor = aten::t(%w)\n    %r : Tensor = aten::mm(%t, %t)\n    return (%r)\n",
+        head + "    %c : Tensor = aten::mul_.Tensor(%w32, %x)\n    return (%c)\n", head + "    return (%w32)\n"})
+    EXPECT_EQ(count(*folded(kept), "aten::to.dtype"), 1) << kept;
+  context.is_for_training = true;
+  EXPECT_EQ(count(*folded(product + "    return (%c)\n"), "aten::to.dtype"), 1);
+}
+
+// Of a table that is made float32, only the rows that are read.
+TEST(PrepackHalves, RowsOfAWidenedTable) {
+  const std::string text = "graph(%x : Tensor):" + kNumbers + constant("w", 0) + kWidened +
+                           "    %c : Tensor = aten::embedding(%w32, %x, %minus, %false, %false)\n    return (%c)\n";
+  const auto graph = parse_graph(text, std::vector<Value>{random({50, 20}, DType::kFloat16)});
+  auto after = graph->clone();
+  PassContext context;
+  EXPECT_TRUE(apply_peepholes(*after, context));
+  eliminate_dead_code(*after, context);
+  verify(*after);
+  const Tensor rows = Tensor::empty(Dims{3}, DType::kInt64);
+  for (const int64_t i : {0, 1, 2}) rows.data<int64_t>()[i] = 20 * i + 3;
+  EXPECT_EQ(worst_difference(run(*after, {rows})[0], run(*graph, {rows})[0]), 0);
+  for_each_node(after->block(), [&](const Node* node) {
+    if (node->is_op("aten::embedding")) {
+      EXPECT_NE(node->input(0)->constant(), nullptr);
+    }
+  });
+}
+
+}  // namespace
+}  // namespace tensord::jit
