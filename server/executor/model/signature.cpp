@@ -72,6 +72,12 @@ void check_batch(const Signature& signature, const std::string& model, std::span
         "inference request batch-size must be <= ", signature.max_batch_size, " for '", model, "'");
 }
 
+[[noreturn]] void fail_twice(const TensorSpec& spec, const std::string& first, const std::string& second) {
+  check(first != second, "input '", first, "' already exists in request");
+  fail(ErrorCode::kInvalidArgument, "input '", spec.name, "' is in the request twice, as '", first, "' and as '",
+       second, "'");
+}
+
 }  // namespace
 
 bool TensorSpec::answers_to(const std::string& wanted) const {
@@ -91,7 +97,10 @@ std::vector<size_t> match_inputs(const Signature& signature, const std::string& 
       fail(ErrorCode::kInvalidArgument, "unexpected inference input '", header.name, "' for model '", model, "'");
     }
     const auto index = static_cast<size_t>(found - specs.begin());
-    check(!present[index], "input '", header.name, "' already exists in request");
+    if (present[index]) {
+      const auto before = static_cast<size_t>(std::find(indices.begin(), indices.end(), index) - indices.begin());
+      fail_twice(*found, headers[before].name, header.name);
+    }
     present[index] = true;
     indices.push_back(index);
   }

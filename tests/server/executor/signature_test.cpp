@@ -51,7 +51,9 @@ TEST_F(SignatureTest, InputsByNameAndAlias) {
   EXPECT_EQ(refusal({{"y", "INT32", {1}}, {"x", "FP32", {2, 3}}}), "");
   EXPECT_THAT(indices, ElementsAre(1, 0));
   EXPECT_EQ(refusal({{"INPUT__0", "FP32", {2, 3}}}), "");
-  EXPECT_THAT(refusal({{"x", "FP32", {2, 3}}, {"INPUT__0", "FP32", {2, 3}}}), HasSubstr("already exists in request"));
+  EXPECT_THAT(refusal({{"x", "FP32", {2, 3}}, {"x", "FP32", {2, 3}}}), HasSubstr("'x' already exists in request"));
+  EXPECT_THAT(refusal({{"x", "FP32", {2, 3}}, {"INPUT__0", "FP32", {2, 3}}}),
+              HasSubstr("input 'x' is in the request twice, as 'x' and as 'INPUT__0'"));
   EXPECT_THAT(refusal({}), HasSubstr("expected number of inputs between 1 and 2 but got 0 inputs for model 'm'. Got "
                                      "input(s) [], but missing required input(s) ['x']"));
   EXPECT_THAT(refusal({{"y", "INT32", {1}}}), HasSubstr("Got input(s) ['y'], but missing required input(s) ['x']"));
