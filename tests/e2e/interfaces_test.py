@@ -77,6 +77,30 @@ class TwoDicts(nn.Module):
         return {"a": x, "b": x + 1}, {"b": x + 2, "c": x + 3}
 
 
+
+class Keyed(nn.Module):
+    """Keys that a script sets one by one."""
+
+    def forward(self, x: Tensor) -> Tuple[Tensor, Dict[str, Tensor]]:
+        out: Dict[str, Tensor] = {"second": x}
+        out["first"] = x + 2
+        out["last.one"] = x + 3
+        out["second"] = x + 1
+        return x, out
+
+
+class Branched(nn.Module):
+    """Keys that a run decides."""
+
+    def forward(self, x: Tensor) -> Tuple[Tensor, Dict[str, Tensor]]:
+        out: Dict[str, Tensor] = {}
+        if bool(x.sum() > 0):
+            out["yes"] = x + 1
+        else:
+            out["no"] = x - 1
+        return x, out
+
+
 class Nones(nn.Module):
     def forward(self, x: Tensor) -> Tuple[Tensor, Optional[Tensor], Tensor]:
         return x, None, x + 1
@@ -90,14 +114,15 @@ PYTHON = {
     "keys": (Keys, ["x"], {"a.b": 2, "größe 量": 2, "OUTPUT__0": -1}),
     "one_key": (OneKey, ["x"], {"logits": 2}),
     "nested": (Nested, ["x"], {"OUTPUT__0": 1, "boxes": 2, "scores": 3, "2.boxes": 4, "2.scores": 5}),
-    "shadow": (Shadow, ["x"], {"OUTPUT__0": 1, "1.OUTPUT__0": 2}),
+    "shadow": (Shadow, ["x"], {"OUTPUT__1": 1, "OUTPUT__0": 2}),
+    "keyed": (Keyed, ["x"], {"OUTPUT__0": 1, "second": 2, "first": 3, "last.one": 4}),
+    "branched": (Branched, ["x"], {"OUTPUT__0": 1, "yes": 2}),
     "detector": (Detector, ["x"], {"boxes": 1, "labels": 1, "1.boxes": 2, "1.labels": 0, "2.boxes": 3, "2.labels": -1}),
     "boxes": (Boxes, ["x"], {"boxes": 2, "scores": 3, "1.boxes": 4, "1.scores": 5}),
     "two_dicts": (TwoDicts, ["x"], {"a": 1, "b": 2, "1.b": 3, "c": 4}),
     "nones": (Nones, ["x"], {"OUTPUT__0": 1, "OUTPUT__2": 2}),
 }
-# As a program everything is known before, so that names of the model's own come before numbers.
-PROGRAMS = dict(PYTHON, shadow=(Shadow, ["x"], {"OUTPUT__1": 1, "OUTPUT__0": 2}))
+PROGRAMS = {name: row for name, row in PYTHON.items() if name != "branched"}
 # Names of the ONNX file, which are any texts.
 ONNX = {
     "one": (One, ["x"], {"logits": 2}),
@@ -193,6 +218,13 @@ class InterfacesTest(RestTest):
         for model, (inputs, outputs) in self.interfaces.items():
             with self.subTest(model=model):
                 self.check_interface(model, inputs, list(outputs.values()), list(outputs))
+
+    def test_metadata_lists_keys_that_every_run_gives(self):
+        for name in ("keys", "one_key", "shadow", "keyed", "two_dicts"):
+            listed = self.daemon.stub.ModelMetadata(pb.ModelMetadataRequest(name="script_" + name)).outputs
+            self.assertEqual([tensor.name for tensor in listed], list(PYTHON[name][2]), name)
+        listed = self.daemon.stub.ModelMetadata(pb.ModelMetadataRequest(name="script_branched")).outputs
+        self.assertEqual([tensor.name for tensor in listed], ["OUTPUT__0"])
 
     def test_every_model_in_an_ensemble(self):
         for model, (inputs, outputs) in self.interfaces.items():

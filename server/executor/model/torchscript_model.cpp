@@ -12,6 +12,7 @@
 #include "core/base/error.h"
 #include "core/base/mutex.h"
 #include "core/jit/ir/alias.h"
+#include "core/jit/ir/result_keys.h"
 #include "core/jit/runtime/batch_safety.h"
 #include "core/jit/runtime/load_flags.h"
 #include "core/jit/runtime/module.h"
@@ -330,7 +331,11 @@ class TorchScriptModel final : public Model {
               " returns ", type->str(), ", but must return a list with an item for each response");
         type = type->element().get();
       }
-      if (!responds_with_items_) whole_result_ = returns[0].name;
+      const ops::TypePtr keyed = jit::result_type_with_keys(method_.graph());
+      if (!responds_with_items_) {
+        whole_result_ = returns[0].name;
+        if (type->kind() == ops::TypeKind::kDict || type->kind() == ops::TypeKind::kTuple) type = keyed.get();
+      }
       own = describe_result(*type, &own_outputs_are_complete_, whole_result_);
       if (own_outputs_are_complete_) {
         for (const TensorSpec& spec : own) own_output_names_.push_back(spec.name);
