@@ -331,10 +331,16 @@ class TorchScriptModel final : public Model {
               " returns ", type->str(), ", but must return a list with an item for each response");
         type = type->element().get();
       }
-      const ops::TypePtr keyed = jit::result_type_with_keys(method_.graph());
+      ops::TypePtr keyed;
       if (!responds_with_items_) {
         whole_result_ = returns[0].name;
-        if (type->kind() == ops::TypeKind::kDict || type->kind() == ops::TypeKind::kTuple) type = keyed.get();
+        // A configured name that is no key is no place among them either.
+        const bool lists_none = config.outputs.empty() && server_tensors(config).outputs.empty();
+        const bool may_hold_dicts = type->kind() == ops::TypeKind::kDict || type->kind() == ops::TypeKind::kTuple;
+        if (lists_none && may_hold_dicts) {
+          keyed = jit::result_type_with_keys(method_.graph());
+          type = keyed.get();
+        }
       }
       own = describe_result(*type, &own_outputs_are_complete_, whole_result_);
       if (own_outputs_are_complete_) {
