@@ -94,11 +94,11 @@ class Results {
  private:
   template <class R>
   using Boxed = std::conditional_t<std::is_same_v<R, Scalar>, ops::Scalar, R>;
-  // A sparse tensor is a Tensor that stands for it.
+  // A sparse tensor is a Tensor that stands for it; what an operator leaves out is an undefined one.
   template <class R>
   static R get(const ops::Value& value) {
     if constexpr (std::is_same_v<R, Tensor>) {
-      return ops::to_tensor(value);
+      return value.is_none() ? Tensor() : ops::to_tensor(value);
     } else {
       return ops::Unbox<Boxed<R>>::get(value);
     }

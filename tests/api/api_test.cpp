@@ -53,6 +53,16 @@ TEST(Operators, SeveralResultsAreTuples) {
   EXPECT_TRUE(equal(x, x));
 }
 
+// What a mask leaves out is no tensor.
+TEST(Operators, ResultsThatAreLeftOut) {
+  const Tensor x = tensor({1.f, 2.f, 4.f, 8.f}, {2, 2}), moments = tensor({1.5f, 6.f}, {2, 1});
+  const auto [dx, dweight, dbias] =
+      native_layer_norm_backward(x, x, {2}, moments, moments, std::nullopt, std::nullopt, {false, false, true});
+  EXPECT_FALSE(dx.defined());
+  EXPECT_FALSE(dweight.defined());
+  EXPECT_THAT(items_of(dbias), ElementsAre(5, 10));
+}
+
 TEST(Operators, WriteInPlaceAndOut) {
   const Tensor x = tensor({1.f, 2.f}), out = Tensor::empty(Dims{2}, DType::kFloat32);
   EXPECT_TRUE(add_(x, 1).is_same(x));
