@@ -170,22 +170,30 @@ bool try_half_gemv(double alpha, const Matrix& a, const Matrix& b, double beta, 
   return true;
 }
 
+// In the order of its memory.
+template <class T>
+Wide widened_as_it_lies(const Matrix& from) {
+  const bool turns = is_turned(from);
+  Wide out(turns ? from.cols : from.rows, turns ? from.rows : from.cols);
+  widen_lines<T>(turns ? from.transposed() : from, out);
+  if (turns) out.matrix = out.matrix.transposed();
+  return out;
+}
+
+template <class T>
+void multiply_wide(double alpha, const Matrix& a, const Matrix& b, double beta, const Matrix& c) {
+  if (is_turned(c)) return multiply_wide<T>(alpha, b.transposed(), a.transposed(), beta, c.transposed());
+  const Wide left = widened_as_it_lies<T>(a), right = widened_as_it_lies<T>(b), sums = start<T>(c, beta, c.cols);
+  gemm(DType::kFloat32, alpha, left.matrix, right.matrix, beta != 0 ? 1 : 0, sums.matrix);
+  narrow_lines<T>(sums, c);
+}
+
 template <class T>
 void multiply_halves(double alpha, const Matrix& a, const Matrix& b, double beta, const Matrix& c) {
   if (a.rows < b.cols) return multiply_halves<T>(alpha, b.transposed(), a.transposed(), beta, c.transposed());
   if (b.cols <= kMaxVectors && try_half_gemv<T>(alpha, a, b, beta, c)) return;
-  if (b.cols <= kMaxColumns)
-    return is_turned(a) ? multiply_by_depth<T>(alpha, a, b, beta, c) : multiply_by_rows<T>(alpha, a, b, beta, c);
-  const auto wide = [](const Matrix& of) {  // in the order of its memory
-    const bool turns = is_turned(of);
-    Wide out(turns ? of.cols : of.rows, turns ? of.rows : of.cols);
-    widen_lines<T>(turns ? of.transposed() : of, out);
-    if (turns) out.matrix = out.matrix.transposed();
-    return out;
-  };
-  const Wide left = wide(a), right = wide(b), sums = start<T>(c, beta, c.cols);
-  gemm(DType::kFloat32, alpha, left.matrix, right.matrix, beta != 0 ? 1 : 0, sums.matrix);
-  narrow_into<T>(sums, c, false);
+  if (b.cols > kMaxColumns) return multiply_wide<T>(alpha, a, b, beta, c);
+  is_turned(a) ? multiply_by_depth<T>(alpha, a, b, beta, c) : multiply_by_rows<T>(alpha, a, b, beta, c);
 }
 
 }  // namespace
