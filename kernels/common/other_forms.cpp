@@ -60,13 +60,15 @@ Tensor masked_scatter_in_place(const Tensor& x, const Tensor& mask, const Tensor
   check(x.dtype() == source.dtype(), "masked_scatter: expected self and source to have same dtypes but got ",
         name_of(x.dtype()), " and ", name_of(source.dtype()));
   ops::check_no_internal_overlap(x);
-  const Tensor named = compose::expand(mask, x.sizes());
-  const int64_t count = call("aten::count_nonzero", named, Value()).item_int();
+  const Tensor target = x.ndim() == 0 ? compose::unsqueeze(x, 0) : x;
+  const Value named[] = {compose::expand(mask, target.sizes())};
+  const Value positions = ops::run(ops::get_op("aten::nonzero_numpy"), named).front();
+  const int64_t count = positions.to_list()->items[0].to_tensor().numel();
   check(count <= source.numel(), "masked_scatter_: expected more elements in source");
   if (count == 0) return x;
   const Tensor values = compose::narrow(compose::reshape(source, Dims{-1}), 0, 0, count);
   const ops::Op& op = ops::get_op("aten::index_put_");
-  ops::run(op, ops::bind(op, {x, ops::make_tensor_list({named}), values, false}));
+  ops::run(op, ops::bind(op, {target, positions, values, false}));
   return x;
 }
 OP("aten::masked_scatter_(Tensor(a!) self, Tensor mask, Tensor source) -> Tensor(a!)")

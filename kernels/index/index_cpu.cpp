@@ -34,7 +34,15 @@ Tensor nonzero(const Tensor& x) {
     int64_t* to = out.data<int64_t>();
     const auto ndim = static_cast<size_t>(x.ndim());
     for (int64_t i = 0; i < dense.numel(); ++i) {
-      if (i % kPieceElements == kPieceElements - 1) check_work_cancelled();
+      if (i % kPieceElements == 0) check_work_cancelled();
+      if constexpr (sizeof(T) == 1) {  // most masks name little
+        uint64_t eight = 1;
+        if (i % 8 == 0 && i + 8 <= dense.numel()) std::memcpy(&eight, from + i, 8);
+        if (eight == 0) {
+          i += 7;
+          continue;
+        }
+      }
       if (!(from[i] != T(0))) continue;
       int64_t rest = i;
       for (size_t d = ndim; d-- > 0;) {

@@ -101,6 +101,7 @@ void run_row(const Job& job, const std::array<int64_t, 4>& offset, int64_t count
 
 template <class T>
 void fill_row(T* x, int64_t step, const uint8_t* mask, int64_t mask_step, int64_t count, T value) {
+  if (mask_step == 0 && *mask == 0) return;
   for (int64_t i = 0; i < count; ++i) {
     // Most masks name little.
     if (mask_step == 1 && i % 8 == 0) {
