@@ -1,6 +1,7 @@
 // Convolution and its gradients on the CPU: f32 by oneDNN, which reorders operands that lie in another order
 // than its kernel likes; f64 and integers by columns and a matrix product; f16 and bf16 through f32.
 #include "core/tensor/strided_copy.h"
+#include "kernels/common/packed_half.h"
 #include "kernels/conv/conv.h"
 #include "kernels/conv/conv_eager.h"
 #include "kernels/conv/onednn.h"
@@ -38,7 +39,6 @@ namespace {
 Tensor as_dense(const Tensor& t) { return t.is_channels_last() ? t : t.contiguous(); }
 bool is_dense(const Tensor& t) { return t.is_contiguous() || t.is_channels_last(); }
 
-bool is_half(DType dtype) { return dtype == DType::kFloat16 || dtype == DType::kBFloat16; }
 Tensor widened(const Tensor& t) { return t.to(DType::kFloat32); }
 
 // Runs a pass whose result is `out`; false when oneDNN does not cover it. REQUIRES: f32.

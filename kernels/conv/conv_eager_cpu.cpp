@@ -7,8 +7,8 @@
 namespace tensord::kernels {
 namespace {
 
-constexpr int64_t kMinWinograd = 16, kKernelTaps = 9;
-constexpr double kNsPerFlop = 0.01, kNsPerFloat = 0.1;
+constexpr int64_t kMinWinograd = 16, kWinogradTaps = 9;
+constexpr double kEagerNsPerFlop = 0.01, kNsPerFloat = 0.1;
 
 bool lies_channels_last(const Tensor& t) { return t.is_channels_last() && !t.is_contiguous(); }
 int64_t pixels_of(const Dims& sizes) { return sizes[2] * sizes[3]; }
@@ -101,7 +101,7 @@ const float* sum_tiles(const WinogradSums& sums, int64_t batch, const float* src
     parallel_for_cost(count, tile_ns, [&](int64_t begin, int64_t end) {
       transform_winograd_sums(sums, src, grad, first, begin, end, inputs, gradients);
     });
-    const double position_ns = 2 * kNsPerFlop * static_cast<double>(count * in * out);
+    const double position_ns = 2 * kEagerNsPerFlop * static_cast<double>(count * in * out);
     parallel_for_cost(WinogradSums::kPositions, position_ns, [&](int64_t begin, int64_t end) {
       add_winograd_sums(sums, inputs, gradients, count, first > 0, begin, end, total);
     });
@@ -144,7 +144,7 @@ bool try_eager_weight_gradient(const ConvGeometry& g, const Tensor& grad, const 
   const float *src = as_pixels(input, holders[0]), *from = as_pixels(grad, holders[1]);
   const Tensor space[] = {floats(sums.input_floats()), floats(sums.gradient_floats()), floats(sums.sum_floats())};
   const bool last = lies_channels_last(out);
-  const int64_t out_step = kKernelTaps * in, in_step = last ? 1 : kKernelTaps, tap_step = last ? in : 1;
+  const int64_t out_step = kWinogradTaps * in, in_step = last ? 1 : kWinogradTaps, tap_step = last ? in : 1;
   const int64_t block = sums.conv.out_channels;
   for (int64_t first = 0; first < channels; first += block) {
     sums.conv.out_channels = std::min(block, channels - first);

@@ -13,7 +13,7 @@ namespace tensord::kernels {
 namespace {
 
 constexpr int64_t kBlockNumbers = 32 * 1024;  // of the large matrix, which stay in the second-level cache
-constexpr int64_t kMaxColumns = 64;           // from there on, converting is little beside the product
+constexpr int64_t kMaxHalfColumns = 64;       // from there on, converting is little beside the product
 constexpr int64_t kMaxVectors = 8;            // up to there, products of the matrix and each of them
 constexpr double kNsPerMultiply = 0.015;
 
@@ -192,7 +192,7 @@ template <class T>
 void multiply_halves(double alpha, const Matrix& a, const Matrix& b, double beta, const Matrix& c) {
   if (a.rows < b.cols) return multiply_halves<T>(alpha, b.transposed(), a.transposed(), beta, c.transposed());
   if (b.cols <= kMaxVectors && try_half_gemv<T>(alpha, a, b, beta, c)) return;
-  if (b.cols > kMaxColumns) return multiply_wide<T>(alpha, a, b, beta, c);
+  if (b.cols > kMaxHalfColumns) return multiply_wide<T>(alpha, a, b, beta, c);
   is_turned(a) ? multiply_by_depth<T>(alpha, a, b, beta, c) : multiply_by_rows<T>(alpha, a, b, beta, c);
 }
 

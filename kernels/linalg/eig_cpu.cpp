@@ -7,7 +7,7 @@
 namespace tensord::kernels::linalg {
 namespace {
 
-constexpr const char* kName = "linalg.eig";
+constexpr const char* kEigName = "linalg.eig";
 
 // Vectors of real matrices come as real parts, followed by the imaginary parts of pairs of conjugates.
 template <class T>
@@ -76,9 +76,9 @@ void run_complex(const Tensor& a, bool has_vectors, const Tensor& values, const 
 
 // Values, and vectors when asked for.
 std::pair<Tensor, Tensor> eigen(const Tensor& given, bool has_vectors) {
-  check_square(kName, given);
-  check_real(kName, given);
-  check_lapack_sizes(kName, rows_of(given), columns_of(given));
+  check_square(kEigName, given);
+  check_real(kEigName, given);
+  check_lapack_sizes(kEigName, rows_of(given), columns_of(given));
   const Dims batch = batch_of(given);
   const DType dtype = complex_dtype(given.dtype());
   const ops::TensorMeta meta = column_major(given.sizes(), given);
@@ -97,13 +97,13 @@ std::pair<Tensor, Tensor> eigen(const Tensor& given, bool has_vectors) {
   for (int64_t i = 0; i < count_of(batch); ++i) {
     check(is_finite(a, batch, i), "torch.linalg.eig: input tensor should not contain infs or NaNs.");
   }
-  dispatch_lapack(a.dtype(), kName, [&]<class T>() {
+  dispatch_lapack(a.dtype(), kEigName, [&]<class T>() {
     if constexpr (is_complex_type<T>)
       run_complex<T>(a, has_vectors, values, vectors, codes);
     else
       run_real<T>(a, has_vectors, values, vectors, codes);
   });
-  check_info(kName, codes);
+  check_info(kEigName, codes);
   return {values, vectors};
 }
 

@@ -8,14 +8,14 @@ namespace {
 using ops::call;
 using ops::GradArgs;
 
-bool is_vector(const Tensor& a, const Tensor& b) { return a.ndim() - 1 == b.ndim(); }
+bool is_lstsq_vector(const Tensor& a, const Tensor& b) { return a.ndim() - 1 == b.ndim(); }
 
 // The solution is pinv(A) B.
 std::vector<Tensor> gradient_of_lstsq(const GradArgs& args) {
   const Tensor &a = args.inputs[0].to_tensor(), &b = args.inputs[1].to_tensor();
   std::vector<Tensor> gradients(args.inputs.size());
   if (!args.grad_outputs[0]) return gradients;
-  const bool takes_vector = is_vector(a, b);
+  const bool takes_vector = is_lstsq_vector(a, b);
   const Tensor g = takes_vector ? unsqueezed(args.grad_outputs[0], -1) : args.grad_outputs[0];
   const Tensor right = takes_vector ? unsqueezed(b, -1) : b;
   const Tensor inverse = call("aten::linalg_pinv.atol_rtol_tensor", a, ops::Value(), ops::Value(), false);

@@ -12,7 +12,7 @@ namespace {
 
 using ops::call;
 
-constexpr const char* kName = "torch.linalg.lstsq";
+constexpr const char* kLstsqName = "torch.linalg.lstsq";
 
 enum class Driver { kGels, kGelsy, kGelsd, kGelss };
 
@@ -20,7 +20,7 @@ Driver driver_of(const std::optional<std::string>& name) {
   if (!name || *name == "gelsy") return Driver::kGelsy;
   if (*name == "gels") return Driver::kGels;
   if (*name == "gelsd") return Driver::kGelsd;
-  check(*name == "gelss", kName, ": parameter `driver` should be one of (gels, gelsy, gelsd, gelss)");
+  check(*name == "gelss", kLstsqName, ": parameter `driver` should be one of (gels, gelsy, gelsd, gelss)");
   return Driver::kGelss;
 }
 
@@ -88,7 +88,7 @@ void run_batches_of(Driver driver, double condition, const Parts& parts) {
     const Scratch<R> reals(real_size);
     const Scratch<int32_t> integers(integer_size);
     for (int64_t i = begin; i < end; ++i) {
-      check(is_finite(parts.a, batch, i) && is_finite(parts.b, batch, i), kName,
+      check(is_finite(parts.a, batch, i) && is_finite(parts.b, batch, i), kLstsqName,
             ": input and other must not contain infs or NaNs");
       std::fill_n(integers.get(), integer_size, 0);
       parts.info.data<int32_t>()[i] =
@@ -108,21 +108,22 @@ Tensor columns_of_rows(const Tensor& x, int64_t rows) {
   return out;
 }
 
-bool is_vector(const Tensor& a, const Tensor& b) { return a.ndim() - 1 == b.ndim(); }
+bool is_lstsq_vector(const Tensor& a, const Tensor& b) { return a.ndim() - 1 == b.ndim(); }
 
 void check_lstsq(const Tensor& a, const Tensor& b) {
-  check(a.ndim() >= 2, kName, ": input must have at least 2 dimensions.");
-  check(b.ndim() >= 1, kName, ": other must have at least 1 dimension.");
-  check(a.dtype() == b.dtype(), kName, ": Expected input and other to have the same dtype, but got input's dtype ",
+  check(a.ndim() >= 2, kLstsqName, ": input must have at least 2 dimensions.");
+  check(b.ndim() >= 1, kLstsqName, ": other must have at least 1 dimension.");
+  check(a.dtype() == b.dtype(), kLstsqName, ": Expected input and other to have the same dtype, but got input's dtype ",
         name_of(a.dtype()), " and other's dtype ", name_of(b.dtype()));
-  check(a.ndim() >= b.ndim() && a.ndim() - b.ndim() <= 1, kName,
+  check(a.ndim() >= b.ndim() && a.ndim() - b.ndim() <= 1, kLstsqName,
         ": input.dim() must be greater or equal to other.dim() and (input.dim() - other.dim()) <= 1");
-  const int64_t rows = is_vector(a, b) ? b.sizes().back() : rows_of(b);
-  check(rows == rows_of(a), kName, ": input.size(-2) should match other.size(", is_vector(a, b) ? "-1" : "-2", ")");
+  const int64_t rows = is_lstsq_vector(a, b) ? b.sizes().back() : rows_of(b);
+  check(rows == rows_of(a), kLstsqName, ": input.size(-2) should match other.size(",
+        is_lstsq_vector(a, b) ? "-1" : "-2", ")");
   if (!has_lapack_dtype(a)) {
     fail(ErrorCode::kInvalidArgument, "This function doesn't handle types other than float and double");
   }
-  check_lapack_sizes(kName, rows_of(a), columns_of(a));
+  check_lapack_sizes(kLstsqName, rows_of(a), columns_of(a));
 }
 
 // The sum of squares of what is left of B, where every matrix has full rank and more rows than columns.
@@ -142,7 +143,7 @@ ops::Returns lstsq(const Tensor& a, const Tensor& given_b, std::optional<double>
                    const std::optional<std::string>& driver_name) {
   check_lstsq(a, given_b);
   const Driver driver = driver_of(driver_name);
-  const Tensor b = is_vector(a, given_b) ? unsqueezed(given_b, -1) : given_b;
+  const Tensor b = is_lstsq_vector(a, given_b) ? unsqueezed(given_b, -1) : given_b;
   const int64_t rows = rows_of(a), columns = columns_of(a);
   const Dims batch = broadcast_sizes(batch_of(a), batch_of(b));
   const double precision = real_dtype(a.dtype()) == DType::kFloat32 ? std::numeric_limits<float>::epsilon()
@@ -155,13 +156,13 @@ ops::Returns lstsq(const Tensor& a, const Tensor& given_b, std::optional<double>
   if (parts.ranks.numel() != 0) parts.ranks.copy_from(Tensor::scalar(int32_t{0}));
   if (a.numel() != 0 && b.numel() != 0) {
     const double condition = rcond.value_or(precision * static_cast<double>(std::max(rows, columns)));
-    dispatch_lapack(a.dtype(), kName, [&]<class T>() { run_batches_of<T>(driver, condition, parts); });
-    check_info(kName, parts.info);
+    dispatch_lapack(a.dtype(), kLstsqName, [&]<class T>() { run_batches_of<T>(driver, condition, parts); });
+    check_info(kLstsqName, parts.info);
   } else if (parts.b.numel() != 0) {
     parts.b.copy_from(Tensor::scalar(0.0));
   }
   Tensor solution = narrowed(parts.b, -2, 0, columns);
-  if (is_vector(a, given_b)) solution = call("aten::squeeze.dim", solution, -1);
+  if (is_lstsq_vector(a, given_b)) solution = call("aten::squeeze.dim", solution, -1);
   const Tensor no_ranks = Tensor::empty(Dims{0}, DType::kInt64),
                no_values = Tensor::empty(Dims{0}, real_dtype(a.dtype()));
   const bool has_values = driver == Driver::kGelsd || driver == Driver::kGelss;

@@ -14,7 +14,7 @@ using ops::Scalar;
 using ops::Value;
 using ops::WritesInto;
 
-constexpr const char* kName = "linalg.matrix_norm";
+constexpr const char* kMatrixNormName = "linalg.matrix_norm";
 
 std::string text_of(const IntList& dims, const char* between) {
   std::string out;
@@ -24,29 +24,29 @@ std::string text_of(const IntList& dims, const char* between) {
 
 // The two dimensions from 0, checked.
 IntList matrix_dims(const Tensor& a, const IntList& dim) {
-  check_matrix(kName, a);
-  check(dim.size() == 2, kName, ": dim must be a 2-tuple. Got ", text_of(dim, " "));
+  check_matrix(kMatrixNormName, a);
+  check(dim.size() == 2, kMatrixNormName, ": dim must be a 2-tuple. Got ", text_of(dim, " "));
   const IntList wrapped{wrap_dim(dim[0], a.ndim()), wrap_dim(dim[1], a.ndim())};
-  check(wrapped[0] != wrapped[1], kName, ": dims must be different. Got (", dim[0], ", ", dim[1], ")");
+  check(wrapped[0] != wrapped[1], kMatrixNormName, ": dims must be different. Got (", dim[0], ", ", dim[1], ")");
   return wrapped;
 }
 
 Tensor in_dtype(const Tensor& a, std::optional<DType> dtype) {
   if (!dtype) {
-    check(is_floating(a.dtype()) || is_complex(a.dtype()), kName,
+    check(is_floating(a.dtype()) || is_complex(a.dtype()), kMatrixNormName,
           ": Expected a floating point or complex tensor as input. Got ", name_of(a.dtype()));
     return a;
   }
   check((is_floating(*dtype) || is_complex(*dtype)) && (is_complex(*dtype) || !is_complex(a.dtype())) &&
             size_of(*dtype) >= size_of(a.dtype()),
-        kName, ": the dtype of the input (", name_of(a.dtype()),
+        kMatrixNormName, ": the dtype of the input (", name_of(a.dtype()),
         ") should be convertible without narrowing to the specified dtype (", name_of(*dtype), ")");
   return a.dtype() == *dtype ? a : call("aten::to.dtype", a, *dtype);
 }
 
 // Reduced singular values, with dimensions of size 1 in the place of the two when `keeps`.
 Tensor of_singular_values(const Tensor& a, const IntList& dims, bool keeps, const char* reduction) {
-  check_real(kName, a);
+  check_real(kMatrixNormName, a);
   IntList order;
   for (int64_t d = 0; d < a.ndim(); ++d) {
     if (d != dims[0] && d != dims[1]) order.push_back(d);
@@ -63,7 +63,7 @@ Tensor of_singular_values(const Tensor& a, const IntList& dims, bool keeps, cons
 Tensor matrix_norm(const Tensor& given, const Scalar& ord, const IntList& dim, bool keeps, std::optional<DType> dtype) {
   const IntList dims = matrix_dims(given, dim);
   const double order = ord.to_double(), size = std::abs(order);
-  check(size == 2 || size == 1 || std::isinf(size), kName, ": Order ", order, " not supported.");
+  check(size == 2 || size == 1 || std::isinf(size), kMatrixNormName, ": Order ", order, " not supported.");
   const Tensor a = in_dtype(given, dtype);
   const char* reduction = order > 0 ? "aten::amax" : "aten::amin";
   if (size == 2) return of_singular_values(a, dims, keeps, reduction);
@@ -77,7 +77,7 @@ Tensor matrix_norm(const Tensor& given, const Scalar& ord, const IntList& dim, b
 
 Tensor matrix_norm(const Tensor& given, const std::string& ord, const IntList& dim, bool keeps,
                    std::optional<DType> dtype) {
-  check(ord == "fro" || ord == "nuc", kName, ": Order ", ord, " not supported.");
+  check(ord == "fro" || ord == "nuc", kMatrixNormName, ": Order ", ord, " not supported.");
   const IntList dims = matrix_dims(given, dim);
   const Tensor a = in_dtype(given, dtype);
   if (ord == "fro") return call("aten::linalg_vector_norm", a, Scalar(2.0), dims, keeps);

@@ -8,7 +8,7 @@
 namespace tensord::kernels::linalg {
 namespace {
 
-using Driver = std::optional<std::string>;
+using SvdDriver = std::optional<std::string>;
 
 // Copies matrix `index` into `to`, column by column.
 template <class T>
@@ -71,7 +71,7 @@ void fill_identity(const Tensor& x) {
   if (rows_of(x) == columns_of(x)) x.copy_from(one);
 }
 
-void svd_kernel(const ops::KernelContext&, const Tensor& a, bool is_full, bool has_vectors, const Driver&, Tensor& u,
+void svd_kernel(const ops::KernelContext&, const Tensor& a, bool is_full, bool has_vectors, const SvdDriver&, Tensor& u,
                 Tensor& s, Tensor& vh) {
   if (a.numel() == 0) {
     if (!has_vectors) return;

@@ -12,15 +12,15 @@ using ops::call;
 using ops::GradArgs;
 using ops::WritesInto;
 
-constexpr const char* kName = "linalg.solve_triangular";
+constexpr const char* kTriangularName = "linalg.solve_triangular";
 
 ops::TensorMeta infer_solve_triangular(const Tensor& a, const Tensor& b, bool, bool is_left, bool) {
-  check_square(kName, a);
-  check_matrix(kName, b, "B");
-  check_equation(kName, a, b, is_left);
-  check_same_dtype(kName, a, b);
+  check_square(kTriangularName, a);
+  check_matrix(kTriangularName, b, "B");
+  check_equation(kTriangularName, a, b, is_left);
+  check_same_dtype(kTriangularName, a, b);
   if (!has_lapack_dtype(a)) fail_dtype("triangular_solve_cpu", a.dtype());
-  if (is_complex(a.dtype())) check_lapack_sizes(kName, rows_of(b), columns_of(b));
+  if (is_complex(a.dtype())) check_lapack_sizes(kTriangularName, rows_of(b), columns_of(b));
   return column_major(with(broadcast_sizes(batch_of(a), batch_of(b)), {rows_of(b), columns_of(b)}), b);
 }
 

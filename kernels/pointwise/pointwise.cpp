@@ -311,6 +311,18 @@ bool register_activation() {
 #include "kernels/pointwise/activation.def"
   return true;
 }
+// pointwise_prepare.cpp has its own.
+#undef GRADIENT
+#undef ZERO
+#undef NONE
+#undef FORMULA
+#undef LINE
+#undef UNARY
+#undef UNARY_NUMBERS
+#undef BINARY
+#undef BINARY_TENSOR_SCALAR
+#undef BINARY_SHIFT
+#undef BINARY_ALPHA
 [[maybe_unused]] const bool pointwise_registered = register_arith() && register_math() && register_activation();
 
 }  // namespace

@@ -38,7 +38,7 @@ void check_dtype(const Tensor& x) {
 Tensor widened(const Tensor& x) { return x.dtype() == DType::kFloat16 ? x.to(DType::kFloat32) : x; }
 Grid as_given(const Tensor& x, const Grid& grid) { return {grid.output.to(x.dtype()), grid.mask}; }
 
-Grid per_tensor(const Tensor& x, double scale, int64_t zero_point, int64_t min, int64_t max) {
+Grid round_per_tensor(const Tensor& x, double scale, int64_t zero_point, int64_t min, int64_t max) {
   check_dtype(x);
   check(min <= max, "`quant_min` should be less than or equal to `quant_max`.");
   check(zero_point >= min && zero_point <= max, "`zero_point` must be between `quant_min` and `quant_max`.");
@@ -48,8 +48,8 @@ Grid per_tensor(const Tensor& x, double scale, int64_t zero_point, int64_t min, 
                   round_to_grid(widened(x), double{inverse}, static_cast<double>(zero_point), double{step}, min, max));
 }
 
-Grid per_channel(const Tensor& x, const Tensor& scale, const Tensor& zero_point, int64_t axis, int64_t min,
-                 int64_t max) {
+Grid round_per_channel(const Tensor& x, const Tensor& scale, const Tensor& zero_point, int64_t axis, int64_t min,
+                       int64_t max) {
   check_dtype(x);
   check(min <= max, "`quant_min` should be less than or equal to `quant_max`.");
   check(scale.dtype() == DType::kFloat32, "Scale must be Float, found ", name_of(scale.dtype()));
@@ -80,34 +80,34 @@ std::vector<Tensor> through_result(const GradArgs& args) { return through(args, 
 OP("aten::fake_quantize_per_tensor_affine(Tensor self, float scale, int zero_point, int quant_min, int quant_max) -> "
    "Tensor")
     .direct([](const Tensor& x, double scale, int64_t zero_point, int64_t min, int64_t max) {
-      return per_tensor(x, scale, zero_point, min, max).output;
+      return round_per_tensor(x, scale, zero_point, min, max).output;
     })
     .runs(ops::Way::kComposite)
     .gradient([](const GradArgs& args) {
       const auto& v = args.inputs;
-      return through(
-          args,
-          per_tensor(v[0].to_tensor(), v[1].to_scalar().to_double(), v[2].to_int(), v[3].to_int(), v[4].to_int()).mask);
+      return through(args, round_per_tensor(v[0].to_tensor(), v[1].to_scalar().to_double(), v[2].to_int(),
+                                            v[3].to_int(), v[4].to_int())
+                               .mask);
     })
     .saves("self");
 OP("aten::fake_quantize_per_tensor_affine.tensor_qparams(Tensor self, Tensor scale, Tensor zero_point, int quant_min, "
    "int "
    "quant_max) -> Tensor")
     .direct([](const Tensor& x, const Tensor& scale, const Tensor& zero_point, int64_t min, int64_t max) {
-      return per_tensor(x, scale.item_double(), zero_point.item_int(), min, max).output;
+      return round_per_tensor(x, scale.item_double(), zero_point.item_int(), min, max).output;
     })
     .runs(ops::Way::kComposite)
     .gradient([](const GradArgs& args) {
       const auto& v = args.inputs;
-      return through(args, per_tensor(v[0].to_tensor(), v[1].to_tensor().item_double(), v[2].to_tensor().item_int(),
-                                      v[3].to_int(), v[4].to_int())
+      return through(args, round_per_tensor(v[0].to_tensor(), v[1].to_tensor().item_double(),
+                                            v[2].to_tensor().item_int(), v[3].to_int(), v[4].to_int())
                                .mask);
     })
     .saves("self, scale, zero_point");
 OP("aten::fake_quantize_per_tensor_affine_cachemask(Tensor self, float scale, int zero_point, int quant_min, int "
    "quant_max) -> (Tensor output, Tensor mask)")
     .direct([](const Tensor& x, double scale, int64_t zero_point, int64_t min, int64_t max) {
-      Grid grid = per_tensor(x, scale, zero_point, min, max);
+      Grid grid = round_per_tensor(x, scale, zero_point, min, max);
       return std::tuple(grid.output, grid.mask);
     })
     .runs(ops::Way::kComposite)
@@ -116,20 +116,20 @@ OP("aten::fake_quantize_per_tensor_affine_cachemask(Tensor self, float scale, in
 OP("aten::fake_quantize_per_channel_affine(Tensor self, Tensor scale, Tensor zero_point, int axis, int quant_min, int "
    "quant_max) -> Tensor")
     .direct([](const Tensor& x, const Tensor& scale, const Tensor& zero_point, int64_t axis, int64_t min, int64_t max) {
-      return per_channel(x, scale, zero_point, axis, min, max).output;
+      return round_per_channel(x, scale, zero_point, axis, min, max).output;
     })
     .runs(ops::Way::kComposite)
     .gradient([](const GradArgs& args) {
       const auto& v = args.inputs;
-      return through(args, per_channel(v[0].to_tensor(), v[1].to_tensor(), v[2].to_tensor(), v[3].to_int(),
-                                       v[4].to_int(), v[5].to_int())
+      return through(args, round_per_channel(v[0].to_tensor(), v[1].to_tensor(), v[2].to_tensor(), v[3].to_int(),
+                                             v[4].to_int(), v[5].to_int())
                                .mask);
     })
     .saves("self, scale, zero_point");
 OP("aten::fake_quantize_per_channel_affine_cachemask(Tensor self, Tensor scale, Tensor zero_point, int axis, int "
    "quant_min, int quant_max) -> (Tensor output, Tensor mask)")
     .direct([](const Tensor& x, const Tensor& scale, const Tensor& zero_point, int64_t axis, int64_t min, int64_t max) {
-      Grid grid = per_channel(x, scale, zero_point, axis, min, max);
+      Grid grid = round_per_channel(x, scale, zero_point, axis, min, max);
       return std::tuple(grid.output, grid.mask);
     })
     .runs(ops::Way::kComposite)

@@ -9,13 +9,13 @@ using compose::call;
 using ops::GradArgs;
 using ops::Scalar;
 
-struct Grid {
+struct ObservedGrid {
   double averaging;
   int64_t min, max, axis;
   bool is_per_channel, is_symmetric;
 };
 
-void check_state(const Tensor& x, const Tensor& running, const Grid& grid, const char* name) {
+void check_state(const Tensor& x, const Tensor& running, const ObservedGrid& grid, const char* name) {
   check(running.dtype() == DType::kFloat32, name, ": expected float32, got ", name_of(running.dtype()));
   const int64_t count = grid.is_per_channel ? x.size(grid.axis) : 1;
   check(running.numel() == count, name, ": expected ", count, " elements, got ", running.numel(),
@@ -23,7 +23,7 @@ void check_state(const Tensor& x, const Tensor& running, const Grid& grid, const
 }
 
 // The running extreme moves towards that of x; the first one is taken as it is.
-void observe(const char* extreme, const Tensor& x, const Tensor& running, const Grid& grid) {
+void observe(const char* extreme, const Tensor& x, const Tensor& running, const ObservedGrid& grid) {
   Dims dims;
   for (int64_t i = 0; i < x.ndim(); ++i) {
     if (!grid.is_per_channel || i != grid.axis) dims.push_back(i);
@@ -38,7 +38,7 @@ void observe(const char* extreme, const Tensor& x, const Tensor& running, const 
 }
 
 void choose(const Tensor& least, const Tensor& greatest, const Tensor& scale, const Tensor& zero_point,
-            const Grid& grid) {
+            const ObservedGrid& grid) {
   const Tensor steps = Tensor::empty(scale.sizes(), DType::kFloat32);
   const Tensor zeros = Tensor::empty(zero_point.sizes(), DType::kInt32);
   choose_quantizers({least, greatest, grid.min, grid.max, grid.is_symmetric}, steps, zeros);
@@ -54,7 +54,7 @@ std::tuple<Tensor, Tensor> observe_and_round(const Tensor& x, const Tensor& obse
   check(axis >= 0 || !is_per_channel, "ch_axis must not be negative, got ", axis);
   check(min >= INT32_MIN / 2 && max <= INT32_MAX / 2, "quant_min and quant_max must have 31 bits, got ", min, " and ",
         max);
-  const Grid grid{averaging, min, max, axis, is_per_channel, is_symmetric};
+  const ObservedGrid grid{averaging, min, max, axis, is_per_channel, is_symmetric};
   const bool is_rounded = fake_quant_on.item_int() != 0;
   if (observer_on.item_int() != 0) {
     check(x.dtype() == DType::kFloat32, "expected a tensor of float32, got ", name_of(x.dtype()));
@@ -85,7 +85,7 @@ std::tuple<Tensor, Tensor> observe_and_round(const Tensor& x, const Tensor& obse
   "Tensor self, Tensor observer_on, Tensor fake_quant_on, Tensor(a!) running_min, Tensor(b!) running_max, Tensor(c!) " \
   "scale, Tensor(d!) zero_point, float averaging_const, int quant_min, int quant_max, int ch_axis, bool "              \
   "per_row_fake_quant=False, bool symmetric_quant=False"
-std::vector<Tensor> through(const GradArgs& args) {
+std::vector<Tensor> observed_gradient(const GradArgs& args) {
   std::vector<Tensor> gradients(args.inputs.size());
   if (args.needs(0)) gradients[0] = call("aten::mul.Tensor", args.grad_outputs[0], args.outputs[1].to_tensor());
   return gradients;
@@ -93,7 +93,7 @@ std::vector<Tensor> through(const GradArgs& args) {
 OP("aten::_fused_moving_avg_obs_fq_helper(" ARGUMENTS ") -> (Tensor output, Tensor mask)")
     .direct(observe_and_round)
     .runs(ops::Way::kComposite)
-    .gradient(through)
+    .gradient(observed_gradient)
     .saves("result1");
 OP("aten::fused_moving_avg_obs_fake_quant(" ARGUMENTS ") -> Tensor")
     .direct([](const Tensor& x, const Tensor& observer_on, const Tensor& fake_quant_on, const Tensor& least,

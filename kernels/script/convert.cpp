@@ -224,7 +224,7 @@ OP("prim::max.self_bool(bool[] self) -> bool").direct(extreme<bool, true>);
 OP("prim::min.self_bool(bool[] self) -> bool").direct(extreme<bool, false>);
 // The first items that differ decide, NaN from everything; else the lengths.
 template <class T>
-bool is_less(const std::vector<T>& x, const std::vector<T>& y) {
+bool is_list_less(const std::vector<T>& x, const std::vector<T>& y) {
   for (size_t i = 0; i < std::min(x.size(), y.size()); ++i) {
     const T a = x[i], b = y[i];
     if (a != b) return a < b;
@@ -234,7 +234,7 @@ bool is_less(const std::vector<T>& x, const std::vector<T>& y) {
 template <class T, bool kMax>
 ops::List larger_list(const ops::List& a, const ops::List& b) {
   const auto x = ops::Unbox<std::vector<T>>::get(Value(a)), y = ops::Unbox<std::vector<T>>::get(Value(b));
-  return (kMax ? is_less(x, y) : is_less(y, x)) ? b : a;
+  return (kMax ? is_list_less(x, y) : is_list_less(y, x)) ? b : a;
 }
 OP("prim::max.int_list(int[] l, int[] r) -> int[]").direct(larger_list<int64_t, true>);
 OP("prim::min.int_list(int[] l, int[] r) -> int[]").direct(larger_list<int64_t, false>);

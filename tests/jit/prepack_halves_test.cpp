@@ -3,7 +3,7 @@
 #include "tests/jit/packed_fixture.h"
 #include "tests/kernels/prepared_fixture.h"
 
-namespace tensord::jit {
+namespace tensord::jit::prepack_halves_test {
 namespace {
 
 using namespace packed_graphs;
@@ -48,7 +48,7 @@ TEST(PrepackHalves, WeightsOfHalves) {
       for_each_node(after->block(), [&](Node* each) { node = each->is_op(ops::kRunPacked) ? each : node; });
       ASSERT_NE(node, nullptr);
       const std::vector<Value> arguments{*node->input(0)->constant(), x};
-      testing::PreparedRunner runner(*node->op(), arguments, {}, 1);
+      fixtures::PreparedRunner runner(*node->op(), arguments, {}, 1);
       ASSERT_TRUE(runner.prepared());
       EXPECT_EQ(worst_difference(runner.run(-1)[0], ops::run(*node->op(), arguments).front().to_tensor()), 0);
       EXPECT_THROW(run(*after, {x.to(DType::kFloat32)}), Error);
@@ -85,7 +85,7 @@ TEST(PrepackHalves, HalvesThatTheGraphWidens) {
       for_each_node(after->block(), [&](Node* each) { node = each->is_op(ops::kRunPacked) ? each : node; });
       ASSERT_NE(node, nullptr);
       const std::vector<Value> arguments{*node->input(0)->constant(), x};
-      testing::PreparedRunner runner(*node->op(), arguments, {}, 1);
+      fixtures::PreparedRunner runner(*node->op(), arguments, {}, 1);
       EXPECT_TRUE(runner.prepared());
       Dims none = x.sizes();
       none[0] = 0;  // done by the calls themselves
@@ -150,4 +150,4 @@ TEST(PrepackHalves, RowsOfAWidenedTable) {
 }
 
 }  // namespace
-}  // namespace tensord::jit
+}  // namespace tensord::jit::prepack_halves_test

@@ -28,7 +28,7 @@ constexpr uint64_t kRatioFreeBytes = 4 << 20;  // small entries may be as repeti
 constexpr uint64_t kMaxRatio = 200;
 constexpr uint16_t kEncrypted = 1;
 
-int64_t change_ns(const struct stat& status) {
+int64_t changed_ns_of(const struct stat& status) {
   return int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
 }
 
@@ -140,7 +140,7 @@ void ZipArchive::map_file() {
   if (data == MAP_FAILED) fail(ErrorCode::kResourceExhausted, path_, ": cannot be mapped: ", std::strerror(map_errno));
   data_ = static_cast<char*>(data);
   guard_ = std::make_unique<FaultGuard>(data_, size_);
-  checked_ns_ = change_ns(status);
+  checked_ns_ = changed_ns_of(status);
   if (status.st_nlink > 0) file_ = std::move(descriptor);
   madvise(data_, size_, MADV_WILLNEED);  // all of it is needed soon; read ahead while the directory is parsed
 }
@@ -316,7 +316,7 @@ void ZipArchive::check_unchanged() const {
   if (!file_) return;
   struct stat status {};
   if (fstat(file_->get(), &status) != 0 || static_cast<size_t>(status.st_size) < size_) fail_changed("cut off");
-  if (change_ns(status) != checked_ns_.load(std::memory_order_acquire)) check_contents(change_ns(status));
+  if (changed_ns_of(status) != checked_ns_.load(std::memory_order_acquire)) check_contents(changed_ns_of(status));
   if (is_damaged_.load(std::memory_order_acquire)) fail_changed("written to");
 }
 

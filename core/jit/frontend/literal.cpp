@@ -11,7 +11,7 @@ using ops::Value;
 
 namespace {
 
-TypePtr without_optional(const TypePtr& type) {
+TypePtr type_of_given(const TypePtr& type) {
   return type && type->kind() == TypeKind::kOptional ? type->element() : type;
 }
 
@@ -23,7 +23,7 @@ bool is_call_of(const SourceTree& tree, const Expr& expr, std::string_view calle
 }  // namespace
 
 std::optional<Value> Declarations::literal(const SourceTree& tree, const Expr& expr, const TypePtr& type) {
-  const TypePtr wanted = without_optional(type);
+  const TypePtr wanted = type_of_given(type);
   switch (expr.kind) {
     case ExprKind::kInt:
       if (wanted && wanted->kind() == TypeKind::kFloat) return static_cast<double>(expr.int_value);

@@ -12,7 +12,7 @@ using ops::TypePtr;
 
 namespace {
 
-const Type& without_optional(const Type& type) { return type.kind() == TypeKind::kOptional ? *type.element() : type; }
+const Type& wanted_if_given(const Type& type) { return type.kind() == TypeKind::kOptional ? *type.element() : type; }
 
 bool all_fit(const Type& element, std::span<const TypePtr> types) {
   return std::all_of(types.begin(), types.end(), [&](const TypePtr& type) {
@@ -63,7 +63,7 @@ Conversion find_conversion(const Type& formal, const GraphValue& actual, int64_t
     bindings = std::move(attempt);
     return Conversion::kNone;
   }
-  const Type& wanted = without_optional(formal);
+  const Type& wanted = wanted_if_given(formal);
   const TypeKind kind = actual.type()->kind();
   switch (wanted.kind()) {
     case TypeKind::kInt: return kind == TypeKind::kTensor ? Conversion::kTensorToInt : Conversion::kMismatch;
@@ -157,7 +157,7 @@ class CallBinder {
   // left are its items.
   bool gathers_rest(size_t i, size_t used) const {
     const ops::Argument& parameter = schema_.arguments[i];
-    const Type& type = without_optional(*parameter.type);
+    const Type& type = wanted_if_given(*parameter.type);
     if (type.kind() != TypeKind::kList || parameter.fixed_list_size > 0) return false;
     const bool is_last = i + 1 == schema_.arguments.size() || schema_.arguments[i + 1].is_keyword_only;
     const TypeKind element = type.element()->kind();

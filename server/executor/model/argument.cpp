@@ -35,10 +35,6 @@ Value to_scalar(TypeKind kind, const InferTensor& input) {
   return element(input.tensor, 0, kind);
 }
 
-bool is_list_of_texts(const ops::Type& type) {
-  return type.kind() == TypeKind::kList && type.element()->kind() == TypeKind::kString;
-}
-
 // Rows of strings: the batch dimension of a model that works on text.
 Value to_rows_of_texts(const ops::TypePtr& row_type, const InferTensor& input) {
   check(input.shape.size() == 2, "inference input '", input.name, "' must have two dimensions, got shape ",
@@ -54,7 +50,7 @@ Value to_rows_of_texts(const ops::TypePtr& row_type, const InferTensor& input) {
 }
 
 Value to_list(const ops::TypePtr& element_type, const InferTensor& input) {
-  if (is_list_of_texts(*element_type)) return to_rows_of_texts(element_type, input);
+  if (is_list_of_strings(*element_type)) return to_rows_of_texts(element_type, input);
   check(input.shape.size() <= 1, "inference input '", input.name, "' must have one dimension, got shape ",
         to_string(input.shape));
   std::vector<Value> items;
@@ -74,7 +70,7 @@ bool is_feedable(const ops::Type& declared) {
   const ops::Type& type = without_optional(declared);
   if (type.kind() == TypeKind::kList) {
     const TypeKind kind = type.element()->kind();
-    return kind == TypeKind::kString || is_list_of_texts(*type.element()) ||
+    return kind == TypeKind::kString || is_list_of_strings(*type.element()) ||
            (is_scalar(kind) && kind != TypeKind::kNumber);
   }
   return type.kind() == TypeKind::kTensor || type.kind() == TypeKind::kString || is_scalar(type.kind());
@@ -82,8 +78,8 @@ bool is_feedable(const ops::Type& declared) {
 
 bool takes_bytes(const ops::Type& declared) {
   const ops::Type& type = without_optional(declared);
-  return type.kind() == TypeKind::kString || is_list_of_texts(type) ||
-         (type.kind() == TypeKind::kList && is_list_of_texts(*type.element()));
+  return type.kind() == TypeKind::kString || is_list_of_strings(type) ||
+         (type.kind() == TypeKind::kList && is_list_of_strings(*type.element()));
 }
 
 Value to_argument(const ops::Type& declared, const InferTensor& input) {
@@ -118,7 +114,7 @@ std::string check_configured(const ops::Type& declared, const TensorSpec& spec, 
     }
     return {};
   }
-  const size_t rank = is_list_of_texts(*type.element()) ? 2 : 1;
+  const size_t rank = is_list_of_strings(*type.element()) ? 2 : 1;
   if (given->size() != rank) {
     const bool can_drop = has_batch && rank == 1 && given->size() == 2 && (*given)[1] == 1;
     fail(ErrorCode::kInvalidArgument, file, ": config.pbtxt: input '", spec.name, "' is ", declared.str(),

@@ -13,6 +13,10 @@ inline const ops::Type& without_optional(const ops::Type& type) {
   return type.kind() == ops::TypeKind::kOptional ? *type.element() : type;
 }
 
+inline bool is_list_of_strings(const ops::Type& type) {
+  return type.kind() == ops::TypeKind::kList && type.element()->kind() == ops::TypeKind::kString;
+}
+
 // Whether a request's tensor can become a value of this type: Tensor, int, float, bool,
 // number, str, lists of int, float, bool and str, lists of lists of str (two dimensions), and Optional of those.
 bool is_feedable(const ops::Type& type);

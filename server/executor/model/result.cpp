@@ -1,4 +1,5 @@
 #include "server/executor/model/result.h"
+#include "server/executor/model/argument.h"
 
 #include <unordered_set>
 #include <utility>
@@ -17,10 +18,6 @@ constexpr int kMaxDepth = 16;
 
 // Made for every request: without a stream.
 std::string positional_name(size_t index) { return "OUTPUT__" + std::to_string(index); }
-
-bool is_list_of_texts(const ops::Type& type) {
-  return type.kind() == TypeKind::kList && type.element()->kind() == TypeKind::kString;
-}
 
 template <class T>
 Tensor vector_tensor(const std::vector<Value>& items, T (*get)(const Value&)) {
@@ -165,7 +162,7 @@ class Flattener {
   }
 
   void add_list(const ops::ListObject& list, const Place& name, int depth) {
-    if (is_list_of_texts(*list.element)) return add_rows_of_texts(list, name);
+    if (is_list_of_strings(*list.element)) return add_rows_of_texts(list, name);
     const TypeKind kind = list.element->kind();
     if (kind == TypeKind::kInt) {
       push(name, vector_tensor<int64_t>(list.items, [](const Value& v) { return v.to_int(); }));
@@ -193,7 +190,7 @@ class Flattener {
 
 // The datatype that values of a type always have, where there is one.
 std::optional<DataType> datatype_of(const ops::Type& type) {
-  if (type.kind() == TypeKind::kList && is_list_of_texts(*type.element())) return DataType::kBytes;
+  if (type.kind() == TypeKind::kList && is_list_of_strings(*type.element())) return DataType::kBytes;
   const ops::Type& inner = type.kind() == TypeKind::kList ? *type.element() : type;
   switch (inner.kind()) {
     case TypeKind::kInt: return DataType::kInt64;
@@ -224,7 +221,7 @@ class Describer {
       Described& one = outputs_.emplace_back(place, std::exchange(nones_, 0));
       one.spec.datatype = datatype;
       if (datatype) one.spec.shape = Dims{type.kind() == TypeKind::kList ? -1 : 1};
-      if (type.kind() == TypeKind::kList && is_list_of_texts(*type.element())) one.spec.shape = Dims{-1, -1};
+      if (type.kind() == TypeKind::kList && is_list_of_strings(*type.element())) one.spec.shape = Dims{-1, -1};
       return true;
     }
     if (type.kind() != TypeKind::kTuple) return false;

@@ -13,7 +13,7 @@ using ops::Value;
 namespace {
 
 // Of one call and of all of a model, which may take some seconds.
-constexpr int kMaxSteps = 5000, kMaxAllSteps = 10'000'000, kMaxDepth = 30;
+constexpr int kMaxCallSteps = 5000, kMaxAllSteps = 10'000'000, kMaxWalkDepth = 30;
 
 // The walk cannot go on.
 struct Lost {};
@@ -87,7 +87,7 @@ Value without_elements(Value value) {
 }  // namespace
 
 void FunctionWalk::count_step() {
-  if (++steps_ > kMaxSteps || ++all_steps_ > kMaxAllSteps) throw Lost();
+  if (++steps_ > kMaxCallSteps || ++all_steps_ > kMaxAllSteps) throw Lost();
 }
 
 Known FunctionWalk::call(const Function& function, std::vector<Known> arguments) {
@@ -106,7 +106,7 @@ Known FunctionWalk::call(const Function& function, std::vector<Known> arguments)
 }
 
 Known FunctionWalk::body(const Function& function, std::vector<Known> arguments) {
-  if (++depth_ > kMaxDepth) throw Lost();
+  if (++depth_ > kMaxWalkDepth) throw Lost();
   const Block& source = *function.graph->block();
   Places places(static_cast<size_t>(function.graph->value_id_bound()));
   for (size_t i = 0; i < arguments.size(); ++i) {

@@ -26,7 +26,7 @@ constexpr double kMinNs = 50'000;    // less work than this is not worth sending
 // Of the time, what has to be saved where no threads are spread: memory is read ahead while products are computed.
 constexpr double kMinShare = 0.03;
 
-size_t aligned(size_t bytes) {
+size_t aligned_part(size_t bytes) {
   constexpr size_t kAlign = 64;
   return (bytes + kAlign - 1) / kAlign * kAlign;
 }
@@ -356,7 +356,7 @@ class Splitter {
       part.pointer_count += plan_.calls[i].inputs.size() + plan_.calls[i].outputs.size();
     }
     const size_t table = (part.pointer_count + part.body->calls.size()) * sizeof(void*);
-    part.team_bytes = aligned(table) + aligned(part.body->arena_bytes);
+    part.team_bytes = aligned_part(table) + aligned_part(part.body->arena_bytes);
     loop.scratch_bytes = std::max(loop.scratch_bytes, part.team_bytes * static_cast<size_t>(teams));
     if (loop.parts.empty()) {
       for (const auto& [root, stride] : builder.inputs) add_operand(root, stride, call.inputs, loop.input_strides);
