@@ -24,7 +24,7 @@ struct Call {
   std::string result_path;
 };
 
-struct RunOptions {
+struct RunCommandOptions {
   ModelOptions model;
   std::vector<std::string> calls;
   bool has_grad = false;     // grad mode on
@@ -51,7 +51,7 @@ Call parse_call(const std::string& text) {
   return call;
 }
 
-void run(const RunOptions& options) {
+void run(const RunCommandOptions& options) {
   std::vector<Call> calls;
   for (const std::string& text : options.calls) calls.push_back(parse_call(text));
   const GradModeGuard guard({.is_enabled = options.has_grad, .is_inference = !options.has_grad});
@@ -72,7 +72,7 @@ void run(const RunOptions& options) {
 
 void add_run_command(CLI::App& app, int* exit_code) {
   CLI::App* command = app.add_subcommand("run", "Run methods of a model in this process, in order");
-  auto options = std::make_shared<RunOptions>();
+  auto options = std::make_shared<RunCommandOptions>();
   add_model_options(*command, options->model);
   command
       ->add_option("--call", options->calls,

@@ -1,6 +1,6 @@
 """Takes wake-ups out of built test programs, one at a time, and says which of them no test misses.
 
-Usage: python3 -m tests.mutants.wakeups build/dev/tests/scheduler_test [PROGRAM ...] [--only TEXT] [--seconds N]
+Usage: python3 -m tests.mutants.wakeups build/dev/tests/server_scheduler_test [PROGRAM ...] [--only TEXT] [--seconds N]
 
 Nothing is compiled: the calls of a condition variable's notify_one and notify_all are found in the machine code (x86-64, binutils) and
 overwritten, in a copy. Where a trap in the call's place is not met, that program does not come by. Exit status 1 when something stayed green.

@@ -10,10 +10,10 @@ namespace tensord::client {
 namespace {
 
 namespace rpc = training::v1;
-using Stub = rpc::TrainingService::Stub;
+using TrainingStub = rpc::TrainingService::Stub;
 
 constexpr const char* kStreamData = "/tensord.training.v1.TrainingService/StreamData";
-constexpr int kRawInputContents = 7;
+constexpr int kStreamedContents = 7;
 constexpr size_t kUploadPiece = 1 << 20;
 
 template <class Request>
@@ -30,46 +30,46 @@ TrainingClient::TrainingClient(std::shared_ptr<Impl> impl) : impl_(std::move(imp
 rpc::Job TrainingClient::create(const JobSpec& spec, const CallOptions& options) {
   rpc::CreateJobRequest request;
   *request.mutable_spec() = spec;
-  return impl_->call(&Stub::CreateJob, request, options);
+  return impl_->call(&TrainingStub::CreateJob, request, options);
 }
 
 rpc::Job TrainingClient::get(const std::string& id, const CallOptions& options) {
-  return impl_->call(&Stub::GetJob, with_id<rpc::GetJobRequest>(id), options);
+  return impl_->call(&TrainingStub::GetJob, with_id<rpc::GetJobRequest>(id), options);
 }
 rpc::Job TrainingClient::pause(const std::string& id, const CallOptions& options) {
-  return impl_->call(&Stub::PauseJob, with_id<rpc::PauseJobRequest>(id), options);
+  return impl_->call(&TrainingStub::PauseJob, with_id<rpc::PauseJobRequest>(id), options);
 }
 rpc::Job TrainingClient::resume(const std::string& id, const CallOptions& options) {
-  return impl_->call(&Stub::ResumeJob, with_id<rpc::ResumeJobRequest>(id), options);
+  return impl_->call(&TrainingStub::ResumeJob, with_id<rpc::ResumeJobRequest>(id), options);
 }
 rpc::Job TrainingClient::resume_with(const std::string& id, int world_size, const CallOptions& options) {
   auto request = with_id<rpc::ResumeJobRequest>(id);
   request.set_world_size(world_size);
-  return impl_->call(&Stub::ResumeJob, request, options);
+  return impl_->call(&TrainingStub::ResumeJob, request, options);
 }
 rpc::Job TrainingClient::cancel(const std::string& id, const CallOptions& options) {
-  return impl_->call(&Stub::CancelJob, with_id<rpc::CancelJobRequest>(id), options);
+  return impl_->call(&TrainingStub::CancelJob, with_id<rpc::CancelJobRequest>(id), options);
 }
 void TrainingClient::remove(const std::string& id, const CallOptions& options) {
-  impl_->call(&Stub::DeleteJob, with_id<rpc::DeleteJobRequest>(id), options);
+  impl_->call(&TrainingStub::DeleteJob, with_id<rpc::DeleteJobRequest>(id), options);
 }
 
 std::vector<rpc::Job> TrainingClient::list(const std::string& model, const CallOptions& options) {
   rpc::ListJobsRequest request;
   request.set_model(model);
-  const rpc::ListJobsResponse response = impl_->call(&Stub::ListJobs, request, options);
+  const rpc::ListJobsResponse response = impl_->call(&TrainingStub::ListJobs, request, options);
   return {response.jobs().begin(), response.jobs().end()};
 }
 
 std::vector<rpc::Host> TrainingClient::hosts(const CallOptions& options) {
-  const rpc::ListHostsResponse response = impl_->call(&Stub::ListHosts, rpc::ListHostsRequest(), options);
+  const rpc::ListHostsResponse response = impl_->call(&TrainingStub::ListHosts, rpc::ListHostsRequest(), options);
   return {response.hosts().begin(), response.hosts().end()};
 }
 
 std::pair<int64_t, int64_t> TrainingClient::roll_back(const std::string& model, const CallOptions& options) {
   rpc::RollbackRequest request;
   request.set_model(model);
-  const rpc::RollbackResponse response = impl_->call(&Stub::Rollback, request, options);
+  const rpc::RollbackResponse response = impl_->call(&TrainingStub::Rollback, request, options);
   return {response.withdrawn_version(), response.served_version()};
 }
 
@@ -196,7 +196,7 @@ void DataStream::send(const std::vector<std::pair<std::string, Tensor>>& batch) 
     input.mutable_shape()->Assign(tensor.shape().begin(), tensor.shape().end());
   }
   MessageBuilder message(request.SerializeAsString());
-  for (const auto& [name, tensor] : batch) message.add_bytes_field(kRawInputContents, tensor);
+  for (const auto& [name, tensor] : batch) message.add_bytes_field(kStreamedContents, tensor);
   impl_->write(message.finish());
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kTick = std::chrono::milliseconds(100);
+constexpr auto kBenchTick = std::chrono::milliseconds(100);
 constexpr size_t kAlignment = 64;
 
 size_t aligned(size_t size) { return (size + kAlignment - 1) / kAlignment * kAlignment; }
@@ -164,7 +164,7 @@ LoadResult measure_load(client::Client& server, const std::function<client::Requ
   }
   while (Clock::now() < end && !stop) {
     on_tick(seconds_since(start));
-    std::this_thread::sleep_until(std::min(end, Clock::now() + kTick));
+    std::this_thread::sleep_until(std::min(end, Clock::now() + kBenchTick));
   }
   threads.clear();
   LoadResult result = tally.take();

@@ -19,7 +19,7 @@ namespace {
 using client::DataType;
 using client::Tensor;
 
-constexpr uint64_t kMaxFileBytes = uint64_t{1} << 31;
+constexpr uint64_t kMaxTensorFileBytes = uint64_t{1} << 31;
 constexpr uint64_t kMaxTexts = uint64_t{1} << 24;
 constexpr size_t kHeaderAlignment = 64;
 
@@ -143,7 +143,7 @@ std::string npy_of_tensor(const Tensor& tensor) {
     const std::vector<std::string> texts = tensor.strings();
     size_t width = 1;
     for (const std::string& text : texts) width = std::max(width, text.size());
-    if (width * texts.size() > kMaxFileBytes) {
+    if (width * texts.size() > kMaxTensorFileBytes) {
       fail(ErrorCode::kResourceExhausted, "texts of up to ", width, " bytes, ", texts.size(),
            " of them, make too large an array");
     }
@@ -175,14 +175,14 @@ std::string npy_of_tensor(const Tensor& tensor) {
 
 }  // namespace
 
-Tensor read_npy(const std::string& path) { return tensor_of_npy(path, read_file(path, kMaxFileBytes)); }
+Tensor read_npy(const std::string& path) { return tensor_of_npy(path, read_file(path, kMaxTensorFileBytes)); }
 
 NamedTensors read_npz_tensors(const std::string& path) {
   NamedTensors out;
   const auto add = [&](const std::string& name, const std::string& source, const Storage& bytes) {
     out.emplace_back(name, tensor_of_npy(source, {static_cast<const char*>(bytes->data()), bytes->size_bytes()}));
   };
-  files::read_npz_entries(path, kMaxFileBytes, add);
+  files::read_npz_entries(path, kMaxTensorFileBytes, add);
   return out;
 }
 
