@@ -22,7 +22,7 @@ double log_add(double a, double b) {
   return high == kNothing ? kNothing : high + std::log1p(std::exp(low - high));
 }
 
-void check_labels(const CtcBatch& batch, const int64_t* labels) {
+void check_ctc_labels(const CtcBatch& batch, const int64_t* labels) {
   for (int64_t n = 0; n < batch.count; ++n) {
     for (int64_t s = 0; s < batch.target_lengths[static_cast<size_t>(n)]; ++s) {
       const int64_t y = labels[batch.first[static_cast<size_t>(n)] + s];
@@ -105,7 +105,7 @@ void run_ctc(const KernelContext&, const Tensor& log_probs, const Tensor& target
   const Tensor p = log_probs.to(DType::kFloat64).contiguous(), labels = targets.to(DType::kInt64).contiguous(),
                loss = Tensor::empty(losses.sizes(), DType::kFloat64),
                alpha = Tensor::empty(log_alpha.sizes(), DType::kFloat64);
-  check_labels(batch, labels.data<int64_t>());
+  check_ctc_labels(batch, labels.data<int64_t>());
   std::fill_n(alpha.data<double>(), alpha.numel(), kNothing);
   parallel_for(batch.count, 1, [&](int64_t begin, int64_t end) {
     for (int64_t n = begin; n < end; ++n) {
@@ -124,7 +124,7 @@ void run_ctc_backward(const KernelContext&, const Tensor& g, const Tensor& log_p
   const auto wide = [](const Tensor& x) { return x.to(DType::kFloat64).contiguous(); };
   const Tensor p = wide(log_probs), labels = targets.to(DType::kInt64).contiguous(), incoming = wide(g),
                loss = wide(losses), alpha = wide(log_alpha), dx = Tensor::empty(out.sizes(), DType::kFloat64);
-  check_labels(batch, labels.data<int64_t>());
+  check_ctc_labels(batch, labels.data<int64_t>());
   std::fill_n(dx.data<double>(), dx.numel(), 0.0);
   parallel_for(batch.count, 1, [&](int64_t begin, int64_t end) {
     for (int64_t n = begin; n < end; ++n) {

@@ -104,7 +104,7 @@ template <class Fn>
 void for_each_label(const int64_t* labels, int64_t classes, Fn&& fn) {
   for (int64_t k = 0; k < classes && labels[k] >= 0; ++k) fn(labels[k]);
 }
-void check_labels(const Tensor& labels, int64_t classes) {
+void check_margin_labels(const Tensor& labels, int64_t classes) {
   for (int64_t i = 0; i < labels.numel(); ++i) {
     const int64_t y = labels.data<int64_t>()[i];
     check(y >= -1 && y < classes, "target out of range");
@@ -116,7 +116,7 @@ void multilabel_margin(const KernelContext&, const Tensor& x, const Tensor& targ
   const MarginRows rows("multilabel_margin_loss", x, target, true);
   const Tensor xs = dense<double>(x), labels = target.contiguous(),
                right = Tensor::empty(is_target.sizes(), DType::kFloat64);
-  check_labels(labels, rows.classes);
+  check_margin_labels(labels, rows.classes);
   std::vector<double> losses(static_cast<size_t>(rows.count), 0.0);
   std::fill_n(right.data<double>(), right.numel(), 0.0);
   for (int64_t i = 0; i < rows.count; ++i) {
@@ -141,7 +141,7 @@ void multilabel_margin_backward(const KernelContext&, const Tensor& g, const Ten
   const MarginRows rows("multilabel_margin_loss", x, target, true);
   const Tensor xs = dense<double>(x), labels = target.contiguous(), right = dense<double>(is_target),
                incoming = dense<double>(g), wide = Tensor::empty(x.sizes(), DType::kFloat64);
-  check_labels(labels, rows.classes);
+  check_margin_labels(labels, rows.classes);
   std::fill_n(wide.data<double>(), wide.numel(), 0.0);
   for (int64_t i = 0; i < rows.count; ++i) {
     const int64_t offset = i * rows.classes;

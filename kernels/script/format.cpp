@@ -27,7 +27,7 @@ std::string format(std::span<const Value> arguments) {
   return out.append(pattern, begin);
 }
 
-int64_t whole_number(const Value& value) {
+int64_t number_for_format(const Value& value) {
   check(value.is_int() || value.is_float(), "%d requires a number for formatting, but got ", value.tag_name());
   const ops::Scalar number = value.to_scalar();
   // libtorch converts a float to a C int here.
@@ -48,7 +48,7 @@ std::string float_as(const Value& value, char conversion) {
 std::string convert(char conversion, const Value& value) {
   switch (conversion) {
     case 'd':
-    case 'i': return std::to_string(whole_number(value));
+    case 'i': return std::to_string(number_for_format(value));
     case 's': return value_text(value);
     case 'e':
     case 'E':

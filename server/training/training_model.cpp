@@ -93,7 +93,7 @@ TrainingModel::TrainingModel(const std::string& archive, const LossSpec& loss,
   if (spec_.method.empty() || needs_output) {
     check(module_->has_method("forward"), "loss.builtin: the model has no method 'forward'");
     forward_call_ = bind("forward", inputs);
-    result_names_ = result_names(forward_call_.method->schema());
+    result_names_ = result_names(*forward_call_.method);
     check_output();
   }
   for (const auto& [argument, array] : inputs) {

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/jit/ir/result_keys.h"
+#include "core/jit/runtime/module.h"
 #include "core/ops/boxed.h"
 
 namespace tensord::server {
@@ -268,11 +270,15 @@ std::vector<TensorSpec> describe_result(const ops::Type& type, bool* is_complete
   return describer.named(*is_complete);
 }
 
-ResultNames result_names(const ops::Schema& schema) {
+ResultNames result_names(const jit::Method& method) {
+  const ops::Schema& schema = method.schema();
   if (schema.returns.empty()) return {};
   ResultNames out{schema.returns[0].name, {}};
+  ops::TypePtr type = schema.returns[0].type;
+  const bool may_hold_dicts = type->kind() == TypeKind::kDict || type->kind() == TypeKind::kTuple;
+  if (may_hold_dicts) type = jit::result_type_with_keys(method.graph());
   bool is_complete = false;
-  const std::vector<TensorSpec> specs = describe_result(*schema.returns[0].type, &is_complete, out.whole);
+  const std::vector<TensorSpec> specs = describe_result(*type, &is_complete, out.whole);
   for (const TensorSpec& spec : specs) out.own.push_back(spec.name);
   if (!is_complete) out.own.clear();
   return out;

@@ -8,6 +8,10 @@
 #include "core/ops/value.h"
 #include "server/executor/model/model.h"
 
+namespace tensord::jit {
+class Method;
+}
+
 namespace tensord::server {
 
 // Takes what a method returned apart into tensors, each with a name of its own: a tensor is OUTPUT__0; tuples and lists
@@ -25,7 +29,7 @@ struct ResultNames {
   std::string whole;             // by the model's file; empty: nothing
   std::vector<std::string> own;  // of all outputs; empty: the type does not tell them
 };
-ResultNames result_names(const ops::Schema& schema);
+ResultNames result_names(const jit::Method& method);
 
 // The outputs that a method of this return type will have, as far as the type tells, by the names that they will have;
 // `*is_complete` is false when a run may give others.
