@@ -15,30 +15,43 @@ from tests.e2e.daemon import BINARY, Daemon, pb, request
 from tests.e2e.rest import RestTest
 
 
-class One(nn.Module):
+class Weighted(nn.Module):
+    """With something to train, that leaves the first input as it is."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(3))
+
+
+class One(Weighted):
     def forward(self, x: Tensor) -> Tensor:
+        x = x * self.weight
         return x * 2
 
 
-class Two(nn.Module):
+class Two(Weighted):
     def forward(self, x: Tensor, y: Tensor) -> Tuple[Tensor, Tensor]:
+        x = x * self.weight
         return x * 2, x - y
 
 
-class Swapped(nn.Module):
+class Swapped(Weighted):
     """Own names that others answer to by their place."""
 
     def forward(self, INPUT__1: Tensor, INPUT__0: Tensor) -> Tuple[Tensor, Tensor]:
+        INPUT__1 = INPUT__1 * self.weight
         return INPUT__1 * 2, INPUT__1 - INPUT__0
 
 
-class Keys(nn.Module):
+class Keys(Weighted):
     def forward(self, x: Tensor) -> Dict[str, Tensor]:
+        x = x * self.weight
         return {"a.b": x * 2, "größe 量": x + 1, "OUTPUT__0": -x}
 
 
-class OneKey(nn.Module):
+class OneKey(Weighted):
     def forward(self, x: Tensor) -> Dict[str, Tensor]:
+        x = x * self.weight
         return {"logits": x * 2}
 
 
@@ -47,41 +60,46 @@ class Box(NamedTuple):
     scores: Tensor
 
 
-class Nested(nn.Module):
+class Nested(Weighted):
     def forward(self, x: Tensor) -> Tuple[Tensor, Box, Box]:
+        x = x * self.weight
         return x, Box(x + 1, x + 2), Box(x + 3, x + 4)
 
 
-class Shadow(nn.Module):
+class Shadow(Weighted):
     """A key that the first output would be called, too."""
 
     def forward(self, x: Tensor) -> Tuple[Tensor, Dict[str, Tensor]]:
+        x = x * self.weight
         return x, {"OUTPUT__0": x + 1}
 
 
-class Detector(nn.Module):
+class Detector(Weighted):
     def forward(self, x: Tensor) -> List[Dict[str, Tensor]]:
+        x = x * self.weight
         out: List[Dict[str, Tensor]] = []
         for i in range(3):
             out.append({"boxes": x + i, "labels": x - i})
         return out
 
 
-class Boxes(nn.Module):
+class Boxes(Weighted):
     def forward(self, x: Tensor) -> List[Box]:
+        x = x * self.weight
         return [Box(x + 1, x + 2), Box(x + 3, x + 4)]
 
 
-class TwoDicts(nn.Module):
+class TwoDicts(Weighted):
     def forward(self, x: Tensor) -> Tuple[Dict[str, Tensor], Dict[str, Tensor]]:
+        x = x * self.weight
         return {"a": x, "b": x + 1}, {"b": x + 2, "c": x + 3}
 
 
-
-class Keyed(nn.Module):
+class Keyed(Weighted):
     """Keys that a script sets one by one."""
 
     def forward(self, x: Tensor) -> Tuple[Tensor, Dict[str, Tensor]]:
+        x = x * self.weight
         out: Dict[str, Tensor] = {"second": x}
         out["first"] = x + 2
         out["last.one"] = x + 3
@@ -89,10 +107,11 @@ class Keyed(nn.Module):
         return x, out
 
 
-class Branched(nn.Module):
+class Branched(Weighted):
     """Keys that a run decides."""
 
     def forward(self, x: Tensor) -> Tuple[Tensor, Dict[str, Tensor]]:
+        x = x * self.weight
         out: Dict[str, Tensor] = {}
         if bool(x.sum() > 0):
             out["yes"] = x + 1
@@ -101,8 +120,9 @@ class Branched(nn.Module):
         return x, out
 
 
-class Nones(nn.Module):
+class Nones(Weighted):
     def forward(self, x: Tensor) -> Tuple[Tensor, Optional[Tensor], Tensor]:
+        x = x * self.weight
         return x, None, x + 1
 
 
@@ -161,30 +181,35 @@ def make_ensemble(root, model, inputs, outputs):
         config.write("\n".join(lines))
 
 
+def make_models(root):
+    """Writes every model and an ensemble over each; the inputs and outputs of each model."""
+    interfaces = {}
+    for name, (kind, inputs, outputs) in PYTHON.items():
+        serve_models.save(kind(), root, "script_" + name)
+        interfaces["script_" + name] = (inputs, outputs)
+    for name, (kind, inputs, outputs) in PROGRAMS.items():
+        folder = os.path.join(root, "program_" + name, "1")
+        os.makedirs(folder)
+        save_program(os.path.join(root, "script_" + name, "1", "model.pt"), inputs, os.path.join(folder, "model.pt2"))
+        interfaces["program_" + name] = (inputs, outputs)
+    for name, (kind, inputs, outputs) in ONNX.items():
+        folder = os.path.join(root, "onnx_" + name, "1")
+        os.makedirs(folder)
+        save_onnx(kind, inputs, outputs, os.path.join(folder, "model.onnx"))
+        interfaces["onnx_" + name] = (inputs, outputs)
+    for model, (inputs, outputs) in interfaces.items():
+        make_ensemble(root, model, inputs, outputs)
+    return interfaces
+
+
 class InterfacesTest(RestTest):
-    """`interfaces`: inputs and outputs by model; another test may train and publish what is in `folder` and check again."""
+    """The models as they are; tests/e2e/training/train_names_test.py has them after training."""
 
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
-        root = cls.folder.name
-        cls.interfaces = {}
-        for name, (kind, inputs, outputs) in PYTHON.items():
-            serve_models.save(kind(), root, "script_" + name)
-            cls.interfaces["script_" + name] = (inputs, outputs)
-        for name, (kind, inputs, outputs) in PROGRAMS.items():
-            folder = os.path.join(root, "program_" + name, "1")
-            os.makedirs(folder)
-            save_program(os.path.join(root, "script_" + name, "1", "model.pt"), inputs, os.path.join(folder, "model.pt2"))
-            cls.interfaces["program_" + name] = (inputs, outputs)
-        for name, (kind, inputs, outputs) in ONNX.items():
-            folder = os.path.join(root, "onnx_" + name, "1")
-            os.makedirs(folder)
-            save_onnx(kind, inputs, outputs, os.path.join(folder, "model.onnx"))
-            cls.interfaces["onnx_" + name] = (inputs, outputs)
-        for model, (inputs, outputs) in cls.interfaces.items():
-            make_ensemble(root, model, inputs, outputs)
-        cls.daemon = Daemon(root, "--allow-http", "true", "--http-port", "0")
+        cls.interfaces = make_models(cls.folder.name)
+        cls.daemon = Daemon(cls.folder.name, "--allow-http", "true", "--http-port", "0")
         cls.host, cls.port = cls.daemon.ready["http"].rsplit(":", 1)
 
     def check_interface(self, model, inputs, outputs, names):
