@@ -18,6 +18,7 @@
 #include <string>
 
 #include "core/base/log.h"
+#include "core/base/parallel.h"
 
 namespace {
 
@@ -42,11 +43,14 @@ class NameTests final : public ::testing::EmptyTestEventListener {
   void OnTestEnd(const ::testing::TestInfo&) override {
     board_->test = board_->test + 1;
     std::memset(board_->name, 0, sizeof(board_->name));
-    tensord::set_log_sink(nullptr);  // whatever the test has set
+    // Whatever the test has set.
+    tensord::set_log_sink(nullptr);
+    tensord::set_thread_budget(thread_budget_);
   }
 
  private:
   Board* board_;
+  const int thread_budget_ = tensord::thread_budget();
 };
 
 struct Seen {
