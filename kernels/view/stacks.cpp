@@ -11,7 +11,7 @@ using compose::call;
 using ops::WritesInto;
 using TensorList = std::vector<Tensor>;
 
-TensorList tensor_split(const Tensor& x, const ops::Value& where, int64_t dim) {
+TensorList split_at(const Tensor& x, const ops::Value& where, int64_t dim) {
   const ops::Op& op = ops::get_op(where.is_int() ? "aten::tensor_split.sections" : "aten::tensor_split.indices");
   return ops::Unbox<TensorList>::get(ops::run(op, ops::bind(op, {x, where, dim}))[0]);
 }
@@ -29,12 +29,12 @@ void add_split(const char* name, int64_t min_ndim, int64_t (*dim_of)(const Tenso
         const int64_t dim = checked(x);
         check(sections > 0 && x.size(dim) % sections == 0, "torch.", name, " attempted to split along dimension ", dim,
               ", but the size of the dimension ", x.size(dim), " is not divisible by the split_size ", sections, "!");
-        return tensor_split(x, sections, dim);
+        return split_at(x, sections, dim);
       })
       .composite();
   ops::OpBuilder(concat(full, ".array(Tensor(a) self, int[] indices) -> Tensor(a)[]").c_str(), __FILE__, __LINE__)
       .direct([=](const Tensor& x, const ops::IntList& indices) {
-        return tensor_split(x, ops::make_int_list(indices), checked(x));
+        return split_at(x, ops::make_int_list(indices), checked(x));
       })
       .composite();
 }
