@@ -168,7 +168,7 @@ void FunctionWalk::if_node(Places& places, const Node& node) {
 void FunctionWalk::loop(Places& places, const Node& node) {
   const auto at = [&](const GraphValue* value) -> Known& { return places[static_cast<size_t>(value->id())]; };
   const Block& body = *node.blocks().front();
-  const Known trips = at(node.input(0));
+  const Known& trips = at(node.input(0));
   Known goes_on = at(node.input(1));
   std::vector<Known> carried;
   for (size_t i = 2; i < node.inputs().size(); ++i) carried.push_back(at(node.input(i)));
