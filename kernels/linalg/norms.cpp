@@ -160,8 +160,7 @@ OP("aten::frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Ten
       check(dim.size() <= 2, "Expected at most 2 dimensions, but got ", dim.size(), " dimensions instead.");
       check(dim.size() < 2 || wrap_dim(dim[0], a.ndim()) != wrap_dim(dim[1], a.ndim()),
             "Expected dims to be different, got [", text_of(dim, ", "), "] instead");
-      return call("aten::linalg_vector_norm", a, Scalar(2.0), dim.empty() ? Value() : ops::make_int_list(dim),
-                  keeps);
+      return call("aten::linalg_vector_norm", a, Scalar(2.0), dim.empty() ? Value() : ops::make_int_list(dim), keeps);
     })
     .composite();
 
