@@ -8,7 +8,7 @@ namespace tensord::server {
 namespace {
 
 // `start_ns` and `length_us` later; kNoDeadline when that is farther than time goes.
-int64_t later(int64_t start_ns, uint64_t length_us) {
+int64_t later_by_us(int64_t start_ns, uint64_t length_us) {
   int64_t length_ns = 0, out = 0;
   const bool overflows = __builtin_mul_overflow(length_us, uint64_t{1000}, &length_ns) ||
                          __builtin_add_overflow(start_ns, length_ns, &out);
@@ -39,7 +39,7 @@ int64_t BatchPolicy::late_ns(const Task& task, uint64_t priority) const {
   if (rules.allows_timeout && task.timeout_us > 0) {
     timeout_us = timeout_us == 0 ? task.timeout_us : std::min(timeout_us, task.timeout_us);
   }
-  return timeout_us == 0 ? kNoDeadline : later(task.enqueued_ns, timeout_us);
+  return timeout_us == 0 ? kNoDeadline : later_by_us(task.enqueued_ns, timeout_us);
 }
 
 int64_t BatchPolicy::hold_until(const Task& task) const {
