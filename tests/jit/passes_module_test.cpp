@@ -68,7 +68,10 @@ class ModulePasses : public ::testing::Test {
     std::vector<const Graph*> graphs;
     for (const std::string& name : methods)
       graphs.push_back(library_.find_method(self->type->name(), name)->graph.get());
-    return find_changing_attributes(self, graphs, &library_);
+    PassContext context;
+    context.functions = &library_;
+    context.self = self;
+    return find_changing_attributes(context, graphs);
   }
 
   std::string optimise(const ops::ObjectPtr& self, const std::string& method) {

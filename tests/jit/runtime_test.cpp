@@ -252,6 +252,21 @@ TEST(Plans, PassesThatFailAreLeftOut) {
             "error a pass failed, so the graph goes without it; please report this functionalize no such input");
 }
 
+// Those that the analysis before freezing runs too: the module still loads, and more of it counts as changing.
+TEST(Plans, PassesThatFailAtTheLoadAreLeftOut) {
+  for (const std::string broken : {"inline", "freeze", "const_prop", "simplify", "peephole", "dce"}) {
+    LoadOptions options;
+    options.passes.alter = [&](const std::string& pass, Graph&) {
+      if (pass == broken) throw std::out_of_range("no such input");
+    };
+    const auto module = Module::load(kArchive, options);
+    const Method& forward = module->method("forward");
+    Frame frame;
+    EXPECT_EQ(forward.run(frame, std::vector<Value>{pair(3, 4), Value(1)}).to_tensor().data<float>()[1], 8) << broken;
+    EXPECT_GT(forward.plan_stats().failed_passes.at(broken), 1u) << "one is that of the analysis";
+  }
+}
+
 // A number as a tensor, which traces have, is a tensor to a plan also where it has not become a constant.
 TEST(Plans, NumbersThatAreTensors) {
   LoadOptions options;

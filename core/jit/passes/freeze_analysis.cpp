@@ -4,7 +4,7 @@
 #include "core/jit/ir/operator_search.h"
 #include "core/jit/ir/walk.h"
 #include "core/jit/passes/attribute_paths.h"
-#include "core/jit/passes/passes.h"
+#include "core/jit/passes/pipeline.h"
 #include "core/ops/boxed.h"
 
 namespace tensord::jit {
@@ -24,9 +24,9 @@ constexpr size_t kMaxAnalyzedNodes = 1'000'000;
 
 class ChangeFinder {
  public:
-  ChangeFinder(const ops::ObjectPtr& self, std::span<const Graph* const> methods, const FunctionLibrary* functions,
-               const std::set<std::string>& changing)
-      : self_(self), functions_(functions), changing_(changing), paths_(self) {
+  ChangeFinder(const PassContext& context, std::span<const Graph* const> methods, const std::set<std::string>& changing,
+               const PassOptions& options)
+      : self_(context.self), context_(context), options_(options), changing_(changing), paths_(self_) {
     for (const Graph* method : methods) graphs_.push_back(method->clone());
     for (const auto& [object, path] : paths_.all()) {
       const auto& attributes = object->type->attributes();
@@ -68,8 +68,8 @@ class ChangeFinder {
     constexpr int kMaxRounds = 10;
     for (int round = 0; round < kMaxRounds; ++round) {
       size_t node_count = 0;
-      for (const auto& graph : graphs_) {
-        inline_calls(*graph, context);
+      for (auto& graph : graphs_) {
+        run_pipeline(graph, context, options_, inlining_pipeline());
         node_count += graph->node_count();
         if (node_count > kMaxAnalyzedNodes) return false;
       }
@@ -87,7 +87,7 @@ class ChangeFinder {
           frozen.insert(slot.path);
       }
       bool changed = false;
-      for (const auto& graph : graphs_) changed |= freeze_attributes(*graph, context);
+      for (auto& graph : graphs_) changed |= run_pipeline(graph, context, options_, freezing_pipeline());
       if (!changed && round > 0) break;
     }
     return !has_calls();
@@ -95,8 +95,9 @@ class ChangeFinder {
 
   PassContext make_context(const std::set<std::string>& changing) const {
     PassContext context;
-    context.functions = functions_;
+    context.functions = context_.functions;
     context.self = self_;
+    context.failures = context_.failures;
     context.changing_attributes = &changing;
     return context;
   }
@@ -150,18 +151,7 @@ class ChangeFinder {
       if (!is_plain(*slot.value)) changing.insert(slot.path);
     }
     PassContext context = make_context(changing);
-    for (const auto& graph : graphs_) {
-      constexpr int kMaxRounds = 10;
-      for (int round = 0; round < kMaxRounds; ++round) {
-        bool changed = inline_calls(*graph, context);
-        changed |= freeze_attributes(*graph, context);
-        changed |= propagate_constants(*graph, context);
-        changed |= simplify_structure(*graph, context);
-        changed |= apply_peepholes(*graph, context);
-        if (!changed) break;
-      }
-      eliminate_dead_code(*graph, context);
-    }
+    for (auto& graph : graphs_) run_pipeline(graph, context, options_, folding_pipeline());
   }
 
   void add_written(const Graph& graph, std::set<std::string>& out) const {
@@ -231,7 +221,8 @@ class ChangeFinder {
   }
 
   ops::ObjectPtr self_;
-  const FunctionLibrary* functions_;
+  const PassContext& context_;
+  const PassOptions& options_;
   const std::set<std::string>& changing_;
   AttributePaths paths_;
   std::vector<std::unique_ptr<Graph>> graphs_;
@@ -240,11 +231,10 @@ class ChangeFinder {
 
 }  // namespace
 
-std::set<std::string> find_changing_attributes(const ops::ObjectPtr& self, std::span<const Graph* const> methods,
-                                               const FunctionLibrary* functions,
-                                               const std::set<std::string>& changing) {
-  if (!self) return {};
-  return ChangeFinder(self, methods, functions, changing).run();
+std::set<std::string> find_changing_attributes(const PassContext& context, std::span<const Graph* const> methods,
+                                               const std::set<std::string>& changing, const PassOptions& options) {
+  if (!context.self) return {};
+  return ChangeFinder(context, methods, changing, options).run();
 }
 
 std::set<std::string> trained_attributes(const ops::ObjectPtr& self) {

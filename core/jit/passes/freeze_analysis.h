@@ -20,9 +20,12 @@ namespace tensord::jit {
 // PassContext::changing_attributes wants. Where code is unknown, everything changes.
 //
 // Paths in `changing` may be changed from outside too; they are part of the result.
-std::set<std::string> find_changing_attributes(const ops::ObjectPtr& self, std::span<const Graph* const> methods,
-                                               const FunctionLibrary* functions,
-                                               const std::set<std::string>& changing = {});
+//
+// Of the context, the functions, the object and where failures are counted are used. A pass that fails leaves more
+// attributes changing (see run_pipeline). Throws what is wrong with code that is compiled on the way.
+std::set<std::string> find_changing_attributes(const PassContext& context, std::span<const Graph* const> methods,
+                                               const std::set<std::string>& changing = {},
+                                               const PassOptions& options = {});
 
 // The attributes that training may change: tensors, what may hold some, and `training`.
 std::set<std::string> trained_attributes(const ops::ObjectPtr& self);

@@ -16,10 +16,10 @@ namespace tensord::jit {
 
 // How the pipeline runs, from the flags --jit-disable, --jit-limit and `tensord inspect`.
 struct PassOptions {
-  std::set<std::string> disabled;         // pass names
-  std::map<std::string, int64_t> limits;  // pass → changes it may make; bisects a bad rewrite
+  std::set<std::string> disabled = {};         // pass names
+  std::map<std::string, int64_t> limits = {};  // pass → changes it may make; bisects a bad rewrite
   // Called after every pass that changed the graph (and once before the first with pass "").
-  std::function<void(const std::string& pass, const Graph& graph)> observer;
+  std::function<void(const std::string& pass, const Graph& graph)> observer = {};
   // Called behind every pass; breaks graphs, or throws. For tests.
   std::function<void(const std::string& pass, Graph& graph)> alter = {};
 };

@@ -59,6 +59,22 @@ const std::vector<PipelineStep>& simplification() {
   return steps;
 }
 
+const std::vector<PipelineStep>& inlining() {
+  static const std::vector<PipelineStep> steps{{{kInline}, false}};
+  return steps;
+}
+
+const std::vector<PipelineStep>& freezing() {
+  static const std::vector<PipelineStep> steps{{{kFreeze}, false}};
+  return steps;
+}
+
+const std::vector<PipelineStep>& folding() {
+  static const std::vector<PipelineStep> steps{{{kInline, kFreeze, kConstProp, kSimplify, kPeephole}, true},
+                                               {{kDce}, false}};
+  return steps;
+}
+
 const std::vector<PipelineStep>& inference() {
   static const std::vector<PipelineStep> steps = [] {
     std::vector<PipelineStep> all = simplification();
@@ -202,20 +218,25 @@ void report(const PassFailed& failure, PassContext& context, bool ends_process) 
 
 std::span<const PipelineStep> inference_pipeline() { return inference(); }
 std::span<const PipelineStep> simplification_pipeline() { return simplification(); }
+std::span<const PipelineStep> inlining_pipeline() { return inlining(); }
+std::span<const PipelineStep> freezing_pipeline() { return freezing(); }
+std::span<const PipelineStep> folding_pipeline() { return folding(); }
 std::span<const PipelineStep> plan_pipeline() { return planning(); }
 
-void run_pipeline(std::unique_ptr<Graph>& graph, PassContext& context, const PassOptions& options,
+bool run_pipeline(std::unique_ptr<Graph>& graph, PassContext& context, const PassOptions& options,
                   std::span<const PipelineStep> steps) {
   const bool is_strict = verifies_passes() && !options.alter;
   bool verify_each = is_strict;
   if (verify_each) verify(*graph);
   std::set<std::string> failed;
+  bool changed = false;
   for (;;) {
     std::unique_ptr<Graph> given = copy_of(*graph);
     if (options.observer) options.observer("", *graph);
     try {
       Runner runner(*graph, context, options, failed, verify_each);
-      if (run_steps(runner, steps) && !verify_each) verify(*graph);
+      changed = run_steps(runner, steps);
+      if (changed && !verify_each) verify(*graph);
       break;
     } catch (const PassFailed& failure) {
       report(failure, context, is_strict);
@@ -228,6 +249,7 @@ void run_pipeline(std::unique_ptr<Graph>& graph, PassContext& context, const Pas
     graph = std::move(given);
   }
   context.remaining_changes = INT64_MAX;
+  return changed;
 }
 
 bool verifies_passes() {

@@ -21,6 +21,11 @@ struct PipelineStep {
 std::span<const PipelineStep> inference_pipeline();
 // The part that keeps to the script's own operators: inline, freeze, simplify.
 std::span<const PipelineStep> simplification_pipeline();
+// Parts of it, by which the analysis before freezing finds out what changes: calls inlined, attributes frozen, and
+// both with everything that folds.
+std::span<const PipelineStep> inlining_pipeline();
+std::span<const PipelineStep> freezing_pipeline();
+std::span<const PipelineStep> folding_pipeline();
 // What a copy of a method's graph goes through for one input signature: shapes, then fusion, then
 // plans. Its inputs have known() values.
 std::span<const PipelineStep> plan_pipeline();
@@ -31,8 +36,8 @@ std::span<const PipelineStep> plan_pipeline();
 // A pass that throws, or leaves a graph that is not well formed, is a bug in tensord: it is logged, counted in
 // `context.failures`, and the graph as it was given goes through the others once more. Cancellation and lack of memory
 // pass through, as does what is wrong with code that is compiled on the way. Throws Error{kInternal} when the graph
-// that was given is not well formed.
-void run_pipeline(std::unique_ptr<Graph>& graph, PassContext& context, const PassOptions& options,
+// that was given is not well formed. Returns whether the graph was changed.
+bool run_pipeline(std::unique_ptr<Graph>& graph, PassContext& context, const PassOptions& options,
                   std::span<const PipelineStep> steps);
 
 // TENSORD_VERIFY_PASSES=1, for tests: graphs are verified after every pass that changed them, and a pass that fails

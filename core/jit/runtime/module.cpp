@@ -76,7 +76,11 @@ void Module::Impl::find_changing_attributes() {
   const std::set<std::string> trained = options.for_training ? trained_attributes(object) : std::set<std::string>();
   OperatorSearch search(*functions, changes_shape);
   for (const Graph* graph : graphs) reshapes = reshapes || search.find(graph->block());
-  changing_attributes = jit::find_changing_attributes(object, graphs, functions.get(), trained);
+  PassContext context;
+  context.functions = functions.get();
+  context.self = object;
+  context.failures = &pass_failures;
+  changing_attributes = jit::find_changing_attributes(context, graphs, trained, {.alter = options.passes.alter});
   for (const std::string& path : changing_attributes) {
     changing_names.insert(path.substr(path.rfind('.') + 1));
   }
