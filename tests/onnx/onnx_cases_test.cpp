@@ -36,7 +36,7 @@ std::span<const uint8_t> bytes_of(const std::string& text) {
 
 // TensorProto, SequenceProto and OptionalProto, as the model's type says.
 Value read_value(std::span<const uint8_t> bytes, const onnx::TypeProto& type) {
-  onnx::TensorReader reader(nullptr, "", /*copies=*/true);
+  onnx::TensorReader reader(nullptr, "", {.copies_tensors = true});
   using Kind = onnx::TypeProto::Kind;
   if (type.kind == Kind::kTensor) return reader.read(onnx::read_tensor(bytes));
   std::vector<Value> items;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/private_copy.h"
 
 namespace tensord::jit {
 namespace {
@@ -21,16 +22,15 @@ int64_t change_ns(const struct stat& status) {
 
 }  // namespace
 
-std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
+std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path, bool copies) {
   std::shared_ptr<MappedFile> file(new MappedFile(path));
-  file->map();
+  file->map(copies);
   return file;
 }
 
-void MappedFile::map() {
-  const int file = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (file < 0) fail(ErrorCode::kNotFound, path_, ": cannot be opened: ", std::strerror(errno));
-  auto descriptor = std::make_unique<FileDescriptor>(file);
+void MappedFile::map(bool copies) {
+  auto descriptor = open_for_reading(path_, copies);
+  const int file = descriptor->get();
   struct stat status {};
   if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
     fail(ErrorCode::kInvalidArgument, path_, ": is not a regular file");

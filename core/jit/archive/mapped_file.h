@@ -16,7 +16,8 @@ namespace tensord::jit {
 class MappedFile : public std::enable_shared_from_this<MappedFile> {
  public:
   // Throws Error: kNotFound (cannot be opened), kInvalidArgument (no regular file), kDataLoss (empty).
-  static std::shared_ptr<const MappedFile> open(const std::string& path);
+  // `copies`: of a private copy of the file, see copy_privately, which adds kUnavailable and kResourceExhausted.
+  static std::shared_ptr<const MappedFile> open(const std::string& path, bool copies = false);
   ~MappedFile();
 
   const std::string& path() const { return path_; }
@@ -30,7 +31,7 @@ class MappedFile : public std::enable_shared_from_this<MappedFile> {
 
  private:
   explicit MappedFile(std::string path) : path_(std::move(path)) {}
-  void map();
+  void map(bool copies);
 
   const std::string path_;
   char* data_ = nullptr;

@@ -129,9 +129,9 @@ Tensor make_tensor(const MappedFile& file, const Entry& entry, size_t data_begin
 
 }  // namespace
 
-SafetensorsFile read_safetensors(const std::string& path, bool copies) {
+SafetensorsFile read_safetensors(const std::string& path, bool copies, bool copies_file) {
   SafetensorsFile out;
-  out.file = MappedFile::open(path);
+  out.file = MappedFile::open(path, copies_file);
   const MappedFile& file = *out.file;
   uint64_t length = 0;
   for (size_t i = 0; i < 8 && i < file.size(); ++i)

@@ -20,7 +20,7 @@ struct SafetensorsFile {
 // more: the lengths, the JSON's depth, names that come twice, that the data of the tensors covers the file without gap
 // or overlap, that each has as many bytes as its shape and type take. Throws Error naming file and tensor: kNotFound,
 // kDataLoss, kResourceExhausted (a header beyond all use), kUnimplemented (a type that no tensor here has).
-SafetensorsFile read_safetensors(const std::string& path, bool copies = false);
+SafetensorsFile read_safetensors(const std::string& path, bool copies = false, bool copies_file = false);
 
 // Writes such a file, row-major and in the order given; it appears whole or not at all. Throws Error as AtomicFile
 // does, and kUnimplemented naming a tensor whose type the format does not have.

@@ -15,6 +15,7 @@
 #include "core/base/error.h"
 #include "core/base/mutex.h"
 #include "core/base/parallel.h"
+#include "core/base/private_copy.h"
 #include "core/base/thread_priority.h"
 #include "core/jit/archive/crc32.h"
 #include "core/jit/archive/mapped_file.h"
@@ -126,15 +127,14 @@ std::shared_ptr<ZipArchive> ZipArchive::open_inner(const Entry& entry) const {
 }
 
 void ZipArchive::map_file() {
-  const int file = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (file < 0) fail(ErrorCode::kNotFound, path_, ": cannot be opened: ", std::strerror(errno));
+  auto descriptor = open_for_reading(path_, options_.copies_file);
+  const int file = descriptor->get();
   struct stat status {};
   const bool is_file = fstat(file, &status) == 0 && S_ISREG(status.st_mode);
   size_ = is_file ? static_cast<size_t>(status.st_size) : 0;
   void* data = MAP_FAILED;
   if (size_ > 0) data = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
   const int map_errno = errno;
-  auto descriptor = std::make_unique<FileDescriptor>(file);
   if (!is_file) fail(ErrorCode::kInvalidArgument, path_, ": is not a regular file");
   if (size_ == 0) fail(ErrorCode::kDataLoss, path_, ": is empty");
   if (data == MAP_FAILED) fail(ErrorCode::kResourceExhausted, path_, ": cannot be mapped: ", std::strerror(map_errno));

@@ -22,6 +22,7 @@ struct ZipOptions {
   // Bounds on what compressed entries may become, all together. Code of the largest known archives is below 1 MB.
   size_t max_inflated_bytes = size_t{256} << 20;
   size_t max_entries = 1 << 20;
+  bool copies_file = false;  // read a private copy of the file, see copy_privately
 };
 
 // A zip file, memory-mapped for as long as the archive or a storage from it lives. Pages

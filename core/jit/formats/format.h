@@ -52,6 +52,7 @@ struct LoadedModel {
 
 struct ReadOptions {
   bool copies_tensors = false;  // tensors get memory of their own instead of viewing the file
+  bool copies_files = false;    // each file is read from a private copy, see copy_privately
   // Tensors that take the place of parameters and buffers of the file; null: none. See new_weights.h.
   const NewWeights* weights = nullptr;
 };

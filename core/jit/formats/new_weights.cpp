@@ -32,12 +32,12 @@ std::string weights_beside(const std::string& model) {
   return {};
 }
 
-NewWeights::NewWeights(const std::string& path, bool copies) : path_(path) {
+NewWeights::NewWeights(const std::string& path, bool copies, bool copies_file) : path_(path) {
   if (!path.ends_with(".pt")) {
-    file_ = read_safetensors(path, copies);
+    file_ = read_safetensors(path, copies, copies_file);
     return;
   }
-  const ops::Value state = load_torch_file(path);
+  const ops::Value state = load_torch_file(path, {.copies_file = copies_file});
   check(state.is_dict(), path, ": no dict of tensors, as a module's state_dict() is");
   for (const auto& [name, value] : state.to_dict()->items()) {
     check(name.is_string() && value.is_tensor() && value.to_tensor().defined(), path, ": '",

@@ -19,7 +19,7 @@ class NewWeights {
  public:
   // Reads a .safetensors file, or a state dict that torch.save wrote (.pt, always copied). `copies`: tensors get memory
   // of their own. Throws Error as read_safetensors does.
-  NewWeights(const std::string& path, bool copies);
+  NewWeights(const std::string& path, bool copies, bool copies_file = false);
 
   // By tensor of the model: what takes its place. `members` are the names of all parameters and buffers; tensors with
   // several names, or over the very same elements, are replaced together. Throws Error{kInvalidArgument} that names the

@@ -230,7 +230,7 @@ void Module::Impl::add_slots() {
 }
 
 void Module::Impl::load_scripts(const std::string& path) {
-  const ModelArchive opened = ModelArchive::open(path);
+  const ModelArchive opened = ModelArchive::open(path, {.copies_file = options.copies_files});
   auto unit = std::make_unique<CompilationUnit>(opened.sources());
   unit->set_version(opened.version());
   scripts = unit.get();
@@ -261,7 +261,7 @@ std::shared_ptr<Module> Module::load(const std::string& path, LoadOptions option
   impl->options = std::move(options);
   const GradModeGuard guard(own_mode(impl->options));
   const std::string weights = impl->options.weights.empty() ? weights_beside(path) : impl->options.weights;
-  if (!weights.empty()) impl->new_weights.emplace(weights, impl->options.for_training);
+  if (!weights.empty()) impl->new_weights.emplace(weights, impl->options.for_training, impl->options.copies_files);
   if (const ModelFormat* format = find_format(path)) {
     impl->platform = format->platform;
     impl->is_source = format == &kSourceFormat;
@@ -270,7 +270,9 @@ std::shared_ptr<Module> Module::load(const std::string& path, LoadOptions option
            " are run on the CPU only, and ", to_string(impl->options.device), " was asked for");
     }
     const NewWeights* weights = impl->new_weights ? &*impl->new_weights : nullptr;
-    impl->take(format->read(path, {.copies_tensors = impl->options.for_training, .weights = weights}));
+    impl->take(format->read(path, {.copies_tensors = impl->options.for_training,
+                                   .copies_files = impl->options.copies_files,
+                                   .weights = weights}));
   } else if (const std::string what = describe_foreign_weights(path); !what.empty()) {
     fail(ErrorCode::kUnimplemented, path, ": ", what);
   } else {

@@ -32,6 +32,9 @@ struct LoadOptions {
   // A .safetensors file whose tensors take the place of parameters and buffers of these names. Empty: the file
   // weights.safetensors beside the model, where there is one.
   std::string weights;
+  // Each file that the model consists of is read from a private copy (see copy_privately), so that writing to it does
+  // not reach the module.
+  bool copies_files = false;
   // Composites that run wherever the code has the operator of the registry with their name; same arguments and results.
   std::vector<std::shared_ptr<const ops::Op>> stand_ins;
 };

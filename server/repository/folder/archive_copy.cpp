@@ -1,4 +1,4 @@
-#include "server/repository/folder/archive_copy.h"
+#include "core/base/private_copy.h"
 
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -8,15 +8,15 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <vector>
 
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
-#include "core/base/file_descriptor.h"
 #include "core/base/thread_priority.h"
 
-namespace tensord::server {
+namespace tensord {
 namespace {
 
 namespace fs = std::filesystem;
@@ -79,28 +79,33 @@ bool is_same(const struct stat& a, const struct stat& b) {
 
 }  // namespace
 
-ArchiveCopy::ArchiveCopy(const fs::path& file) {
+std::unique_ptr<FileDescriptor> copy_privately(const std::string& name) {
+  const fs::path file(name);
   const FileDescriptor from(open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   if (from.get() == -1) {
     const int error = errno;
     if (error == EMFILE || error == ENFILE || error == ENOMEM || error == EIO) fail_copy(file, error);
-    fail(ErrorCode::kNotFound, file.string(), ": cannot be opened: ", std::strerror(error));
+    fail(ErrorCode::kNotFound, name, ": cannot be opened: ", std::strerror(error));
   }
   struct stat before {
   }, after{};
   if (fstat(from.get(), &before) != 0) fail_copy(file, errno);
-  check(S_ISREG(before.st_mode), file.string(), ": not a file");
+  check(S_ISREG(before.st_mode), name, ": not a file");
   auto to = std::make_unique<FileDescriptor>(open_nameless(file.parent_path()));
   if (to->get() < 0 || ioctl(to->get(), FICLONE, from.get()) != 0) {
     to = std::make_unique<FileDescriptor>(open_temporary(file));
     copy_bytes(from.get(), to->get(), file);
   }
   if (fstat(from.get(), &after) != 0) fail_copy(file, errno);
-  if (!is_same(before, after)) fail(ErrorCode::kUnavailable, file.string(), ": changed while it was read");
-  fd_ = to->release();
-  path_ = concat("/proc/self/fd/", fd_);
+  if (!is_same(before, after)) fail(ErrorCode::kUnavailable, name, ": changed while it was read");
+  return to;
 }
 
-ArchiveCopy::~ArchiveCopy() { close(fd_); }
+std::unique_ptr<FileDescriptor> open_for_reading(const std::string& file, bool copies) {
+  if (copies) return copy_privately(file);
+  auto opened = std::make_unique<FileDescriptor>(open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (opened->get() < 0) fail(ErrorCode::kNotFound, file, ": cannot be opened: ", std::strerror(errno));
+  return opened;
+}
 
-}  // namespace tensord::server
+}  // namespace tensord

@@ -1,27 +1,19 @@
 #pragma once
 
-#include <filesystem>
+#include <memory>
 #include <string>
 
-namespace tensord::server {
+#include "core/base/file_descriptor.h"
 
-// A copy of a file that has no name, so that nobody else can change it: a clone where the file system can, else with
-// bytes of its own in the folder for temporary files. It goes when it is neither open here nor mapped.
-class ArchiveCopy {
- public:
-  // Throws Error: kNotFound, kResourceExhausted (no room), kUnavailable (the file changed meanwhile, or cannot be
-  // read).
-  explicit ArchiveCopy(const std::filesystem::path& file);
-  ~ArchiveCopy();
-  ArchiveCopy(const ArchiveCopy&) = delete;
-  ArchiveCopy& operator=(const ArchiveCopy&) = delete;
+namespace tensord {
 
-  // Where it can be opened as long as this lives.
-  const std::string& path() const { return path_; }
+// Opens a copy of a file that has no name, so that nobody else can change it: a clone where the file system can, else
+// with bytes of its own in the folder for temporary files. It goes when it is neither open nor mapped. Errors name the
+// file. Throws Error: kNotFound, kInvalidArgument (no regular file), kResourceExhausted (no room), kUnavailable (the
+// file changed meanwhile, or cannot be read).
+std::unique_ptr<FileDescriptor> copy_privately(const std::string& file);
 
- private:
-  int fd_ = -1;
-  std::string path_;
-};
+// Opens the file itself, or such a copy of it. Throws Error{kNotFound} where it cannot be opened.
+std::unique_ptr<FileDescriptor> open_for_reading(const std::string& file, bool copies);
 
-}  // namespace tensord::server
+}  // namespace tensord

@@ -1,5 +1,5 @@
 // Copies of files that change, on disks that are full, between file systems: the system's calls stand between.
-#include "server/repository/folder/archive_copy.h"
+#include "core/base/private_copy.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -107,21 +107,22 @@ extern "C" ssize_t write(int descriptor, const void* from, size_t size) {
   return syscall(SYS_write, descriptor, from, std::min(size, calls.max));
 }
 
-namespace tensord::server::archive_copy_test {
+namespace tensord::private_copy_test {
 namespace {
 
-class ArchiveCopyTest : public ::testing::Test {
+class PrivateCopyTest : public ::testing::Test {
  protected:
-  ArchiveCopyTest() {
+  PrivateCopyTest() {
     calls = Calls();
     for (size_t i = 0; i < content_.size(); ++i) content_[i] = static_cast<char>(i * 31 + i / 251);
     std::ofstream(file_, std::ios::binary) << content_;
   }
-  ~ArchiveCopyTest() override { calls = Calls(); }
+  ~PrivateCopyTest() override { calls = Calls(); }
 
+  static std::string path_of(const FileDescriptor& copy) { return concat("/proc/self/fd/", copy.get()); }
   bool throws_disk_error() const {
     try {
-      const ArchiveCopy copy(file_);
+      const auto copy = copy_privately(file_);
     } catch (const DiskError&) {
       return true;
     } catch (const Error&) {
@@ -129,12 +130,12 @@ class ArchiveCopyTest : public ::testing::Test {
     return false;
   }
 
-  fixtures::TemporaryFolder folder_{"copies"};
+  server::fixtures::TemporaryFolder folder_{"copies"};
   const std::filesystem::path file_ = folder_.path() / "model.pt";
   std::string content_ = std::string((5 << 20) + 3, ' ');
 };
 
-TEST_F(ArchiveCopyTest, IsWholeHoweverItIsMade) {
+TEST_F(PrivateCopyTest, IsWholeHoweverItIsMade) {
   for (const bool copies_ranges : {true, false}) {
     for (const int interrupts : {0, 1, 3}) {
       for (const size_t max : {SIZE_MAX, size_t{100'001}}) {
@@ -145,14 +146,14 @@ TEST_F(ArchiveCopyTest, IsWholeHoweverItIsMade) {
                       .write_interrupts = copies_ranges ? 0 : interrupts,
                       .max = max,
                       .on_read = {}};
-        const ArchiveCopy copy(file_);
+        const auto copy = copy_privately(file_);
         EXPECT_EQ(calls.interrupts, 0);
         EXPECT_EQ(calls.write_interrupts, 0);
         EXPECT_EQ(calls.reads > 0, !copies_ranges);
         calls = Calls();
-        EXPECT_EQ(file_text(copy.path()), content_);
+        EXPECT_EQ(file_text(path_of(*copy)), content_);
         std::filesystem::remove(file_);
-        EXPECT_EQ(file_text(copy.path()), content_) << "it has a name no more";
+        EXPECT_EQ(file_text(path_of(*copy)), content_) << "it has a name no more";
         std::ofstream(file_, std::ios::binary) << content_;
       }
     }
@@ -160,36 +161,35 @@ TEST_F(ArchiveCopyTest, IsWholeHoweverItIsMade) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_.path()), {}), 1) << "nothing is left beside it";
 }
 
-TEST_F(ArchiveCopyTest, AFileWithoutBytes) {
+TEST_F(PrivateCopyTest, AFileWithoutBytes) {
   std::ofstream(file_, std::ios::trunc).flush();
   for (const bool copies_ranges : {true, false}) {
     calls = Calls{.clones = false, .copies_ranges = copies_ranges, .on_read = {}};
-    const ArchiveCopy copy(file_);
-    EXPECT_EQ(file_text(copy.path()), "");
+    const auto copy = copy_privately(file_);
+    EXPECT_EQ(file_text(path_of(*copy)), "");
   }
 }
 
-TEST_F(ArchiveCopyTest, WhatGoesWrongIsToldByTheFile) {
+TEST_F(PrivateCopyTest, WhatGoesWrongIsToldByTheFile) {
   calls = Calls{.clones = false, .copies_ranges = false, .write_error = ENOSPC, .on_read = {}};
-  const Error full = error_of([&] { ArchiveCopy copy(file_); });
+  const Error full = error_of([&] { copy_privately(file_); });
   EXPECT_EQ(full.code(), ErrorCode::kResourceExhausted);
   EXPECT_EQ(std::string(full.what()).find(file_.string()), 0u) << full.what();
   const std::pair<int, ErrorCode> of_writes[] = {
       {EIO, ErrorCode::kUnavailable}, {EDQUOT, ErrorCode::kResourceExhausted}, {EFBIG, ErrorCode::kResourceExhausted}};
   for (const auto& [error, code] : of_writes) {
     calls.write_error = error;
-    EXPECT_EQ(error_of([&] { ArchiveCopy copy(file_); }).code(), code) << std::strerror(error);
+    EXPECT_EQ(error_of([&] { copy_privately(file_); }).code(), code) << std::strerror(error);
     // What the disk has no room for may pass, a limit of the process not.
     EXPECT_EQ(throws_disk_error(), error != EFBIG) << std::strerror(error);
   }
   calls.writes_nothing = true;
-  EXPECT_EQ(error_of([&] { ArchiveCopy copy(file_); }).code(), ErrorCode::kResourceExhausted);
+  EXPECT_EQ(error_of([&] { copy_privately(file_); }).code(), ErrorCode::kResourceExhausted);
   calls = Calls{.clones = false, .copies_ranges = false, .read_error = EIO, .on_read = {}};
-  EXPECT_EQ(error_of([&] { ArchiveCopy copy(file_); }).code(), ErrorCode::kUnavailable);
+  EXPECT_EQ(error_of([&] { copy_privately(file_); }).code(), ErrorCode::kUnavailable);
   for (const int good : {0, 1}) {
     calls = Calls{.fstats = good, .on_read = {}};
-    EXPECT_NE(std::string(error_of([&] { ArchiveCopy copy(file_); }).what()).find("cannot be copied"),
-              std::string::npos)
+    EXPECT_NE(std::string(error_of([&] { copy_privately(file_); }).what()).find("cannot be copied"), std::string::npos)
         << good;
   }
   for (const int error : {EMFILE, ENFILE, ENOMEM, EIO, EACCES}) {
@@ -197,13 +197,13 @@ TEST_F(ArchiveCopyTest, WhatGoesWrongIsToldByTheFile) {
     EXPECT_EQ(throws_disk_error(), error != EACCES) << std::strerror(error);
   }
   calls = Calls();
-  EXPECT_EQ(error_of([&] { ArchiveCopy copy(folder_.path() / "none"); }).code(), ErrorCode::kNotFound);
-  EXPECT_NE(std::string(error_of([&] { ArchiveCopy copy(folder_.path()); }).what()).find("not a file"),
+  EXPECT_EQ(error_of([&] { copy_privately(folder_.path() / "none"); }).code(), ErrorCode::kNotFound);
+  EXPECT_NE(std::string(error_of([&] { copy_privately(folder_.path()); }).what()).find("not a file"),
             std::string::npos);
 }
 
 // Its size, its seconds, its nanoseconds: whatever of these is another one, somebody wrote.
-TEST_F(ArchiveCopyTest, AFileThatChangesMeanwhileIsNoFile) {
+TEST_F(PrivateCopyTest, AFileThatChangesMeanwhileIsNoFile) {
   const auto times = [&](int64_t seconds, int64_t nanoseconds) {
     const timespec both[2] = {{seconds, nanoseconds}, {seconds, nanoseconds}};
     ASSERT_EQ(utimensat(AT_FDCWD, file_.c_str(), both, 0), 0);
@@ -220,16 +220,16 @@ TEST_F(ArchiveCopyTest, AFileThatChangesMeanwhileIsNoFile) {
     std::ofstream(file_, std::ios::binary | std::ios::trunc) << content_;
     times(1000, 0);
     calls = Calls{.clones = false, .copies_ranges = false, .on_read = {}};
-    EXPECT_NO_THROW(ArchiveCopy{file_});
+    EXPECT_NO_THROW(copy_privately(file_));
     bool is_done = false;
     calls.on_read = [&] {
       if (!std::exchange(is_done, true)) change();
     };
-    const Error error = error_of([&] { ArchiveCopy copy(file_); });
+    const Error error = error_of([&] { copy_privately(file_); });
     EXPECT_EQ(error.code(), ErrorCode::kUnavailable);
     EXPECT_NE(std::string(error.what()).find("changed while it was read"), std::string::npos) << error.what();
   }
 }
 
 }  // namespace
-}  // namespace tensord::server::archive_copy_test
+}  // namespace tensord::private_copy_test

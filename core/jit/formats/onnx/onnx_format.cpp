@@ -6,6 +6,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "core/base/atomic_file.h"
 #include "core/base/dotted_name.h"
 #include "core/base/error.h"
 #include "core/jit/formats/module_tree.h"
@@ -45,9 +46,9 @@ class ModelReader {
   ModelReader(const std::string& path, const ReadOptions& options)
       : path_(path),
         name_(std::filesystem::path(path).filename().string()),
-        file_(MappedFile::open(path)),
+        file_(MappedFile::open(path, options.copies_files)),
         model_(read_model({reinterpret_cast<const uint8_t*>(file_->data()), file_->size()})),
-        tensors_(file_, std::filesystem::path(path).parent_path().string(), options.copies_tensors),
+        tensors_(file_, std::filesystem::path(path).parent_path().string(), options),
         new_weights_(options.weights),
         importer_(model_, name_, tensors_, *graph_) {}
 
@@ -320,6 +321,8 @@ LoadedModel ModelReader::read() {
 LoadedModel read(const std::string& path, const ReadOptions& options) {
   try {
     return ModelReader(path, options).read();
+  } catch (const DiskError&) {
+    throw;
   } catch (const Error& error) {
     const std::string name = std::filesystem::path(path).filename().string();
     const std::string message = error.what();

@@ -149,7 +149,7 @@ const std::shared_ptr<const MappedFile>& TensorReader::external_file(const Tenso
   if (std::mismatch(folder.begin(), folder.end(), whole.begin(), whole.end()).first != folder.end()) {
     refuse("leads out of the model's folder");
   }
-  file = MappedFile::open(whole.string());
+  file = MappedFile::open(whole.string(), copies_files_);
   return file;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/jit/archive/mapped_file.h"
+#include "core/jit/formats/format.h"
 #include "core/jit/formats/onnx/proto.h"
 #include "core/tensor/tensor.h"
 
@@ -32,8 +33,11 @@ class TensorReader {
  public:
   // `model` holds the bytes of raw_data; null for messages that are not in a mapped file. `folder` is where external
   // data may lie.
-  TensorReader(std::shared_ptr<const MappedFile> model, std::string folder, bool copies)
-      : model_(std::move(model)), folder_(std::move(folder)), copies_(copies) {}
+  TensorReader(std::shared_ptr<const MappedFile> model, std::string folder, const ReadOptions& options)
+      : model_(std::move(model)),
+        folder_(std::move(folder)),
+        copies_(options.copies_tensors),
+        copies_files_(options.copies_files) {}
 
   Tensor read(const TensorProto& proto);
   Tensor read_sparse(const SparseTensorProto& proto);
@@ -55,7 +59,7 @@ class TensorReader {
 
   std::shared_ptr<const MappedFile> model_;
   std::string folder_;
-  bool copies_;
+  bool copies_, copies_files_;
   size_t external_count_ = 0;
   std::map<std::string, std::shared_ptr<const MappedFile>> files_;  // by location
 };

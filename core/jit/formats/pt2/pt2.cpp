@@ -126,7 +126,7 @@ void replace_weights(const NewWeights& given, const std::vector<pt2::Program>& p
 }
 
 LoadedModel read(const std::string& path, const ReadOptions& options) {
-  const std::shared_ptr<const ZipArchive> zip = ZipArchive::open(path);
+  const std::shared_ptr<const ZipArchive> zip = ZipArchive::open(path, {.copies_file = options.copies_files});
   check_archive(*zip);
   const std::vector<Entry> entries = programs_of(*zip);
   const bool is_alone = entries.size() == 1;
