@@ -26,5 +26,11 @@ TEST(Pt2ExportNames, EachOnce) {
   EXPECT_EQ(given_name(writer, "x_1"), "x_1_1");
 }
 
+TEST(Pt2ExportNames, WhatMeansSomethingElseInPython) {
+  ProgramWriter writer;
+  for (const std::string wish : {"in", "class", "self", "None", "lambda", "torch", "device"})
+    EXPECT_EQ(given_name(writer, wish), wish + "_1");
+}
+
 }  // namespace
 }  // namespace tensord::jit::pt2::pt2_export_names_test

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -11,6 +12,10 @@ namespace tensord::jit {
 /// Names of a file, each given once: "add", "add_1", "add_2", … Not thread-safe.
 class UniqueNames {
  public:
+  UniqueNames() = default;
+  /// Names that are not given.
+  explicit UniqueNames(std::initializer_list<const char*> reserved) : taken_(reserved.begin(), reserved.end()) {}
+
   std::string make(const std::string& wish) {
     std::string name = wish;
     // Tried from where the last one of this wish was found: thousands of nodes may have one.

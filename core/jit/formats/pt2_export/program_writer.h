@@ -132,7 +132,13 @@ class ProgramWriter : public tracing::Target {
   std::string condition_of(Call& call);
   Json specs_json(Json& inputs, const std::vector<Stored>& constants) const;
 
-  UniqueNames names_taken_;
+  // Python's keywords, and what the code that PyTorch makes of a program calls by these names.
+  UniqueNames names_taken_{"False", "None",   "True",   "and",      "as",       "assert", "async",
+                           "await", "break",  "class",  "continue", "def",      "del",    "elif",
+                           "else",  "except", "for",    "from",     "global",   "if",     "import",
+                           "in",    "is",     "lambda", "nonlocal", "not",      "or",     "pass",
+                           "raise", "return", "try",    "while",    "with",     "yield",  "self",
+                           "torch", "device", "inf",    "nan",      "NoneType", "pytree", "fx_pytree"};
   std::vector<Node> nodes_;
   struct Outside {
     std::vector<Node> nodes;
