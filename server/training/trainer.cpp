@@ -316,8 +316,14 @@ void Trainer::record_best(const std::map<std::string, double>& metrics) {
   const auto found = metrics.find(spec_.publish.metric);
   if (found == metrics.end() || std::isnan(found->second)) return;
   const double value = found->second;
-  const bool is_better =
-      best_step_ == 0 || (is_more_better(spec_.publish.metric) ? value > best_metric_ : value < best_metric_);
+  const auto measured_loss = metrics.find("loss");
+  const std::optional<double> loss =
+      measured_loss == metrics.end() ? std::nullopt : std::optional(measured_loss->second);
+  // Of two that are equally good, the one with the lower loss, and else the one that was trained for longer.
+  const bool wins_tie = !loss || !best_loss_ || *loss <= *best_loss_;
+  const bool is_better = best_step_ == 0 || (value == best_metric_                  ? wins_tie
+                                             : is_more_better(spec_.publish.metric) ? value > best_metric_
+                                                                                    : value < best_metric_);
   if (!is_better) return;
   if (spec_.publish.when == "best" && is_first()) {
     model_->module().set_training(false);
@@ -326,6 +332,7 @@ void Trainer::record_best(const std::map<std::string, double>& metrics) {
   }
   best_step_ = step_;
   best_metric_ = value;
+  best_loss_ = loss;
   job_.update([&](JobStatus& status) {
     status.progress.best_metric = value;
     status.progress.best_step = step_;

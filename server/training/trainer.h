@@ -112,6 +112,7 @@ class Trainer {
   int64_t evaluated_step_ = -1;
   int64_t best_step_ = 0;
   double best_metric_ = 0;
+  std::optional<double> best_loss_;  // of the same evaluation; none: not measured
   bool stream_is_complete_ = false;
 
   int64_t checkpoint_step_ = -1;

@@ -58,6 +58,7 @@ ops::Value Trainer::state() const {
   dict.set("evaluated_step", evaluated_step_);
   dict.set("best_step", best_step_);
   dict.set("best_metric", best_metric_);
+  if (best_loss_) dict.set("best_loss", *best_loss_);
   dict.set("stream_is_complete", stream_is_complete_);
   dict.set("optimizer", optimizer_state_.is_none() ? optimizer_->state_dict() : optimizer_state_);
   if (!compression_state_.is_none()) dict.set("compression", compression_state_);
@@ -77,6 +78,8 @@ void Trainer::restore(const Checkpoints::Found& found) {
     evaluated_step_ = dict.at("evaluated_step").to_int();
     best_step_ = dict.at("best_step").to_int();
     best_metric_ = dict.at("best_metric").to_float();
+    best_loss_.reset();
+    if (dict.has("best_loss")) best_loss_ = dict.at("best_loss").to_float();
     stream_is_complete_ = dict.at("stream_is_complete").to_bool();
     // The schedule first: making and loading it may set rates, which are the optimiser's.
     learning_rate_->load_state_dict(dict.at("learning_rate"));

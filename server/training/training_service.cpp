@@ -234,7 +234,9 @@ JobStatus TrainingService::create(JobSpec spec) {
   status.base_version = source.version;
   status.progress.total_steps = status.spec.steps;
   // From here on the job has its own archive, whatever becomes of the model.
-  keep_base(source.file, store_.new_base_archive(status.id, source.file));
+  const bool is_upload = !status.spec.model.upload_id.empty();  // whose file has no ending
+  const fs::path file_name = is_upload ? fs::path(format_file_name(source.file)) : source.file;
+  keep_base(source.file, store_.new_base_archive(status.id, file_name));
   store_.save(status);
   log(LogLevel::kInfo, "training job created",
       {{"job", status.id}, {"model", status.spec.model.name}, {"version", status.base_version}});

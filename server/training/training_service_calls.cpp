@@ -6,6 +6,7 @@
 #include "core/base/log.h"
 #include "core/base/mutex.h"
 #include "core/jit/archive/model_archive.h"
+#include "core/jit/formats/format.h"
 #include "core/tensor/memory/caching_allocator.h"
 #include "server/training/training_service.h"
 
@@ -202,7 +203,9 @@ std::string TrainingService::Upload::finish() {
         announced_bytes_, " that were announced");
   file_.close();
   if (!file_) fail(ErrorCode::kResourceExhausted, "the upload cannot be written; the disk may be full");
-  jit::ModelArchive::open(service_.store_.upload_file(id_).string());
+  // Other formats are read when a job is made of them.
+  const std::string file = service_.store_.upload_file(id_).string();
+  if (jit::find_format(file) == nullptr) jit::ModelArchive::open(file);
   is_finished_ = true;
   return id_;
 }

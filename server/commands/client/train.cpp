@@ -143,7 +143,7 @@ void add_data_options(CLI::App& command, TrainOptions& options) {
   JobSpec& spec = options.spec;
   command.add_option("model", spec.model.name, "The served model to start from; with --upload, what to publish as");
   command.add_option("--version", spec.model.version, "Version of the model; default the served one");
-  command.add_option("--upload", options.archive, "Start from this archive instead");
+  command.add_option("--upload", options.archive, "Start from this model file instead: TorchScript, .pt2 or .onnx");
   command.add_option("--spec", options.spec_file, "The job as JSON; flags go over it");
   command.add_option("--name", spec.name, "A name for people");
   command.add_option("--data", spec.data.file, "File of the server's data folder: .npz, .safetensors, .pt, .csv");

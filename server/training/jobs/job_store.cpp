@@ -62,9 +62,9 @@ fs::path JobStore::base_archive_in(const fs::path& folder) {
   return base;
 }
 
-fs::path JobStore::new_base_archive(const std::string& id, const fs::path& model) const {
-  const bool is_known = std::ranges::find(kEndings, model.extension().string()) != std::end(kEndings);
-  return job_folder(id) / concat("base", is_known ? model.extension().string() : ".pt");
+fs::path JobStore::new_base_archive(const std::string& id, const fs::path& file_name) const {
+  const std::string ending = file_name.extension().string();
+  return job_folder(id) / concat("base", std::ranges::find(kEndings, ending) != std::end(kEndings) ? ending : ".pt");
 }
 
 JobStore::JobStore(const std::string& folder)

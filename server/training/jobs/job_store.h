@@ -14,7 +14,7 @@ namespace tensord::server {
 //                                            weights beside it
 //   <folder>/jobs/<id>/inputs.json           see job_origin.h
 //   <folder>/jobs/<id>/checkpoint-<step>/    see checkpoint.h
-//   <folder>/uploads/<id>.pt
+//   <folder>/uploads/<id>
 //   <folder>/unreadable/<id>/                jobs that were set aside
 // Thread-safe, but one thread at a time may save the same job.
 class JobStore {
@@ -40,12 +40,12 @@ class JobStore {
   std::filesystem::path job_folder(const std::string& id) const { return jobs_ / id; }
   std::filesystem::path base_archive(const std::string& id) const { return base_archive_in(jobs_ / id); }
   static std::filesystem::path base_archive_in(const std::filesystem::path& folder);
-  // With the ending of the model's file, by which some formats are known.
-  std::filesystem::path new_base_archive(const std::string& id, const std::filesystem::path& model) const;
+  // With the ending of a file's name, by which some formats are known.
+  std::filesystem::path new_base_archive(const std::string& id, const std::filesystem::path& file_name) const;
 
   // An empty file for an upload, and its id.
   std::string make_upload() const;
-  std::filesystem::path upload_file(const std::string& upload_id) const { return uploads_ / (upload_id + ".pt"); }
+  std::filesystem::path upload_file(const std::string& upload_id) const { return uploads_ / upload_id; }
   // Removes those that were written to first until one more, of so many bytes, has room among them.
   void make_room_for_upload(size_t max_files, uint64_t max_bytes, uint64_t bytes) const;
   // Removes uploads that nobody wrote to for so long.

@@ -128,6 +128,19 @@ class FormatsTest(unittest.TestCase):
         self.assertEqual(sorted(os.listdir(os.path.join(self.server.models, "apart", str(version)))), ["job.json", "model.onnx"])
         self.assertEqual((self.interface("apart", version), self.answers("apart", version)), base)
 
+    def test_uploads_keep_their_format(self):
+        for model, file in (("script", "model.pt"), ("program", "model.pt2"), ("onnx", "model.onnx")):
+            with open(self.place(model, file), "rb") as data:
+                upload = self.server.daemon.training.UploadModel(iter([training.UploadModelRequest(data=data.read())]), timeout=300)
+            job = self.server.run(model=training.ModelSource(upload_id=upload.upload_id), data="pictures.pt", optimizer=ADAM, batch_size=8,
+                                  epochs=2, publish=training.PublishPolicy(when="at_end", model=f"brought_{model}"))
+            self.assertEqual((job.state, job.message), (COMPLETED, ""))
+            version = job.published_version
+            self.assertEqual(sorted(os.listdir(os.path.dirname(self.place(f"brought_{model}", file, version)))), ["job.json", file])
+            self.assertEqual(self.content(self.place(f"brought_{model}", file, version)), self.content(self.place(model, file)))
+            base, = (name for name in os.listdir(os.path.join(self.server.jobs, "jobs", job.id)) if name.startswith("base"))
+            self.assertEqual(base, file.replace("model", "base"))
+
     def test_losses_name_outputs_as_the_file_does(self):
         loss = dict(builtin="cross_entropy", label="y")
         name = self.interface("onnx", "")[1][0][0]

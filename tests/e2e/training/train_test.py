@@ -332,7 +332,7 @@ class TrainingTest(unittest.TestCase):
         self.assert_code(CODE.INVALID_ARGUMENT, "announced", self.server.stub.UploadModel,
                          iter([training.UploadModelRequest(data=data, size_bytes=5)]), timeout=300)
         uploads = os.listdir(os.path.join(self.server.jobs, "uploads"))
-        self.assertEqual(uploads, [upload.upload_id + ".pt"])
+        self.assertEqual(uploads, [upload.upload_id])
 
     def test_metrics_by_job(self):
         job = self.server.run(epochs=1, evaluation=EVALUATION)

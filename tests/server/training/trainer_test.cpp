@@ -145,12 +145,23 @@ TEST_F(TrainerTest, WhatIsNoNumberIsNotTheBest) {
   EXPECT_TRUE(std::isnan(none.metrics.at("accuracy")));
   EXPECT_EQ(none.best_step, 0);
   EXPECT_EQ(best_files(), 0U);
-  // The first of those that are as good.
+  // The last of those that are as good.
   rows("evaluation.csv", "1,-100\n2,1\n3,1\n");
   const JobProgress some = run(evaluated("accuracy")).progress;
-  EXPECT_EQ(some.best_step, 1);
+  EXPECT_EQ(some.best_step, some.step);
   EXPECT_EQ(some.best_metric, some.metrics.at("accuracy"));
-  EXPECT_EQ(best_files(), 1U);
+  EXPECT_GT(best_files(), 0U);
+}
+
+TEST_F(TrainerTest, OfEquallyGoodOnesTheLowerLossWins) {
+  rows("rows.csv", "1,1\n2,1\n3,1\n2,1\n1,1\n3,1\n");
+  JobSpec spec = evaluated("accuracy");
+  spec.evaluation.metrics = {"accuracy", "loss"};
+  spec.optimizer.options["lr"] = 1e-6;  // no prediction changes
+  for (const bool grows : {false, true}) {
+    rows("evaluation.csv", grows ? "2,0\n3,0\n" : "2,1\n3,1\n");
+    EXPECT_EQ(run(spec).progress.best_step, grows ? 1 : 3);
+  }
 }
 
 TEST_F(TrainerTest, EvaluationsComeEverySoManySteps) {
@@ -165,10 +176,10 @@ TEST_F(TrainerTest, EvaluationsComeEverySoManySteps) {
   EXPECT_THAT(measured, ElementsAre(2, 3));  // and at the end
 }
 
-TEST_F(TrainerTest, TheFirstOfEqualLossesIsTheBest) {
+TEST_F(TrainerTest, TheLastOfEqualLossesIsTheBest) {
   rows("rows.csv", "0,0\n0,0\n0,0\n0,0\n");
   rows("evaluation.csv", "1,0\n2,0\n");
-  EXPECT_EQ(run(evaluated("loss")).progress.best_step, 1);
+  EXPECT_EQ(run(evaluated("loss")).progress.best_step, 2);
 }
 
 TEST_F(TrainerTest, AJobGoesOnFromItsCheckpoint) {

@@ -21,7 +21,8 @@ class PublisherTest : public ::testing::Test {
     Repository::Options options{.roots = {root_.string()}, .only = {}};
     repository_ = std::make_unique<Repository>(
         options,
-        [](const std::string& file, const ModelConfig&) {
+        [](const ModelFiles& files, const ModelConfig&) {
+          const std::string& file = files.model;
           check(fs::file_size(file) > 0, "an empty model");
           return fixtures::identity_model();
         },

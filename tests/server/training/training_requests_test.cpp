@@ -79,7 +79,7 @@ class TrainingRequestsTest : public ::testing::Test {
   TrainingService::Options options_;
   Metrics metrics_{"test"};
   Repository repository_{{.roots = {(root_ / "models").string()}, .only = {}},
-                         [](const std::string&, const ModelConfig&) { return fixtures::identity_model(); },
+                         [](const ModelFiles&, const ModelConfig&) { return fixtures::identity_model(); },
                          metrics_};
   std::unique_ptr<TrainingService> service_;
 };
@@ -358,7 +358,7 @@ TEST_F(TrainingUploadsTest, AreAsLongAsWasAnnounced) {
             concat("data: more than the ", archive.size(), " bytes that were announced"));
   TrainingService::Upload good(service(), archive.size());
   good.write(archive);
-  EXPECT_THAT(files(), ::testing::Contains(good.finish() + ".pt"));
+  EXPECT_THAT(files(), ::testing::Contains(good.finish()));
   TrainingService::Upload late(service(), archive.size() + 1);
   late.write(archive);
   EXPECT_EQ(refusal([&] { late.finish(); }, ErrorCode::kInvalidArgument),

@@ -94,7 +94,7 @@ class TrainingRunsTest : public ::testing::Test {
   const fs::path root_ = folder_.path();
   Metrics metrics_{"test"};
   Repository repository_{{.roots = {(root_ / "models").string()}, .only = {}},
-                         [](const std::string&, const ModelConfig&) { return fixtures::identity_model(); },
+                         [](const ModelFiles&, const ModelConfig&) { return fixtures::identity_model(); },
                          metrics_};
   std::unique_ptr<TrainingService> service_;
   bool is_started_ = false;

@@ -34,7 +34,7 @@ class TrainingServiceTest : public ::testing::Test {
   const fixtures::TemporaryFolder folder_{"jobs"};
   Metrics metrics_{"test"};
   Repository repository_{{.roots = {}, .only = {}},
-                         [](const std::string&, const ModelConfig&) { return fixtures::identity_model(); },
+                         [](const ModelFiles&, const ModelConfig&) { return fixtures::identity_model(); },
                          metrics_};
 };
 

@@ -236,7 +236,7 @@ class Client:
         return self._run(_job_operations.list_jobs(model, list(states)), timeout)
 
     def upload(self, archive: _job_operations.Archive, timeout: Optional[float] = None) -> str:
-        """Brings a TorchScript archive for jobs to start from; the id of the upload."""
+        """Brings a model file (TorchScript, .pt2 or ONNX) for jobs to start from; the id of the upload."""
         def messages() -> Iterator[bytes]:
             for message in _job_operations.upload_messages(archive):
                 yield message

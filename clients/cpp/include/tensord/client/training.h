@@ -56,7 +56,7 @@ class TrainingClient {
   std::pair<int64_t, int64_t> roll_back(const std::string& model, const CallOptions& options = {});
   // Called after each piece, of some MB.
   using OnUpload = std::function<void(uint64_t sent_bytes, uint64_t size_bytes)>;
-  // Brings a TorchScript archive; gives back the id for JobSpec.model.upload_id.
+  // Brings a model file (TorchScript, .pt2 or ONNX); gives back the id for JobSpec.model.upload_id.
   std::string upload(const std::string& path, const CallOptions& options = {}, const OnUpload& on_upload = {});
 
   // Called with the job now and at each change, with the points of its curves that are new; false ends the watch.
