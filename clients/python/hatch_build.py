@@ -1,5 +1,6 @@
 """Makes the protocol's descriptors, and types for its messages, from the repository's protos/ before the wheel is packed."""
 
+import importlib.resources
 import os
 import pathlib
 import re
@@ -25,7 +26,9 @@ def generate(protos: pathlib.Path, target: pathlib.Path) -> None:
     from grpc_tools import protoc
 
     made = target / f"descriptors.{os.getpid()}.tmp"
-    arguments = ["protoc", f"-I{protos}", "--include_imports", f"--descriptor_set_out={made}", f"--pyi_out={target}"]
+    # protobuf's own .proto files come with grpcio-tools.
+    well_known = importlib.resources.files("grpc_tools") / "_proto"
+    arguments = ["protoc", f"-I{protos}", f"-I{well_known}", "--include_imports", f"--descriptor_set_out={made}", f"--pyi_out={target}"]
     if protoc.main([*arguments, *PROTOS]) != 0:
         raise RuntimeError("protoc failed; its message is above")
     made.replace(target / "descriptors.binpb")
