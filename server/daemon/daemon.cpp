@@ -221,7 +221,7 @@ struct Daemon::Impl {
                        .training = training.get(),
                        .version = state.version,
                        .is_ready = [this] { return state.is_ready(); },
-                       .is_draining = [this] { return state.is_draining.load(); },
+                       .is_leaving = [this] { return state.is_leaving.load(); },
                        .started_unix_ms = now_ms(),
                        .has_status_page = options.network.status_page};
   WebHandler web_handler{web, [this](const HttpHead& head) { return refuse(head); }};
@@ -250,6 +250,9 @@ Daemon::~Daemon() = default;
 
 void Daemon::load() {
   impl_->repository.load_all();
+  if (impl_->options.exit_on_error && !impl_->repository.is_all_ready()) {
+    fail(ErrorCode::kFailedPrecondition, "--exit-on-error: a model cannot be served; the log says which and why");
+  }
   if (impl_->training) impl_->training->start();
   impl_->joiner = make_joiner(impl_->options, impl_->state.version);
   const ServerOptions& options = impl_->options;
@@ -273,7 +276,10 @@ void Daemon::reload() {
   if (polls) impl_->repository.poll();
 }
 
+void Daemon::announce_stop() { impl_->state.is_leaving = true; }
+
 void Daemon::stop(int64_t timeout_ms) {
+  announce_stop();
   impl_->state.is_draining = true;
   // Jobs write their checkpoints while requests end.
   Thread training("stop-training", [this] {

@@ -25,6 +25,8 @@ class Daemon {
   int http_port() const;             // 0 without a port of its own
   // In mode poll, looks at the model repository at once; nothing in the others.
   void reload();
+  // From now on health says that the server is not ready; requests are still answered.
+  void announce_stop();
   // Takes no new requests, finishes those it has, cancels what is left when the time is over.
   // Metrics can be read until the daemon goes.
   void stop(int64_t timeout_ms);

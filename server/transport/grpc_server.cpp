@@ -103,7 +103,7 @@ GrpcServer::GrpcServer(const Options& options, ServerState& state) : impl_(std::
   wait_repository_calls(state, impl_->inference, impl_->repository_threads, calls);
   wait_statistics_calls(state, impl_->inference, calls);
   wait_settings_calls(state, impl_->inference, calls);
-  wait_health_calls(state, impl_->health, impl_->health_watch, impl_->streams, calls);
+  wait_health_calls(state, impl_->health, impl_->health_watch, calls);
   wait_training_calls(impl_->training, calls);
   wait_host_calls(impl_->hosts, calls);
   wait_reflection_calls(impl_->reflection, impl_->streams, calls);
@@ -121,6 +121,7 @@ std::string GrpcServer::address() const { return impl_->listening.address(); }
 
 void GrpcServer::shut_down(int64_t timeout_ms) {
   impl_->stream_calls.drain();
+  impl_->health_watch.close();
   impl_->streams.cancel_all();
   impl_->listening.stop();
   impl_->server->Shutdown(std::chrono::system_clock::now() + std::chrono::milliseconds(timeout_ms));

@@ -33,7 +33,7 @@ HttpAnswer model_health(const WebSources& sources, std::string_view model) {
   }
   try {
     // As the gRPC call: what other models are like does not matter.
-    const bool is_ready = !sources.is_draining() && sources.repository.is_ready(std::string(model), version);
+    const bool is_ready = !sources.is_leaving() && sources.repository.is_ready(std::string(model), version);
     return json_answer(is_ready ? 200 : 503, {{"name", model}, {"ready", is_ready}});
   } catch (const Error& error) {
     return json_answer(400, {{"error", error.what()}});  // the version is none

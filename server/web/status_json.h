@@ -17,8 +17,8 @@ struct WebSources {
   const Metrics& metrics;
   const TrainingService* training = nullptr;  // null: the daemon does not train
   std::string version;
-  std::function<bool()> is_ready;     // the server as a whole takes requests
-  std::function<bool()> is_draining;  // it ends, and takes no more
+  std::function<bool()> is_ready;    // the server as a whole takes requests
+  std::function<bool()> is_leaving;  // its end was announced
   int64_t started_unix_ms = 0;
   bool has_status_page = true;
 };

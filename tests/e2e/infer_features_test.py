@@ -156,14 +156,16 @@ class InferFeaturesTest(unittest.TestCase):
     def test_decoupled_models_answer_as_often_as_they_like(self):
         stream = Stream(self.stub)
         empty_final = {"triton_enable_empty_final_response": pb.InferParameter(bool_param=True)}
-        for count, parameters in ((3, {}), (0, {}), (0, empty_final)):
+        for count, parameters in ((3, {}), (0, {}), (2, empty_final), (0, empty_final)):
             stream.send("count_down", [("x", "INT64", [1], struct.pack("<q", count))], request_id=str(count),
                         parameters=parameters)
         answers = stream.rest()
         values = [struct.unpack("<q", raw)[0] for a in answers for raw in a.infer_response.raw_output_contents]
-        self.assertEqual(values, [3, 2, 1])
+        self.assertEqual(values, [3, 2, 1, 2, 1])
         finals = [a.infer_response.parameters["triton_final_response"].bool_param for a in answers]
-        self.assertEqual(finals, [False, False, True, True])
+        # The empty one ends what asked for it: a client takes the one that says so to have no data.
+        self.assertEqual(finals, [False, False, True, False, False, True, True])
+        self.assertEqual(len(answers[5].infer_response.outputs), 0)
         self.assertEqual(len(answers[-1].infer_response.outputs), 0)
         self.assert_fails(CODE.UNIMPLEMENTED, "doesn't support models with decoupled transaction policy",
                           request("count_down", [("x", "INT64", [1], struct.pack("<q", 1))]))

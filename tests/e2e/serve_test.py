@@ -1,6 +1,8 @@
 """The real daemon, driven by gRPC's Python client with generated stubs."""
 
 import concurrent.futures
+import contextlib
+import http.client
 import os
 import signal
 import struct
@@ -431,7 +433,14 @@ class LifecycleTest(unittest.TestCase):
                 time.sleep(0.02)
             with grpc.insecure_channel(daemon.ready["grpc"]) as channel:
                 inference_pb2_grpc.GRPCInferenceServiceStub(channel).ModelInfer(request("good", x))
-            self.assertTrue(daemon.stub.ServerReady(pb.ServerReadyRequest()).ready)
+            self.assertFalse(daemon.stub.ServerReady(pb.ServerReadyRequest()).ready)
+            self.assertFalse(daemon.stub.ModelReady(pb.ModelReadyRequest(name="good")).ready)
+            self.assertTrue(daemon.stub.ServerLive(pb.ServerLiveRequest()).live)
+            self.assertEqual(daemon.health.Check(health_pb2.HealthCheckRequest()).status, NOT_SERVING)
+            for path, code in (("ready", 503), ("live", 200)):
+                with contextlib.closing(http.client.HTTPConnection(daemon.ready["metrics"], timeout=300)) as connection:
+                    connection.request("GET", f"/v2/health/{path}")
+                    self.assertEqual(connection.getresponse().status, code)
             self.assertIsNone(daemon.process.poll())
             self.assertEqual(daemon.stop(), 0)  # a second signal ends the delay
         with Daemon(self.folder.name, "--exit-delay-secs", "1") as daemon:
@@ -452,6 +461,10 @@ class LifecycleTest(unittest.TestCase):
             for call in calls:
                 self.assertEqual(floats(call.result().raw_output_contents[0]), [300_000])
             stopper.join()
+            self.assertEqual(next(watch).status, NOT_SERVING)
+            with self.assertRaises(grpc.RpcError) as ended:
+                next(watch)
+            self.assertEqual(ended.exception.code(), CODE.CANCELLED)
             self.assertEqual(codes, [0])
             self.assertIn('"message":"stopped"', daemon.log_text())
 

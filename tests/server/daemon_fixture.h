@@ -109,7 +109,8 @@ class DaemonFixture : public ::testing::Test {
     options.grpc_port = 0;
     options.allow_metrics = false;
     daemon_ = std::make_unique<Daemon>(
-        options, [this](const auto& file, const ModelConfig& config) { return open_fake(file, config); }, "0.0-test");
+        options, [this](const ModelFiles& files, const ModelConfig& config) { return open_fake(files.model, config); },
+        "0.0-test");
     daemon_->load();
     grpc::ChannelArguments arguments;
     arguments.SetMaxReceiveMessageSize(-1);

@@ -61,7 +61,7 @@ TEST_F(DaemonTest, BrokenModelLeavesTheOthers) {
 }
 
 TEST_F(DaemonTest, DeadlinePassesInTheQueue) {
-  repository_.add("gated", 1, "gated");
+  repository_.add("gated", 1, "gated", "dynamic_batching { default_queue_policy { allow_timeout_override: true } }");
   start();
   std::thread first([&] {
     inference::ModelInferResponse response;
@@ -182,15 +182,16 @@ TEST_F(DaemonTest, NoModelServesWhileTheServerStops) {
   Repository::Options options;
   options.roots = {repository_.root.string()};
   Repository models(
-      options, [this](const auto& file, const ModelConfig& config) { return open_fake(file, config); }, metrics);
+      options, [this](const ModelFiles& files, const ModelConfig& config) { return open_fake(files.model, config); },
+      metrics);
   models.load_all();
   ServerState state{
       .repository = models, .metrics = metrics, .tracer = tracer, .capture = capture, .id = "", .version = ""};
   using Response = grpc::health::v1::HealthCheckResponse;
   for (const char* service : {"", "inference.GRPCInferenceService", "echo"}) {
-    state.is_draining = false;
+    state.is_leaving = false;
     EXPECT_EQ(health_of(state, service), Response::SERVING) << service;
-    state.is_draining = true;
+    state.is_leaving = true;
     EXPECT_EQ(health_of(state, service), Response::NOT_SERVING) << service;
   }
   EXPECT_EQ(health_of(state, "grpc.health.v1.Health"), Response::SERVING);
@@ -209,7 +210,9 @@ TEST_F(DaemonTest, WatchEndsWithTheServer) {
   ASSERT_TRUE(reader->Read(&response));
   EXPECT_EQ(response.status(), grpc::health::v1::HealthCheckResponse::SERVING);
   std::thread stopper([&] { daemon_->stop(5000); });
-  while (reader->Read(&response)) EXPECT_EQ(response.status(), grpc::health::v1::HealthCheckResponse::NOT_SERVING);
+  ASSERT_TRUE(reader->Read(&response)) << "it is told before the stream ends";
+  EXPECT_EQ(response.status(), grpc::health::v1::HealthCheckResponse::NOT_SERVING);
+  EXPECT_FALSE(reader->Read(&response));
   EXPECT_FALSE(reader->Finish().ok());
   stopper.join();
 }

@@ -44,6 +44,16 @@ size_t trailing_index(const std::string& name, size_t otherwise) {
   return error == std::errc() && at == end ? index : otherwise;
 }
 
+bool is_numbered(const std::string& name, const std::string& prefix) {
+  return name.starts_with(prefix) && trailing_index("__" + name.substr(prefix.size()), SIZE_MAX) != SIZE_MAX;
+}
+
+std::string names_of(const std::vector<TensorSpec>& specs) {
+  std::string names;
+  for (const TensorSpec& spec : specs) names += concat(names.empty() ? "'" : ", '", spec.name, "'");
+  return names;
+}
+
 void apply_config(const ModelConfig::TensorConfig& config, const std::string& file, bool has_batch, TensorSpec& spec) {
   if (config.name != spec.name) {
     spec.aliases.push_back(spec.name);
@@ -64,8 +74,9 @@ void apply_config(const ModelConfig::TensorConfig& config, const std::string& fi
 }
 
 ConfiguredOutputs::ConfiguredOutputs(const std::string& file, std::vector<TensorSpec> own, bool own_is_complete,
-                                     const ModelConfig& config, std::string numbered)
+                                     const ModelConfig& config, std::string numbered, bool has_own_names)
     : numbered_(std::move(numbered)),
+      has_own_names_(has_own_names),
       own_(std::move(own)),
       own_is_complete_(own_is_complete),
       is_complete_(own_is_complete || !config.outputs.empty()),
@@ -89,13 +100,19 @@ ConfiguredOutputs::ConfiguredOutputs(const std::string& file, std::vector<Tensor
   keep_names_apart(specs_);
 }
 
-// A configured output is the result of its name, or at its number, or at `place`.
+// A configured output is the result of its name; of results without names, the one at its number, or at `place`.
 void ConfiguredOutputs::add(const std::string& file, const ModelConfig::TensorConfig& output, size_t place,
                             bool has_batch) {
   auto own = std::find_if(own_.begin(), own_.end(),
                           [&](const TensorSpec& candidate) { return candidate.answers_to(output.name); });
   place = trailing_index(output.name, place);
-  if (own == own_.end() && place < own_.size()) own = own_.begin() + static_cast<ptrdiff_t>(place);
+  if (own == own_.end() && place < own_.size()) {
+    own = own_.begin() + static_cast<ptrdiff_t>(place);
+    const bool says_number =
+        has_own_names_ ? is_numbered(output.name, "OUTPUT__") : trailing_index(output.name, SIZE_MAX) != SIZE_MAX;
+    check(says_number || is_numbered(own->name, numbered_), file, ": config.pbtxt names output '", output.name,
+          "', but the model's outputs are ", names_of(own_));
+  }
   check(own != own_.end() || !own_is_complete_, file, ": config.pbtxt names output '", output.name,
         "', but forward returns ", own_.size());
   const int index = own == own_.end() ? -1 : static_cast<int>(own - own_.begin());

@@ -19,15 +19,22 @@ void keep_names_apart(std::vector<TensorSpec>& specs);
 // The number at the end of "NAME__3", or `otherwise`.
 size_t trailing_index(const std::string& name, size_t otherwise);
 
+// Whether the name is `prefix` and a number.
+bool is_numbered(const std::string& name, const std::string& prefix);
+
+// "'a', 'b'".
+std::string names_of(const std::vector<TensorSpec>& specs);
+
 // Which results of a run are answered with, as what and in which order. Where the configuration lists outputs: those,
 // as Triton has it, and what sequences and generation need; else all that the model returns. Immutable.
 class ConfiguredOutputs {
  public:
   ConfiguredOutputs() = default;
   // `own` are the results as the return type describes them; `own_is_complete`: a run gives no others. `numbered` is
-  // what stands before the number in the names of results that the type does not tell. Throws Error.
+  // what stands before the number in the names of results that the type does not tell. `has_own_names`: names with a
+  // number, as Triton has them for TorchScript, are no places among the results, but for OUTPUT__0 …. Throws Error.
   ConfiguredOutputs(const std::string& file, std::vector<TensorSpec> own, bool own_is_complete,
-                    const ModelConfig& config, std::string numbered = "OUTPUT__");
+                    const ModelConfig& config, std::string numbered = "OUTPUT__", bool has_own_names = false);
 
   const std::vector<TensorSpec>& specs() const { return specs_; }
   bool is_complete() const { return is_complete_; }
@@ -49,6 +56,7 @@ class ConfiguredOutputs {
   void finish(InferTensor& output, const TensorSpec& spec) const;
 
   std::string numbered_;
+  bool has_own_names_ = false;
   std::vector<TensorSpec> own_;
   bool own_is_complete_ = true;
   bool is_complete_ = true;

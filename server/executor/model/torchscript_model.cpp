@@ -236,6 +236,9 @@ class TorchScriptModel final : public Model {
     if (known.shape) spec.shape = known.shape;
   }
 
+  // Names of an ONNX file are the interface; those of arguments are the code's, and Triton goes by their order.
+  bool goes_by_names() const { return signature_.platform == "onnxruntime_onnx"; }
+
   // A configured input is the argument of its name, or the one at its number, or at `place`.
   void configure_input(const std::string& file, const ModelConfig::TensorConfig& input, size_t place, bool has_batch) {
     auto& specs = signature_.inputs;
@@ -245,6 +248,8 @@ class TorchScriptModel final : public Model {
       const bool has_parts = std::ranges::any_of(arguments_, [](const auto& bound) { return !bound.parts.empty(); });
       check(!has_parts, file, ": config.pbtxt names input '", input.name, "', which no argument of ", kMethod,
             " takes");
+      check(!goes_by_names() || is_numbered(input.name, "INPUT__"), file, ": config.pbtxt names input '", input.name,
+            "', but the inputs of the file are ", names_of(specs));
       place = trailing_index(input.name, place);
       check(place < specs.size(), file, ": config.pbtxt names input '", input.name, "', but ", kMethod, " takes ",
             specs.size());
@@ -353,7 +358,7 @@ class TorchScriptModel final : public Model {
       }
     }
     outputs_ = ConfiguredOutputs(file, std::move(own), own_outputs_are_complete_, config,
-                                 whole_result_.empty() ? "OUTPUT__" : whole_result_ + ".");
+                                 whole_result_.empty() ? "OUTPUT__" : whole_result_ + ".", goes_by_names());
     signature_.outputs = outputs_.specs();
     signature_.outputs_are_complete = outputs_.is_complete();
   }
@@ -449,11 +454,12 @@ std::unique_ptr<ModelSession> TorchScriptModel::make_session() const {
 
 }  // namespace
 
-std::unique_ptr<const Model> load_torchscript_model(const std::string& file, const ModelConfig& config,
+std::unique_ptr<const Model> load_torchscript_model(const ModelFiles& files, const ModelConfig& config,
                                                     const EngineOptions& defaults) {
   jit::LoadOptions options = to_load_options(with_room_for_batches(defaults, config));
-  options.weights = config.weights_file;
-  return std::make_unique<TorchScriptModel>(file, config, options);
+  options.weights = files.weights;
+  options.copies_files = files.are_copied;
+  return std::make_unique<TorchScriptModel>(files.model, config, options);
 }
 
 void check_engine_options(const EngineOptions& options) { to_load_options(options); }

@@ -5,6 +5,7 @@
 
 #include "server/config/model_config.h"
 #include "server/executor/model/model.h"
+#include "server/executor/model/model_files.h"
 
 namespace tensord::server {
 
@@ -14,7 +15,7 @@ namespace tensord::server {
 // feed str and List[str]; vectors feed List[int], List[float] and List[bool]. Throws Error
 // with the reason when the model cannot be loaded, or an argument cannot come from a request.
 // `defaults` hold where the configuration does not say.
-std::unique_ptr<const Model> load_torchscript_model(const std::string& file, const ModelConfig& config,
+std::unique_ptr<const Model> load_torchscript_model(const ModelFiles& files, const ModelConfig& config,
                                                     const EngineOptions& defaults = {});
 
 // Throws Error{kInvalidArgument} that names the flag.

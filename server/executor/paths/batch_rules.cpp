@@ -19,7 +19,7 @@ QueueRules to_queue_rules(const QueuePolicyConfig& policy, size_t default_size) 
 BatchRules make_batch_rules(const ModelConfig& config, const Signature& signature, size_t default_queue_size) {
   BatchRules rules;
   if (!config.dynamic_batching) {
-    rules.queue = {.max_size = default_queue_size, .allows_timeout = true};
+    rules.queue = {.max_size = default_queue_size, .allows_timeout = false};  // as in Triton
     return rules;
   }
   const DynamicBatchingConfig& batching = *config.dynamic_batching;

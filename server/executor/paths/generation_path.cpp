@@ -123,11 +123,6 @@ GenerationPtr GenerationPath::make_generation(InferRequest& request, InferSink& 
   out->times.arrived_ns = taken.arrived_ns;
   out->times.queue_start_ns = now_ns();
   out->waits_until_ns = taken.deadline_ns;
-  int64_t timeout_ns = 0, until_ns = 0;
-  if (taken.queue_timeout_us > 0 && !__builtin_mul_overflow(taken.queue_timeout_us, uint64_t{1000}, &timeout_ns) &&
-      !__builtin_add_overflow(out->times.queue_start_ns, timeout_ns, &until_ns)) {
-    out->waits_until_ns = std::min(out->waits_until_ns, until_ns);
-  }
   return out;
 }
 

@@ -62,7 +62,7 @@ void wait_control_calls(ServerState& state, InferenceService& service, CallQueue
       queue, CallGroup::kHealth, TENSORD_START(service, ModelReady),
       // Never loads: it asks, needs no token, and a load may throw another model out.
       [&state](const auto& request, auto& response) {
-        response.set_ready(!state.is_draining && state.repository.is_ready(request.name(), request.version()));
+        response.set_ready(!state.is_leaving && state.repository.is_ready(request.name(), request.version()));
       });
   wait_unary<ServerMetadataRequest, ServerMetadataResponse>(
       queue, CallGroup::kMetadata, TENSORD_START(service, ServerMetadata),

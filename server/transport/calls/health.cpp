@@ -31,12 +31,8 @@ using Status = HealthCheckResponse::ServingStatus;
 // Writes the status of a service whenever it has changed; ends when the client goes or the server drains.
 class WatchCall final : public GrpcCall, public HealthWatcher {
  public:
-  WatchCall(const CallQueue& queue, ServerState& state, HealthRpcs& service, HealthWatch& watch, OpenStreams& streams)
-      : GrpcCall(queue, {CallGroup::kHealth, &streams, /*hears_end=*/true}),
-        state_(state),
-        service_(service),
-        watch_(watch),
-        streams_(streams) {}
+  WatchCall(const CallQueue& queue, HealthRpcs& service, HealthWatch& watch)
+      : GrpcCall(queue, {CallGroup::kHealth, nullptr, /*hears_end=*/true}), service_(service), watch_(watch) {}
   ~WatchCall() override { watch_.remove(*this); }
 
   void set_status(Status status) override {
@@ -44,13 +40,24 @@ class WatchCall final : public GrpcCall, public HealthWatcher {
     wanted_ = status;
     if (!is_writing_ && !is_ending_) write();
   }
+  void close() override {
+    MutexLock lock(mutex_);
+    is_closing_ = true;
+    wanted_ = HealthCheckResponse::NOT_SERVING;
+    if (is_writing_ || is_ending_) return;
+    if (written_status_ != wanted_) return write();
+    lock.unlock();
+    end(kEnded);
+  }
 
  private:
+  static inline const grpc::Status kEnded{grpc::StatusCode::CANCELLED, "the watch has ended"};
+
   void ask(void* tag) override {
     service_.RequestWatch(&context(), &bytes_, &writer_, queue().queue, queue().queue, tag);
   }
   std::shared_ptr<GrpcCall> successor() const override {
-    return std::make_shared<WatchCall>(queue(), state_, service_, watch_, streams_);
+    return std::make_shared<WatchCall>(queue(), service_, watch_);
   }
 
   void accept() override {
@@ -78,9 +85,9 @@ class WatchCall final : public GrpcCall, public HealthWatcher {
   void on_written(bool) {
     MutexLock lock(mutex_);
     is_writing_ = false;
-    if (is_over_ || state_.is_draining) {
+    if (is_over_ || (is_closing_ && wanted_ == written_status_)) {
       lock.unlock();
-      end(grpc::Status(grpc::StatusCode::CANCELLED, "the watch has ended"));
+      end(kEnded);
     } else if (wanted_ != written_status_) {
       write();
     }
@@ -100,19 +107,17 @@ class WatchCall final : public GrpcCall, public HealthWatcher {
       const MutexLock lock(mutex_);
       is_over_ = true;
     }
-    end(grpc::Status(grpc::StatusCode::CANCELLED, "the watch has ended"));
+    end(kEnded);
   }
 
-  ServerState& state_;
   HealthRpcs& service_;
   HealthWatch& watch_;
-  OpenStreams& streams_;
   grpc::ByteBuffer bytes_;
   grpc::ServerAsyncWriter<grpc::ByteBuffer> writer_{&context()};
   Mutex mutex_;
   std::optional<Status> wanted_ TENSORD_GUARDED_BY(mutex_), written_status_ TENSORD_GUARDED_BY(mutex_);
   bool is_writing_ TENSORD_GUARDED_BY(mutex_) = false, is_ending_ TENSORD_GUARDED_BY(mutex_) = false;
-  bool is_over_ TENSORD_GUARDED_BY(mutex_) = false;
+  bool is_over_ TENSORD_GUARDED_BY(mutex_) = false, is_closing_ TENSORD_GUARDED_BY(mutex_) = false;
   Operation<WatchCall> written_{this, &WatchCall::on_written};
 };
 
@@ -125,15 +130,14 @@ HealthCheckResponse::ServingStatus health_of(const ServerState& state, const std
   if (service == kLiveService) return HealthCheckResponse::SERVING;
   if (service.empty() || service == "inference.GRPCInferenceService") return serving(state.is_ready());
   if (!state.repository.has_model(service)) return HealthCheckResponse::SERVICE_UNKNOWN;
-  return serving(!state.is_draining && state.repository.is_ready(service, ""));
+  return serving(!state.is_leaving && state.repository.is_ready(service, ""));
 }
 
-void wait_health_calls(ServerState& state, HealthRpcs& service, HealthWatch& watch, OpenStreams& streams,
-                       CallQueue queue) {
+void wait_health_calls(ServerState& state, HealthRpcs& service, HealthWatch& watch, CallQueue queue) {
   wait_unary<HealthCheckRequest, HealthCheckResponse>(
       queue, CallGroup::kHealth, TENSORD_START(service, Check),
       [&state](const auto& request, auto& response) { check_health(state, request, response); });
-  GrpcCall::wait_for<WatchCall>(queue, state, service, watch, streams);
+  GrpcCall::wait_for<WatchCall>(queue, service, watch);
 }
 
 }  // namespace tensord::server

@@ -17,7 +17,6 @@ using HealthRpcs = grpc::health::v1::Health::WithRawMethod_Check<
     grpc::health::v1::Health::WithRawMethod_Watch<grpc::health::v1::Health::Service>>;
 
 // Answers Check and Watch on this queue from now on.
-void wait_health_calls(ServerState& state, HealthRpcs& service, HealthWatch& watch, OpenStreams& streams,
-                       CallQueue queue);
+void wait_health_calls(ServerState& state, HealthRpcs& service, HealthWatch& watch, CallQueue queue);
 
 }  // namespace tensord::server

@@ -31,6 +31,7 @@ void HealthWatch::stop() {
 
 void HealthWatch::add(const std::string& service, HealthWatcher& watcher) {
   const MutexLock lock(mutex_);
+  if (is_closed_) fail(ErrorCode::kUnavailable, "the server is shutting down");
   if (watchers_.size() >= kMaxWatchers) {
     fail(ErrorCode::kResourceExhausted, "the server has ", kMaxWatchers, " watches of health and takes no more");
   }
@@ -52,6 +53,12 @@ void HealthWatch::remove(HealthWatcher& watcher) {
   watchers_.erase(found);
 }
 
+void HealthWatch::close() {
+  const MutexLock lock(mutex_);
+  is_closed_ = true;
+  for (const auto& [watcher, service] : watchers_) watcher->close();
+}
+
 void HealthWatch::watch() {
   MutexLock lock(mutex_);
   while (!is_stopped_) {
@@ -60,6 +67,7 @@ void HealthWatch::watch() {
       continue;
     }
     if (changed_.wait_for(lock, kInterval, [this]() TENSORD_REQUIRES(mutex_) { return is_stopped_; })) return;
+    if (is_closed_) return;
     for (auto& [name, service] : services_) {
       const Status status = status_of_(name);
       if (std::exchange(service.status, status) == status) continue;

@@ -16,6 +16,8 @@ namespace tensord::server {
 class HealthWatcher {
  public:
   virtual void set_status(grpc::health::v1::HealthCheckResponse::ServingStatus status) = 0;
+  // The server ends: NOT_SERVING is the last status.
+  virtual void close() = 0;
 
  protected:
   ~HealthWatcher() = default;
@@ -33,10 +35,12 @@ class HealthWatch {
   ~HealthWatch();
 
   // Tells the watcher the status at once, and then each change until remove(). Throws Error{kResourceExhausted} when
-  // there are too many.
+  // there are too many, kUnavailable after close().
   void add(const std::string& service, HealthWatcher& watcher);
   // Nothing when it was not added.
   void remove(HealthWatcher& watcher);
+  // Closes all watchers.
+  void close();
 
  private:
   struct Service {
@@ -51,7 +55,7 @@ class HealthWatch {
   CondVar changed_;
   std::map<std::string, Service> services_ TENSORD_GUARDED_BY(mutex_);
   std::unordered_map<HealthWatcher*, std::string> watchers_ TENSORD_GUARDED_BY(mutex_);
-  bool is_stopped_ TENSORD_GUARDED_BY(mutex_) = false;
+  bool is_stopped_ TENSORD_GUARDED_BY(mutex_) = false, is_closed_ TENSORD_GUARDED_BY(mutex_) = false;
   Thread thread_;
 };
 

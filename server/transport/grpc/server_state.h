@@ -54,11 +54,12 @@ struct ServerState {
   HeaderForward forwarded_headers{""}, forwarded_http_headers{""};
   uint64_t http_max_input_bytes = 0;  // of JSON, and of a tensor in it; 0: no limit
   size_t stream_max_requests = 1024;
-  std::atomic<bool> is_draining{false};
+  std::atomic<bool> is_leaving{false};   // the end was announced: nobody should send anything here any more
+  std::atomic<bool> is_draining{false};  // and nothing is taken
 
   // Takes requests: models are loaded (all of them READY when strict), and no end in sight.
   bool is_ready() const {
-    return !is_draining && (strict_readiness ? repository.is_all_ready() : repository.is_loaded());
+    return !is_leaving && (strict_readiness ? repository.is_all_ready() : repository.is_loaded());
   }
 };
 

@@ -143,8 +143,11 @@ class StreamCall final : public GrpcCall {
 
 void StreamRequest::respond(InferResult result, bool is_final) {
   const bool is_silent = !is_ordered && result.is_empty && result.status.ok() && !ticket.wants_empty_final_response;
+  // As Triton's decoupled backends do it: who asks for an empty final response gets one behind the last that has data.
+  const bool ends_apart =
+      is_final && !is_ordered && !result.is_empty && result.status.ok() && ticket.wants_empty_final_response;
   grpc::ByteBuffer bytes;
-  if (!is_silent && !call_->is_cancelled()) bytes = write_stream_response(ticket, result, is_final);
+  if (!is_silent && !call_->is_cancelled()) bytes = write_stream_response(ticket, result, is_final && !ends_apart);
   result.outputs.clear();
   if (status_.ok()) status_ = result.status;
   if (!is_ordered) {
@@ -158,6 +161,12 @@ void StreamRequest::respond(InferResult result, bool is_final) {
     ticket.watch.record_answer(result.times, status_);
   }
   const std::shared_ptr<StreamCall> call = call_;  // which this may not outlive
+  if (ends_apart) {
+    call->deliver(*this, result.status, bytes, /*is_final=*/false);
+    InferResult end;
+    end.is_empty = true;
+    bytes = call->is_cancelled() ? grpc::ByteBuffer() : write_stream_response(ticket, end, /*is_final=*/true);
+  }
   call->deliver(*this, result.status, bytes, is_final);
 }
 

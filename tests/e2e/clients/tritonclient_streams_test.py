@@ -155,6 +155,7 @@ class StreamTest(unittest.TestCase):
                 self.assertEqual(results[-1].get_response().id, "r")
             filled = [result for result in results if result.get_response().outputs]
             self.assertEqual(len(filled), count, model)
+            self.assertEqual(len(results), count + 1, "the final one is a message of its own")
         x = np.ones((1, 4), np.float32)
         client.async_stream_infer("labelled_identity", [tensor("INPUT0", x)], enable_empty_final_response=True)
         self.assertTrue(answers.take_result().get_response().parameters["triton_final_response"].bool_param)

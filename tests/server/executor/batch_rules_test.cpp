@@ -46,7 +46,7 @@ TEST(BatchRulesOfAConfig, WithoutBatchingOneAtATime) {
   EXPECT_EQ(rules.max_rows, 1);
   EXPECT_EQ(rules.max_delay_ns, 0);
   EXPECT_EQ(rules.queue.max_size, 77u);
-  EXPECT_TRUE(rules.queue.allows_timeout);
+  EXPECT_FALSE(rules.queue.allows_timeout);
 }
 
 // Nobody waits for others where no batch can be.

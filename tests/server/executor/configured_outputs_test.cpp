@@ -81,6 +81,28 @@ TEST(ConfiguredOutputs, ANameComesBeforeWhatOthersAnswerTo) {
   EXPECT_THAT(outputs.specs()[1].aliases, ElementsAre("a"));
 }
 
+// A place among results that have names is only meant where a number says so.
+TEST(ConfiguredOutputs, NamesThatResultsDoNotHave) {
+  const auto refusal = [](const std::string& names, bool has_own_names) -> std::string {
+    const auto configure = [&] {
+      ConfiguredOutputs("m.onnx", {spec_of("difference"), spec_of("sum")}, true, parse_model_config(names, "c"),
+                        "OUTPUT__", has_own_names);
+    };
+    return error_of(configure).what();
+  };
+  for (const bool has_own_names : {false, true}) {
+    EXPECT_EQ(refusal(R"(output [ { name: "sum" }, { name: "total" } ])", has_own_names),
+              "m.onnx: config.pbtxt names output 'total', but the model's outputs are 'difference', 'sum'");
+  }
+  EXPECT_THAT(refusal(R"(output [ { name: "total__1" } ])", true), HasSubstr("names output 'total__1'"));
+  for (const char* name : {"OUTPUT__1", "sum"}) {
+    const ConfiguredOutputs outputs("m.onnx", {spec_of("difference"), spec_of("sum")}, true,
+                                    parse_model_config(concat("output [ { name: \"", name, "\" } ]"), "c"), "OUTPUT__",
+                                    true);
+    EXPECT_EQ(outputs.own_index(0), 1) << name;
+  }
+}
+
 TEST(ConfiguredOutputs, PartsOfAResultThatTheFileNames) {
   const ConfiguredOutputs outputs("m.onnx", {}, false, parse_model_config(R"(output [ { name: "one" } ])", "c"),
                                   "parts.");

@@ -39,7 +39,7 @@ class TorchScriptModelTest : public ::testing::Test {
                                     const EngineOptions& defaults = {}) const {
     const std::string file = folder_.path() / "model.py";
     std::ofstream(file) << source;
-    return load_torchscript_model(file, parse_model_config(config, "config.pbtxt"), defaults);
+    return load_torchscript_model({file}, parse_model_config(config, "config.pbtxt"), defaults);
   }
   // Of a module whose forward() has these arguments and this body.
   static std::string module(const std::string& arguments, const std::string& body, const std::string& type = "Tensor") {
@@ -63,7 +63,7 @@ const std::string kFloats = "data_type: TYPE_FP32 dims: [ -1 ]";
 
 // The module gives back its own buffer; what one run returned stays what it was when the next one writes there.
 TEST_F(TorchScriptModelTest, ResultsOfAModelWithStateAreTheirOwn) {
-  const auto model = load_torchscript_model(concat(tests_folder(), "/server/data/counter.pt"), {}, {});
+  const auto model = load_torchscript_model({concat(tests_folder(), "/server/data/counter.pt")}, {}, {});
   EXPECT_TRUE(model->signature().keeps_state);
   const auto sessions = {model->make_session(), model->make_session()};
   const InferTensor one = float_tensor("x", {4}, {1, 1, 1, 1});
@@ -324,7 +324,7 @@ TEST_F(TorchScriptModelTest, PlansForBatchesOfAllSizes) {
 TEST_F(TorchScriptModelTest, WhatAFileSaysOfItsTensors) {
   const std::string file = concat(tests_folder(), "/pt2/data/dtypes.pt2");
   const auto load_with = [&](const std::string& config) {
-    return load_torchscript_model(file, parse_model_config(config, "config.pbtxt"), {});
+    return load_torchscript_model({file}, parse_model_config(config, "config.pbtxt"), {});
   };
   const Signature signature = load_with("")->signature();
   ASSERT_EQ(signature.inputs.size(), 2u);
@@ -343,7 +343,7 @@ TEST_F(TorchScriptModelTest, WhatAFileSaysOfItsTensors) {
 TEST_F(TorchScriptModelTest, AFileThatChangesUnderItIsSaid) {
   const std::string file = folder_.path() / "counter.pt";
   std::filesystem::copy_file(concat(tests_folder(), "/server/data/counter.pt"), file);
-  const auto model = load_torchscript_model(file, {}, {});
+  const auto model = load_torchscript_model({file}, {}, {});
   const InferTensor one = float_tensor("x", {4}, {1, 1, 1, 1});
   EXPECT_NO_THROW(run(*model, {&one}));
   std::filesystem::resize_file(file, std::filesystem::file_size(file) - 1);

@@ -38,7 +38,8 @@ class RepositoryChangesTest : public ::testing::Test {
     return repository;
   }
 
-  static std::unique_ptr<const Model> open(const std::string& file, const ModelConfig&) {
+  static std::unique_ptr<const Model> open(const ModelFiles& files, const ModelConfig&) {
+    const std::string& file = files.model;
     std::string kind;
     std::ifstream(file) >> kind;
     check(kind != "broken", "a broken model");

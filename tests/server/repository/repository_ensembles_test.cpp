@@ -28,14 +28,15 @@ class RepositoryEnsembles : public fixtures::RepositoryFixture {
     configure(name, text + " }");
     fs::create_directories(root() / name / "1");
   }
-  std::unique_ptr<const Model> open(const std::string& file, const ModelConfig& config) override {
+  std::unique_ptr<const Model> open(const ModelFiles& files, const ModelConfig& config) override {
+    const std::string& file = files.model;
     std::string kind;
     std::ifstream(file) >> kind;
     if (kind == "slow") {
       at_gate_.set_value();
       gate_.get_future().wait();
     }
-    return RepositoryFixture::open(file, config);
+    return RepositoryFixture::open(files, config);
   }
   void start_explicit() { start({.roots = {}, .only = {}, .mode = ControlMode::kExplicit}); }
   void start_polling() { start({.roots = {}, .only = {}, .mode = ControlMode::kPoll, .poll_interval_ms = 0}); }

@@ -47,9 +47,9 @@ class RepositoryFaults : public fixtures::RepositoryFixture {
     unreadable_file.clear();
     refuses_folders = false;
   }
-  std::unique_ptr<const Model> open(const std::string& file, const ModelConfig& config) override {
+  std::unique_ptr<const Model> open(const ModelFiles& files, const ModelConfig& config) override {
     if (on_open_) std::exchange(on_open_, nullptr)();
-    return RepositoryFixture::open(file, config);
+    return RepositoryFixture::open(files, config);
   }
   Repository& start_polling() {
     Repository::Options options;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/private_copy.h"
 #include "server/repository/repository.h"
 #include "tests/server/fake_models.h"
 #include "tests/server/temporary_folder.h"
@@ -78,13 +79,18 @@ class RepositoryFixture : public ::testing::Test {
   Repository& start(Repository::Options options) {
     if (options.roots.empty()) options.roots = {root().string()};
     repository_ = std::make_unique<Repository>(
-        std::move(options), [this](const std::string& file, const ModelConfig& config) { return open(file, config); },
+        std::move(options),
+        [this](const ModelFiles& files, const ModelConfig& config) {
+          if (files.are_copied) copy_privately(files.model);  // as the engine does
+          return open(files, config);
+        },
         metrics_);
     repository_->load_all();
     return *repository_;
   }
 
-  virtual std::unique_ptr<const Model> open(const std::string& file, const ModelConfig&) {
+  virtual std::unique_ptr<const Model> open(const ModelFiles& files, const ModelConfig&) {
+    const std::string& file = files.model;
     std::string kind;
     std::ifstream(file) >> kind;
     ++opened_;

@@ -44,7 +44,8 @@ TEST_F(RepositoryLoadTest, NothingIsLoadedUntilItIsAskedFor) {
 // Loads of "endless" models work until they are given up.
 class EndlessLoadTest : public RepositoryLoadTest {
  protected:
-  std::unique_ptr<const Model> open(const std::string& file, const ModelConfig& config) override {
+  std::unique_ptr<const Model> open(const ModelFiles& files, const ModelConfig& config) override {
+    const std::string& file = files.model;
     std::string kind;
     std::ifstream(file) >> kind;
     if (kind == "endless") {
@@ -55,7 +56,7 @@ class EndlessLoadTest : public RepositoryLoadTest {
         std::this_thread::sleep_for(milliseconds(1));
       }
     }
-    return RepositoryLoadTest::open(file, config);
+    return RepositoryLoadTest::open(files, config);
   }
   // The error of a load on a thread of its own, once that has begun.
   std::future<std::string> begin_load(const std::string& name) {
@@ -154,14 +155,15 @@ TEST_F(RepositoryLoadTest, EnsemblesAreThoseOfTheirModelsAsTheyAreNow) {
 // Opening a slow model waits for the gate.
 class RepositoryGateTest : public RepositoryLoadTest {
  protected:
-  std::unique_ptr<const Model> open(const std::string& file, const ModelConfig& config) override {
+  std::unique_ptr<const Model> open(const ModelFiles& files, const ModelConfig& config) override {
+    const std::string& file = files.model;
     std::string kind;
     std::ifstream(file) >> kind;
     if (kind == "slow") {
       at_gate_.set_value();
       gate_.get_future().wait();
     }
-    return RepositoryLoadTest::open(file, config);
+    return RepositoryLoadTest::open(files, config);
   }
   std::promise<void> at_gate_, gate_;
 };
@@ -273,10 +275,14 @@ TEST_F(RepositoryLoadTest, NamesThatAreNone) {
 
 TEST_F(RepositoryLoadTest, OnlyInModeExplicit) {
   add("m", "1");
-  start({});
-  const std::string text = "explicit model load / unload is not allowed if polling is enabled";
-  EXPECT_EQ(error_of([&] { load("m"); }), std::pair(ErrorCode::kUnavailable, text));
-  EXPECT_EQ(error_of([&] { unload("m"); }), std::pair(ErrorCode::kUnavailable, text));
+  for (const auto& [mode, how] :
+       {std::pair(ControlMode::kNone, "in mode none"), std::pair(ControlMode::kPoll, "if polling is enabled")}) {
+    start({.roots = {}, .only = {}, .mode = mode, .poll_interval_ms = 0});
+    const std::string text = concat("explicit model load / unload is not allowed ", how,
+                                    "; the server was not started with --model-control-mode explicit");
+    EXPECT_EQ(error_of([&] { load("m"); }), std::pair(ErrorCode::kUnavailable, text));
+    EXPECT_EQ(error_of([&] { unload("m"); }), std::pair(ErrorCode::kUnavailable, text));
+  }
 }
 
 TEST_F(RepositoryLoadTest, FilesOfClients) {

@@ -19,8 +19,9 @@ class RepositoryMemoryTest : public fixtures::RepositoryFixture {
     text.resize(bytes, ' ');
     add(name, "1", text);
   }
-  std::unique_ptr<const Model> open(const std::string& file, const ModelConfig& config) override {
-    auto model = RepositoryFixture::open(file, config);
+  std::unique_ptr<const Model> open(const ModelFiles& files, const ModelConfig& config) override {
+    const std::string& file = files.model;
+    auto model = RepositoryFixture::open(files, config);
     if (file.find("/vanishes/") != std::string::npos) fs::remove(file);
     return model;
   }

@@ -23,12 +23,13 @@ class RepositoryRefusals : public fixtures::RepositoryFixture {
                                               std::map<std::string, std::string> files) {
     return error_of([&] { repository_->load({.name = name, .config = std::move(config), .files = std::move(files)}); });
   }
-  std::unique_ptr<const Model> open(const std::string& file, const ModelConfig& config) override {
+  std::unique_ptr<const Model> open(const ModelFiles& files, const ModelConfig& config) override {
+    const std::string& file = files.model;
     std::string kind;
     std::ifstream(file) >> kind;
-    if (kind == "names") fail(ErrorCode::kInvalidArgument, file, " with ", config.weights_file);
+    if (kind == "names") fail(ErrorCode::kInvalidArgument, file, " with ", files.weights);
     if (kind == "looks") at_look_.push_back(on_look_());
-    if (kind != "threads") return RepositoryFixture::open(kind == "looks" ? file_of("identity") : file, config);
+    if (kind != "threads") return RepositoryFixture::open({kind == "looks" ? file_of("identity") : file}, config);
     return std::make_unique<fixtures::FakeModel>(
         fixtures::signature_of({"x"}, {"OUTPUT__0"}), [](std::span<const InferTensor* const> inputs, const auto&) {
           RunResult result;
@@ -150,7 +151,7 @@ TEST_F(RepositoryRefusals, WeightsLieBesideTheirModel) {
   EXPECT_EQ(reload(), "1 READY");
 }
 
-// They are read by copies, whose names say nothing to anybody.
+// Whether they are copied or not.
 TEST_F(RepositoryRefusals, FilesAreCalledByTheirNames) {
   add("m", "1", "names");
   write(root() / "m" / "1" / "weights.safetensors", "");

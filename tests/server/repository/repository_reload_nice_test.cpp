@@ -16,7 +16,7 @@ int nice_of_this_thread() { return getpriority(PRIO_PROCESS, static_cast<id_t>(g
 class RepositoryReloadNiceTest : public fixtures::RepositoryFixture {
  protected:
   // An identity with a warm-up, which notes the nice value of the threads that open and run it.
-  std::unique_ptr<const Model> open(const std::string&, const ModelConfig&) override {
+  std::unique_ptr<const Model> open(const ModelFiles&, const ModelConfig&) override {
     opened_at_ = nice_of_this_thread();
     Signature signature = fixtures::signature_of({"x"}, {"OUTPUT__0"});
     signature.inputs[0].shape = Dims{1};

@@ -45,7 +45,8 @@ class RepositoryTest : public ::testing::Test {
     return repository;
   }
 
-  static std::unique_ptr<const Model> open(const std::string& file, const ModelConfig&) {
+  static std::unique_ptr<const Model> open(const ModelFiles& files, const ModelConfig&) {
+    const std::string& file = files.model;
     std::string kind;
     std::ifstream(file) >> kind;
     check(kind == "identity", "not a model: ", kind);
@@ -123,13 +124,13 @@ TEST_F(RepositoryTest, NoMoreThreadsLoadThanWereGiven) {
   for (const char* model : {"a", "b", "c", "d", "e", "f"}) add(model, "1");
   std::mutex mutex;
   std::set<std::thread::id> threads;
-  const auto slow = [&](const std::string& file, const ModelConfig& config) {
+  const auto slow = [&](const ModelFiles& files, const ModelConfig& config) {
     {
       const std::lock_guard lock(mutex);
       threads.insert(std::this_thread::get_id());
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(20));  // for all of them to have a model
-    return open(file, config);
+    return open(files, config);
   };
   Repository repository({.roots = {root().string()}, .only = {}, .load_threads = 2}, slow, metrics_);
   repository.load_all();

@@ -189,6 +189,8 @@ TEST(Uploads, TheOldestMakeRoom) {
 // Keeps what it was told.
 struct Watcher final : HealthWatcher {
   void set_status(HealthWatch::Status status) override { statuses.push_back(status); }
+  void close() override { is_closed = true; }
+  bool is_closed = false;
   std::vector<HealthWatch::Status> statuses;
 };
 
