@@ -81,8 +81,8 @@ LABEL org.opencontainers.image.title="tensord (CUDA)" \
 ENV NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility
 ENV PATH=/usr/bin SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt
 USER 10001:10001
-# gRPC; metrics, health and the status page.
-EXPOSE 8001 8002
+# HTTP, where it is allowed; gRPC; metrics, health and the status page.
+EXPOSE 8000 8001 8002
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 CMD ["tensord", "health"]
 ENTRYPOINT ["tensord"]

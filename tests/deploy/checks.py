@@ -36,6 +36,20 @@ OPERATOR_SPECS = {
                    **{"for": DURATION}),
             closed(("record", "expr"), record=TEXT, expr=TEXT, labels=TEXTS)]})))),
 }
+# The parts that we use of the Gateway API's routes.
+PARENTS = of(closed(("name",), name=TEXT, namespace=TEXT))
+BACKENDS = of(closed(("name", "port"), name=TEXT, port={"type": "integer", "minimum": 1, "maximum": 65535}))
+
+
+def route(match):
+    return closed(("parentRefs", "rules"), parentRefs=PARENTS, hostnames=of(TEXT),
+                  rules=of(closed(("backendRefs",), matches=of(match), backendRefs=BACKENDS)))
+
+
+ROUTE_SPECS = {
+    "HTTPRoute": route(closed(("path",), path=closed(("type", "value"), type={"enum": ["Exact", "PathPrefix"]}, value=TEXT))),
+    "GRPCRoute": route(closed(("method",), method=closed(("service",), service=TEXT, method=TEXT))),
+}
 
 
 def at(item):
@@ -43,9 +57,9 @@ def at(item):
 
 
 def schema_faults(item, version):
-    if item["apiVersion"] == "monitoring.coreos.com/v1":
-        return [f"{at(item)}: {error.message}" for error in
-                jsonschema.Draft7Validator(OPERATOR_SPECS[item["kind"]]).iter_errors(item["spec"])]
+    specs = {"monitoring.coreos.com/v1": OPERATOR_SPECS, "gateway.networking.k8s.io/v1": ROUTE_SPECS}.get(item["apiVersion"])
+    if specs:
+        return [f"{at(item)}: {error.message}" for error in jsonschema.Draft7Validator(specs[item["kind"]]).iter_errors(item["spec"])]
     if item["apiVersion"].startswith("serving.kserve.io/"):
         group, kind = item["apiVersion"].split("/")[1].capitalize(), item["kind"]
         return [f"{at(item)}: {fault}" for fault in model_faults(item, f"{group}{kind}", "")]

@@ -69,9 +69,17 @@ class Manifests(unittest.TestCase):
     def test_runtime_of_kserve(self):
         runtime, service = (checks_of for name in ("serving_runtime", "inference_service") for checks_of in
                             rendered.plain_files()[os.path.join(rendered.KUBERNETES, "kserve", f"{name}.yaml")])
-        template = {"kind": "ServingRuntime", "metadata": runtime["metadata"], "spec": {"template": {"spec": runtime["spec"]}}}
+        container, = runtime["spec"]["containers"]
+        predictor = service["spec"]["predictor"]["model"]
+        # KServe puts the InferenceService's ports into the container.
+        pod = {**runtime["spec"], "containers": [{**container, "ports": predictor["ports"]}]}
+        template = {"kind": "ServingRuntime", "metadata": runtime["metadata"], "spec": {"template": {"spec": pod}}}
         self.assertEqual(checks.pod_faults(template, FLAGS), [])
-        model = service["spec"]["predictor"]["model"]
+        self.assertEqual(runtime["spec"]["protocolVersions"], ["v2", "grpc-v2"])
+        seconds = {name: int(value) for name, value in (argument.split("=") for argument in container["args"][1:]) if name.endswith("-secs")}
+        # What Kubernetes gives a pod whose template does not say.
+        self.assertLess(seconds["--exit-delay-secs"] + seconds["--exit-timeout-secs"], 30)
+        model = predictor
         self.assertEqual(model["runtime"], runtime["metadata"]["name"])
         self.assertIn(model["protocolVersion"], runtime["spec"]["protocolVersions"])
         self.assertIn((model["modelFormat"]["name"], model["modelFormat"]["version"]),
@@ -106,6 +114,24 @@ class Chart(unittest.TestCase):
         self.assertNotIn("replicas", server["spec"])
         rules = next(item for item in rendered.chart(everything) if item["kind"] == "PrometheusRule")
         self.assertGreater(len([rule for group in rules["spec"]["groups"] for rule in group["rules"] if "alert" in rule]), 5)
+
+    def test_http_and_routes(self):
+        routes = next(path for path in rendered.chart_values() if path.endswith("routes-values.yaml"))
+        items = {(item["kind"], item["metadata"]["name"]): item for item in rendered.chart(routes)}
+        kinds = {kind for kind, _ in items}
+        self.assertLessEqual({"Ingress", "HTTPRoute", "GRPCRoute"}, kinds)
+        server = next(item for (kind, _), item in items.items() if kind == "Deployment")
+        container = server["spec"]["template"]["spec"]["containers"][0]
+        self.assertIn("--allow-http=true", container["args"])
+        self.assertIn({"name": "http", "containerPort": 8000}, container["ports"])
+        service = next(item for (kind, name), item in items.items() if kind == "Service" and not name.endswith("-headless"))
+        self.assertIn(80, [port["port"] for port in service["spec"]["ports"]])
+        policy = next(item for (kind, _), item in items.items() if kind == "NetworkPolicy")
+        self.assertIn({"port": "http", "protocol": "TCP"}, policy["spec"]["ingress"][0]["ports"])
+        # In the clear beside TLS only when it is asked for.
+        for values, is_there in (("http.enabled=true,tls.secretName=t", False), ("http.enabled=true,tls.secretName=t,http.besideTls=true", True)):
+            text = str(rendered.chart(values))
+            self.assertEqual("--allow-http=true" in text, is_there, values)
 
     def test_workers_join_the_trainer(self):
         items = rendered.chart("training.enabled=true,training.workers.count=3")

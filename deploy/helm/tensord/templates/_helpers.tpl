@@ -49,6 +49,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 {{- end -}}
 
+{{/* "true" where the port for HTTP is served. */}}
+{{- define "tensord.hasHttp" -}}
+{{- if and .Values.http.enabled (or .Values.http.besideTls (not .Values.tls.secretName)) }}true{{ end -}}
+{{- end -}}
+
 {{/* Arguments of serve; context: root, flags, extraArgs, delay (seconds). */}}
 {{- define "tensord.args" -}}
 {{- $values := .root.Values -}}
@@ -56,6 +61,10 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 - --model-repository={{ $values.models.path }}
 - --grpc-address=0.0.0.0
 - --metrics-address=0.0.0.0
+{{- if include "tensord.hasHttp" .root }}
+- --allow-http=true
+- --http-address=0.0.0.0
+{{- end }}
 - --exit-delay-secs={{ .delay }}
 - --exit-timeout-secs={{ $values.drain.exitTimeoutSeconds }}
 {{- include "tensord.flags" .flags }}
@@ -113,6 +122,9 @@ env:
 {{- end }}
 ports:
   - {name: grpc, containerPort: 8001}
+{{- if include "tensord.hasHttp" .root }}
+  - {name: http, containerPort: 8000}
+{{- end }}
   - {name: metrics, containerPort: 8002}
 {{ include "tensord.probes" .root }}
 resources:
