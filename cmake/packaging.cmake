@@ -5,6 +5,12 @@ include(CMakePackageConfigHelpers)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/tensord)
 
 install(TARGETS tensord RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT daemon)
+if(TARGET tensord_gloo)
+  add_dependencies(tensord tensord_gloo)  # the daemon opens it where a job has several ranks
+endif()
+
+# What has to be built for the component.
+add_custom_target(development DEPENDS tensord_engine)
 
 install(TARGETS tensord_engine EXPORT tensord-engine LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
 install(EXPORT tensord-engine FILE tensord-engine-targets.cmake NAMESPACE tensord:: DESTINATION ${package_folder}
@@ -18,6 +24,7 @@ file(RELATIVE_PATH way_up "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
 configure_file(${CMAKE_SOURCE_DIR}/cmake/tensord-engine.pc.in ${CMAKE_BINARY_DIR}/tensord-engine.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/tensord-engine.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 if(TENSORD_SERVER)
+  add_dependencies(development tensord_client)
   install(TARGETS tensord_client EXPORT tensord-client ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
           COMPONENT development)
   install(EXPORT tensord-client FILE tensord-client-targets.cmake NAMESPACE tensord:: DESTINATION ${package_folder}
