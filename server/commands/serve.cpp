@@ -23,6 +23,8 @@
 #include "server/daemon/daemon.h"
 #include "server/executor/model/generation_options.h"
 #include "server/executor/model/torchscript_model.h"
+#include "server/repository/folder/layout.h"
+#include "server/transport/grpc/grpc_log.h"
 
 namespace tensord::server {
 namespace {
@@ -104,11 +106,14 @@ void serve(const ServerOptions& options) {
   tune_malloc();
   ignore_file_limits();
   install_log_sink(options.log);
+  log_grpc_messages();
+  log_triton_options(options.triton);
+  for (const std::string& root : options.repository.model_repositories) repository_folder(root);  // before it listens
   const sigset_t signals = block_stop_signals();
   auto daemon = std::make_unique<Daemon>(
       options,
-      [&options](const std::string& file, const ModelConfig& config) {
-        return load_torchscript_model(file, config, options.engine);
+      [&options](const ModelFiles& files, const ModelConfig& config) {
+        return load_torchscript_model(files, config, options.engine);
       },
       TENSORD_VERSION);
 
@@ -135,6 +140,7 @@ void serve(const ServerOptions& options) {
   waiter.join();
 
   notify_service_manager(kServiceStopping);
+  daemon->announce_stop();
   wait_before_stop(signals, options.exit_delay_secs);
   const int64_t timeout_ms = int64_t{options.exit_timeout_secs} * 1000;
   log(LogLevel::kInfo, "stopping", {{"signal", strsignal(signal)}, {"timeout_seconds", options.exit_timeout_secs}});

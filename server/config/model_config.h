@@ -146,8 +146,7 @@ struct ModelConfig {
   std::map<std::string, std::string> version_labels;  // "stable" → "2"; parameter "version_labels": "stable=2,canary=3"
   std::map<std::string, std::string> metric_tags;
   std::map<std::string, std::string> parameters;
-  std::string weights_file;  // of the version that is opened: its weights.safetensors; never read from config.pbtxt
-  std::string source;        // the whole inference.ModelConfig as it was read, serialized: what ModelConfig shows
+  std::string source;  // the whole inference.ModelConfig as it was read, serialized: what ModelConfig shows
 
   bool is_ensemble() const { return platform == "ensemble"; }
 };

@@ -11,6 +11,9 @@ void add_options(CLI::App& app, ServerOptions& options) {
   add_repository_options(app, options.repository);
   app.add_option("--strict-readiness", options.strict_readiness, "Ready only when every model is")
       ->capture_default_str();
+  app.add_option("--exit-on-error", options.exit_on_error,
+                 "End with an error where a model of the start cannot be served, instead of serving the others")
+      ->capture_default_str();
 
   app.add_option("--grpc-address", options.grpc_address, "Address to listen on for gRPC")->capture_default_str();
   app.add_option("--grpc-port", options.grpc_port, "Port for gRPC; 0 takes a free one")
@@ -58,8 +61,8 @@ void add_options(CLI::App& app, ServerOptions& options) {
       ->capture_default_str();
   app.add_option(
          "--exit-delay-secs", options.exit_delay_secs,
-         "Time after SIGTERM in which all goes on as before, until balancers that heard of the end send nothing "
-         "here any more; a second SIGTERM ends it")
+         "Time after SIGTERM in which requests are still answered, but health says that the server is not ready, so "
+         "that balancers send nothing here any more; a second SIGTERM ends it")
       ->check(CLI::Range(0, 3600))
       ->capture_default_str();
   app.add_option("--exit-timeout-secs", options.exit_timeout_secs,
@@ -101,6 +104,7 @@ void add_options(CLI::App& app, ServerOptions& options) {
   add_capture_options(app, options.capture);
   add_cache_options(app, options.cache);
   add_rate_limit_options(app, options.rate_limit);
+  add_triton_options(app, options.triton);
 }
 
 void validate(const ServerOptions& options) {

@@ -14,6 +14,7 @@
 #include "server/config/rate_limit_options.h"
 #include "server/config/repository_options.h"
 #include "server/config/trace_options.h"
+#include "server/config/triton_options.h"
 
 namespace CLI {
 class App;
@@ -26,6 +27,7 @@ struct ServerOptions {
   std::string id = "tensord";  // the server's name in ServerMetadata
   RepositoryOptions repository;
   bool strict_readiness = true;  // ready only when every model is
+  bool exit_on_error = false;    // end where a model of the start cannot be served
 
   std::string grpc_address = "127.0.0.1";
   int grpc_port = 8001;             // 0: a free port
@@ -61,6 +63,7 @@ struct ServerOptions {
   CaptureOptions capture;
   CacheOptions cache;
   RateLimitOptions rate_limit;
+  TritonOptions triton;
 };
 
 // Adds the flags to a command; the values go into `options`, which must outlive it.

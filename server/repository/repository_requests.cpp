@@ -36,7 +36,9 @@ void append(const Repository::Unloading& part, Repository::Unloading& all) {
 
 void Repository::check_explicit() const {
   if (settings_.mode == ControlMode::kExplicit) return;
-  fail(ErrorCode::kUnavailable, "explicit model load / unload is not allowed if polling is enabled");
+  fail(ErrorCode::kUnavailable, "explicit model load / unload is not allowed",
+       settings_.mode == ControlMode::kPoll ? " if polling is enabled" : " in mode none",
+       "; the server was not started with --model-control-mode explicit");
 }
 
 void Repository::load(const LoadRequest& request) {

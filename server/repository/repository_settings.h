@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "server/executor/model/model_files.h"
 #include "server/executor/model/model_version.h"
 
 namespace tensord::server {
@@ -14,8 +15,8 @@ namespace tensord::server {
 enum class ControlMode { kNone, kPoll, kExplicit };
 ControlMode parse_control_mode(const std::string& text);  // throws Error{kInvalidArgument}
 
-// Opens a model file. Throws Error with the reason it cannot.
-using ModelFactory = std::function<std::unique_ptr<const Model>(const std::string& file, const ModelConfig& config)>;
+// Opens a model's files. Throws Error with the reason it cannot.
+using ModelFactory = std::function<std::unique_ptr<const Model>(const ModelFiles& files, const ModelConfig& config)>;
 
 // Writes the archive `base` with the weights of the file `weights` to `out`. Throws Error.
 using WeightsWriter = std::function<void(const std::string& base, const std::string& weights, const std::string& out)>;

@@ -1,7 +1,6 @@
 #include "server/repository/version_loader.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "core/base/cancellation.h"
 #include "core/base/clock.h"
@@ -11,21 +10,10 @@
 #include "core/base/thread_priority.h"
 #include "core/base/utf8.h"
 #include "server/executor/paths/ensemble_plan.h"
-#include "server/repository/folder/archive_copy.h"
 #include "server/repository/folder/passing_failure.h"
 
 namespace tensord::server {
 namespace {
-
-namespace fs = std::filesystem;
-
-// The text with another name of a file in it.
-std::string renamed(std::string text, const std::string& from, const std::string& to) {
-  for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
-    text.replace(at, from.size(), to);
-  }
-  return text;
-}
 
 // What is to be said of a version that serves, all of it in one text.
 std::string warning_text(const ModelVersion& version, const ModelLayout& model) {
@@ -49,21 +37,6 @@ std::string why_not_loaded(const std::exception& error) {
   }
 }
 
-// Opens a model by copies of its files that nobody can write to.
-std::unique_ptr<const Model> open_copy(const ModelFactory& factory, const fs::path& file, const ModelConfig& config) {
-  const ArchiveCopy copy(file);
-  std::optional<ArchiveCopy> weights;
-  ModelConfig named = config;  // the copy's path has no name
-  named.default_model_filename = file.filename().string();
-  if (!config.weights_file.empty()) named.weights_file = weights.emplace(config.weights_file).path();
-  try {
-    return factory(copy.path(), named);
-  } catch (const Error& error) {
-    const std::string text = renamed(error.what(), copy.path(), file.string());
-    throw Error(error.code(), weights ? renamed(text, weights->path(), config.weights_file) : text);
-  }
-}
-
 }  // namespace
 
 VersionLoader::VersionLoader(const RepositorySettings& settings, ModelFactory factory, Metrics& metrics,
@@ -76,12 +49,10 @@ VersionLoader::VersionLoader(const RepositorySettings& settings, ModelFactory fa
 
 std::unique_ptr<const Model> VersionLoader::open(const ModelLayout& model, const ModelLayout::Version& version,
                                                  OwnerId owner) {
-  ModelConfig config = model.config;
-  config.weights_file = version.weights.string();
+  const ModelConfig& config = model.config;
   const MemoryOwnerScope owner_scope(owner);
   if (config.is_ensemble()) return make_ensemble_model(model.name, config, directory_);
-  if (settings_.copies_archives) return open_copy(factory_, version.file, config);
-  return factory_(version.file.string(), config);
+  return factory_({version.file.string(), version.weights.string(), settings_.copies_archives}, config);
 }
 
 ModelVersion::Options VersionLoader::options_for(const ModelConfig& config) {

@@ -283,15 +283,21 @@ void restore_version(const ModelLayout& model, int64_t number, const fs::path& w
   sync_folder(model.folder.string());
 }
 
+fs::path repository_folder(const std::string& root) {
+  std::error_code error;
+  const fs::path folder = fs::canonical(root, error);
+  if (error || !fs::is_directory(folder)) {
+    fail(ErrorCode::kNotFound, "model repository ", root, " is not a folder that can be read");
+  }
+  return folder;
+}
+
 namespace {
 
 // The folder of a repository, and the names of the models in it, sorted.
 fs::path open_repository(const std::string& root_text, std::vector<std::string>& names) {
   std::error_code error;
-  const fs::path root = fs::canonical(root_text, error);
-  if (error || !fs::is_directory(root)) {
-    fail(ErrorCode::kNotFound, "model repository ", root_text, " is not a folder that can be read");
-  }
+  const fs::path root = repository_folder(root_text);
   fs::directory_iterator entries(root, error);
   for (; entries != fs::directory_iterator(); entries.increment(error)) {
     const std::string name = entries->path().filename().string();

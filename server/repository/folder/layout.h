@@ -59,6 +59,9 @@ std::vector<ModelLayout> scan_repositories(const std::vector<std::string>& roots
 const std::vector<std::string>& default_file_names();
 // The one for the format that a model's file has.
 std::string format_file_name(const std::filesystem::path& file);
+
+// Where a repository is. Throws Error{kNotFound} when that is no folder.
+std::filesystem::path repository_folder(const std::string& root);
 // The name for the file of a new version: config.pbtxt says, or that of its format.
 std::string model_file_name(const ModelLayout& model, const std::string& of_format);
 

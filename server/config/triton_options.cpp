@@ -1,0 +1,89 @@
+#include "server/config/triton_options.h"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+
+#include "core/base/log.h"
+
+namespace tensord::server {
+namespace {
+
+struct TritonFlag {
+  const char* name;
+  const char* reason;  // why it means nothing here
+};
+
+constexpr TritonFlag kFlags[] = {
+    {"--allow-cpu-metrics", "metrics of the processor are always there"},
+    {"--allow-gpu-metrics", "metrics of devices are always there"},
+    {"--backend-config", "there are no backends to configure; --threads and --workers set the engine"},
+    {"--backend-directory", "there are no backends to load"},
+    {"--buffer-manager-thread-count", "inputs are not copied into batches by threads of their own"},
+    {"--cache-directory", "the response cache is built in, see --cache-config"},
+    {"--cuda-memory-pool-byte-size", "device memory is allocated as it is needed"},
+    {"--cuda-virtual-address-size", "device memory is allocated as it is needed"},
+    {"--enable-peer-access", "models do not copy between devices"},
+    {"--grpc-infer-allocation-pool-size", "messages are allocated as they are needed"},
+    {"--grpc-max-response-pool-size", "messages are allocated as they are needed"},
+    {"--host-policy", "there are no host policies; start the daemon under numactl"},
+    {"--metrics-config", "the series are always the same"},
+    {"--metrics-interval-ms", "metrics are read when they are asked for"},
+    {"--min-supported-compute-capability", "a device is used where a model's configuration names it"},
+    {"--model-load-gpu-limit", "see --model-memory-limit"},
+    {"--model-load-retry-count", "a load that may succeed later is tried again by itself"},
+    {"--pinned-memory-pool-byte-size", "host memory is pinned as it is needed"},
+    {"--repoagent-directory", "there are no repository agents"},
+    {"--trace-log-frequency", "a trace file is written as a whole"},
+};
+
+// Those with which only one value is possible.
+struct FixedFlag {
+  const char* name;
+  bool value;
+  const char* reason;
+};
+
+constexpr FixedFlag kFixedFlags[] = {
+    {"--allow-grpc", true, "gRPC cannot be switched off"},
+    {"--allow-sagemaker", false, "there is no SageMaker endpoint"},
+    {"--allow-vertex-ai", false, "there is no Vertex AI endpoint"},
+    {"--model-namespacing", false, "names of models are unique over all repositories"},
+    {"--reuse-grpc-port", false, "a port belongs to one server"},
+    {"--reuse-http-port", false, "a port belongs to one server"},
+};
+
+constexpr const char* kGroup = "Triton's, without a meaning here";
+
+}  // namespace
+
+void add_triton_options(CLI::App& app, TritonOptions& options) {
+  for (const TritonFlag& flag : kFlags) {
+    app.add_option_function<std::vector<std::string>>(
+           flag.name, [&options, &flag](const std::vector<std::string>&) { options.given.emplace_back(flag.name); },
+           flag.reason)
+        ->expected(1)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+        ->group(kGroup);
+  }
+  for (const FixedFlag& flag : kFixedFlags) {
+    app.add_option_function<bool>(
+           flag.name,
+           [&options, &flag](bool value) {
+             if (value != flag.value) throw CLI::ValidationError(flag.name, flag.reason);
+             options.given.emplace_back(flag.name);
+           },
+           flag.reason)
+        ->group(kGroup);
+  }
+}
+
+void log_triton_options(const TritonOptions& options) {
+  for (const std::string& name : options.given) {
+    const auto found = std::ranges::find(kFlags, name, &TritonFlag::name);
+    if (found == std::end(kFlags)) continue;
+    log(LogLevel::kInfo, "a flag of Triton means nothing here", {{"flag", name}, {"reason", found->reason}});
+  }
+}
+
+}  // namespace tensord::server
