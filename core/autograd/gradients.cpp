@@ -34,7 +34,7 @@ Tensor sum_to(const Tensor& gradient, const Dims& sizes) {
   return extra == 0 ? sum : ops::call("aten::reshape", sum, sizes);
 }
 
-bool is_alone(const Tensor& tensor) {
+bool is_ours_alone(const Tensor& tensor) {
   return tensor.impl()->use_count() == 1 && tensor.storage() && tensor.storage()->use_count() == 1;
 }
 
@@ -61,7 +61,7 @@ void add_gradient(Tensor& total, Tensor gradient) {
   static const ops::Op& add = ops::get_op("aten::add_.Tensor");
   if (!total.defined()) {
     total = std::move(gradient);
-  } else if (!is_grad_enabled() && is_alone(total) && total.storage()->is_writable() &&
+  } else if (!is_grad_enabled() && is_ours_alone(total) && total.storage()->is_writable() &&
              is_non_overlapping_and_dense(total.sizes(), total.strides())) {
     run_one(add, {total, gradient, 1});
   } else {

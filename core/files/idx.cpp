@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kGzip = "\x1f\x8b";
 constexpr size_t kMaxUnpacked = size_t{4} << 30;
 
-DType dtype_of(unsigned char type, const std::string& path) {
+DType idx_dtype(unsigned char type, const std::string& path) {
   switch (type) {
     case 0x08: return DType::kUInt8;
     case 0x09: return DType::kInt8;
@@ -27,10 +27,10 @@ DType dtype_of(unsigned char type, const std::string& path) {
   }
 }
 
-Tensor parse(std::string_view bytes, const std::string& path) {
+Tensor parse_idx(std::string_view bytes, const std::string& path) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(bytes[i]); };
   if (bytes.size() < 4 || byte(0) != 0 || byte(1) != 0) fail(ErrorCode::kDataLoss, path, ": is no idx file");
-  const DType dtype = dtype_of(byte(2), path);
+  const DType dtype = idx_dtype(byte(2), path);
   const size_t rank = byte(3), begin = 4 + 4 * rank;
   if (rank > kMaxDims || bytes.size() < begin) fail(ErrorCode::kDataLoss, path, ": is no idx file, or is truncated");
   Dims sizes;
@@ -91,8 +91,8 @@ std::string gunzip(std::string_view packed, size_t max_bytes, const std::string&
 Tensor read_idx(const std::string& path) {
   const auto file = jit::MappedFile::open(path);
   const std::string_view bytes(file->data(), file->size());
-  if (bytes.starts_with(kGzip)) return parse(gunzip(bytes, kMaxUnpacked, path), path);
-  return parse(bytes, path);
+  if (bytes.starts_with(kGzip)) return parse_idx(gunzip(bytes, kMaxUnpacked, path), path);
+  return parse_idx(bytes, path);
 }
 
 }  // namespace tensord::files

@@ -46,7 +46,7 @@ Table make_boxed_table() {
   return table;
 }
 
-const char* name_of(BoxedKind kind) { return kind == BoxedKind::kQuantized ? "quantised" : "sparse"; }
+const char* boxed_name(BoxedKind kind) { return kind == BoxedKind::kQuantized ? "quantised" : "sparse"; }
 
 }  // namespace
 
@@ -79,7 +79,7 @@ const DirectFn* boxed_form(const Op& op, BoxedKind kind) {
 
 const DirectFn& checked_boxed_form(const Op& op, const BoxedTensor& tensor) {
   if (const DirectFn* form = boxed_form(op, tensor.boxed_kind())) return *form;
-  fail(ErrorCode::kUnimplemented, op.schema.full_name(), " is not implemented for ", name_of(tensor.boxed_kind()),
+  fail(ErrorCode::kUnimplemented, op.schema.full_name(), " is not implemented for ", boxed_name(tensor.boxed_kind()),
        " tensors (", tensor.describe(), ")");
 }
 
@@ -94,7 +94,7 @@ bool add_boxed_op(BoxedKind kind, const char* schema, const DirectFn& function) 
   OpBuilder(schema, __FILE__, __LINE__)
       .direct([kind](std::span<const Value> v) -> Value {
         const bool is_tensor = !v.empty() && v[0].is_tensor();
-        fail(ErrorCode::kInvalidArgument, "expected a ", name_of(kind), " tensor, but got ",
+        fail(ErrorCode::kInvalidArgument, "expected a ", boxed_name(kind), " tensor, but got ",
              is_tensor ? tensord::describe(v[0].to_tensor()) : std::string(v.empty() ? "nothing" : v[0].tag_name()));
       })
       .dynamic_shape()

@@ -76,8 +76,8 @@ void add_columns(const Window& w, int64_t channels, const T* columns, T* image) 
 }
 
 template <class T>
-void run(const ConvGeometry& g, const Window& w, const Tensor& input, const Tensor& weight, const Tensor* bias,
-         const Tensor& out) {
+void run_gemm(const ConvGeometry& g, const Window& w, const Tensor& input, const Tensor& weight, const Tensor* bias,
+              const Tensor& out) {
   const int64_t in_channels = input.sizes()[1] / g.groups, out_channels = out.sizes()[1] / g.groups;
   const int64_t column_rows = (g.is_transposed ? out_channels : in_channels) * w.patch();
   Tensor columns = Tensor::empty(Dims{column_rows, w.positions()}, input.dtype());
@@ -168,7 +168,7 @@ void conv_by_gemm(const ConvGeometry& g, const Tensor& input, const Tensor& weig
   const Window window = window_of(g, image, grid, weight);
   const Tensor x = input.contiguous(), k = weight.contiguous(), b = bias ? bias->contiguous() : Tensor();
   const Tensor y = out.is_contiguous() ? out : Tensor::empty(out.sizes(), out.dtype());
-  dispatch(input.dtype(), [&]<class T>() { run<T>(g, window, x, k, bias ? &b : nullptr, y); });
+  dispatch(input.dtype(), [&]<class T>() { run_gemm<T>(g, window, x, k, bias ? &b : nullptr, y); });
   if (!y.is_same(out)) strided_copy(out, y);
 }
 

@@ -114,7 +114,8 @@ class PreparedGather final : public ops::PreparedCall {
   DType index_;
 };
 
-std::unique_ptr<ops::PreparedCall> prepare(const Tensor& table, int64_t dim, const Tensor& indices, const Tensor& out) {
+std::unique_ptr<ops::PreparedCall> prepare_gather(const Tensor& table, int64_t dim, const Tensor& indices,
+                                                  const Tensor& out) {
   if (!RowGather::rows_are_dense(table, dim) || !indices.is_contiguous() || !out.is_contiguous()) return nullptr;
   return std::make_unique<PreparedGather>(table, dim, indices);
 }
@@ -147,14 +148,15 @@ Tensor embedding_renorm(const Tensor& table, const Tensor& indices, double max_n
 
 KERNEL("aten::embedding", kCPU, embedding_kernel);
 PREPARE("aten::embedding", kCPU, [](const ops::PrepareArgs& args) {
-  return prepare(args.arguments[0].to_tensor(), 0, args.arguments[1].to_tensor(), args.outputs[0]);
+  return prepare_gather(args.arguments[0].to_tensor(), 0, args.arguments[1].to_tensor(), args.outputs[0]);
 });
 KERNEL("aten::embedding_dense_backward", kCPU, embedding_backward_kernel);
 KERNEL("aten::index_select", kCPU, index_select_kernel);
 PREPARE("aten::index_select", kCPU, [](const ops::PrepareArgs& args) -> std::unique_ptr<ops::PreparedCall> {
   const Tensor& x = args.arguments[0].to_tensor();
   if (x.ndim() == 0) return nullptr;
-  return prepare(x, wrap_dim(args.arguments[1].to_int(), x.ndim()), args.arguments[2].to_tensor(), args.outputs[0]);
+  return prepare_gather(x, wrap_dim(args.arguments[1].to_int(), x.ndim()), args.arguments[2].to_tensor(),
+                        args.outputs[0]);
 });
 DYNAMIC("aten::embedding_renorm_", kCPU, embedding_renorm);
 

@@ -171,7 +171,7 @@ bool can_fuse(std::span<const Expr> operands) {
   return true;
 }
 
-Tensor run(const Compiled& compiled, std::span<const Expr> operands) {
+Tensor run_compiled(const Compiled& compiled, std::span<const Expr> operands) {
   constexpr size_t kMax = 16;
   const void* inputs[kMax];
   size_t count = 0;
@@ -205,17 +205,17 @@ Tensor evaluate(GradientFormula formula, std::span<const Expr> operands, const T
   const Compiled& compiled = cache.get(key, formula, operands);
   if (compiled.input) return fit_gradient(input_number(operands, *compiled.input), input);
   if (!compiled.result) return fit_gradient(formula(operands), input);
-  return fit_gradient(run(compiled, operands), input);
+  return fit_gradient(run_compiled(compiled, operands), input);
 }
 
 namespace {
-bool is_continuous(DType dtype) { return is_floating(dtype) || is_complex(dtype); }
+bool has_gradients(DType dtype) { return is_floating(dtype) || is_complex(dtype); }
 }  // namespace
 
 void put(std::vector<Tensor>& gradients, const ops::GradArgs& args, size_t argument, GradientFormula formula,
          std::initializer_list<Expr> operands) {
   const Value& input = args.inputs[argument];
-  if (!args.needs(argument) || !input.is_tensor() || !is_continuous(input.to_tensor().dtype())) return;
+  if (!args.needs(argument) || !input.is_tensor() || !has_gradients(input.to_tensor().dtype())) return;
   gradients[argument] = evaluate(formula, std::span(operands.begin(), operands.size()), input.to_tensor());
 }
 

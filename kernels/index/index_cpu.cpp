@@ -185,7 +185,7 @@ void for_each_pair(const Tensor& x, const Access& access, T* dense, Fn&& fn) {
 }
 
 // Rows whose inner part is dense are copied as blocks.
-bool copy_rows(const Tensor& x, const Access& access, const Tensor& out) {
+bool copy_whole_rows(const Tensor& x, const Access& access, const Tensor& out) {
   const int64_t row = checked_numel(access.inner_sizes);
   if (row < 2 || !is_contiguous(access.inner_sizes, access.inner_strides)) return false;
   const std::vector<int64_t> outer = element_offsets(access.outer_sizes, access.outer_strides);
@@ -224,7 +224,7 @@ Tensor index(const Tensor& given, const OptionalTensorList& given_indices) {
     if (x.sizes()[dim] == 0 && positions != 0)
       fail(ErrorCode::kOutOfRange, "index is out of bounds for dimension with size 0");
   }
-  if (out.numel() == 0 || copy_rows(x, access, out)) return out;
+  if (out.numel() == 0 || copy_whole_rows(x, access, out)) return out;
   dispatch_width(x.dtype(), [&]<class T>() {
     for_each_pair(x, access, static_cast<T*>(out.raw_data()), [](T& from, T& to) { to = from; });
   });

@@ -56,7 +56,7 @@ void gather_kernel(const KernelContext&, const Tensor& x, int64_t dim, const Ten
 }
 
 // Where the kernel reads self: `out` starts as its copy unless it is self already. All indices are looked at before.
-void start_from(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& out) {
+void start_scatter_from(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& out) {
   if (overlap(self, out) != Overlap::kFull) return strided_copy(out, self);
   Dims sizes = index.sizes();
   for (int64_t d = 0; d < index.ndim(); ++d) {
@@ -68,7 +68,7 @@ void start_from(const Tensor& self, int64_t dim, const Tensor& index, const Tens
 
 void scatter_kernel(const KernelContext&, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source,
                     Tensor& out) {
-  start_from(x, dim, index, out);
+  start_scatter_from(x, dim, index, out);
   dispatch_width(x.dtype(), [&]<class T>() {
     T* to = static_cast<T*>(out.raw_data());
     const T* from = static_cast<const T*>(source.raw_data());
@@ -79,7 +79,7 @@ void scatter_kernel(const KernelContext&, const Tensor& x, int64_t dim, const Te
 
 void scatter_value_kernel(const KernelContext&, const Tensor& x, int64_t dim, const Tensor& index, const Scalar& value,
                           Tensor& out) {
-  start_from(x, dim, index, out);
+  start_scatter_from(x, dim, index, out);
   dispatch_all(x.dtype(), "scatter", [&]<class T>() {
     T* to = out.data<T>();
     const T fill = value.to<T>();
@@ -89,7 +89,7 @@ void scatter_value_kernel(const KernelContext&, const Tensor& x, int64_t dim, co
 
 void scatter_add_kernel(const KernelContext&, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source,
                         Tensor& out) {
-  start_from(x, dim, index, out);
+  start_scatter_from(x, dim, index, out);
   dispatch_all(x.dtype(), "scatter_add", [&]<class T>() {
     T* to = out.data<T>();
     const T* from = static_cast<const T*>(source.raw_data());
@@ -162,7 +162,7 @@ void reduce_into(const std::string& reduce, const Tensor& x, int64_t dim, const 
 
 void scatter_reduce_kernel(const KernelContext&, const Tensor& x, int64_t dim, const Tensor& index,
                            const Tensor& source, const std::string& reduce, bool include_self, Tensor& out) {
-  start_from(x, dim, index, out);
+  start_scatter_from(x, dim, index, out);
   dispatch_all(x.dtype(), "scatter_reduce",
                [&]<class T>() { reduce_into<T>(reduce, x, dim, index, source, include_self, out); });
 }

@@ -14,7 +14,7 @@ T& element(const Matrix& m, int64_t row, int64_t column) {
   return static_cast<T*>(m.data)[row * m.row_stride + column * m.col_stride];
 }
 
-Matrix part(const Matrix& m, DType dtype, int64_t row, int64_t rows, int64_t column, int64_t columns) {
+Matrix part_of(const Matrix& m, DType dtype, int64_t row, int64_t rows, int64_t column, int64_t columns) {
   auto* first =
       static_cast<char*>(m.data) + (row * m.row_stride + column * m.col_stride) * static_cast<int64_t>(size_of(dtype));
   return {first, rows, columns, m.row_stride, m.col_stride};
@@ -60,8 +60,8 @@ void solve(const Matrix& a, const Matrix& x, bool is_upper, bool has_unit_diagon
   const int64_t n = a.rows, blocks = (n + kBlock - 1) / kBlock, tiles = (x.cols + kTileColumns - 1) / kTileColumns;
   for (int64_t step = 0; step < blocks; ++step) {
     const int64_t begin = (is_upper ? blocks - 1 - step : step) * kBlock, size = std::min(kBlock, n - begin);
-    const Triangle<T> triangle(part(a, dtype_of<T>, begin, size, begin, size), is_upper, has_unit_diagonal);
-    const Matrix solved = part(x, dtype_of<T>, begin, size, 0, x.cols);
+    const Triangle<T> triangle(part_of(a, dtype_of<T>, begin, size, begin, size), is_upper, has_unit_diagonal);
+    const Matrix solved = part_of(x, dtype_of<T>, begin, size, 0, x.cols);
     const double tile_ns = 0.1 * static_cast<double>(size * size * kTileColumns);
     parallel_for_cost(tiles, tile_ns, [&](int64_t first, int64_t last) {
       for (int64_t tile = first; tile < last; ++tile) {
@@ -70,8 +70,8 @@ void solve(const Matrix& a, const Matrix& x, bool is_upper, bool has_unit_diagon
     });
     const int64_t rest = is_upper ? 0 : begin + size, rest_size = is_upper ? begin : n - rest;
     if (rest_size == 0) continue;
-    gemm(dtype_of<T>, -1, part(a, dtype_of<T>, rest, rest_size, begin, size), solved, 1,
-         part(x, dtype_of<T>, rest, rest_size, 0, x.cols));
+    gemm(dtype_of<T>, -1, part_of(a, dtype_of<T>, rest, rest_size, begin, size), solved, 1,
+         part_of(x, dtype_of<T>, rest, rest_size, 0, x.cols));
   }
 }
 

@@ -120,7 +120,7 @@ Tensor as_matrices(const Operand& operand, const Labels& first, const Labels& se
 }
 
 // Product of two operands; labels outside of `keep` are summed.
-Operand multiply(const Operand& a, const Operand& b, const Labels& keep) {
+Operand multiply_operands(const Operand& a, const Operand& b, const Labels& keep) {
   const auto needed = [&](const Operand& of, const Operand& other) {
     Labels labels = keep;
     for (const int label : of.labels) {
@@ -232,7 +232,7 @@ Tensor einsum(const std::string& equation, const std::vector<Tensor>& tensors, c
     Labels keep = output;
     for (size_t later = i + 1; later < operands.size(); ++later)
       keep.insert(keep.end(), operands[later].labels.begin(), operands[later].labels.end());
-    result = multiply(result, operands[i], keep);
+    result = multiply_operands(result, operands[i], keep);
   }
   const Tensor out = permuted(sum_over(result, output), output);
   // The schema promises fresh memory.

@@ -23,7 +23,7 @@ using ops::KernelContext;
 using MaybeTensor = std::optional<Tensor>;
 
 template <class Fn>
-void with_wide_type(DType dtype, Fn&& fn) {
+void with_nll_type(DType dtype, Fn&& fn) {
   if (dtype == DType::kFloat64) return fn.template operator()<double>();
   fn.template operator()<float>();
 }
@@ -78,14 +78,14 @@ void nll_backward(const ClassLoss& loss, const Tensor& g, const Tensor& target, 
 void nll_forward_kernel(const KernelContext&, const Tensor& x, const Tensor& target, MaybeTensor weight,
                         int64_t reduction, int64_t ignore, Tensor& out, Tensor& total_weight) {
   const ClassLoss loss = make_class_loss(x, target, weight, ignore);
-  with_wide_type(x.dtype(), [&]<class T>() { nll_forward<T>(loss, x, target, weight, reduction, out, total_weight); });
+  with_nll_type(x.dtype(), [&]<class T>() { nll_forward<T>(loss, x, target, weight, reduction, out, total_weight); });
 }
 
 void nll_backward_kernel(const KernelContext&, const Tensor& g, const Tensor& x, const Tensor& target,
                          MaybeTensor weight, int64_t reduction, int64_t ignore, const Tensor& total_weight,
                          Tensor& out) {
   const ClassLoss loss = make_class_loss(x, target, weight, ignore);
-  with_wide_type(x.dtype(), [&]<class T>() { nll_backward<T>(loss, g, target, weight, reduction, total_weight, out); });
+  with_nll_type(x.dtype(), [&]<class T>() { nll_backward<T>(loss, g, target, weight, reduction, total_weight, out); });
 }
 
 KERNEL("aten::nll_loss_forward", kCPU, nll_forward_kernel);

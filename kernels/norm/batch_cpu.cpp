@@ -16,7 +16,7 @@ namespace {
 using ops::KernelContext;
 using MaybeTensor = std::optional<Tensor>;
 
-std::vector<double> values_of(const MaybeTensor& tensor, int64_t count, double otherwise) {
+std::vector<double> values_or(const MaybeTensor& tensor, int64_t count, double otherwise) {
   if (!tensor) return std::vector<double>(static_cast<size_t>(count), otherwise);
   const Tensor wide = tensor->to(DType::kFloat64).contiguous();
   return {wide.data<double>(), wide.data<double>() + wide.numel()};
@@ -67,7 +67,7 @@ bool apply_dense(const Tensor& in, const Tensor& scales, const Tensor& shifts, c
 std::pair<Tensor, Tensor> affine_of(const Tensor& in, const Statistics& statistics, const MaybeTensor& weight,
                                     const MaybeTensor& bias, double eps) {
   const int64_t channels = in.sizes()[1];
-  std::vector<double> scale = values_of(weight, channels, 1), shift = values_of(bias, channels, 0);
+  std::vector<double> scale = values_or(weight, channels, 1), shift = values_or(bias, channels, 0);
   for (size_t c = 0; c < scale.size(); ++c) {
     scale[c] /= std::sqrt(statistics.variance[c] + eps);
     shift[c] -= statistics.mean[c] * scale[c];
@@ -87,7 +87,7 @@ void apply(const KernelContext& context, const Tensor& in, const Statistics& sta
 void update_running(const MaybeTensor& running, const std::vector<double>& fresh, double momentum, double factor) {
   if (!running) return;
   check(running->storage()->ensure_writable(), "batch_norm: running statistics are read-only");
-  std::vector<double> values = values_of(running, running->numel(), 0);
+  std::vector<double> values = values_or(running, running->numel(), 0);
   for (size_t i = 0; i < values.size(); ++i) values[i] = (1 - momentum) * values[i] + momentum * factor * fresh[i];
   const Tensor wide = Tensor::empty(running->sizes(), DType::kFloat64);
   std::copy(values.begin(), values.end(), wide.data<double>());
@@ -109,8 +109,8 @@ Statistics batch_statistics(std::span<const ChannelSums> sums) {
 Statistics normalize_planes(const Tensor& in, const MaybeTensor& weight, const MaybeTensor& bias, double eps,
                             const Tensor& out) {
   const ChannelLayout layout(in);
-  const std::vector<double> scales = values_of(weight, layout.channels, 1),
-                            shifts = values_of(bias, layout.channels, 0);
+  const std::vector<double> scales = values_or(weight, layout.channels, 1),
+                            shifts = values_or(bias, layout.channels, 0);
   std::vector<ChannelSums> sums(scales.size());
   const float* x = in.data<float>();
   float* y = out.data<float>();
@@ -157,7 +157,7 @@ void batch_norm(const KernelContext& context, const Tensor& in, MaybeTensor weig
   }
   check(mean && variance, "batch_norm: running_mean and running_var must be defined in evaluation mode");
   const int64_t channels = in.sizes()[1];
-  apply(context, in, {values_of(mean, channels, 0), values_of(variance, channels, 1)}, weight, bias, eps, out);
+  apply(context, in, {values_or(mean, channels, 0), values_or(variance, channels, 1)}, weight, bias, eps, out);
 }
 
 }  // namespace
@@ -170,7 +170,7 @@ PointwiseCall batch_norm_call(std::span<const ops::Value> v) {
   if (v[5].to_bool()) return {};
   const auto given = [&](size_t i) { return ops::Unbox<MaybeTensor>::get(v[i]); };
   const int64_t channels = in.sizes()[1];
-  const Statistics statistics{values_of(given(3), channels, 0), values_of(given(4), channels, 1)};
+  const Statistics statistics{values_or(given(3), channels, 0), values_or(given(4), channels, 1)};
   const auto [scales, shifts] = affine_of(in, statistics, given(1), given(2), ops::Unbox<double>::get(v[7]));
   PointwiseCall call(Formula::affine, in.dtype(), std::array{Operand(in), Operand(scales), Operand(shifts)});
   call.own_operands();

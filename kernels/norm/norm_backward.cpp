@@ -31,8 +31,8 @@ using Mask = std::vector<bool>;
 using MaybeTensor = std::optional<Tensor>;
 
 // What is not asked for comes back empty.
-std::vector<TensorMeta> infer_backward(const Tensor& g, const Tensor& x, const Dims& parameter, DType dtype,
-                                       const Mask& mask) {
+std::vector<TensorMeta> infer_norm_backward(const Tensor& g, const Tensor& x, const Dims& parameter, DType dtype,
+                                            const Mask& mask) {
   check(g.sizes() == x.sizes(), "the gradient is of size ", g.sizes(), ", the input of ", x.sizes());
   check(mask.size() == 3, "output_mask must have 3 items");
   if (!is_floating(x.dtype())) fail_dtype("norm_backward", x.dtype());
@@ -84,7 +84,7 @@ OP("tensord::layer_norm_backward(Tensor grad_out, Tensor input, int[] normalized
    "bool[3] output_mask) -> (Tensor, Tensor, Tensor)")
     .infer([](const Tensor& g, const Tensor& x, const IntList& shape, MaybeTensor weight, double, const Mask& mask) {
       normalized_length(x, shape);
-      return infer_backward(g, x, shape, weight ? weight->dtype() : x.dtype(), mask);
+      return infer_norm_backward(g, x, shape, weight ? weight->dtype() : x.dtype(), mask);
     })
     .gradient([](const ops::GradArgs& args) { return layer_backward_gradient(args, 3, false); })
     .saves("grad_out, input, weight");
@@ -97,7 +97,7 @@ OP("tensord::native_layer_norm_backward(Tensor grad_out, Tensor input, int[] nor
       const int64_t length = normalized_length(x, shape), rows = x.numel() / std::max<int64_t>(1, length);
       check(x.numel() == 0 || (mean.numel() == rows && rstd.numel() == rows), "mean and rstd must have ", rows,
             " elements, got ", mean.numel(), " and ", rstd.numel());
-      return infer_backward(g, x, shape, weight ? weight->dtype() : x.dtype(), mask);
+      return infer_norm_backward(g, x, shape, weight ? weight->dtype() : x.dtype(), mask);
     })
     .gradient([](const ops::GradArgs& args) { return layer_backward_gradient(args, 5, true); })
     .saves("grad_out, input, mean, rstd, weight");
@@ -143,7 +143,7 @@ OP("tensord::group_norm_backward(Tensor grad_out, Tensor input, int num_groups, 
     .infer([](const Tensor& g, const Tensor& x, int64_t groups, MaybeTensor weight, double, const Mask& mask) {
       check(x.ndim() >= 2 && groups > 0 && x.sizes()[1] % groups == 0, "the channels cannot be cut into ", groups,
             " groups");
-      return infer_backward(g, x, Dims{x.sizes()[1]}, weight ? weight->dtype() : x.dtype(), mask);
+      return infer_norm_backward(g, x, Dims{x.sizes()[1]}, weight ? weight->dtype() : x.dtype(), mask);
     })
     .gradient([](const ops::GradArgs& args) {
       return group_backward_gradient(args, 3, args.inputs[2].to_int(), false);
@@ -160,7 +160,7 @@ OP("tensord::native_group_norm_backward(Tensor grad_out, Tensor input, Tensor me
             "the input is of size ", x.sizes(), ", expected ", n, ", ", c, " and ", inner);
       check(mean.numel() == n * groups && rstd.numel() == n * groups, "mean and rstd must have ", n * groups,
             " elements");
-      return infer_backward(g, x, Dims{c}, weight ? weight->dtype() : x.dtype(), mask);
+      return infer_norm_backward(g, x, Dims{c}, weight ? weight->dtype() : x.dtype(), mask);
     })
     .gradient([](const ops::GradArgs& args) { return group_backward_gradient(args, 4, args.inputs[8].to_int(), true); })
     .saves("grad_out, input, mean, rstd, weight");

@@ -18,7 +18,7 @@ using MaybeTensor = std::optional<Tensor>;
 
 // A weight or bias as a dense array of T; empty when there is none.
 template <class T>
-std::vector<T> dense(const MaybeTensor& tensor) {
+std::vector<T> dense_parameter(const MaybeTensor& tensor) {
   if (!tensor) return {};
   const Tensor wide = tensor->to(dtype_of<T>).contiguous();
   return {wide.data<T>(), wide.data<T>() + wide.numel()};
@@ -29,7 +29,7 @@ template <class T>
 void layer_norm_rows(const Tensor& in, int64_t length, const MaybeTensor& weight, const MaybeTensor& bias, double eps,
                      const Tensor& out, T* means, T* rstds) {
   const Tensor source = in.contiguous();
-  const std::vector<T> w = dense<T>(weight), b = dense<T>(bias);
+  const std::vector<T> w = dense_parameter<T>(weight), b = dense_parameter<T>(bias);
   const bool direct = in.dtype() == dtype_of<T>;
   const auto size = static_cast<int64_t>(size_of(in.dtype()));
   const char* from = static_cast<const char*>(source.raw_data());
@@ -100,7 +100,7 @@ template <class T>
 void group_norm_rows(const Tensor& in, int64_t groups, const MaybeTensor& weight, const MaybeTensor& bias, double eps,
                      const Tensor& out, T* means, T* rstds) {
   const Tensor source = in.contiguous();
-  const std::vector<T> w = dense<T>(weight), b = dense<T>(bias);
+  const std::vector<T> w = dense_parameter<T>(weight), b = dense_parameter<T>(bias);
   const int64_t channels = in.sizes()[1], per_group = channels / groups,
                 inner = in.numel() / (in.sizes()[0] * channels);
   const int64_t length = per_group * inner;

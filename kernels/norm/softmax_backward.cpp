@@ -18,7 +18,7 @@ Expr sum(const Expr& value, int64_t dim) {
 // Of softmax's backward y (g - sum(g y)), with a the gradient that comes in:
 //   dg = y (a - sum(a y)),  dy = a (g - sum(g y)) - g sum(a y);
 // of log_softmax's g - exp(y) sum(g): dg = a - sum(a exp(y)), dy = - a exp(y) sum(g).
-std::vector<ops::Value> gradient_of_backward(const ops::GradArgs& args, bool is_log) {
+std::vector<ops::Value> gradient_of_softmax_backward(const ops::GradArgs& args, bool is_log) {
   std::vector<ops::Value> out(args.inputs.size());
   const Expr a = args.grad_outputs[0], g = args.inputs[0], y = args.inputs[1];
   const int64_t dim = args.inputs[2].to_int();
@@ -35,7 +35,7 @@ std::vector<ops::Value> gradient_of_backward(const ops::GradArgs& args, bool is_
   return out;
 }
 
-void add(const char* name, bool is_log) {
+void add_backward(const char* name, bool is_log) {
   ops::OpBuilder(concat(name, "(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor").c_str(),
                  __FILE__, __LINE__)
       .infer([](const Tensor& g, const Tensor& y, int64_t dim, DType dtype) {
@@ -46,14 +46,14 @@ void add(const char* name, bool is_log) {
         const bool narrows = dtype == DType::kFloat16 || dtype == DType::kBFloat16;
         return TensorMeta{y.sizes(), narrows ? dtype : y.dtype(), {}, y.device()};
       })
-      .gradient([is_log](const ops::GradArgs& args) { return gradient_of_backward(args, is_log); })
+      .gradient([is_log](const ops::GradArgs& args) { return gradient_of_softmax_backward(args, is_log); })
       .saves("grad_output, output")
       .reduction();
 }
 
 [[maybe_unused]] const bool softmax_backward_registered = [] {
-  add("aten::_softmax_backward_data", false);
-  add("aten::_log_softmax_backward_data", true);
+  add_backward("aten::_softmax_backward_data", false);
+  add_backward("aten::_log_softmax_backward_data", true);
   return true;
 }();
 

@@ -11,7 +11,7 @@ namespace {
 using ops::KernelContext;
 
 template <class T>
-void run(const Tensor& g, const Tensor& y, int64_t dim, bool is_log, T* out) {
+void run_softmax_backward(const Tensor& g, const Tensor& y, int64_t dim, bool is_log, T* out) {
   int64_t outer = 1, inner = 1;
   for (int64_t d = 0; d < y.ndim(); ++d) (d < dim ? outer : inner) *= d == dim ? 1 : y.sizes()[d];
   const int64_t length = y.ndim() == 0 ? 1 : y.sizes()[dim];
@@ -39,9 +39,9 @@ void run(const Tensor& g, const Tensor& y, int64_t dim, bool is_log, T* out) {
 template <class T>
 void run_as(const Tensor& g, const Tensor& y, int64_t dim, bool is_log, const Tensor& out) {
   const Tensor incoming = g.to(dtype_of<T>).contiguous(), from = y.to(dtype_of<T>).contiguous();
-  if (out.dtype() == dtype_of<T>) return run<T>(incoming, from, dim, is_log, out.data<T>());
+  if (out.dtype() == dtype_of<T>) return run_softmax_backward<T>(incoming, from, dim, is_log, out.data<T>());
   const Tensor wide = Tensor::empty(out.sizes(), dtype_of<T>);
-  run<T>(incoming, from, dim, is_log, wide.data<T>());
+  run_softmax_backward<T>(incoming, from, dim, is_log, wide.data<T>());
   out.copy_from(wide);
 }
 

@@ -193,7 +193,6 @@ std::vector<Tensor> adaptive_max_gradient(const ops::GradArgs& args) {
 }
 
 using MaybeInt = std::optional<int64_t>;
-constexpr auto kCPU = DeviceKind::kCPU;
 
 OP("aten::max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, bool "
    "ceil_mode=False) -> Tensor")

@@ -30,24 +30,24 @@ Tensor randn(const IntList& sizes, OptDType dtype, const Value&, OptDevice devic
   return moved(fill_normal(Tensor::empty(sizes, dtype.value_or(DType::kFloat32)), 0, 1, Value()), device);
 }
 // Memory for a tensor like another, which is filled in its order.
-Tensor like(const Tensor& x, OptDType dtype, OptInt format) {
+Tensor memory_like(const Tensor& x, OptDType dtype, OptInt format) {
   Dims strides = contiguous_strides(x.sizes());
   if (format.value_or(1) >= 2) strides = channels_last_strides(x.sizes());
   if (format.value_or(1) == 1) strides = preserved_strides(x.sizes(), x.strides());
   return Tensor::empty_strided(x.sizes(), std::move(strides), dtype.value_or(x.dtype()));
 }
 Tensor rand_like(const Tensor& x, OptDType dtype, const Value&, OptDevice device, OptBool, OptInt format) {
-  return moved(fill_uniform(like(x, dtype, format), 0, 1, Value()), device.value_or(x.device()));
+  return moved(fill_uniform(memory_like(x, dtype, format), 0, 1, Value()), device.value_or(x.device()));
 }
 Tensor randn_like(const Tensor& x, OptDType dtype, const Value&, OptDevice device, OptBool, OptInt format) {
-  return moved(fill_normal(like(x, dtype, format), 0, 1, Value()), device.value_or(x.device()));
+  return moved(fill_normal(memory_like(x, dtype, format), 0, 1, Value()), device.value_or(x.device()));
 }
 Tensor randint(int64_t low, int64_t high, const IntList& sizes, OptDType dtype, const Value&, OptDevice device,
                OptBool) {
   return moved(fill_random(Tensor::empty(sizes, dtype.value_or(DType::kInt64)), low, high), device);
 }
 Tensor randint_like(const Tensor& x, int64_t low, int64_t high, OptDType dtype, OptDevice device, OptInt format) {
-  return moved(fill_random(like(x, dtype, format), low, high), device.value_or(x.device()));
+  return moved(fill_random(memory_like(x, dtype, format), low, high), device.value_or(x.device()));
 }
 
 Tensor randperm(int64_t n, OptDType dtype, const Value&, OptDevice device, OptBool) {

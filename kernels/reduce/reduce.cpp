@@ -178,7 +178,7 @@ void check_not_empty(const char* op, const Tensor& in, const ReducedDims& reduce
         "(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' "
         "argument.");
 }
-void add_extreme(const char* name, Reducer reducer) {
+void add_extreme_of_all(const char* name, Reducer reducer) {
   const std::string full = concat("aten::", name), dims = concat("aten::a", name);
   ops::OpBuilder(concat(full, "(Tensor self) -> Tensor").c_str(), __FILE__, __LINE__)
       .infer([name](const Tensor& in) {
@@ -253,8 +253,8 @@ KERNEL("aten::count_nonzero", kCPU,
 bool register_reduce() {
   add_sum("sum", false);
   add_sum("mean", true);
-  add_extreme("max", Reducer::kMax);
-  add_extreme("min", Reducer::kMin);
+  add_extreme_of_all("max", Reducer::kMax);
+  add_extreme_of_all("min", Reducer::kMin);
   add_truth("any", Reducer::kAny);
   add_truth("all", Reducer::kAll);
   return true;

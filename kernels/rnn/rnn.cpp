@@ -46,7 +46,7 @@ std::unique_ptr<ops::PreparedCall> prepare(RnnKind kind, bool is_packed, const o
   return prepare_rnn(call, args, slots);
 }
 
-std::vector<Tensor> run(const RnnCall& call, std::span<const Value> arguments) {
+std::vector<Tensor> run_layers(const RnnCall& call, std::span<const Value> arguments) {
   // The loops of its own are the processor's.
   if (is_recorded(arguments) || (!call.input.is_meta() && !call.input.device().is_host())) return record_rnn(call);
   std::vector<Tensor> outputs;
@@ -66,13 +66,13 @@ using Argument = const Value&;
 // Dropout between layers is the only thing random here, and is for training only: a served layer stays
 // an operator like any other.
 template <size_t... I>
-void add(RnnKind kind, bool is_packed, const char* name, const char* arguments, const char* returns,
-         std::index_sequence<I...>) {
+void add_form(RnnKind kind, bool is_packed, const char* name, const char* arguments, const char* returns,
+              std::index_sequence<I...>) {
   const std::string schema = concat(name, "(", arguments, ") -> ", returns);
   ops::OpBuilder(schema.c_str(), __FILE__, __LINE__)
       .direct([kind, is_packed](Argument<I>... argument) -> ops::Returns {
         const Value values[] = {argument...};
-        const std::vector<Tensor> outputs = run(call_of(kind, is_packed, values), values);
+        const std::vector<Tensor> outputs = run_layers(call_of(kind, is_packed, values), values);
         return {{outputs.begin(), outputs.end()}};
       })
       .composite();
@@ -83,10 +83,10 @@ void add(RnnKind kind, bool is_packed, const char* name, const char* arguments, 
 void add_family(RnnKind kind, const std::string& name, const std::string& states, const char* returns) {
   const std::string rest =
       states + " hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional";
-  add(kind, false, (name + ".input").c_str(), ("Tensor input, " + rest + ", bool batch_first").c_str(), returns,
-      std::make_index_sequence<9>());
-  add(kind, true, (name + ".data").c_str(), ("Tensor data, Tensor batch_sizes, " + rest).c_str(), returns,
-      std::make_index_sequence<9>());
+  add_form(kind, false, (name + ".input").c_str(), ("Tensor input, " + rest + ", bool batch_first").c_str(), returns,
+           std::make_index_sequence<9>());
+  add_form(kind, true, (name + ".data").c_str(), ("Tensor data, Tensor batch_sizes, " + rest).c_str(), returns,
+           std::make_index_sequence<9>());
 }
 
 bool register_rnn() {

@@ -11,8 +11,10 @@
 namespace tensord::kernels {
 namespace {
 
-constexpr size_t kAlignment = 64;
-constexpr size_t aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+constexpr size_t kScratchAlignment = 64;
+constexpr size_t aligned(size_t bytes) {
+  return (bytes + kScratchAlignment - 1) / kScratchAlignment * kScratchAlignment;
+}
 
 // Of the previous state's product, which reads all weights each step: the time of a weight from the
 // second-level cache, or that of the arithmetic when rows share it.

@@ -152,7 +152,7 @@ std::string expand_tabs(Text text, int64_t width) {
   return out;
 }
 
-std::string slice(Text text, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) {
+std::string slice_text(Text text, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) {
   check(step != 0, "slice step cannot be zero");
   const auto size = static_cast<int64_t>(text.size());
   const int64_t lowest = step > 0 ? 0 : -1, highest = step > 0 ? size : size - 1;
@@ -202,7 +202,7 @@ OP("aten::add.str(str a, str b) -> str").direct([](Text a, Text b) { return a + 
 OP("aten::mul.str_int(str a, int b) -> str").direct(multiply);
 OP("aten::__getitem__.str(str s, int index) -> str").direct(character);
 OP("prim::StringIndex(str string, int index) -> str").direct(character);
-OP("aten::slice.str(str string, int? start=None, int? end=None, int step=1) -> str").direct(slice);
+OP("aten::slice.str(str string, int? start=None, int? end=None, int step=1) -> str").direct(slice_text);
 OP("aten::list(str t) -> str[]").direct([](Text text) {
   std::vector<std::string> parts;
   for (const char c : text) parts.emplace_back(1, c);

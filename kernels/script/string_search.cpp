@@ -97,7 +97,7 @@ List split_at_spaces(Text text) {
   return list_of_strings(std::move(parts));
 }
 
-List split(Text text, const std::optional<std::string>& separator, int64_t limit) {
+List split_text(Text text, const std::optional<std::string>& separator, int64_t limit) {
   if (!separator) return split_at_spaces(text);
   check(!separator->empty(), "ValueError: empty separator");
   std::vector<std::string> parts;
@@ -177,7 +177,7 @@ OP("aten::endswith(str self, str substr, int start=0, int end=-1) -> bool").dire
 OP("aten::__contains__.str_str(str self, str item) -> bool").direct([](Text text, Text part) {
   return text.find(part) != std::string::npos;
 });
-OP("aten::split.str(str self, str? separator=None, int max=-1) -> str[]").direct(split);
+OP("aten::split.str(str self, str? separator=None, int max=-1) -> str[]").direct(split_text);
 OP("aten::rsplit(str self, str separator=\" \", int max=-1) -> str[]").direct(split_from_right);
 OP("aten::splitlines(str self, bool keepends=False) -> str[]").direct(split_lines);
 OP("aten::partition(str self, str separator) -> (str, str, str)").direct(partition);

@@ -91,7 +91,7 @@ void add_conversion(const std::string& schema, const ops::DirectFn& function) {
 
 // --- dtypes: the values'. Moves to other devices are refused.
 
-Value in_dtype(const Value& given, const Value& dtype, bool copy) {
+Value value_in_dtype(const Value& given, const Value& dtype, bool copy) {
   const SparseTensor& x = sparse_of(given);
   if (dtype.is_none() || dtype.to_dtype() == x.dtype())
     return copy ? with_values(x, call("aten::clone", x.values())) : given;
@@ -99,31 +99,31 @@ Value in_dtype(const Value& given, const Value& dtype, bool copy) {
 }
 
 SPARSE("aten::to.dtype").direct([](Arguments v, Results& returns) {
-  returns.push_back(in_dtype(v[0], v[1], v[3].to_bool()));
+  returns.push_back(value_in_dtype(v[0], v[1], v[3].to_bool()));
 });
 SPARSE("aten::to.prim_dtype").direct([](Arguments v, Results& returns) {
-  returns.push_back(in_dtype(v[0], v[1], v[3].to_bool()));
+  returns.push_back(value_in_dtype(v[0], v[1], v[3].to_bool()));
 });
 SPARSE("aten::to.device").direct([](Arguments v, Results& returns) {
   check_host(v[1]);
-  returns.push_back(in_dtype(v[0], v[2], v[4].to_bool()));
+  returns.push_back(value_in_dtype(v[0], v[2], v[4].to_bool()));
 });
 SPARSE("aten::to.prim_Device").direct([](Arguments v, Results& returns) {
   check_host(v[1]);
-  returns.push_back(in_dtype(v[0], v[2], v[4].to_bool()));
+  returns.push_back(value_in_dtype(v[0], v[2], v[4].to_bool()));
 });
 SPARSE("aten::to.dtype_layout").direct([](Arguments v, Results& returns) {
   check_host(v[3]);
   check(v[2].is_none() || v[2].to_int() == static_cast<int64_t>(sparse_of(v[0]).layout()),
         "to(options) doesn't support converting to a different layout");
-  returns.push_back(in_dtype(v[0], v[1], v[6].to_bool()));
+  returns.push_back(value_in_dtype(v[0], v[1], v[6].to_bool()));
 });
 SPARSE("aten::to.other aten::type_as").direct([](Arguments v, Results& returns) {
   const DType dtype = v[1].is_tensor() ? v[1].to_tensor().dtype() : sparse_of(v[1]).dtype();
   if (v[0].is_tensor()) {
     returns.emplace_back(compose::to(v[0].to_tensor(), dtype));
   } else {
-    returns.push_back(in_dtype(v[0], Value(dtype), v.size() > 3 && v[3].to_bool()));
+    returns.push_back(value_in_dtype(v[0], Value(dtype), v.size() > 3 && v[3].to_bool()));
   }
 });
 SPARSE("aten::clone").direct([](Arguments v, Results& returns) {

@@ -55,7 +55,7 @@ SparseLayout turned(SparseLayout layout) {
 }
 
 // Rows of a matrix become columns: the same indices mean it in the other layout.
-Value transposed(const SparseTensor& x, int64_t first, int64_t second) {
+Value transposed_view(const SparseTensor& x, int64_t first, int64_t second) {
   const auto a = static_cast<size_t>(axis_of(first, x.ndim())), b = static_cast<size_t>(axis_of(second, x.ndim()));
   if (a == b) return with_values(x, x.values());
   Dims sizes = x.sizes();
@@ -78,12 +78,12 @@ SPARSE("aten::permute").direct([](Arguments v, Results& returns) {
   returns.push_back(permuted(coo_of(v[0]), ops::Unbox<Dims>::get(v[1])));
 });
 SPARSE("aten::transpose.int").direct([](Arguments v, Results& returns) {
-  returns.push_back(transposed(sparse_of(v[0]), v[1].to_int(), v[2].to_int()));
+  returns.push_back(transposed_view(sparse_of(v[0]), v[1].to_int(), v[2].to_int()));
 });
 SPARSE("aten::t").direct([](Arguments v, Results& returns) {
   const SparseTensor& x = sparse_of(v[0]);
   check(x.ndim() <= 2, "t() expects a tensor with <= 2 dimensions, but self is ", x.ndim(), "D");
-  returns.push_back(x.ndim() < 2 ? v[0] : transposed(x, 0, 1));
+  returns.push_back(x.ndim() < 2 ? v[0] : transposed_view(x, 0, 1));
 });
 SPARSE("aten::unsqueeze").direct([](Arguments v, Results& returns) {
   const SparseTensor& x = coo_of(v[0]);

@@ -116,7 +116,7 @@ Tensor view_as_dtype(const Tensor& x, DType dtype) {
 
 Tensor reshape_alias(const Tensor& x, const IntList& sizes, const IntList&) { return view(x, sizes); }
 
-Tensor at_least(const Tensor& x, int64_t ndim) {
+Tensor at_least_dims(const Tensor& x, int64_t ndim) {
   if (x.ndim() >= ndim) return x;
   switch (ndim) {
     case 1: return reshape(x, Dims{1});
@@ -130,7 +130,7 @@ Tensor at_least(const Tensor& x, int64_t ndim) {
 template <int kDims>
 std::vector<Tensor> all_at_least(const std::vector<Tensor>& tensors) {
   std::vector<Tensor> out;
-  for (const Tensor& x : tensors) out.push_back(at_least(x, kDims));
+  for (const Tensor& x : tensors) out.push_back(at_least_dims(x, kDims));
   return out;
 }
 
@@ -162,9 +162,9 @@ RESHAPE("aten::_unsafe_view(Tensor self, int[] size) -> Tensor",
 RESHAPE("aten::flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)", flatten);
 RESHAPE("aten::ravel(Tensor(a) self) -> Tensor(a)", [](const Tensor& x) { return reshape(x, Dims{-1}); });
 RESHAPE("aten::unflatten.int(Tensor(a) self, int dim, int[] sizes) -> Tensor(a)", unflatten);
-RESHAPE("aten::atleast_1d(Tensor(a) self) -> Tensor(a)", [](const Tensor& x) { return at_least(x, 1); });
-RESHAPE("aten::atleast_2d(Tensor(a) self) -> Tensor(a)", [](const Tensor& x) { return at_least(x, 2); });
-RESHAPE("aten::atleast_3d(Tensor(a) self) -> Tensor(a)", [](const Tensor& x) { return at_least(x, 3); });
+RESHAPE("aten::atleast_1d(Tensor(a) self) -> Tensor(a)", [](const Tensor& x) { return at_least_dims(x, 1); });
+RESHAPE("aten::atleast_2d(Tensor(a) self) -> Tensor(a)", [](const Tensor& x) { return at_least_dims(x, 2); });
+RESHAPE("aten::atleast_3d(Tensor(a) self) -> Tensor(a)", [](const Tensor& x) { return at_least_dims(x, 3); });
 #define RESHAPE_ALL(SCHEMA, FUNCTION) OP(SCHEMA).direct(FUNCTION).gradient(reshape_all_back).saves("")
 RESHAPE_ALL("aten::atleast_1d.Sequence(Tensor(a)[] tensors) -> Tensor(a)[]", all_at_least<1>);
 RESHAPE_ALL("aten::atleast_2d.Sequence(Tensor(a)[] tensors) -> Tensor(a)[]", all_at_least<2>);

@@ -122,7 +122,7 @@ const Snapshot& find_snapshot(const std::vector<Snapshot>& snapshots, const std:
        ": no such pass changed the graph; these did: ", changed.empty() ? "none" : changed);
 }
 
-std::vector<ops::Value> arguments_of(const InspectOptions& options, const jit::Method& method) {
+std::vector<ops::Value> inspected_arguments(const InspectOptions& options, const jit::Method& method) {
   if (!options.arguments_path.empty()) return read_arguments(options.arguments_path, method.schema());
   std::vector<ops::Value> arguments;
   for (const std::string& text : options.inputs) arguments.emplace_back(make_input(text, 0));
@@ -146,7 +146,7 @@ void inspect(InspectOptions options) {
   const jit::Method& method = module->method(options.method);
   std::string plan;
   if (!options.inputs.empty() || !options.arguments_path.empty()) {
-    const auto program = method.specialize(arguments_of(options, method), load.passes);
+    const auto program = method.specialize(inspected_arguments(options, method), load.passes);
     plan = program ? jit::to_string(*program) : "nothing can be planned for these arguments\n";
   }
   is_recording = false;

@@ -51,7 +51,7 @@ Call parse_call(const std::string& text) {
   return call;
 }
 
-void run(const RunCommandOptions& options) {
+void run_calls(const RunCommandOptions& options) {
   std::vector<Call> calls;
   for (const std::string& text : options.calls) calls.push_back(parse_call(text));
   const GradModeGuard guard({.is_enabled = options.has_grad, .is_inference = !options.has_grad});
@@ -86,7 +86,7 @@ void add_run_command(CLI::App& app, int* exit_code) {
   command->add_option("--save", options->save_path,
                       "Write the model with what it holds after the calls, as an archive for torch.jit.load");
   command->callback([options, exit_code] {
-    run(*options);
+    run_calls(*options);
     *exit_code = 0;
   });
 }

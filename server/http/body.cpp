@@ -8,7 +8,7 @@
 namespace tensord::server {
 namespace {
 
-constexpr uint64_t kAlignment = 64;
+constexpr uint64_t kBodyAlignment = 64;
 // A block of a body in chunks: the next is twice as large.
 constexpr uint64_t kFirstBlockBytes = 16 << 10;
 constexpr uint64_t kMaxBlockBytes = 8 << 20;
@@ -59,7 +59,8 @@ int BodyReceiver::start(const HttpHead& head, const BodyPlan& plan, const HttpMe
   const uint64_t size = head.content_length.value_or(0);
   if (size > max_bytes_) return kTooLarge;
   // Before it there is room so that the wanted byte is aligned.
-  const uint64_t begin = plan.aligned_at < size ? (kAlignment - plan.aligned_at % kAlignment) % kAlignment : 0;
+  const uint64_t begin =
+      plan.aligned_at < size ? (kBodyAlignment - plan.aligned_at % kBodyAlignment) % kBodyAlignment : 0;
   if (!add_block(size + begin, quota)) return kNoRoom;
   body_.blocks_.back().begin = begin;
   room_bytes_ = size;

@@ -25,7 +25,7 @@ MetricFamily single(const char* name, const char* help, MetricType type, double 
   return out;
 }
 
-double seconds(const timeval& time) {
+double seconds_of(const timeval& time) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
 }
 
@@ -58,7 +58,7 @@ std::vector<MetricFamily> process_families() {
   getrlimit(RLIMIT_NOFILE, &max_files);
   return {
       single("process_cpu_seconds_total", "Processor time of this process", MetricType::Counter,
-             seconds(usage.ru_utime) + seconds(usage.ru_stime)),
+             seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime)),
       single("process_resident_memory_bytes", "Memory of this process that is in use", MetricType::Gauge,
              resident_pages * page),
       single("process_virtual_memory_bytes", "Address space of this process", MetricType::Gauge, virtual_pages * page),

@@ -38,7 +38,7 @@ constexpr TrainingSeries kTrainingSeries[] = {
 };
 constexpr const char* kStates[] = {"QUEUED", "RUNNING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED"};
 
-ClientMetric& add(MetricFamily& to, const TrainingSample& sample, double value) {
+ClientMetric& sample_metric(MetricFamily& to, const TrainingSample& sample, double value) {
   ClientMetric& metric = to.metric.emplace_back();
   metric.label = {{"job_id", sample.job}, {"model", sample.model}};
   (to.type == MetricType::Counter ? metric.counter.value : metric.gauge.value) = value;
@@ -62,16 +62,17 @@ std::vector<MetricFamily> TrainingCollector::Collect() const {
   std::vector<MetricFamily> families;
   for (const TrainingSeries& series : kTrainingSeries) {
     MetricFamily& of_series = families.emplace_back(make_family(series.name, series.help, series.type));
-    for (const TrainingSample& sample : samples) add(of_series, sample, sample.*series.value);
+    for (const TrainingSample& sample : samples) sample_metric(of_series, sample, sample.*series.value);
   }
   MetricFamily states =
       make_family("tensord_training_job_state", "1 for the state that a job is in", MetricType::Gauge);
   MetricFamily metrics = make_family("tensord_training_metric", "Metrics of the last evaluation", MetricType::Gauge);
   for (const TrainingSample& sample : samples) {
     for (const char* state : kStates) {
-      add(states, sample, sample.state == state ? 1 : 0).label.push_back({"state", state});
+      sample_metric(states, sample, sample.state == state ? 1 : 0).label.push_back({"state", state});
     }
-    for (const auto& [name, value] : sample.metrics) add(metrics, sample, value).label.push_back({"metric", name});
+    for (const auto& [name, value] : sample.metrics)
+      sample_metric(metrics, sample, value).label.push_back({"metric", name});
   }
   families.push_back(std::move(states));
   families.push_back(std::move(metrics));
@@ -86,8 +87,8 @@ std::vector<MetricFamily> TrainingCollector::Collect() const {
         metric.label.push_back({"rank", std::to_string(rank.rank)});
         metric.label.push_back({"host", rank.host});
       };
-      labelled(add(steps, sample, rank.step));
-      labelled(add(waits, sample, rank.communication_seconds));
+      labelled(sample_metric(steps, sample, rank.step));
+      labelled(sample_metric(waits, sample, rank.communication_seconds));
     }
   }
   families.push_back(std::move(steps));

@@ -238,7 +238,7 @@ HttpAnswer log_settings(std::string_view body) {
   return to_answer(json);
 }
 
-HttpAnswer describe(const ServerState& state, const RestTarget& target) {
+HttpAnswer describe_target(const ServerState& state, const RestTarget& target) {
   switch (target.call) {
     case RestCall::kServerMetadata: {
       ServerMetadataResponse response;
@@ -283,7 +283,7 @@ HttpAnswer route(ServerState& state, const RestTarget& target, bool is_post, std
     case RestCall::kTraceSetting: return trace_setting(state, target, is_post ? body : std::string_view());
     case RestCall::kLogSettings: return log_settings(is_post ? body : std::string_view());
     case RestCall::kOpenApi: return json_answer(kOpenApi);
-    default: return describe(state, target);
+    default: return describe_target(state, target);
   }
   return {.type = {}};
 }

@@ -49,7 +49,7 @@ int number_of(const char* name, int min, int max, std::optional<int> otherwise =
 }
 
 // torchrun's variables come first: its workers may be started inside of the others' tasks.
-const char* name_of(const Names& names) {
+const char* name_that_is_set(const Names& names) {
   if (is_set(kRank.torch)) return names.torch;
   if (is_set(kRank.open_mpi)) return names.open_mpi;
   if (is_set(kRank.mpich)) return names.mpich;
@@ -57,10 +57,10 @@ const char* name_of(const Names& names) {
 }
 
 int number_of(const Names& names, int min, int max, std::optional<int> otherwise = std::nullopt) {
-  return number_of(name_of(names), min, max, otherwise);
+  return number_of(name_that_is_set(names), min, max, otherwise);
 }
 
-bool is_of_slurm() { return name_of(kRank) == kRank.slurm; }
+bool is_of_slurm() { return name_that_is_set(kRank) == kRank.slurm; }
 
 // The same on all ranks; of several steps of a job each has its own.
 int slurm_port() {
@@ -96,7 +96,7 @@ std::string first_slurm_node() {
 std::map<std::string, std::string> variables_of_other_launchers() {
   std::map<std::string, std::string> out;
   for (const Names& names : {kRank, kWorldSize, kLocalRank, kLocalSize}) {
-    const char* const name = name_of(names);
+    const char* const name = name_that_is_set(names);
     if (name != names.torch && is_set(name)) out[names.torch] = std::getenv(name);
   }
   if (!is_of_slurm()) return out;

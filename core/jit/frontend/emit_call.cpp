@@ -12,7 +12,7 @@ using ops::TypePtr;
 
 namespace {
 
-std::string describe(std::span<GraphValue* const> positional, std::span<const NamedValue> keywords) {
+std::string describe_arguments(std::span<GraphValue* const> positional, std::span<const NamedValue> keywords) {
   std::string out;
   for (const GraphValue* value : positional) out += (out.empty() ? "" : ", ") + value->type()->str();
   for (const NamedValue& keyword : keywords) {
@@ -142,7 +142,7 @@ Binding FunctionEmitter::call_operator(const std::string& written, const Argumen
   }
   if (!chosen) {
     std::string message = concat("no overload of ", name, " takes (",
-                                 describe(arguments.positional, arguments.keywords), "); candidates:");
+                                 describe_arguments(arguments.positional, arguments.keywords), "); candidates:");
     for (const ops::Op* op : candidates) {
       std::string reason;
       bind_call(op->schema, arguments.positional, arguments.keywords, &reason);

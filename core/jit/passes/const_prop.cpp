@@ -37,7 +37,7 @@ constexpr int64_t kMaxFoldNs = 2'000'000'000;
 // every one of the other: products of 512 by 512 pass, a convolution over a padding of millions does not.
 constexpr double kMaxFoldWork = 3e11;
 
-size_t size_of(const Value& value, int depth = 0) {
+size_t bytes_of(const Value& value, int depth = 0) {
   if (depth > 8) return kMaxFoldedBytes;
   if (value.is_tensor()) return value.to_tensor().size_bytes();
   if (value.is_string()) return value.to_string().size();
@@ -45,7 +45,7 @@ size_t size_of(const Value& value, int depth = 0) {
   const auto add = [&](const std::vector<Value>& items) {
     total += items.size() * sizeof(Value);
     if (items.size() > kMaxFoldedItems) return;
-    for (const Value& item : items) total += size_of(item, depth + 1);
+    for (const Value& item : items) total += bytes_of(item, depth + 1);
   };
   if (value.is_list()) add(value.to_list()->items);
   if (value.is_tuple()) add(value.to_tuple()->items);
@@ -167,7 +167,7 @@ class Folder {
     size_t bytes = 0;
     for (const Value& result : results) {
       if (!is_representable(result)) return;
-      const size_t own = is_view_of_input(*node, result) ? 0 : size_of(result);
+      const size_t own = is_view_of_input(*node, result) ? 0 : bytes_of(result);
       if (own > kMaxFoldedBytes) return;
       bytes += own;
     }

@@ -65,7 +65,7 @@ bool is_tensor(const Match& match) { return match.value("x")->type()->kind() == 
 bool is_none(const Match& match) { return match.value("x")->type()->kind() == TypeKind::kNone; }
 
 // Parameters and conversions have dtypes that are known without running.
-bool is_floating(const GraphValue* value) {
+bool is_known_floating(const GraphValue* value) {
   if (const Value* constant = value->constant()) {
     return constant->is_tensor() && tensord::is_floating(constant->to_tensor().dtype());
   }
@@ -76,7 +76,7 @@ bool is_floating(const GraphValue* value) {
 }
 
 // Then a number does not change its dtype.
-bool x_is_floating(const Match& match) { return is_floating(match.value("x")); }
+bool x_is_floating(const Match& match) { return is_known_floating(match.value("x")); }
 
 // Whether "t" is float32 and x a weight of halves: each is a number of float32.
 bool widens_constant(const Match& match) {

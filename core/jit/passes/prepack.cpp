@@ -16,7 +16,7 @@ namespace tensord::jit {
 namespace {
 
 // The one device that all weights are on; empty without any, or with several.
-std::optional<DeviceKind> device_of(std::span<const ops::Value> arguments) {
+std::optional<DeviceKind> common_device(std::span<const ops::Value> arguments) {
   std::optional<Device> device;
   for (const ops::Value& argument : arguments) {
     if (!argument.is_tensor() || !argument.to_tensor().defined()) continue;
@@ -64,7 +64,7 @@ IntrusivePtr<ops::PackedOp> try_pack(const Node& node, const Graph& graph, PassC
   if (!node.op() || std::ranges::none_of(node.op()->pack, is_packed)) return nullptr;
   const std::optional<KnownArguments> known = known_arguments(node, graph);
   if (!known) return nullptr;
-  const std::optional<DeviceKind> device = device_of(known->values);
+  const std::optional<DeviceKind> device = common_device(known->values);
   const ops::PackFn* pack = device ? &node.op()->pack[static_cast<size_t>(*device)] : nullptr;
   if (!pack || !*pack) return nullptr;
   if (!context.packs) context.packs = std::make_shared<ops::PackStore>();

@@ -8,7 +8,7 @@
 namespace tensord::nn {
 namespace {
 
-Tensor filled(bool is_there, const Dims& sizes, double value) {
+Tensor filled_if(bool is_there, const Dims& sizes, double value) {
   if (!is_there) return {};
   const Tensor tensor = Tensor::empty(sizes, DType::kFloat32);
   init::constant_(tensor, value);
@@ -19,8 +19,8 @@ Tensor filled(bool is_there, const Dims& sizes, double value) {
 
 GroupNorm::GroupNorm(int64_t groups, int64_t channels, double eps, bool is_affine)
     : Layer("GroupNorm"),
-      weight(register_parameter("weight", filled(is_affine, {channels}, 1))),
-      bias(register_parameter("bias", filled(is_affine, {channels}, 0))),
+      weight(register_parameter("weight", filled_if(is_affine, {channels}, 1))),
+      bias(register_parameter("bias", filled_if(is_affine, {channels}, 0))),
       groups_(groups),
       eps_(eps) {
   check(groups > 0 && channels % groups == 0, "num_channels must be divisible by num_groups");
@@ -31,8 +31,8 @@ Tensor GroupNorm::forward(const Tensor& input) {
 
 InstanceNorm::InstanceNorm(int64_t features, double eps, bool is_affine)
     : Layer("InstanceNorm"),
-      weight(register_parameter("weight", filled(is_affine, {features}, 1))),
-      bias(register_parameter("bias", filled(is_affine, {features}, 0))),
+      weight(register_parameter("weight", filled_if(is_affine, {features}, 1))),
+      bias(register_parameter("bias", filled_if(is_affine, {features}, 0))),
       eps_(eps) {}
 Tensor InstanceNorm::forward(const Tensor& input) {
   const Tensor none;
@@ -42,10 +42,10 @@ Tensor InstanceNorm::forward(const Tensor& input) {
 InstanceNormOf::InstanceNormOf(std::string kind, int64_t dims, int64_t features, double eps, double momentum,
                                bool is_affine, bool tracks_statistics)
     : Layer(std::move(kind)),
-      weight(register_parameter("weight", filled(is_affine, {features}, 1))),
-      bias(register_parameter("bias", filled(is_affine, {features}, 0))),
-      running_mean(register_buffer("running_mean", filled(tracks_statistics, {features}, 0))),
-      running_var(register_buffer("running_var", filled(tracks_statistics, {features}, 1))),
+      weight(register_parameter("weight", filled_if(is_affine, {features}, 1))),
+      bias(register_parameter("bias", filled_if(is_affine, {features}, 0))),
+      running_mean(register_buffer("running_mean", filled_if(tracks_statistics, {features}, 0))),
+      running_var(register_buffer("running_var", filled_if(tracks_statistics, {features}, 1))),
       num_batches_tracked(
           register_buffer("num_batches_tracked", tracks_statistics ? Tensor::scalar<int64_t>(0) : Tensor())),
       dims_(dims),
@@ -84,7 +84,7 @@ Tensor LocalResponseNorm::forward(const Tensor& input) {
 
 RMSNorm::RMSNorm(Dims normalized_shape, std::optional<double> eps, bool is_affine)
     : Layer("RMSNorm"),
-      weight(register_parameter("weight", filled(is_affine, normalized_shape, 1))),
+      weight(register_parameter("weight", filled_if(is_affine, normalized_shape, 1))),
       normalized_shape_(std::move(normalized_shape)),
       eps_(eps) {}
 Tensor RMSNorm::forward(const Tensor& input) {
@@ -92,7 +92,7 @@ Tensor RMSNorm::forward(const Tensor& input) {
 }
 
 PReLU::PReLU(int64_t parameters, double start)
-    : Layer("PReLU"), weight(register_parameter("weight", filled(true, {parameters}, start))) {}
+    : Layer("PReLU"), weight(register_parameter("weight", filled_if(true, {parameters}, start))) {}
 Tensor PReLU::forward(const Tensor& input) { return ops::call("aten::prelu", input, weight); }
 
 }  // namespace tensord::nn

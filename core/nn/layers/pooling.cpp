@@ -12,7 +12,7 @@ namespace {
 using ops::call;
 using ops::Value;
 
-Dims repeated(const std::string& kind, const Dims& given, size_t dims, const char* what) {
+Dims repeated_window(const std::string& kind, const Dims& given, size_t dims, const char* what) {
   if (given.size() == 1) return Dims(dims, given[0]);
   check(given.size() == dims, kind, ": ", what, ": expected ", dims, " numbers but got ", given.size());
   return given;
@@ -32,8 +32,8 @@ LPPool::LPPool(std::string kind, size_t dims, double norm_type, const Dims& kern
     : Layer(std::move(kind)),
       dims_(dims),
       norm_type_(norm_type),
-      kernel_size_(repeated(this->kind(), kernel_size, dims, "kernel_size")),
-      stride_(stride.empty() ? kernel_size_ : repeated(this->kind(), stride, dims, "stride")),
+      kernel_size_(repeated_window(this->kind(), kernel_size, dims, "kernel_size")),
+      stride_(stride.empty() ? kernel_size_ : repeated_window(this->kind(), stride, dims, "stride")),
       ceil_mode_(ceil_mode) {
   check(norm_type != 0, this->kind(), ": norm_type must not be 0");
 }
@@ -51,8 +51,8 @@ FractionalMaxPool::FractionalMaxPool(std::string kind, size_t dims, const Dims& 
                                      const std::vector<double>& output_ratio)
     : Layer(std::move(kind)),
       dims_(dims),
-      kernel_size_(repeated(this->kind(), kernel_size, dims, "kernel_size")),
-      output_size_(output_size.empty() ? Dims{} : repeated(this->kind(), output_size, dims, "output_size")),
+      kernel_size_(repeated_window(this->kind(), kernel_size, dims, "kernel_size")),
+      output_size_(output_size.empty() ? Dims{} : repeated_window(this->kind(), output_size, dims, "output_size")),
       output_ratio_(output_ratio.size() == 1 ? std::vector<double>(dims, output_ratio[0]) : output_ratio) {
   check(output_size_.empty() != output_ratio_.empty(), this->kind(), ": output_size or output_ratio is needed");
   check(output_ratio_.empty() || output_ratio_.size() == dims, this->kind(), ": output_ratio: expected ", dims,
@@ -77,9 +77,9 @@ Tensor FractionalMaxPool::forward(const Tensor& input) {
 MaxUnpool::MaxUnpool(std::string kind, size_t dims, const Dims& kernel_size, const Dims& stride, const Dims& padding)
     : Module(std::move(kind)),
       dims_(dims),
-      kernel_size_(repeated(this->kind(), kernel_size, dims, "kernel_size")),
-      stride_(stride.empty() ? kernel_size_ : repeated(this->kind(), stride, dims, "stride")),
-      padding_(repeated(this->kind(), padding, dims, "padding")) {}
+      kernel_size_(repeated_window(this->kind(), kernel_size, dims, "kernel_size")),
+      stride_(stride.empty() ? kernel_size_ : repeated_window(this->kind(), stride, dims, "stride")),
+      padding_(repeated_window(this->kind(), padding, dims, "padding")) {}
 Tensors MaxUnpool::forward(const Tensors& inputs) {
   check(inputs.size() == 2, kind(), ": expected values and indices but got ", inputs.size(), " tensors");
   check_rank(kind(), inputs[0], dims_);
@@ -124,7 +124,7 @@ Tensor Upsample::forward(const Tensor& input) {
   check(factors.empty() || factors.size() == dims, kind(), ": scale_factor: expected ", dims, " numbers but got ",
         factors.size());
   const Value size =
-      options_.size.empty() ? Value() : ops::make_int_list(repeated(kind(), options_.size, dims, "size"));
+      options_.size.empty() ? Value() : ops::make_int_list(repeated_window(kind(), options_.size, dims, "size"));
   std::vector<Value> listed(factors.begin(), factors.end());
   const Value scales = factors.empty() ? Value() : Value(ops::make_list(ops::float_type(), std::move(listed)));
   const std::string start = mode == "nearest-exact" ? "aten::_upsample_nearest_exact" : "aten::upsample_" + mode;

@@ -15,9 +15,9 @@ WritesInto::Sharing sharing_of(const Op& base) {
   return base.is_pointwise ? WritesInto::kSharesWhole : WritesInto::kSharesPart;
 }
 
-void check_apart(const Tensor& target, const Value& input, WritesInto::Sharing allowed) {
+void check_tensors_apart(const Tensor& target, const Value& input, WritesInto::Sharing allowed) {
   if (input.is_list() && input.to_list()->element->kind() == TypeKind::kTensor) {
-    for (const Value& item : input.to_list()->items) check_apart(target, item, allowed);
+    for (const Value& item : input.to_list()->items) check_tensors_apart(target, item, allowed);
   }
   if (!input.is_tensor()) return;
   const Tensor& tensor = input.to_tensor();
@@ -67,7 +67,7 @@ void check_takes(const Op& base, DType result, const Tensor& target, std::span<c
 void check_apart(const Op& base, const Tensor& target, std::span<const Value> inputs) {
   const WritesInto::Sharing allowed = sharing_of(base);
   if (allowed == WritesInto::kSharesPart) return;
-  for (const Value& input : inputs) check_apart(target, input, allowed);
+  for (const Value& input : inputs) check_tensors_apart(target, input, allowed);
 }
 
 }  // namespace tensord::ops

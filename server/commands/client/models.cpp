@@ -34,7 +34,7 @@ struct ModelsOptions {
   std::string labels;
 };
 
-int list(const ModelsOptions& options) {
+int list_models(const ModelsOptions& options) {
   const auto models = connect(options.connection).models(options.only_ready);
   Table table({"MODEL", "VERSION", "STATE", "REASON"});
   for (const client::ModelState& model : models) {
@@ -165,7 +165,7 @@ void add_list_command(CLI::App& app, int* exit_code, const std::shared_ptr<Model
       "  tensord models label resnet50 stable=2      requests for `stable` get version 2");
   on_run(*models, exit_code, [=] {
     if (of_label->parsed()) return label(*options);
-    return options->with_statistics ? list_statistics(*options) : list(*options);
+    return options->with_statistics ? list_statistics(*options) : list_models(*options);
   });
 }
 

@@ -14,9 +14,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr auto kBenchTick = std::chrono::milliseconds(100);
-constexpr size_t kAlignment = 64;
+constexpr size_t kRegionAlignment = 64;
 
-size_t aligned(size_t size) { return (size + kAlignment - 1) / kAlignment * kAlignment; }
+size_t aligned(size_t size) { return (size + kRegionAlignment - 1) / kRegionAlignment * kRegionAlignment; }
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 

@@ -38,7 +38,7 @@ struct ServerBenchOptions {
 
 std::atomic<bool> g_interrupted{false};  // SIGINT ends the measurement, so that shared memory is given back
 
-client::Request request_of(client::Client& server, const ServerBenchOptions& own, const BenchOptions& options) {
+client::Request bench_request(client::Client& server, const ServerBenchOptions& own, const BenchOptions& options) {
   ModelSignature signature(server, options.model.model, own.version, options.batch);
   client::Request request{.model = options.model.model, .inputs = {}};
   request.version = own.version;
@@ -57,7 +57,7 @@ double mean(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-void print_json(const LoadResult& result, const BenchOptions& options) {
+void print_result_json(const LoadResult& result, const BenchOptions& options) {
   const std::vector<double>& latencies = result.latencies_ms;
   Json json = {{"model", options.model.model}, {"clients", result.clients},
                {"seconds", result.seconds},    {"requests", latencies.size()},
@@ -127,7 +127,7 @@ LoadResult measure_with(client::Client& server, const client::Request& request, 
 int run(const ServerBenchOptions& own, const BenchOptions& options) {
   check(options.seconds <= kMaxSeconds, "--seconds: at most ", kMaxSeconds, " with --address");
   client::Client server = connect(own.connection);
-  const client::Request request = request_of(server, own, options);
+  const client::Request request = bench_request(server, own, options);
   client::Result sample = server.infer(request);
   const int64_t warmup = options.warmup < 0 ? kDefaultWarmup : options.warmup;
   for (int64_t i = 1; i < warmup; ++i) sample = server.infer(request);
@@ -138,7 +138,7 @@ int run(const ServerBenchOptions& own, const BenchOptions& options) {
   std::vector<LoadResult> results;
   for (const int clients : own.clients) {
     results.push_back(measure_with(server, request, sample, own, options, clients));
-    if (options.json) print_json(results.back(), options);
+    if (options.json) print_result_json(results.back(), options);
     if (g_interrupted) break;
   }
   if (!options.json) print_table(results, options.batch);

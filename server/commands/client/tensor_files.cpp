@@ -88,7 +88,7 @@ std::string in_row_major(std::string_view data, const std::vector<int64_t>& shap
 }
 
 // An element of dtype S or U: filled up with zeros at its end.
-std::string text_of(std::string_view element, char kind) {
+std::string text_of_element(std::string_view element, char kind) {
   std::string out;
   if (kind == 'S') {
     out = element;
@@ -122,7 +122,7 @@ Tensor tensor_of_npy(const std::string& source, std::string_view bytes) {
     if (count > kMaxTexts) fail(ErrorCode::kResourceExhausted, source, ": has more than ", kMaxTexts, " texts");
     std::vector<std::string> texts;
     for (size_t at = 0; at < data.size(); at += descr.element) {
-      texts.push_back(text_of(data.substr(at, descr.element), descr.kind));
+      texts.push_back(text_of_element(data.substr(at, descr.element), descr.kind));
     }
     return Tensor::strings(texts, shape);
   }

@@ -9,7 +9,7 @@
 namespace tensord::server {
 namespace {
 
-Dims with_rows(const Dims& row, size_t rows) {
+Dims sizes_of_rows(const Dims& row, size_t rows) {
   Dims sizes = row;
   if (sizes.empty()) sizes.push_back(1);
   sizes[0] = static_cast<int64_t>(rows);
@@ -24,7 +24,7 @@ Tensor adjacent_rows(std::span<const Tensor* const> rows) {
     if (row == nullptr || row->storage().get() != first->storage().get() || !row->is_contiguous()) return {};
     if (row->offset() != first->offset() + static_cast<int64_t>(i) * first->numel()) return {};
   }
-  Dims sizes = with_rows(first->sizes(), rows.size());
+  Dims sizes = sizes_of_rows(first->sizes(), rows.size());
   Dims strides = contiguous_strides(sizes);
   return first->as_view(std::move(sizes), std::move(strides), first->offset());
 }
@@ -40,7 +40,7 @@ Tensor stack_rows(std::span<const Tensor* const> rows, uint64_t* copied_bytes) {
   const Tensor& model = **std::find_if(rows.begin(), rows.end(), [](const Tensor* row) { return row != nullptr; });
   if (rows.size() == 1) return model.contiguous();
   if (Tensor view = adjacent_rows(rows); view.defined()) return view;
-  Tensor out = Tensor::empty(with_rows(model.sizes(), rows.size()), model.dtype());
+  Tensor out = Tensor::empty(sizes_of_rows(model.sizes(), rows.size()), model.dtype());
   const size_t size = model.size_bytes();
   if (size == 0) return out;
   char* to = static_cast<char*>(out.raw_data());
@@ -62,7 +62,7 @@ InferTensor stack_rows(std::span<const InferTensor* const> rows, uint64_t* copie
   InferTensor out;
   out.name = model.name;
   out.datatype = model.datatype;
-  out.shape = with_rows(model.shape, rows.size());
+  out.shape = sizes_of_rows(model.shape, rows.size());
   if (model.datatype == DataType::kBytes) {
     for (const InferTensor* row : rows) {
       if (row == nullptr) {
@@ -88,7 +88,7 @@ Tensor stack_right_aligned(std::span<const Tensor* const> rows, int64_t dim, uin
     longest = std::max(longest, size_of_dim(row));
   }
   if (is_even) return stack_rows(rows, copied_bytes);
-  Dims sizes = with_rows(rows[0]->sizes(), rows.size());
+  Dims sizes = sizes_of_rows(rows[0]->sizes(), rows.size());
   sizes[static_cast<size_t>(dim)] = longest;
   Tensor out = Tensor::empty(sizes, rows[0]->dtype());
   if (out.numel() == 0) return out;
@@ -109,7 +109,7 @@ Tensor stack_right_aligned(std::span<const Tensor* const> rows, int64_t dim, uin
 }
 
 Tensor row_of(const Tensor& batch, size_t row) {
-  Dims sizes = with_rows(batch.sizes(), 1);
+  Dims sizes = sizes_of_rows(batch.sizes(), 1);
   const int64_t offset = batch.offset() + static_cast<int64_t>(row) * batch.strides()[0];
   return batch.as_view(std::move(sizes), batch.strides(), offset);
 }
@@ -122,7 +122,7 @@ InferTensor row_of(const InferTensor& batch, size_t row, size_t rows) {
   InferTensor out;
   out.name = batch.name;
   out.datatype = batch.datatype;
-  out.shape = with_rows(batch.shape, 1);
+  out.shape = sizes_of_rows(batch.shape, 1);
   if (batch.datatype == DataType::kBytes) {
     const size_t count = batch.strings.size() / rows;
     const auto first = batch.strings.begin() + static_cast<ptrdiff_t>(row * count);

@@ -117,7 +117,7 @@ class Reporter {
 };
 
 // What the team wants, until it is gone.
-void read_requests(TrainingJob& job) {
+void read_orders(TrainingJob& job) {
   for (std::string line; std::getline(std::cin, line);) {
     if (line == "pause") job.set_request(JobRequest::kPause);
     if (line == "stop") job.set_request(JobRequest::kStop);
@@ -205,7 +205,7 @@ int run_rank_process() {
   const RankTask task = read_task();
   take_low_priority(task.nice);
   TrainingJob job(task.job);
-  const Thread requests("rank-requests", [&job] { read_requests(job); });
+  const Thread requests("rank-requests", [&job] { read_orders(job); });
   Thread batches;
   if (task.rank == 0 && job.spec().data.streamed) batches = start_reading_batches(task, job);
   std::optional<Reporter> reporter(std::in_place, job, task.rank == 0);

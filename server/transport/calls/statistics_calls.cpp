@@ -44,7 +44,7 @@ uint64_t memory_of(OwnerId owner) {
   return 0;
 }
 
-void describe(const ModelVersion& model, ModelStatistics* out) {
+void describe_statistics(const ModelVersion& model, ModelStatistics* out) {
   const ModelCounts counts = model.metrics().counts();
   out->set_name(model.name());
   out->set_version(model.version());
@@ -71,7 +71,7 @@ void describe_versions(const ServerState& state, const std::string& name, const 
                        ModelStatisticsResponse& response) {
   for (const std::string& version : versions) {
     try {
-      describe(*state.repository.find(name, version), response.add_model_stats());
+      describe_statistics(*state.repository.find(name, version), response.add_model_stats());
     } catch (const Error&) {
       response.mutable_model_stats()->RemoveLast();  // unloaded since it was listed
     }
@@ -85,7 +85,7 @@ void answer_statistics(const ServerState& state, const ModelStatisticsRequest& r
   if (!request.version().empty()) {
     check(!request.name().empty(), "ModelStatistics for a version needs the name of the model");
     try {
-      describe(*state.repository.find(request.name(), request.version()), response.add_model_stats());
+      describe_statistics(*state.repository.find(request.name(), request.version()), response.add_model_stats());
     } catch (const Error& error) {
       fail(error.code(), "requested model version is not available for model '", request.name(), "': ", error.what());
     }

@@ -15,7 +15,7 @@ using Json = nlohmann::json;
 constexpr const char* kStatePrefix = "JOB_STATE_";
 
 // Both sides have the same JSON, so no field is named a second time here. These messages are small and rare.
-Json to_json(const google::protobuf::Message& message) {
+Json message_json(const google::protobuf::Message& message) {
   google::protobuf::util::JsonPrintOptions options;
   options.preserve_proto_field_names = true;
   std::string text;
@@ -80,7 +80,7 @@ void options_from_maps(Json& spec) {
 }  // namespace
 
 JobSpec to_job_spec(const training::v1::JobSpec& message) {
-  Json json = to_json(message);
+  Json json = message_json(message);
   options_from_maps(json);
   return job_spec_from_json(json);
 }
@@ -92,7 +92,7 @@ void to_message(const JobSpec& spec, training::v1::JobSpec& message) {
 }
 
 JobStatus to_job_status(const training::v1::Job& message) {
-  Json json = to_json(message);
+  Json json = message_json(message);
   // Of a newer daemon, whose states are others.
   check(training::v1::JobState_IsValid(message.state()), "state: ", static_cast<int>(message.state()),
         " is not a job's state");

@@ -15,7 +15,7 @@ DType type_of_number(const Traced& number) {
 }
 
 // A number as a tensor of shape [1]; "" when the file has nothing for it.
-std::string vector_of(Call& c, const Traced& number, DType type) {
+std::string number_vector(Call& c, const Traced& number, DType type) {
   if (number.is_dynamic) return number.number.empty() ? "" : c.cast(number.number, type_of_number(number), type);
   const double value = number.a.is_int()    ? 0
                        : number.a.is_bool() ? (number.a.to_bool() ? 1.0 : 0.0)
@@ -64,7 +64,7 @@ void write_bool(Call& c) {
   const auto is_plain = [](const Traced& one) { return one.a.is_int() || one.a.is_float(); };
   if (found == kComparisons.end() || given.size() != 2 || !std::ranges::all_of(given, is_plain)) return;
   const DType type = given[0].a.is_int() && given[1].a.is_int() ? DType::kInt64 : DType::kFloat64;
-  const std::string first = vector_of(c, given[0], type), second = vector_of(c, given[1], type);
+  const std::string first = number_vector(c, given[0], type), second = number_vector(c, given[1], type);
   if (first.empty() || second.empty()) return;
   result.number = c.emit(found->second, {first, second});
   if (name == "aten::ne") result.number = c.emit("Not", {result.number});
@@ -87,7 +87,7 @@ void write_number(Call& c) {
   Strings names;
   for (const Traced& operand : operands) {
     if (!operand.is_number()) return;
-    names.push_back(vector_of(c, operand, type));
+    names.push_back(number_vector(c, operand, type));
     if (names.back().empty()) return;
   }
   const DType given = result.a.is_int() ? DType::kInt64 : DType::kFloat64;

@@ -113,7 +113,7 @@ void count_nonzero(Call& c) {
   c.set(reduce(c, "ReduceSum", counted, reduced_dims(c, "dim"), false));
 }
 
-void norm(Call& c) {
+void vector_norm(Call& c) {
   const double p = c.has("p") ? c.number("p") : c.has("ord") ? c.number("ord") : 2;
   const Dims dims = reduced_dims(c, "dim");
   const std::string x = c.cast(c.x(), c.t().dtype(), c.dtype());
@@ -196,8 +196,8 @@ std::span<const HandlerRow> reduce_rows() {
       {"aten::std_mean", with_mean<std_deviation>},
       {"aten::aminmax", aminmax},
       {"aten::count_nonzero", count_nonzero},
-      {"aten::norm", norm},
-      {"aten::linalg_vector_norm", norm},
+      {"aten::norm", vector_norm},
+      {"aten::linalg_vector_norm", vector_norm},
       {"aten::softmax", softmax<kSoftmax>},
       {"aten::_softmax", softmax<kSoftmax>},
       {"aten::log_softmax", softmax<kLogSoftmax>},

@@ -335,18 +335,20 @@ void diagonal(Call& c) {
 }
 
 // Tensors of one value.
-void filled(Call& c, const std::string& value, const std::string& shape) { c.set(c.emit("Expand", {value, shape})); }
+void fill_shape(Call& c, const std::string& value, const std::string& shape) {
+  c.set(c.emit("Expand", {value, shape}));
+}
 
 template <int64_t kValue>
 void made(Call& c) {
-  filled(c, c.scalar(double{kValue}, c.dtype()), c.size_vector(c.list("size")));
+  fill_shape(c, c.scalar(double{kValue}, c.dtype()), c.size_vector(c.list("size")));
 }
 template <int64_t kValue>
 void made_like(Call& c) {
-  filled(c, c.scalar(double{kValue}, c.dtype()), c.shape_of(c.x()));
+  fill_shape(c, c.scalar(double{kValue}, c.dtype()), c.shape_of(c.x()));
 }
-void full(Call& c) { filled(c, c.operand("fill_value", c.dtype()), c.size_vector(c.list("size"))); }
-void full_like(Call& c) { filled(c, c.operand("fill_value", c.dtype()), c.shape_of(c.x())); }
+void full(Call& c) { fill_shape(c, c.operand("fill_value", c.dtype()), c.size_vector(c.list("size"))); }
+void full_like(Call& c) { fill_shape(c, c.operand("fill_value", c.dtype()), c.shape_of(c.x())); }
 
 void arange(Call& c) {
   const bool has_start = c.has("start"), has_step = c.has("step");

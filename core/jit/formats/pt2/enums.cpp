@@ -51,7 +51,7 @@ int64_t look_up(std::span<const Number> numbers, int64_t number, const char* wha
   fail(ErrorCode::kDataLoss, where, ": ", number, " is no ", what);
 }
 
-int64_t schema_number(std::span<const Number> numbers, int64_t torch, const char* what) {
+int64_t number_in_schema(std::span<const Number> numbers, int64_t torch, const char* what) {
   for (const Number& known : numbers) {
     if (known.torch == torch && torch >= 0) return known.schema;
   }
@@ -60,8 +60,8 @@ int64_t schema_number(std::span<const Number> numbers, int64_t torch, const char
 
 }  // namespace
 
-int64_t schema_number(DType dtype) { return schema_number(kDTypes, static_cast<int64_t>(dtype), "dtype"); }
-int64_t memory_format_number(int64_t format) { return schema_number(kMemoryFormats, format, "memory format"); }
+int64_t schema_number(DType dtype) { return number_in_schema(kDTypes, static_cast<int64_t>(dtype), "dtype"); }
+int64_t memory_format_number(int64_t format) { return number_in_schema(kMemoryFormats, format, "memory format"); }
 
 DType to_dtype(int64_t number, const std::string& where) {
   const int64_t torch = look_up(kDTypes, number, "dtype", where);

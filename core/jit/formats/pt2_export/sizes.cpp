@@ -30,16 +30,16 @@ OpenSize fixed(int64_t value, const OpenSize& like) {
   return {value, value, integer(value), false, std::vector<std::optional<int64_t>>(like.probes.size(), value)};
 }
 
-OpenSize sum(const OpenSize& x, const OpenSize& y) {
+OpenSize sum_of(const OpenSize& x, const OpenSize& y) {
   return computed(concat("Add(", x.expression, ", ", y.expression, ")"), x, y,
                   [](int64_t a, int64_t b) { return a + b; });
 }
-OpenSize product(const OpenSize& x, const OpenSize& y) {
+OpenSize product_of(const OpenSize& x, const OpenSize& y) {
   return computed(concat("Mul(", x.expression, ", ", y.expression, ")"), x, y,
                   [](int64_t a, int64_t b) { return a * b; });
 }
-OpenSize multiple(int64_t factor, const OpenSize& x) { return factor == 1 ? x : product(fixed(factor, x), x); }
-OpenSize plus(int64_t offset, const OpenSize& x) { return offset == 0 ? x : sum(fixed(offset, x), x); }
+OpenSize multiple(int64_t factor, const OpenSize& x) { return factor == 1 ? x : product_of(fixed(factor, x), x); }
+OpenSize plus(int64_t offset, const OpenSize& x) { return offset == 0 ? x : sum_of(fixed(offset, x), x); }
 OpenSize part(const OpenSize& x, int64_t divisor) {
   return computed(concat("FloorDiv(", x.expression, ", ", integer(divisor), ")"), x, fixed(divisor, x),
                   [](int64_t a, int64_t b) { return a / b; });
@@ -57,12 +57,12 @@ class Search {
     }
     for (size_t i = 0; i < known_.size(); ++i) {
       for (size_t k = i + 1; k < known_.size(); ++k) {
-        if (fits(sum(known_[i], known_[k]))) return sum(known_[i], known_[k]).expression;
+        if (fits(sum_of(known_[i], known_[k]))) return sum_of(known_[i], known_[k]).expression;
       }
     }
     for (const OpenSize& size : known_) try_multiple(size);
     for (size_t i = 0; i < known_.size(); ++i) {
-      for (size_t k = i + 1; k < known_.size(); ++k) try_multiple(product(known_[i], known_[k]));
+      for (size_t k = i + 1; k < known_.size(); ++k) try_multiple(product_of(known_[i], known_[k]));
     }
     for (const OpenSize& size : known_) try_linear(size);
     return found_;

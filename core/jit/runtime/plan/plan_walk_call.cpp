@@ -10,7 +10,7 @@ using ops::Value;
 
 namespace {
 
-constexpr int64_t kAlignment = 64;  // of tensors and scratch in an arena; kernels count on it
+constexpr int64_t kProvenAlignment = 64;  // of tensors and scratch in an arena; kernels count on it
 
 void collect_tensors(const Value& value, std::vector<Tensor>& out) {
   if (value.is_tensor()) return out.push_back(value.to_tensor());
@@ -74,7 +74,7 @@ void PlanWalk::check_within(const Plan& plan, const Range& range, const PlanTens
   require(range.begin >= 0 && range.begin % item == 0, "a tensor begins outside of its memory, or between elements");
   if (range.kind == PlanRoot::Kind::kArena) {
     require(range.end <= static_cast<int64_t>(plan.arena_bytes), "a tensor ends outside of the arena");
-    require(plan.roots[tensor.root].offset % kAlignment == 0, "a tensor is not aligned");
+    require(plan.roots[tensor.root].offset % kProvenAlignment == 0, "a tensor is not aligned");
     return;
   }
   const bool is_input = range.kind == PlanRoot::Kind::kInput, is_body = &plan != &plan_;
@@ -142,7 +142,7 @@ bool PlanWalk::may_lie_on(const PlanCall& call, const Plan& plan, size_t input) 
 
 void PlanWalk::check_hazards(const PlanCall& call, const Plan& plan) const {
   const Range scratch = scratch_of(call);
-  require(scratch.begin % kAlignment == 0 && scratch.end <= static_cast<int64_t>(plan.arena_bytes),
+  require(scratch.begin % kProvenAlignment == 0 && scratch.end <= static_cast<int64_t>(plan.arena_bytes),
           "its scratch memory is not aligned, or ends outside of the arena");
   require(!call.prepared || call.prepared->scratch_bytes <= call.scratch_bytes, "it has too little scratch memory");
   for (size_t i = 0; i < call.inputs.size(); ++i)

@@ -34,7 +34,7 @@ size_t aligned_part(size_t bytes) {
 int64_t sample_count(const PlanTensor& tensor) { return tensor.meta.ndim() > 0 ? tensor.meta.sizes()[0] : 0; }
 
 // Bytes from one sample of a tensor to the next, where its root holds one sample after another.
-std::optional<int64_t> sample_stride(const PlanTensor& tensor, int64_t samples) {
+std::optional<int64_t> stride_of_samples(const PlanTensor& tensor, int64_t samples) {
   if (sample_count(tensor) != samples || tensor.meta.numel() == 0) return std::nullopt;
   const auto item = static_cast<int64_t>(size_of(tensor.meta.dtype()));
   int64_t extent = item;
@@ -64,13 +64,13 @@ std::optional<std::vector<int64_t>> strides_of(const Plan& plan, const PlanCall&
   for (const uint32_t id : call.inputs) {
     const PlanTensor& tensor = plan.tensors[id];
     const bool is_shared = tensor.meta.ndim() < max_dims || sample_count(tensor) == 1;
-    const std::optional<int64_t> stride = is_shared ? 0 : sample_stride(tensor, samples);
+    const std::optional<int64_t> stride = is_shared ? 0 : stride_of_samples(tensor, samples);
     if (!stride) return std::nullopt;
     has_split = has_split || !is_shared;
     strides.push_back(*stride);
   }
   for (const uint32_t id : call.outputs) {
-    const std::optional<int64_t> stride = sample_stride(plan.tensors[id], samples);
+    const std::optional<int64_t> stride = stride_of_samples(plan.tensors[id], samples);
     if (!stride) return std::nullopt;
     strides.push_back(*stride);
   }
