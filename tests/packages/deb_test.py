@@ -7,64 +7,16 @@ import glob
 import json
 import os
 import pathlib
-import shlex
 import shutil
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BASE = ROOT / "build" / "debian"  # kept: the next test starts from it
+from tests.packages.debian import ROOT, Debian
+
 UNIT = "/lib/systemd/system/tensord.service"
-
-
-def run(*command, **options):
-    result = subprocess.run(command, capture_output=True, text=True, **options)
-    if result.returncode != 0:
-        raise SystemExit(f"{shlex.join(map(str, command))} ended with {result.returncode}:\n{result.stdout}{result.stderr}")
-    return result.stdout
-
-
-class Debian:
-    """A Debian in a folder; use as a context manager."""
-
-    def __init__(self):
-        if not BASE.exists():
-            print("making a clean Debian")
-            run(ROOT / "scripts" / "base_image", f"{BASE}.part")
-            # Slim images leave documentation out.
-            os.remove(f"{BASE}.part/etc/dpkg/dpkg.cfg.d/slim")
-            os.rename(f"{BASE}.part", BASE)
-        self.folder = tempfile.mkdtemp(prefix="tensord_debian_")
-        run("cp", "-a", f"{BASE}/.", self.folder)
-        shutil.copy("/etc/resolv.conf", self.path("/etc/resolv.conf"))
-        pathlib.Path(self.path("/usr/sbin/policy-rc.d")).write_text("#!/bin/sh\nexit 101\n")
-        os.chmod(self.path("/usr/sbin/policy-rc.d"), 0o755)
-
-    def __enter__(self):
-        for kind in ("proc", "sysfs"):
-            run("mount", "-t", kind, kind, self.path("/proc" if kind == "proc" else "/sys"))
-        return self
-
-    def __exit__(self, *_):
-        for folder in ("/proc", "/sys"):
-            run("umount", "-l", self.path(folder))
-        shutil.rmtree(self.folder)
-
-    def path(self, name):
-        return self.folder + name
-
-    def run(self, *command):
-        return run("chroot", self.folder, "env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND=noninteractive",
-                   *command)
-
-    def install(self, package):
-        shutil.copy(package, self.path("/root/"))
-        self.run("apt-get", "update", "-qq")
-        self.run("apt-get", "install", "-y", "-qq", "--no-install-recommends", f"/root/{os.path.basename(package)}")
 
 
 def unit_settings(debian):
