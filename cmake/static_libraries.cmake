@@ -1,8 +1,8 @@
 # tensord_archive_of(RESULT PATH): with TENSORD_STATIC the archive beside a shared library, where there is one, else PATH.
 # tensord_prefer_archives(): with TENSORD_STATIC, imported libraries of this directory are linked as the archive that
 # Debian puts beside the shared one, where there is one. OpenSSL stays shared, so that its security fixes reach
-# the daemon without a build.
-set(TENSORD_SHARED_ALWAYS "/lib(ssl|crypto|gomp|pthread|m|dl|rt|c)\\.so")
+# the daemon without a build. Debian's archive of zlib is not position-independent, which the engine library must be.
+set(TENSORD_SHARED_ALWAYS "/lib(ssl|crypto|gomp|z|pthread|m|dl|rt|c)\\.so")
 
 function(tensord_archive_of result path)
   set(${result} "${path}" PARENT_SCOPE)
