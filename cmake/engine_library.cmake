@@ -13,6 +13,11 @@ target_include_directories(tensord_engine INTERFACE $<BUILD_INTERFACE:${CMAKE_SO
                            $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}> $<INSTALL_INTERFACE:include>
                            $<INSTALL_INTERFACE:include/tensord>)
 target_compile_features(tensord_engine INTERFACE cxx_std_20)
+if(TENSORD_STATIC)
+  # What others could call would stay, with the parts of oneDNN that it names and that scripts/onednn left out.
+  target_link_options(tensord_engine PRIVATE LINKER:--exclude-libs,libdnnl.a LINKER:--exclude-libs,liblapack_pic.a
+                      LINKER:--exclude-libs,libblas.a LINKER:--no-undefined)
+endif()
 if(TENSORD_SANITIZE)
   # Not to be installed, and large.
   set_target_properties(tensord_engine PROPERTIES EXCLUDE_FROM_ALL TRUE)
