@@ -1,5 +1,5 @@
-"""The wheel tensord-engine, made over a finished build folder and tried in environments that have nothing else: the module with NumPy, the
-daemon, and what auditwheel says of it.
+"""The wheel tensord-engine and the daemon's beside it, made over a finished build folder and tried in environments that have nothing else: the
+module without NumPy, the daemon as a command and behind engine.serve, and what auditwheel says of it.
 
 Usage: python3 -m tests.packages.wheel_test BUILD_FOLDER
 """
@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SKIPPED = 77
@@ -42,7 +43,7 @@ def run(*command, **options):
 
 def new_environment(folder, python, wheel):
     run(python, "-m", "venv", folder)
-    run(folder / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index", wheel)
+    run(folder / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index", "--find-links", wheel.parent, wheel)
     return folder / "bin"
 
 
@@ -88,11 +89,13 @@ def main():
         out = pathlib.Path(sys.argv[1]) / "engine_wheel"
         shutil.rmtree(out / "dist", ignore_errors=True)
         run(ROOT / "scripts" / "engine_wheel", "--build", sys.argv[1], "--out", out, *pythons)
-        wheels = sorted((out / "dist").glob("*.whl"))
+        wheels = sorted((out / "dist").glob("tensord_engine-*.whl"))
         assert len(wheels) == len(pythons), wheels
+        assert len(list((out / "dist").glob("tensord_server-*.whl"))) == 1, "no wheel of the daemon"
         for wheel in wheels:
             print(f"{wheel.name}: {wheel.stat().st_size / 1e6:.1f} MB")
             assert "manylinux_2_" in wheel.name
+            assert not [name for name in zipfile.ZipFile(wheel).namelist() if name.endswith("/tensord")], "a second daemon"
             is_stable = "abi3" in wheel.name
             for python in pythons[1:] if is_stable else pythons[:1]:
                 try_wheel(wheel, python, work)

@@ -6,7 +6,7 @@ import socket
 import pytest
 
 from tensord import engine
-from tensord.engine import nn
+from tensord.engine import _serving, nn
 
 needs_daemon = pytest.mark.skipif("TENSORD_BINARY" not in os.environ, reason="TENSORD_BINARY names no daemon")
 
@@ -33,5 +33,25 @@ def test_what_the_daemon_says_at_its_start_is_the_error(tmp_path):
 def test_without_a_daemon(monkeypatch):
     monkeypatch.delenv("TENSORD_BINARY", raising=False)
     monkeypatch.setenv("PATH", "")
-    with pytest.raises(engine.NotFoundError, match="tensord-engine"):
+    monkeypatch.setattr(_serving, "_installed_daemon", lambda: None)
+    with pytest.raises(engine.NotFoundError, match="tensord-server"):
         engine.serve(engine.jit.trace(lambda x: x + 1, engine.ones(1)))
+
+
+def test_the_daemon_of_the_installed_wheel(monkeypatch, tmp_path):
+    program = tmp_path / "bin" / "tensord"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n")
+    info = tmp_path / "lib" / "tensord_server-0.1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: tensord-server\nVersion: 0.1.0\n")
+    (info / "RECORD").write_text("tensord_server-0.1.0.dist-info/METADATA,,\n../bin/tensord,,\n")
+    monkeypatch.syspath_prepend(str(tmp_path / "lib"))
+    monkeypatch.delenv("TENSORD_BINARY", raising=False)
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(engine.NotFoundError, match="tensord-server"):
+        _serving.daemon_program()  # it is no program
+    program.chmod(0o755)
+    assert os.path.samefile(_serving.daemon_program(), program)
+    monkeypatch.setenv("TENSORD_BINARY", "/mine")
+    assert _serving.daemon_program() == "/mine"

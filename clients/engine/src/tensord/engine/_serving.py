@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import os
 import pathlib
@@ -17,12 +18,21 @@ _FILES = {"pytorch_libtorch": "model.pt", "onnxruntime_onnx": "model.onnx"}
 
 
 def daemon_program() -> str:
-    """The wheel's own, else what TENSORD_BINARY or PATH name."""
-    own = pathlib.Path(__file__).parent / "bin" / "tensord"
-    found = os.environ.get("TENSORD_BINARY") or (str(own) if own.exists() else shutil.which("tensord"))
+    """What TENSORD_BINARY names, else that of the wheel tensord-server, else what is in PATH."""
+    found = os.environ.get("TENSORD_BINARY") or _installed_daemon() or shutil.which("tensord")
     if not found:
-        raise _engine.NotFoundError("serve: there is no program tensord: install the wheel tensord-engine, or set TENSORD_BINARY")
+        raise _engine.NotFoundError("serve: there is no program tensord: install the wheel tensord-server, or set TENSORD_BINARY")
     return found
+
+
+def _installed_daemon() -> str | None:
+    """Wherever pip put it: beside Python, in a user's folder or in that of --target."""
+    try:
+        files = importlib.metadata.distribution("tensord-server").files or []
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    places = (str(file.locate()) for file in files if file.parts[-2:] == ("bin", "tensord"))
+    return next((place for place in places if os.access(place, os.X_OK)), None)
 
 
 class Server:
