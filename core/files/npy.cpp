@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/jit/archive/zip.h"
+#include "core/tensor/memory/owner_limit.h"
 
 namespace tensord::files {
 namespace {
@@ -120,6 +121,9 @@ void read_npz_entries(const std::string& path, size_t max_bytes, const ReadNpy& 
   options.max_inflated_bytes = max_bytes;
   options.max_entries = 1 << 16;
   const auto zip = jit::ZipArchive::open(path, options);
+  uint64_t asked = 0;  // each entry lies in the file, or is bounded by the options
+  for (const auto& entry : zip->entries()) asked += entry.size;
+  check_room(asked, path);
   for (const auto& entry : zip->entries()) {
     constexpr std::string_view kSuffix = ".npy";
     const bool is_array = entry.name.size() > kSuffix.size() && entry.name.ends_with(kSuffix);

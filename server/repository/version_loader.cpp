@@ -6,9 +6,12 @@
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/base/memory_limit.h"
 #include "core/base/parallel.h"
 #include "core/base/thread_priority.h"
 #include "core/base/utf8.h"
+#include "core/tensor/memory/caching_allocator.h"
+#include "core/tensor/memory/owner_limit.h"
 #include "server/executor/paths/ensemble_plan.h"
 #include "server/repository/folder/passing_failure.h"
 
@@ -36,6 +39,23 @@ std::string why_not_loaded(const std::exception& error) {
     return concat("the load was given up: ", given_up.what());
   }
 }
+
+// What a load makes of a file is bounded while it is made, whatever makes it: by the limit of all models, or else by
+// half of the memory, or as much as the file itself where that is large.
+class LoadLimit {
+ public:
+  LoadLimit(OwnerId owner, uint64_t limit_bytes, uint64_t file_bytes) : owner_(owner) {
+    const uint64_t room = limit_bytes > 0 ? limit_bytes : std::max<uint64_t>(memory_limit() / 2, 2 * file_bytes);
+    // A version that is loaded again has the owner of the one that serves until then.
+    set_owner_limit(owner, cpu_allocator().live_bytes_of(owner) + room);
+  }
+  ~LoadLimit() { set_owner_limit(owner_, 0); }
+  LoadLimit(const LoadLimit&) = delete;
+  LoadLimit& operator=(const LoadLimit&) = delete;
+
+ private:
+  const OwnerId owner_;
+};
 
 }  // namespace
 
@@ -75,6 +95,7 @@ std::shared_ptr<ModelVersion> VersionLoader::make(const ModelLayout& layout, con
   const ModelConfig& config = layout.config;
   std::unique_ptr<const Model> model;
   const OwnerId owner = memory_owner(concat(layout.name, "/", version.number));
+  const LoadLimit limit(owner, settings_.memory_limit_bytes, version.file_bytes());
   const auto open_it = [&] {
     set_thread_budget(available_cores());
     model = open(layout, version, owner);

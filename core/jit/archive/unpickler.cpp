@@ -3,6 +3,7 @@
 #include <bit>
 #include <cstring>
 
+#include "core/base/cancellation.h"
 #include "core/base/error.h"
 #include "core/jit/archive/storage_types.h"
 
@@ -175,6 +176,7 @@ bool Unpickler::step_container(char opcode) {
 }
 
 void Unpickler::spend(size_t cells) {
+  check_work_cancelled();
   cells_ += cells;
   if (cells_ > kMaxCells) {
     fail(ErrorCode::kResourceExhausted, context_.source, ": the pickle makes more than ", kMaxCells, " values");

@@ -10,6 +10,7 @@
 #include "core/jit/archive/conform.h"
 #include "core/jit/archive/pickle.h"
 #include "core/jit/archive/value_graph.h"
+#include "core/jit/archive/viewed_memory.h"
 #include "core/ops/quantized.h"
 
 namespace tensord::jit {
@@ -125,6 +126,7 @@ class Unpickler {
   std::map<std::string, Value> globals_;
   ValueGraph::States states_;
   Conformer conformer_;
+  ViewedMemory viewed_;
 
   friend Unpickled unpickle(std::string_view text, const UnpickleContext& context);
 };

@@ -116,10 +116,12 @@ Value Unpickler::call_tensor(const Global& callee, std::span<const Value> argume
   spend(16);
   try {
     const Tensor tensor = Tensor::from_storage(ref->storage, sizes, strides, offset.to_int(), ref->dtype);
+    viewed_.add(tensor, context_.source);
     check_bools(tensor, "a tensor of bools");
     record_requires_grad(tensor, arguments, 4);
     return Value(tensor);
   } catch (const Error& error) {
+    if (std::string_view(error.what()).starts_with(context_.source)) throw;
     throw Error(error.code() == ErrorCode::kInvalidArgument ? ErrorCode::kDataLoss : error.code(),
                 concat(context_.source, ": ", error.what()));
   }

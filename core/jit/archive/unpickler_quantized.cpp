@@ -118,6 +118,7 @@ Value Unpickler::call_quantized(const Global& callee, std::span<const Value> arg
       strides = contiguous_strides(sizes);
     }
     Tensor values = Tensor::from_storage(ref->storage, sizes, strides, offset.to_int(), ref->dtype);
+    viewed_.add(values, context_.source);
     auto made = make_intrusive<ops::QuantizedTensor>(*ref->quantized, std::move(values), std::move(quantizer), columns);
     made->set_of_module();
     return Value(IntrusivePtr<ops::OpaqueObject>(std::move(made)));

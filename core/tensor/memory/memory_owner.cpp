@@ -4,8 +4,11 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/base/error.h"
+#include "core/base/memory_limit.h"
 #include "core/base/mutex.h"
 #include "core/tensor/allocator.h"
+#include "core/tensor/memory/caching_allocator.h"
 #include "core/tensor/memory/owner_limit.h"
 
 namespace tensord {
@@ -67,6 +70,21 @@ uint64_t owner_limit(OwnerId owner) {
   const MutexLock lock(table.mutex);
   const auto found = table.bytes.find(owner);
   return found == table.bytes.end() ? 0 : found->second;
+}
+
+uint64_t room_of_owner() {
+  const OwnerId owner = current_memory_owner();
+  const uint64_t limit = owner_limit(owner);
+  if (limit == 0) return memory_limit() / 2;
+  const uint64_t live_bytes = cpu_allocator().live_bytes_of(owner);
+  return limit > live_bytes ? limit - live_bytes : 0;
+}
+
+void check_room(uint64_t size_bytes, const std::string& what) {
+  const uint64_t room = room_of_owner();
+  if (size_bytes <= room) return;
+  fail(ErrorCode::kResourceExhausted, what, ": asks for ", size_bytes, " bytes of memory, more than the ", room,
+       " that it may have");
 }
 
 }  // namespace tensord

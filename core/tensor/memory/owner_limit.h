@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "core/tensor/allocator.h"
 
@@ -11,5 +12,12 @@ namespace tensord {
 void set_owner_limit(OwnerId owner, uint64_t limit_bytes);
 // 0 when there is none.
 uint64_t owner_limit(OwnerId owner);
+
+// What the calling thread's owner may still have: below its limit, or else half of the memory that this process can
+// have.
+uint64_t room_of_owner();
+// For readers of files, before they make what a file asks for: throws Error{kResourceExhausted} with both figures where
+// that is more than there is room for. `what` asks.
+void check_room(uint64_t size_bytes, const std::string& what);
 
 }  // namespace tensord

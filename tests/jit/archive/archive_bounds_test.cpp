@@ -15,6 +15,7 @@
 #include "core/jit/archive/pickle.h"
 #include "core/jit/archive/torch_file.h"
 #include "core/jit/archive/zip_writer.h"
+#include "core/tensor/memory/owner_limit.h"
 
 namespace tensord::jit::archive_bounds_test {
 namespace {
@@ -163,6 +164,26 @@ TEST(PickleBounds, EachRuleIsSaid) {
   const std::string tensor = rebuild + "(" + reference + none + "K\3K\4\x86" + "K\4K\1\x86" + "tR";
   EXPECT_EQ(load(tensor).to_tensor().numel(), 12);
   EXPECT_EQ(load(complex + "(K\1K\2tR").to_complex(), std::complex<double>(1, 2));
+}
+
+// Whoever copies or packs tensors makes their memory, however few bytes of the file they stand for.
+TEST(PickleBounds, ViewsOfMoreThanThereIsRoomFor) {
+  const std::string storage = "ctorch\nFloatStorage\n", rebuild = "ctorch._utils\n_rebuild_tensor_v2\n";
+  const auto tensor = [&](uint32_t size, const std::string& stride) {
+    const std::string reference = "(" + text("storage") + storage + text("0") + text("cpu") + "K\x0c" + "tQ";
+    return rebuild + "(" + reference + "K" + kZero + "J" + int4(size) + "\x85" + "K" + stride + "\x85" + "tR";
+  };
+  const OwnerId owner = memory_owner("views");
+  const MemoryOwnerScope scope(owner);
+  set_owner_limit(owner, 4 << 20);
+  EXPECT_EQ(pickle_error(tensor(1 << 19, kZero)), "none");
+  EXPECT_THAT(pickle_error(tensor(1 << 30, kZero)), HasSubstr("test: asks for 4294967248 bytes of memory"));
+  std::string many = "](", whole = "](";
+  for (int i = 0; i < 4; ++i) many += tensor(1 << 19, kZero);
+  for (int i = 0; i < 1000; ++i) whole += tensor(12, "\1");
+  EXPECT_THAT(pickle_error(many + "e"), HasSubstr("RESOURCE_EXHAUSTED test: asks for"));
+  EXPECT_EQ(pickle_error(whole + "e"), "none");
+  set_owner_limit(owner, 0);
 }
 
 TEST(PickleBounds, BytesThatAreNoBools) {

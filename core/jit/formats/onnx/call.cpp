@@ -129,7 +129,7 @@ GraphValue* Importer::attribute_value(std::string_view op, const std::string& na
   if (is(AttributeProto::kFloat) && type.kind() == TypeKind::kFloat) return builder_.constant(double{attribute.f});
   if (is(AttributeProto::kString) && type.kind() == TypeKind::kString) return builder_.constant(attribute.s);
   if (is(AttributeProto::kTensor) && type.kind() == TypeKind::kTensor && attribute.t) {
-    return builder_.constant(tensors_.read(*attribute.t));
+    return builder_.constant(tensors_.read_attribute(*attribute.t));
   }
   const auto list = [&](const auto& values, TypePtr element) {
     Values items;

@@ -83,7 +83,7 @@ void Importer::constant(const NodeProto& node) {
   if (name == "value" && value.t) return define_outputs(node, {constant_of(*value.t)});
   Tensor tensor;
   if (name == "sparse_value" && value.sparse_tensor) {
-    tensor = tensors_.read_sparse(*value.sparse_tensor);
+    tensor = tensors_.read_attribute(*value.sparse_tensor);
   } else if (name == "value_int") {
     tensor = Tensor::scalar(value.i);
   } else if (name == "value_float") {

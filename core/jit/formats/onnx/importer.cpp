@@ -20,7 +20,9 @@ class NodeError : public Error {
   using Error::Error;
 };
 
-std::string function_key(const std::string& domain, const std::string& name) { return domain + "\n" + name; }
+std::string function_key(const std::string& domain, const std::string& name, const std::string& overload) {
+  return concat(domain, "\n", name, "\n", overload);
+}
 
 std::string operator_name(const NodeProto& node) {
   return node.domain.empty() ? node.op_type : node.domain + "." + node.op_type;
@@ -86,7 +88,7 @@ Importer::Importer(const ModelProto& model, std::string file, TensorReader& tens
       checks_(library_, [this](const GraphValue* value) { return tensor_of(value); }),
       opsets_(&model.opset_imports) {
   for (const FunctionProto& function : model.functions) {
-    functions_[function_key(function.domain, function.name)].push_back(&function);
+    functions_.emplace(function_key(function.domain, function.name, function.overload), &function);
   }
   for (const ValueInfoProto& info : model.graph.value_infos) value_infos_.emplace(info.name, &info.type);
 }
@@ -126,7 +128,7 @@ void Importer::check_element_type(const GraphValue* value) const {
 }
 
 GraphValue* Importer::constant_of(const TensorProto& tensor) {
-  GraphValue* value = builder_.constant(tensors_.read(tensor));
+  GraphValue* value = builder_.constant(tensors_.read_attribute(tensor));
   if (has_four_bits(tensor.data_type)) mark_four_bits(value, tensor.data_type);
   return value;
 }
@@ -224,12 +226,8 @@ Attributes Importer::attributes(const NodeProto& node) const {
 }
 
 const FunctionProto* Importer::local_function(const NodeProto& node) const {
-  const auto found = functions_.find(function_key(node.domain, node.op_type));
-  if (found == functions_.end()) return nullptr;
-  for (const FunctionProto* function : found->second) {
-    if (function->overload == node.overload) return function;
-  }
-  return nullptr;
+  const auto found = functions_.find(function_key(node.domain, node.op_type, node.overload));
+  return found == functions_.end() ? nullptr : found->second;
 }
 
 Importer::Values Importer::call_local(const FunctionProto& function, const NodeProto& node) {
@@ -280,7 +278,7 @@ Importer::Values Importer::subgraph(const GraphProto& graph, const Values& argum
   for (size_t i = 0; i < arguments.size(); ++i) define(graph.inputs[i].name, arguments[i]);
   for (const TensorProto& tensor : graph.initializers) define(tensor.name, constant_of(tensor));
   for (const SparseTensorProto& tensor : graph.sparse_initializers) {
-    define(tensor.values.name, builder_.constant(tensors_.read_sparse(tensor)));
+    define(tensor.values.name, builder_.constant(tensors_.read_attribute(tensor)));
   }
   nodes(graph.nodes);
   Values results;

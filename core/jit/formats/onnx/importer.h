@@ -115,9 +115,9 @@ class Importer {
   LoadChecks checks_;
   std::unordered_map<std::string, const TypeProto*> value_infos_;  // of the main graph
   std::unordered_map<const GraphValue*, Tensor> weights_;
-  std::unordered_map<const GraphValue*, int64_t> four_bits_;            // their data_type
-  SourceLocation place_;                                                // of the node that is gone through
-  std::map<std::string, std::vector<const FunctionProto*>> functions_;  // by domain and name
+  std::unordered_map<const GraphValue*, int64_t> four_bits_;  // their data_type
+  SourceLocation place_;                                      // of the node that is gone through
+  std::map<std::string, const FunctionProto*> functions_;     // by domain, name and overload
   Scope main_;
   Scope* scope_ = &main_;
   const OpsetImports* opsets_;

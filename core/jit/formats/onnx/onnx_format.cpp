@@ -7,14 +7,17 @@
 #include <unordered_map>
 
 #include "core/base/atomic_file.h"
+#include "core/base/cancellation.h"
 #include "core/base/dotted_name.h"
 #include "core/base/error.h"
 #include "core/jit/formats/module_tree.h"
+#include "core/jit/formats/onnx/asked_memory.h"
 #include "core/jit/formats/onnx/importer.h"
 #include "core/jit/formats/onnx/proto.h"
 #include "core/jit/formats/onnx/save_model.h"
 #include "core/jit/formats/onnx/tensors.h"
 #include "core/tensor/grad_mode.h"
+#include "core/tensor/memory/owner_limit.h"
 
 namespace tensord::jit::onnx {
 namespace {
@@ -49,6 +52,7 @@ class ModelReader {
         file_(MappedFile::open(path, options.copies_files)),
         model_(read_model({reinterpret_cast<const uint8_t*>(file_->data()), file_->size()})),
         tensors_(file_, std::filesystem::path(path).parent_path().string(), options),
+        copies_(options.copies_tensors),
         new_weights_(options.weights),
         importer_(model_, name_, tensors_, *graph_) {}
 
@@ -72,6 +76,7 @@ class ModelReader {
   std::shared_ptr<const MappedFile> file_;
   ModelProto model_;
   TensorReader tensors_;
+  const bool copies_;
   const NewWeights* new_weights_;
   std::unique_ptr<Graph> graph_ = std::make_unique<Graph>();
   Importer importer_;
@@ -147,6 +152,7 @@ void ModelReader::define_initializers(LoadedModel& loaded) {
   };
   std::vector<Weight> weights;
   for (const TensorProto& proto : model_.graph.initializers) {
+    check_work_cancelled();
     const Tensor tensor = tensors_.read(proto);
     if (!is_parameter(proto, tensor)) {
       has_external_four_bits_ = has_external_four_bits_ || (proto.is_external && has_four_bits(proto.data_type));
@@ -172,12 +178,14 @@ void ModelReader::define_initializers(LoadedModel& loaded) {
     }
   }
   for (const Weight& weight : weights) {
+    check_work_cancelled();
     const bool is_statistic = statistics_.contains(weight.name);
     attributes_[weight.name] = weight.attribute;
     tree_.add(weight.attribute, weight.tensor, is_statistic ? ModuleTree::Kind::kBuffer : ModuleTree::Kind::kParameter);
     if (!is_statistic) loaded.with_gradient.push_back(weight.tensor);
   }
   for (const Weight& weight : weights) {
+    check_work_cancelled();
     define_initializer(weight.name, tree_.get(block, self, weight.attribute), weight.tensor);
   }
   for (const SparseTensorProto& proto : model_.graph.sparse_initializers) {
@@ -277,6 +285,7 @@ MethodSignature ModelReader::signature() const {
 
 LoadedModel ModelReader::read() {
   check_versions();
+  check_room(asked_bytes(model_, copies_), path_);
   LoadedModel loaded;
   auto library = std::make_unique<GraphLibrary>();
   graph_->block()->add_input(tree_.root_class(), "self");

@@ -278,6 +278,18 @@ Tensor TensorReader::read(const TensorProto& proto) {
   return from_bytes(proto, {model_, proto.raw_data}, dtype, sizes);
 }
 
+Tensor TensorReader::read_attribute(const TensorProto& proto) {
+  Tensor& known = attributes_[&proto];
+  if (!known.defined()) known = read(proto);
+  return known;
+}
+
+Tensor TensorReader::read_attribute(const SparseTensorProto& proto) {
+  Tensor& known = attributes_[&proto];
+  if (!known.defined()) known = read_sparse(proto);
+  return known;
+}
+
 Tensor TensorReader::read_sparse(const SparseTensorProto& proto) {
   const std::string what = title(proto.values);
   to_dtype(proto.values.data_type, what);  // refuses what read() has other elements for
@@ -289,8 +301,6 @@ Tensor TensorReader::read_sparse(const SparseTensorProto& proto) {
   if (!fits) fail(ErrorCode::kDataLoss, what, ": indices do not fit the values");
   size_t size_bytes = 0;
   const Dims sizes = checked_sizes(proto.dims, values.dtype(), what, size_bytes);
-  // A few bytes of a file must not become all memory there is.
-  if (size_bytes > size_t{1} << 31) fail(ErrorCode::kResourceExhausted, what, ": is too large when it is dense");
   const Tensor dense = Tensor::empty(sizes, values.dtype());
   std::memset(dense.raw_data(), 0, size_bytes);
   const size_t element = size_of(values.dtype());

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "core/jit/archive/mapped_file.h"
@@ -41,6 +42,9 @@ class TensorReader {
 
   Tensor read(const TensorProto& proto);
   Tensor read_sparse(const SparseTensorProto& proto);
+  // The same of an attribute, which stays where it is: the same tensor each time, however often its function is called.
+  Tensor read_attribute(const TensorProto& proto);
+  Tensor read_attribute(const SparseTensorProto& proto);
   // Every file that tensors were read from so far but the model.
   const std::map<std::string, std::shared_ptr<const MappedFile>>& external_files() const { return files_; }
   // How many tensors were read from other files so far.
@@ -62,6 +66,7 @@ class TensorReader {
   bool copies_, copies_files_;
   size_t external_count_ = 0;
   std::map<std::string, std::shared_ptr<const MappedFile>> files_;  // by location
+  std::unordered_map<const void*, Tensor> attributes_;              // by message
 };
 
 }  // namespace tensord::jit::onnx

@@ -100,9 +100,11 @@ std::map<std::string, Payload> Payloads::read(const std::string& folder, const s
     try {
       if (!known) {
         known = Tensor::from_storage(storage_of(folder + path), sizes, strides, offset, dtype);
+        viewed_.add(known, where);
         check_bools(known, "its data");
       }
     } catch (const Error& error) {
+      if (error.code() == ErrorCode::kResourceExhausted) throw;
       const ErrorCode code = error.code() == ErrorCode::kInvalidArgument ? ErrorCode::kDataLoss : error.code();
       throw Error(code, concat(where, ": ", error.what()));
     }

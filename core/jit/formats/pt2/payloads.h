@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/jit/archive/viewed_memory.h"
 #include "core/jit/archive/zip.h"
 #include "core/tensor/tensor.h"
 
@@ -38,6 +39,7 @@ class Payloads {
   bool copies_;
   std::map<std::string, Storage> storages_;
   std::map<std::string, Tensor> tensors_;  // by entry, dtype and place in it
+  ViewedMemory viewed_;
 };
 
 }  // namespace tensord::jit::pt2
