@@ -41,4 +41,12 @@ std::string random_bytes(size_t count) {
   return bytes;
 }
 
+std::string hex_of(std::string_view bytes) {
+  std::string out;
+  for (const char c : bytes) {
+    for (const int shift : {4, 0}) out += "0123456789abcdef"[static_cast<uint8_t>(c) >> shift & 15];
+  }
+  return out;
+}
+
 }  // namespace tensord::distributed

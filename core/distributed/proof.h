@@ -11,5 +11,7 @@ std::string message_proof(std::string_view key, std::string_view message);
 bool is_same_proof(std::string_view a, std::string_view b);
 // From the system's generator. Throws Error{kUnavailable}.
 std::string random_bytes(size_t count);
+// "0a1b".
+std::string hex_of(std::string_view bytes);
 
 }  // namespace tensord::distributed

@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/parallel.h"
 #include "core/distributed/launch/environment.h"
+#include "core/distributed/proof.h"
 #include "core/tensor/device_runtime.h"
 #include "server/commands/commands.h"
 #include "server/commands/launch_workers.h"
@@ -129,6 +130,11 @@ int run(Flags flags) {
           "--rdzv-endpoint: several nodes have to know where node 0 is");
     if (options.port == 0) options.port = 29500;
   }
+  options.secret = distributed::launch_secret();
+  check(options.nodes == 1 || !options.secret.empty(),
+        "several nodes need a secret by which they know each other: set ", distributed::kLaunchSecret,
+        " to the same text on each");
+  if (options.secret.empty()) options.secret = distributed::hex_of(distributed::random_bytes(32));
   check(options.max_restarts >= 0, "--max-restarts: must not be below 0");
   check(flags.monitor_interval > 0 && flags.monitor_interval <= 60, "--monitor-interval: from 0 to 60 seconds");
   options.monitor_interval = std::chrono::milliseconds(std::max(1, static_cast<int>(flags.monitor_interval * 1000)));
@@ -188,6 +194,8 @@ void add_launch_command(CLI::App& app, int* exit_code) {
       "Notes:\n"
       "  Behind the flags come the program and its arguments; a file that ends in .py is run by python3.\n"
       "  Workers find RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT and the rest of torchrun's variables.\n"
+      "  TENSORD_LAUNCH_SECRET is what launchers and workers show each other: the same text on each of several nodes;\n"
+      "  one node makes one for its workers.\n"
       "  When one fails, all are stopped, and start again while there are restarts left.\n"
       "  Exit code 0: all workers ended with 0.\n"
       "Examples:\n"

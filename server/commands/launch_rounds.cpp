@@ -14,6 +14,7 @@
 #include "core/base/error.h"
 #include "core/base/file_descriptor.h"
 #include "core/distributed/gloo/gloo_engine.h"
+#include "core/distributed/launch/environment.h"
 #include "core/distributed/store/tcp_store.h"
 #include "server/commands/launch_workers.h"
 
@@ -149,8 +150,12 @@ class Nodes {
 
  private:
   std::unique_ptr<TcpStore> open_store(bool is_server) const {
-    return std::make_unique<TcpStore>(TcpStoreOptions{
-        .host = options_.address, .port = options_.port, .is_server = is_server, .timeout = options_.join_timeout});
+    return std::make_unique<TcpStore>(TcpStoreOptions{.host = options_.address,
+                                                      .port = options_.port,
+                                                      .is_server = is_server,
+                                                      .timeout = options_.join_timeout,
+                                                      .token = options_.secret,
+                                                      .listen_host = distributed::listen_host_for(options_.address)});
   }
 
   // The host where all meet is node 0, the others count as they come.
@@ -220,6 +225,8 @@ End run_once(const LaunchOptions& options, const Signals& signals, Nodes& nodes,
 }  // namespace
 
 int launch(LaunchOptions options) {
+  // Who stops reading what workers print does not end them.
+  for (const int number : {SIGPIPE, SIGUSR1, SIGUSR2}) signal(number, SIG_IGN);
   const Signals signals;
   Nodes nodes(options);
   for (int start = 0;; ++start) {

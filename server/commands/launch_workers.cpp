@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "core/base/error.h"
+#include "core/distributed/launch/environment.h"
 
 namespace tensord::server {
 namespace {
@@ -37,6 +38,7 @@ std::vector<std::string> environment_of(const LaunchOptions& options, int local_
   set("MASTER_ADDR", master_address), set("MASTER_PORT", master_port);
   set("TORCHELASTIC_RESTART_COUNT", restart), set("TORCHELASTIC_MAX_RESTARTS", options.max_restarts);
   set("TORCHELASTIC_RUN_ID", options.run_id);
+  set(distributed::kLaunchSecret, options.secret);
   // Rank 0 of the workers serves their store.
   set("TORCHELASTIC_USE_AGENT_STORE", "False");
   set("TORCH_NCCL_ASYNC_ERROR_HANDLING", 1);

@@ -20,6 +20,7 @@ struct LaunchOptions {
   int nodes = 1, node_rank = 0;       // of several nodes -1: not known
   std::string address = "127.0.0.1";  // of the node with rank 0
   uint16_t port = 0;                  // there: where launchers meet (several nodes), or rank 0 listens; 0: any
+  std::string secret;                 // that launchers and workers show each other
   std::string run_id = "none", role = "default";
   int max_restarts = 0;
   std::chrono::milliseconds monitor_interval{100};

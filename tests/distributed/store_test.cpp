@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -380,6 +381,29 @@ TEST(TcpStore, StrangersAreFewAndSendLittle) {
     bytes.resize(1 << 16);
   }
   EXPECT_LT(sent, size_t{64} << 20);
+}
+
+// A server keeps so much of each key, of each value and of all of them together; the rest of it goes on.
+TEST(TcpStore, WhatAServerKeepsIsBounded) {
+  const std::shared_ptr<Store> store = std::make_shared<TcpStore>(TcpStoreOptions{.port = 0, .is_server = true});
+  const auto refused = [&](const std::function<void()>& call) {
+    const Error error = error_of(call);
+    EXPECT_EQ(error.code(), ErrorCode::kResourceExhausted) << error.what();
+    return std::string(error.what());
+  };
+  EXPECT_THAT(refused([&] { store->set(std::string(tcp::kMaxKey + 1, 'k'), ""); }), ::testing::HasSubstr("a key of"));
+  const std::string large(tcp::kMaxValue, 'x');
+  EXPECT_THAT(refused([&] { store->set("a", large + "x"); }), ::testing::HasSubstr("a value of"));
+  for (int i = 0; i < 100; ++i) store->set("a", large);  // in the place of what was there
+  EXPECT_THAT(refused([&] { store->append("a", "x"); }), ::testing::HasSubstr("a value of"));
+  for (int i = 0; i < 6; ++i) store->queue_push("q", large);
+  EXPECT_THAT(refused([&] { store->queue_push("q", large); }), ::testing::HasSubstr("keys and values of"));
+  EXPECT_EQ(store->queue_size("q"), 6);
+  EXPECT_EQ(store->queue_pop("q").size(), large.size());
+  store->queue_push("q", large);
+  EXPECT_TRUE(store->remove("a"));
+  store->set("b", large);
+  EXPECT_EQ(store->add("n", 1), 1);
 }
 
 TEST(TcpStore, TakesALargeValueAndASocketThatListens) {

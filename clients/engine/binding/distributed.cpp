@@ -115,7 +115,8 @@ void bind_stores(nb::module_& module) {
   module.def("tcp_store", [](const std::string& host, uint16_t port, int world_size, bool is_server, double timeout) -> StorePtr {
     return interruptible([&] {
       return std::make_shared<distributed::TcpStore>(distributed::TcpStoreOptions{
-          .host = host, .port = port, .is_server = is_server, .world_size = world_size, .timeout = milliseconds_of(timeout)});
+          .host = host, .port = port, .is_server = is_server, .world_size = world_size, .timeout = milliseconds_of(timeout),
+          .token = distributed::launch_secret(), .listen_host = distributed::listen_host_for(host)});
     });
   });
   module.def("tcp_store_port", [](const StorePtr& store) -> std::optional<int> {

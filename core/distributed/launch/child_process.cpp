@@ -72,7 +72,8 @@ constexpr int kFds = 5;
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGCHLD}) ::signal(signal, SIG_DFL);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGCHLD, SIGXFSZ, SIGUSR1, SIGUSR2})
+    ::signal(signal, SIG_DFL);
   execvpe(arguments[0], arguments, environment);
   const int error = errno;
   [[maybe_unused]] const ssize_t written = write(told, &error, sizeof(error));

@@ -1,5 +1,7 @@
 #include "core/distributed/launch/environment.h"
 
+#include <arpa/inet.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
@@ -128,11 +130,26 @@ WorkerEnvironment WorkerEnvironment::read() {
   return out;
 }
 
+std::string launch_secret() {
+  const char* const text = std::getenv(kLaunchSecret);
+  return text ? text : "";
+}
+
+std::string listen_host_for(const std::string& address) {
+  if (address == "localhost") return "127.0.0.1";
+  in6_addr parsed{};
+  const bool is_digits =
+      inet_pton(AF_INET, address.c_str(), &parsed) == 1 || inet_pton(AF_INET6, address.c_str(), &parsed) == 1;
+  return is_digits ? address : "";
+}
+
 std::shared_ptr<Store> make_store(const WorkerEnvironment& environment, Milliseconds timeout) {
   auto store = std::make_shared<TcpStore>(TcpStoreOptions{.host = environment.master_addr,
                                                           .port = environment.master_port,
                                                           .is_server = environment.rank == 0,
-                                                          .timeout = timeout});
+                                                          .timeout = timeout,
+                                                          .token = launch_secret(),
+                                                          .listen_host = listen_host_for(environment.master_addr)});
   return std::make_shared<PrefixStore>(concat("start_", environment.restart), std::move(store));
 }
 
@@ -140,6 +157,7 @@ std::unique_ptr<ProcessGroup> make_world(const WorkerEnvironment& environment, G
                                          const std::string& backend) {
   // Before the store: who has no such engine holds nobody up.
   EngineFactory engines = engines_by_name(backend, environment.master_addr);
+  if (options.secret.empty()) options.secret = launch_secret();
   return std::make_unique<ProcessGroup>(make_store(environment), "world", environment.rank, environment.world_size,
                                         std::move(engines), std::move(options));
 }

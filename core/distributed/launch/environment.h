@@ -34,6 +34,14 @@ std::string first_slurm_host(std::string_view list);
 // The first node of the Slurm step, or job, that this process is of; empty: of none.
 std::string first_slurm_node();
 
+// What the variable kLaunchSecret says: who meets over a store has to know it. Empty: there is none, and whoever
+// reaches the store's port is let in.
+inline constexpr const char* kLaunchSecret = "TENSORD_LAUNCH_SECRET";
+std::string launch_secret();
+// Where a server listens that is to be reached by this name or address: there alone, where that is an address of this
+// host; all addresses ("") for names that other hosts may resolve otherwise.
+std::string listen_host_for(const std::string& address);
+
 // The store of all workers: rank 0 serves it at the master's address; keys of each start of the workers are apart.
 std::shared_ptr<Store> make_store(const WorkerEnvironment& environment, Milliseconds timeout = Store::kDefaultTimeout);
 // The group of all workers, over engines of this name (engines_by_name).

@@ -1,10 +1,12 @@
 #include "core/distributed/mpi/mpi_engine.h"
 
 #include <cstdlib>
+#include <sstream>
 
 #include "core/base/error.h"
 #include "core/distributed/group/engine_object.h"
 #include "core/distributed/mpi/module_interface.h"
+#include "core/distributed/proof.h"
 #include "core/distributed/store/tcp_store.h"
 
 namespace tensord::distributed {
@@ -55,16 +57,18 @@ std::unique_ptr<ProcessGroup> make_mpi_world(GroupOptions options) {
   std::shared_ptr<TcpStore> store;
   std::string place;
   if (mpi.rank() == 0) {
-    store = std::make_shared<TcpStore>(TcpStoreOptions{.port = 0, .is_server = true});
-    place = concat(mpi.host(), " ", store->port());
+    const std::string secret = hex_of(random_bytes(32));
+    store = std::make_shared<TcpStore>(TcpStoreOptions{.port = 0, .is_server = true, .token = secret});
+    place = concat(mpi.host(), " ", store->port(), " ", secret);
   }
   place = mpi.broadcast_text(place);
   if (mpi.rank() != 0) {
-    const size_t space = place.rfind(' ');
-    check_internal(space != std::string::npos, "rank 0 said no place of its store");
-    const std::string host = place.substr(0, space);
-    store = std::make_shared<TcpStore>(TcpStoreOptions{.host = host == mpi.host() ? "127.0.0.1" : host,
-                                                       .port = static_cast<uint16_t>(std::stoi(place.substr(space)))});
+    std::istringstream parts(place);
+    std::string host, secret;
+    int port = 0;
+    check_internal(static_cast<bool>(parts >> host >> port >> secret), "rank 0 said no place of its store");
+    store = std::make_shared<TcpStore>(TcpStoreOptions{
+        .host = host == mpi.host() ? "127.0.0.1" : host, .port = static_cast<uint16_t>(port), .token = secret});
   }
   return std::make_unique<ProcessGroup>(store, "world", mpi.rank(), mpi.size(), mpi_engines(), std::move(options));
 }

@@ -16,6 +16,32 @@ int64_t add_to_text(const std::string& key, const std::string& text, int64_t amo
   return sum;
 }
 
+void StoreTable::set(const std::string& key, std::string value) {
+  const auto [at, is_new] = values_.try_emplace(key);
+  size_bytes_ += is_new ? size_of(key.size(), value.size()) : value.size();
+  size_bytes_ -= at->second.size();
+  at->second = std::move(value);
+}
+
+void StoreTable::append(const std::string& key, const std::string& value) {
+  const auto [at, is_new] = values_.try_emplace(key);
+  size_bytes_ += is_new ? size_of(key.size(), value.size()) : value.size();
+  at->second += value;
+}
+
+bool StoreTable::remove(const std::string& key) {
+  const auto found = values_.find(key);
+  if (found == values_.end()) return false;
+  size_bytes_ -= size_of(key.size(), found->second.size());
+  values_.erase(found);
+  return true;
+}
+
+void StoreTable::queue_push(const std::string& key, std::string value) {
+  size_bytes_ += size_of(key.size(), value.size());
+  queues_[key].push_back(std::move(value));
+}
+
 const std::string* StoreTable::find(const std::string& key) const {
   const auto found = values_.find(key);
   return found == values_.end() ? nullptr : &found->second;
@@ -50,6 +76,7 @@ std::optional<std::string> StoreTable::queue_pop(const std::string& key) {
   const auto found = queues_.find(key);
   if (found == queues_.end()) return std::nullopt;
   std::string value = std::move(found->second.front());
+  size_bytes_ -= size_of(key.size(), value.size());
   found->second.pop_front();
   if (found->second.empty()) queues_.erase(found);
   return value;

@@ -252,14 +252,28 @@ bool TcpStoreServer::admit(Client& client, std::string_view message) {
   return is_right;
 }
 
+// Before anything is kept.
+void TcpStoreServer::check_entry(const std::string& key, size_t value_bytes) const {
+  const auto refuse = [&](const char* what, size_t bytes, size_t limit) {
+    if (bytes <= limit) return;
+    fail(ErrorCode::kResourceExhausted, "store: ", what, " ", bytes, " bytes, more than ", limit);
+  };
+  refuse("a key of", key.size(), tcp::kMaxKey);
+  const std::string* const present = table_.find(key);
+  refuse("a value of", value_bytes, tcp::kMaxValue);
+  const size_t left = present ? table_.size_bytes() - present->size() : table_.size_bytes();
+  refuse("keys and values of", left + StoreTable::size_of(key.size(), value_bytes), tcp::kMaxTable);
+}
+
 void TcpStoreServer::handle(Client& client, std::string_view message) {
   Reader reader(message);
   Writer reply(tcp::kDone);
   const auto command = static_cast<Command>(reader.kind());
   switch (command) {
     case Command::kSet: {
-      const std::string key = reader.text();
-      table_.set(key, reader.text());
+      const std::string key = reader.text(), value = reader.text();
+      check_entry(key, value.size());
+      table_.set(key, value);
       break;
     }
     case Command::kCheck: {
@@ -269,25 +283,31 @@ void TcpStoreServer::handle(Client& client, std::string_view message) {
     }
     case Command::kAdd: {
       const std::string key = reader.text();
+      constexpr size_t kMaxDigits = 20;
+      check_entry(key, kMaxDigits);
       reply.number(table_.add(key, reader.number()));
       break;
     }
     case Command::kCompareSet: {
-      const std::string key = reader.text(), expected = reader.text();
-      reply.text(table_.compare_set(key, expected, reader.text()));
+      const std::string key = reader.text(), expected = reader.text(), desired = reader.text();
+      check_entry(key, desired.size());
+      reply.text(table_.compare_set(key, expected, desired));
       break;
     }
     case Command::kAppend: {
-      const std::string key = reader.text();
-      table_.append(key, reader.text());
+      const std::string key = reader.text(), value = reader.text();
+      const std::string* const present = table_.find(key);
+      check_entry(key, value.size() + (present ? present->size() : 0));
+      table_.append(key, value);
       break;
     }
     case Command::kRemove: reply.number(table_.remove(reader.text())); break;
     case Command::kCount: reply.number(table_.count()); break;
     case Command::kList: reply.texts(table_.keys()); break;
     case Command::kPush: {
-      const std::string key = reader.text();
-      table_.queue_push(key, reader.text());
+      const std::string key = reader.text(), value = reader.text();
+      check_entry(key, value.size());
+      table_.queue_push(key, value);
       break;
     }
     case Command::kQueueSize: reply.number(table_.queue_size(reader.text())); break;

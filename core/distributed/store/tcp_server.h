@@ -39,6 +39,7 @@ class TcpStoreServer {
   bool read_from(Client& client);  // false: it is gone, or has broken the rules
   bool answer_requests(Client& client);
   void handle(Client& client, std::string_view message);
+  void check_entry(const std::string& key, size_t value_bytes) const;
   bool admit(Client& client, std::string_view message);
   void answer_waiting();
   bool try_waiting(Client& client);

@@ -17,7 +17,9 @@ namespace tensord::distributed::tcp {
 
 inline constexpr std::string_view kGreeting = "tensord store 1\n";
 inline constexpr size_t kNonceSize = 16;
-inline constexpr uint32_t kMaxMessage = 256u << 20;
+// What a server keeps: of each key, of each value, and of all together.
+inline constexpr size_t kMaxKey = 64 << 10, kMaxValue = 32 << 20, kMaxTable = 256 << 20;
+inline constexpr uint32_t kMaxMessage = 80u << 20;  // two values, and keys
 // Before a client has proved anything: what it may send, how long it may take, and how many of them there are.
 inline constexpr uint32_t kMaxHello = 256;
 inline constexpr std::chrono::seconds kHelloTime{10};

@@ -21,16 +21,6 @@ using Clock = std::chrono::steady_clock;
 // Who only heard of an error from another rank waits so long for that one to say more.
 constexpr auto kCauseWait = 2s;
 
-std::string hex_of(const std::string& bytes) {
-  std::string out;
-  for (const char c : bytes) {
-    constexpr const char* kDigits = "0123456789abcdef";
-    out += kDigits[static_cast<uint8_t>(c) >> 4];
-    out += kDigits[static_cast<uint8_t>(c) & 15];
-  }
-  return out;
-}
-
 Trainer::Outcome outcome_of(JobRequest request) {
   return request == JobRequest::kPause    ? Trainer::Outcome::kPaused
          : request == JobRequest::kCancel ? Trainer::Outcome::kCancelled
@@ -43,7 +33,8 @@ Trainer::Outcome outcome_of(JobRequest request) {
 class RankStore {
  public:
   explicit RankStore(const std::string& address)
-      : secret(hex_of(distributed::random_bytes(32))), server({.host = address, .port = 0, .token = secret}) {}
+      : secret(distributed::hex_of(distributed::random_bytes(32))),
+        server({.host = address, .port = 0, .token = secret}) {}
   const std::string secret;
   distributed::TcpStoreServer server;
 };

@@ -20,13 +20,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto kHostLookInterval = 20ms;
 
-std::string random_name() {
-  std::string out;
-  for (const char c : distributed::random_bytes(16)) {
-    for (const int shift : {4, 0}) out += "0123456789abcdef"[static_cast<uint8_t>(c) >> shift & 15];
-  }
-  return out;
-}
+std::string random_name() { return distributed::hex_of(distributed::random_bytes(16)); }
 
 std::string hosts_text(size_t count) { return concat(count, count == 1 ? " host" : " hosts"); }
 

@@ -64,13 +64,7 @@ std::shared_ptr<grpc::Channel> make_channel(const JoinOptions& join) {
   return grpc::CreateCustomChannel(join.address, grpc::SslCredentials(tls), arguments);
 }
 
-std::string random_name() {
-  std::string out;
-  for (const char c : distributed::random_bytes(16)) {
-    for (const int shift : {4, 0}) out += "0123456789abcdef"[static_cast<uint8_t>(c) >> shift & 15];
-  }
-  return out;
-}
+std::string random_name() { return distributed::hex_of(distributed::random_bytes(16)); }
 
 }  // namespace
 

@@ -46,6 +46,7 @@ class LaunchTest(unittest.TestCase):
 
     def start(self, *arguments, env=None):
         variables = {name: value for name, value in os.environ.items() if not name.startswith(("PET_", "RANK"))}
+        variables["TENSORD_LAUNCH_SECRET"] = "of these tests"
         return subprocess.Popen([BINARY, "launch", *arguments], cwd=self.folder.name, env={**variables, **(env or {})},
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -203,6 +204,43 @@ class LaunchTest(unittest.TestCase):
             self.assertEqual(process.returncode, 0, errors)
             places += [line.split("place ")[1] for line in out.splitlines()]
         self.assertEqual(sorted(places), ["0 0", "1 1", "2 2"])
+
+    def test_strangers_are_not_let_in(self):
+        """The launchers' store listens where it is said to, and only for those who know the secret."""
+        endpoint = free_endpoint()
+        node = self.start("--nnodes", "2", "--node-rank", "0", "--rdzv", endpoint, "--join-timeout", "60", self.script(""))
+        port = int(endpoint.split(":")[1])
+
+        def is_open(address):
+            with socket.socket() as caller:
+                caller.settimeout(5)
+                return caller.connect_ex((address, port)) == 0
+        wait_until(lambda: is_open("127.0.0.1"))
+        self.assertFalse(is_open("127.0.0.2"))
+        code, _, errors = self.run_launch("--nnodes", "2", "--node-rank", "1", "--rdzv", endpoint, "--join-timeout", "5", self.script(""),
+                                          env={"TENSORD_LAUNCH_SECRET": "another"})
+        self.assertEqual(code, 1)
+        self.assertIn("the token is not that of the server", errors)
+        code, _, errors = self.run_launch("--nnodes", "2", "--node-rank", "1", "--rdzv", endpoint, self.script(""),
+                                          env={"TENSORD_LAUNCH_SECRET": ""})
+        self.assertEqual(code, 1)
+        self.assertIn("TENSORD_LAUNCH_SECRET", errors)
+        other = self.start("--nnodes", "2", "--node-rank", "1", "--rdzv", endpoint, self.script(""))
+        for process in (other, node):
+            _, errors = process.communicate(timeout=120)
+            self.assertEqual(process.returncode, 0, errors)
+
+    def test_workers_of_one_node_have_a_secret(self):
+        worker = self.script('print("secret", os.environ["TENSORD_LAUNCH_SECRET"])')
+        secrets = set()
+        for _ in range(2):
+            code, out, errors = self.run_launch("--nproc", "2", worker, env={"TENSORD_LAUNCH_SECRET": ""})
+            self.assertEqual(code, 0, errors)
+            mine = {line.split("secret ")[1] for line in out.splitlines()}
+            self.assertEqual(len(mine), 1)
+            secrets |= mine
+        self.assertEqual(len(secrets), 2)
+        self.assertTrue(all(len(secret) == 64 for secret in secrets))
 
     def test_a_node_that_does_not_come(self):
         code, _, errors = self.run_launch("--nnodes", "2", "--node-rank", "0", "--rdzv", free_endpoint(), "--join-timeout",
