@@ -2,6 +2,7 @@
 #include <charconv>
 #include <set>
 
+#include "core/base/cancellation.h"
 #include "core/base/error.h"
 #include "core/files/csv.h"
 
@@ -67,6 +68,7 @@ CsvRows::CsvRows(std::string source, std::string_view text, char delimiter)
 }
 
 bool CsvRows::next() {
+  check_work_cancelled();
   while (!rest_.empty()) {
     line_ = next_line_;
     const size_t end = std::min(rest_.find('\n'), rest_.size());

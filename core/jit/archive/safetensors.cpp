@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
-#include <set>
+#include <optional>
 #include <string_view>
 #include <tuple>
+#include <unordered_set>
 
 #include <nlohmann/json.hpp>
 
 #include "core/base/atomic_file.h"
+#include "core/base/cancellation.h"
 #include "core/base/error.h"
 #include "core/jit/archive/check_bools.h"
 
@@ -19,7 +21,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr uint64_t kMaxHeader = 64 << 20;
-constexpr int kMaxHeaderDepth = 3;  // the object of tensors, a tensor, its lists
+constexpr size_t kMaxHeaderDepth = 3;  // the object of tensors, a tensor, its lists
 
 const std::map<std::string, DType>& dtypes() {
   static const std::map<std::string, DType> kDTypes = {
@@ -37,31 +39,6 @@ DType dtype_of_code(const std::string& source, const std::string& code) {
   return found->second;
 }
 
-// The JSON library keeps the last of two members of one name; here they are refused.
-Json parse_header(const std::string& path, std::string_view text) {
-  std::vector<std::set<std::string>> names;  // of each object that is open
-  const auto watch = [&](int depth, Json::parse_event_t event, Json& value) {
-    if (depth > kMaxHeaderDepth)
-      fail(ErrorCode::kDataLoss, path, ": the header is nested more than ", kMaxHeaderDepth, " deep");
-    if (event == Json::parse_event_t::object_start) names.emplace_back();
-    if (event == Json::parse_event_t::object_end) names.pop_back();
-    if (event == Json::parse_event_t::key && !names.back().insert(value.get<std::string>()).second) {
-      fail(ErrorCode::kDataLoss, path, ": '", value.get<std::string>().substr(0, 200), "' is twice in the header");
-    }
-    return true;
-  };
-  const Json header = Json::parse(text.begin(), text.end(), watch, false);
-  if (!header.is_object()) fail(ErrorCode::kDataLoss, path, ": the header is no JSON object of tensors");
-  return header;
-}
-
-// A number of the header that is 0 or more.
-uint64_t number_of(const std::string& source, const Json& value) {
-  if (!value.is_number_unsigned() || value.get<uint64_t>() > uint64_t{INT64_MAX})
-    fail(ErrorCode::kDataLoss, source, ": the header has a bad number");
-  return value.get<uint64_t>();
-}
-
 struct Entry {
   std::string name, source;
   DType dtype{};
@@ -70,23 +47,113 @@ struct Entry {
   uint64_t begin = 0, end = 0;  // of its data, from the end of the header
 };
 
-Entry read_entry(const std::string& path, const std::string& name, const Json& info) {
-  Entry entry;
-  entry.name = name;
-  entry.source = concat(path, ": '", name.substr(0, 200), "'");
-  const bool is_whole = info.is_object() && info.contains("dtype") && info["dtype"].is_string() &&
-                        info.contains("shape") && info["shape"].is_array() && info.contains("data_offsets") &&
-                        info["data_offsets"].is_array() && info["data_offsets"].size() == 2;
-  if (!is_whole) fail(ErrorCode::kDataLoss, entry.source, ": the header lacks dtype, shape or data_offsets");
-  entry.dtype = dtype_of_code(entry.source, info["dtype"].get<std::string>());
-  const Json& shape = info["shape"];
-  if (shape.size() > kMaxDims) fail(ErrorCode::kDataLoss, entry.source, ": has ", shape.size(), " dimensions");
-  for (const Json& size : shape) entry.sizes.push_back(static_cast<int64_t>(number_of(entry.source, size)));
-  entry.numel = static_cast<uint64_t>(checked_numel(entry.sizes));
-  entry.begin = number_of(entry.source, info["data_offsets"][0]);
-  entry.end = number_of(entry.source, info["data_offsets"][1]);
-  return entry;
-}
+// Makes the entries of a header from its events, in a time that is linear in its size. Of two members of one name
+// JSON's readers keep one; here they are refused.
+class HeaderReader {
+ public:
+  explicit HeaderReader(const std::string& path) : path_(path) {}
+
+  bool null() { return other(); }
+  bool boolean(bool) { return other(); }
+  bool number_integer(int64_t) { return number(UINT64_MAX); }  // below 0
+  bool number_unsigned(uint64_t value) { return number(value); }
+  bool number_float(double, const std::string&) { return number(UINT64_MAX); }
+  bool string(std::string& text) {
+    if (names_.size() != 2 || is_in_list_ || member_ != "dtype") return other();
+    dtype_ = text;
+    return true;
+  }
+  bool binary(Json::binary_t&) { return false; }
+  bool start_object(size_t) {
+    if (is_in_list_ || names_.size() >= kMaxHeaderDepth) fail_depth();
+    names_.emplace_back();
+    if (names_.size() == 2) dtype_.reset(), shape_.reset(), offsets_.reset(), has_bad_number_ = false;
+    return true;
+  }
+  bool end_object() {
+    if (names_.size() == 2) finish();
+    names_.pop_back();
+    return true;
+  }
+  bool start_array(size_t) {
+    if (names_.size() < 2) other();
+    if (is_in_list_ || names_.size() > 2) fail_depth();
+    is_in_list_ = true;
+    list_ = member_ == "shape" ? &shape_.emplace() : member_ == "data_offsets" ? &offsets_.emplace() : nullptr;
+    return true;
+  }
+  bool end_array() {
+    is_in_list_ = false;
+    list_ = nullptr;
+    return true;
+  }
+  bool key(std::string& name) {
+    check_work_cancelled();
+    if (!names_.back().insert(name).second)
+      fail(ErrorCode::kDataLoss, path_, ": '", name.substr(0, 200), "' is twice in the header");
+    if (names_.size() == 1) name_ = name;
+    if (names_.size() == 2) member_ = name;
+    return true;
+  }
+  bool parse_error(size_t, const std::string&, const nlohmann::detail::exception&) { fail_json(); }
+  std::vector<Entry> take() { return std::move(entries_); }
+
+ private:
+  [[noreturn]] void fail_json() const {
+    fail(ErrorCode::kDataLoss, path_, ": the header is no JSON object of tensors");
+  }
+  [[noreturn]] void fail_depth() const {
+    fail(ErrorCode::kDataLoss, path_, ": the header is nested more than ", kMaxHeaderDepth, " deep");
+  }
+  bool is_metadata() const { return name_ == "__metadata__"; }
+  std::string source() const { return concat(path_, ": '", name_.substr(0, 200), "'"); }
+  [[noreturn]] void fail_lacks() const {
+    fail(ErrorCode::kDataLoss, source(), ": the header lacks dtype, shape or data_offsets");
+  }
+
+  // A value that says nothing, where one may be.
+  bool other() {
+    if (names_.empty()) fail_json();
+    if (names_.size() == 1 && !is_metadata()) fail_lacks();
+    has_bad_number_ = has_bad_number_ || list_ != nullptr;
+    return true;
+  }
+  bool number(uint64_t value) {
+    if (list_ == nullptr || value > uint64_t{INT64_MAX}) return other();
+    list_->push_back(value);
+    return true;
+  }
+
+  void finish() {
+    if (is_metadata()) return;
+    Entry entry;
+    entry.name = name_;
+    entry.source = source();
+    if (!dtype_ || !shape_ || !offsets_) fail_lacks();
+    entry.dtype = dtype_of_code(entry.source, *dtype_);
+    if (shape_->size() > kMaxDims) fail(ErrorCode::kDataLoss, entry.source, ": has ", shape_->size(), " dimensions");
+    if (has_bad_number_) fail(ErrorCode::kDataLoss, entry.source, ": the header has a bad number");
+    if (offsets_->size() != 2) fail_lacks();
+    for (const uint64_t size : *shape_) entry.sizes.push_back(static_cast<int64_t>(size));
+    try {
+      entry.numel = static_cast<uint64_t>(checked_numel(entry.sizes));
+    } catch (const Error& error) {
+      fail(error.code(), entry.source, ": ", error.what());
+    }
+    entry.begin = (*offsets_)[0];
+    entry.end = (*offsets_)[1];
+    entries_.push_back(std::move(entry));
+  }
+
+  const std::string& path_;
+  std::vector<std::unordered_set<std::string>> names_;  // of each object that is open
+  std::string name_, member_;                           // of the first and of the second of them
+  std::optional<std::string> dtype_;
+  std::optional<std::vector<uint64_t>> shape_, offsets_;
+  std::vector<uint64_t>* list_ = nullptr;  // that is open, where it counts
+  bool is_in_list_ = false, has_bad_number_ = false;
+  std::vector<Entry> entries_;
+};
 
 // That tensors have the bytes they take, one after the other from the first byte to the last.
 void check_places(const std::string& path, std::vector<Entry>& entries, uint64_t data_bytes) {
@@ -140,20 +207,15 @@ SafetensorsFile read_safetensors(const std::string& path, bool copies, bool copi
     fail(ErrorCode::kDataLoss, path, ": is no safetensors file, or is truncated");
   if (length > kMaxHeader)
     fail(ErrorCode::kResourceExhausted, path, ": has a header of ", length, " bytes, more than ", kMaxHeader);
-  const Json header = parse_header(path, {file.data() + 8, length});
-  std::vector<Entry> entries;
-  for (const auto& [name, info] : header.items()) {
-    if (name == "__metadata__") continue;
-    try {
-      entries.push_back(read_entry(path, name, info));
-    } catch (const Error& error) {
-      if (std::string_view(error.what()).starts_with(path)) throw;
-      fail(error.code(), path, ": '", name.substr(0, 200), "': ", error.what());
-    }
-  }
+  HeaderReader reader(path);
+  Json::sax_parse(file.data() + 8, file.data() + 8 + length, &reader);
+  std::vector<Entry> entries = reader.take();
   const size_t data_begin = 8 + length;
   check_places(path, entries, file.size() - data_begin);
-  for (const Entry& entry : entries) out.tensors.emplace_back(entry.name, make_tensor(file, entry, data_begin, copies));
+  for (const Entry& entry : entries) {
+    check_work_cancelled();
+    out.tensors.emplace_back(entry.name, make_tensor(file, entry, data_begin, copies));
+  }
   return out;
 }
 

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <limits>
 
+#include "core/base/cancellation.h"
 #include "core/base/error.h"
 #include "core/base/mutex.h"
 #include "core/base/parallel.h"
@@ -180,6 +181,7 @@ void ZipArchive::read_directory() {
 }
 
 void ZipArchive::read_entry(void* unzip, const std::string& root) {
+  check_work_cancelled();
   std::string name(kMaxName, '\0');
   unz_file_info64 info{};
   if (unzGetCurrentFileInfo64(unzip, &info, name.data(), kMaxName - 1, nullptr, 0, nullptr, 0) != UNZ_OK ||
@@ -262,12 +264,21 @@ void ZipArchive::inflate_to(const Entry& entry, char* out) const {
   stream.next_in = reinterpret_cast<Bytef*>(data_ + entry.offset);
   stream.avail_in = static_cast<uInt>(std::min<uint64_t>(entry.compressed_size, std::numeric_limits<uInt>::max()));
   stream.next_out = reinterpret_cast<Bytef*>(out);
-  stream.avail_out = static_cast<uInt>(entry.size);
   Bytef nothing = 0;
   if (entry.size == 0) stream.next_out = &nothing;
-  const int status = inflate(&stream, Z_FINISH);
+  const std::unique_ptr<z_stream, decltype(&inflateEnd)> owner(&stream, &inflateEnd);
+  constexpr uint64_t kPiece = 16 << 20;
+  int status = Z_OK;
+  bool is_last = false;
+  for (uint64_t left = entry.size; !is_last && status == Z_OK && stream.avail_out == 0;) {
+    check_work_cancelled();
+    is_last = left <= kPiece;
+    const auto piece = static_cast<uInt>(std::min(left, kPiece));
+    stream.avail_out = piece;
+    status = inflate(&stream, is_last ? Z_FINISH : Z_NO_FLUSH);
+    left -= piece - stream.avail_out;
+  }
   const bool is_whole = status == Z_STREAM_END && stream.total_out == entry.size;
-  inflateEnd(&stream);
   if (!is_whole) fail(ErrorCode::kDataLoss, path_, ": entry ", entry.name, " does not inflate to its size");
   check_crc(entry, out);
 }

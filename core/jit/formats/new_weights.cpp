@@ -3,6 +3,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "core/base/cancellation.h"
 #include "core/base/error.h"
 #include "core/jit/archive/torch_file.h"
 
@@ -69,6 +70,7 @@ std::map<const TensorImpl*, Tensor> NewWeights::match(
     check(own.dtype() == given.dtype(), what, ": is of type ", name_of(given.dtype()), ", the model's of ",
           name_of(own.dtype()));
     for (const auto* other : by_storage[own.storage().get()]) {
+      check_work_cancelled();
       const bool is_tied = other->second.is_same(own) || overlap(other->second, own) == Overlap::kFull;
       if (!is_tied) {
         check(overlap(other->second, own) == Overlap::kNo, what, ": shares memory with '", other->first,

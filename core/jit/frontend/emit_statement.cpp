@@ -1,5 +1,7 @@
 #include "core/jit/frontend/function_emitter.h"
 
+#include "core/base/cancellation.h"
+
 namespace tensord::jit {
 
 using ops::TypeKind;
@@ -97,6 +99,7 @@ bool FunctionEmitter::statements(Statements all) {
 }
 
 bool FunctionEmitter::statement(const Stmt& stmt) {
+  check_work_cancelled();
   place_ = stmt.begin;
   raised_ = false;
   bool raises = false;

@@ -6,6 +6,8 @@
 #include <limits>
 #include <span>
 
+#include "core/base/cancellation.h"
+
 namespace tensord::jit {
 namespace {
 
@@ -83,6 +85,7 @@ const Expr* ExpressionParser::target_list() {
 }
 
 const Expr* ExpressionParser::expression() {
+  check_work_cancelled();
   const Level level(*this);
   const Expr* value = or_test();
   if (!tokens_.is("if")) return value;

@@ -1,5 +1,6 @@
 #include "core/jit/frontend/parser.h"
 
+#include "core/base/cancellation.h"
 #include "core/jit/frontend/expression_parser.h"
 
 namespace tensord::jit {
@@ -169,6 +170,7 @@ class Parser {
 
   // Null for a statement that does nothing, such as a docstring.
   const Stmt* statement() {
+    check_work_cancelled();
     const ExpressionParser::Level level(expressions_);
     if (tokens_.is("if")) return if_statement();
     if (tokens_.is("for")) return for_statement();

@@ -99,12 +99,8 @@ void AliasAnalysis::unify(int first, int second) {
         into.content = from.content;
     }
     for (auto& [name, cell] : from.fields) {
-      auto it = std::find_if(into.fields.begin(), into.fields.end(),
-                             [&, &key = name](const auto& f) { return f.first == key; });
-      if (it != into.fields.end())
-        work.emplace_back(it->second, cell);
-      else
-        into.fields.emplace_back(name, cell);
+      const auto [known, is_new] = into.fields.try_emplace(name, cell);
+      if (!is_new) work.emplace_back(known->second, cell);
     }
     into.members.insert(into.members.end(), from.members.begin(), from.members.end());
     from.fields.clear();
@@ -145,11 +141,9 @@ int AliasAnalysis::field(int cell, const std::string& name) {
   cell = find(cell);
   Cell& holder = cells_[static_cast<size_t>(cell)];
   if (holder.is_collapsed) return cell;
-  for (auto& [key, value] : holder.fields) {
-    if (key == name) return find(value);
-  }
+  if (const auto known = holder.fields.find(name); known != holder.fields.end()) return find(known->second);
   int made = new_cell(holder.is_external);
-  cells_[static_cast<size_t>(cell)].fields.emplace_back(name, made);
+  cells_[static_cast<size_t>(cell)].fields.emplace(name, made);
   return made;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -84,8 +85,8 @@ class AliasAnalysis {
     bool is_external = false;
     bool is_collapsed = false;  // content and fields are this cell itself
     bool escapes = false;
-    std::vector<std::pair<std::string, int>> fields;  // of objects and tuples
-    std::vector<int> members;                         // held, but not merged: see is_transient
+    std::map<std::string, int> fields;  // of objects and tuples
+    std::vector<int> members;           // held, but not merged: see is_transient
     std::vector<const Node*> writers;
     std::vector<int> write_order;  // of each writer, which may be destroyed by now
   };

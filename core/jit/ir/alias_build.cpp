@@ -1,6 +1,7 @@
 // How AliasAnalysis reads a graph; the queries are in alias.cpp.
 #include <algorithm>
 
+#include "core/base/cancellation.h"
 #include "core/jit/ir/alias.h"
 #include "core/jit/ir/walk.h"
 
@@ -38,6 +39,7 @@ void AliasAnalysis::collect(const Block& block) {
 
 void AliasAnalysis::analyse(const Block& block) {
   for (const Node* node = block.first(); node; node = node->next()) {
+    check_work_cancelled();
     order_[static_cast<size_t>(node->id())].begin = next_order_++;
     analyse_node(*node);
     // A value without a location would count as made after the snapshot.

@@ -7,6 +7,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "core/base/cancellation.h"
 #include "core/jit/ir/alias.h"
 #include "core/jit/passes/packing.h"
 #include "core/jit/passes/passes.h"
@@ -35,6 +36,7 @@ bool stores_into(const Node& node, size_t index) {
 // A list of tensors that only operators that keep the layout read. All in one block, so that what is
 // stored comes before what is read.
 bool is_passed_list(const GraphValue* list) {
+  check_work_cancelled();
   const Node* node = list->node();
   if (!node || node->kind() != NodeKind::kListConstruct) return false;
   return std::all_of(list->uses().begin(), list->uses().end(), [&](const Use& use) {

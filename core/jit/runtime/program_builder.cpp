@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/cancellation.h"
 #include "core/base/error.h"
 #include "core/ops/registry.h"
 
@@ -102,6 +103,7 @@ void ProgramBuilder::emit_block(const Block* block) {
 }
 
 void ProgramBuilder::emit_node(const Node* node) {
+  check_work_cancelled();
   switch (node->kind()) {
     case NodeKind::kConstant:
     case NodeKind::kUninitialized: return;
@@ -247,7 +249,7 @@ Instruction& ProgramBuilder::emit(OpCode code, Values inputs, const Node* node, 
     // A value read twice by one instruction is moved out by the last read.
     dies = dies && std::find(inputs.begin() + static_cast<std::ptrdiff_t>(i) + 1, inputs.end(), value) == inputs.end();
     dies = dies && (node ? liveness_.dies_at(value, node) : liveness_.dies_at_end(value, block));
-    dies = dies && !(node && !node->blocks().empty() && Liveness::is_used_inside(value, node));
+    dies = dies && !(node && !node->blocks().empty() && liveness_.is_used_inside(value, node));
     add_argument(value, dies);
   }
   instruction.operands_end = static_cast<uint32_t>(program_.operands.size());

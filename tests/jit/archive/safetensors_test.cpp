@@ -1,5 +1,7 @@
 // Files of named tensors, and files in memory: what is read where it lies, what is refused, what a change does.
 #include "core/jit/archive/safetensors.h"
+#include "core/base/cancellation.h"
+#include "core/base/clock.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -122,6 +124,21 @@ TEST_F(Safetensors, Headers) {
   EXPECT_EQ(error(R"({"x":{"a":[[1]]}})"), "DATA_LOSS the header is nested more than 3 deep");
   EXPECT_EQ(error(R"({"x":{"dtype":"BOOL","shape":[16],"data_offsets":[0,16]}})", std::string(15, '\1') + "\2"),
             "DATA_LOSS 'x': a bool is neither 0 nor 1");
+}
+
+// A header of very many tensors: in a time that grows as it does, and given up like all else.
+TEST_F(Safetensors, ManyTensors) {
+  std::string header = "{";
+  for (int i = 0; i < 300'000; ++i)
+    header += concat(i ? "," : "", "\"", i, R"(":{"dtype":"U8","shape":[0],"data_offsets":[0,0]})");
+  header += "}";
+  const CancellationScope limit({}, Clock::system().now_ns() + int64_t{30'000'000'000});
+  const int64_t start = Clock::system().now_ns();
+  EXPECT_EQ(error(header, ""), "none");
+  EXPECT_LT(Clock::system().now_ns() - start, int64_t{30'000'000'000});
+  int asked = 0;
+  const CancellationScope given_up([&] { return ++asked > 1000; });
+  EXPECT_THAT(error(header, ""), StartsWith("CANCELLED"));
 }
 
 TEST_F(Safetensors, Lengths) {

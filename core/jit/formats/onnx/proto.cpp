@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/cancellation.h"
 #include "core/base/error.h"
 #include "core/jit/formats/onnx/wire.h"
 
@@ -44,6 +45,7 @@ class Reader {
   static void entry(Bytes bytes, std::map<std::string, std::string>& entries);
 
   void count() {
+    check_work_cancelled();
     if (++messages_ > kMaxMessages)
       fail(ErrorCode::kResourceExhausted, "the model has more than ", kMaxMessages, " parts");
   }

@@ -5,6 +5,7 @@
 #include <set>
 #include <span>
 
+#include "core/base/cancellation.h"
 #include "core/base/error.h"
 #include "core/ops/registry.h"
 
@@ -131,7 +132,10 @@ void GraphReader::add_nodes(const Json& graph, Scope& scope) {
   if (++depth_ > kMaxGraphDepth) {
     fail(ErrorCode::kResourceExhausted, source_, ": graphs in graphs, more than ", kMaxGraphDepth);
   }
-  for (const Json& node : array_member(graph, "nodes", source_)) add_node(node, scope);
+  for (const Json& node : array_member(graph, "nodes", source_)) {
+    check_work_cancelled();
+    add_node(node, scope);
+  }
   --depth_;
 }
 

@@ -4,6 +4,7 @@
 #include <limits>
 #include <vector>
 
+#include "core/base/cancellation.h"
 #include "core/base/error.h"
 
 namespace tensord::jit::pt2 {
@@ -50,6 +51,7 @@ class Builder {
   bool is_unwanted() const { return !levels_.empty() && levels_.back().is_metadata && key_ != "stack_trace"; }
 
   void count() {
+    check_work_cancelled();
     if (++count_ > kMaxValues) fail(ErrorCode::kResourceExhausted, source_, ": more than ", kMaxValues, " values");
   }
 

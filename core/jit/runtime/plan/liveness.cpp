@@ -2,40 +2,52 @@
 
 #include <algorithm>
 
+#include "core/base/cancellation.h"
+
 namespace tensord::jit {
 
-Liveness::Liveness(const Graph& graph) { number(graph.block()); }
+Liveness::Liveness(const Graph& graph) {
+  number(graph.block());
+  find_last_uses(graph.block());
+}
 
 void Liveness::number(const Block* block) {
-  int position = 0;
-  for (Node* node = block->first(); node; node = node->next()) positions_[node] = position++;
+  Span& span = blocks_[block];
+  span.begin = next_;
+  for (Node* node = block->first(); node; node = node->next()) {
+    check_work_cancelled();
+    const int begin = next_++;
+    for (Block* inner : node->blocks()) number(inner);
+    nodes_[node] = {begin, next_};
+  }
+  blocks_[block].end = next_;
+}
+
+void Liveness::find_last_uses(const Block* block) {
   for (GraphValue* input : block->inputs()) last_uses_[input] = find_last_use(input, block);
   for (Node* node = block->first(); node; node = node->next()) {
-    for (Block* inner : node->blocks()) number(inner);
+    check_work_cancelled();
+    for (Block* inner : node->blocks()) find_last_uses(inner);
     for (GraphValue* output : node->outputs()) last_uses_[output] = find_last_use(output, block);
   }
 }
 
 Liveness::LastUse Liveness::find_last_use(const GraphValue* value, const Block* home) const {
-  LastUse last{home, nullptr, false};
-  int last_position = -1;
+  const Span span = blocks_.at(home);
+  const Node* latest = nullptr;
+  int latest_order = -1;
   for (const GraphValue::Use& use : value->uses()) {
-    const Block* block = use.block ? use.block : use.node->block();
-    const Node* node = use.block ? nullptr : use.node;
-    while (block && block != home) {
-      node = block->owner();
-      block = node ? node->block() : nullptr;
-    }
-    if (!block) continue;  // outside of `home`: in the other branch of an if
-    last.is_used = true;
-    if (!node) return {home, nullptr, true};
-    const int position = positions_.at(node);
-    if (position > last_position) {
-      last_position = position;
-      last.node = node;
-    }
+    if (use.block == home) return {home, nullptr, true};
+    const Node* node = use.block ? use.block->owner() : use.node;
+    const int order = node ? nodes_.at(node).begin : -1;
+    // What is outside of `home` is in the other branch of an if.
+    if (order < span.begin || order >= span.end || order <= latest_order) continue;
+    latest = node;
+    latest_order = order;
   }
-  return last;
+  if (!latest) return {home, nullptr, false};
+  while (latest->block() != home) latest = latest->block()->owner();
+  return {home, latest, true};
 }
 
 bool Liveness::dies_at(const GraphValue* value, const Node* node) const {
@@ -48,13 +60,13 @@ bool Liveness::dies_at_end(const GraphValue* value, const Block* block) const {
   return last.is_used && !last.node && last.home == block;
 }
 
-bool Liveness::is_used_inside(const GraphValue* value, const Node* node) {
+bool Liveness::is_used_inside(const GraphValue* value, const Node* node) const {
+  const Span span = nodes_.at(node);
   return std::any_of(value->uses().begin(), value->uses().end(), [&](const GraphValue::Use& use) {
-    const Block* block = use.block ? use.block : use.node->block();
-    for (; block; block = block->owner() ? block->owner()->block() : nullptr) {
-      if (block->owner() == node) return true;
-    }
-    return false;
+    if (use.block && use.block->owner() == node) return true;
+    const Node* user = use.block ? use.block->owner() : use.node;
+    const int order = user ? nodes_.at(user).begin : -1;
+    return order > span.begin && order < span.end;
   });
 }
 

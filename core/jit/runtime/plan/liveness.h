@@ -18,7 +18,7 @@ class Liveness {
   // Whether the block's outputs are the last use of `value`.
   bool dies_at_end(const GraphValue* value, const Block* block) const;
   // Whether some block inside of `node` uses `value`.
-  static bool is_used_inside(const GraphValue* value, const Node* node);
+  bool is_used_inside(const GraphValue* value, const Node* node) const;
   // Values from outside used in the blocks of `node` that are dead after it.
   std::vector<GraphValue*> captured_dying_at(const Node* node) const;
   // From now on `value` belongs to `branch`, a block that runs at most once and after which
@@ -31,11 +31,17 @@ class Liveness {
     const Node* node = nullptr;   // of that block; null for the block's outputs
     bool is_used = false;
   };
+  struct Span {
+    int begin = 0, end = 0;  // numbers of nodes in the order of the text; a node's are its own and those in its blocks
+  };
   void number(const Block* block);
+  void find_last_uses(const Block* block);
   LastUse find_last_use(const GraphValue* value, const Block* home) const;
   void collect_captured(const Block* block, const Node* node, std::vector<GraphValue*>& out) const;
 
-  std::unordered_map<const Node*, int> positions_;
+  int next_ = 0;
+  std::unordered_map<const Node*, Span> nodes_;
+  std::unordered_map<const Block*, Span> blocks_;
   std::unordered_map<const GraphValue*, LastUse> last_uses_;
 };
 

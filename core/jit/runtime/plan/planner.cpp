@@ -4,6 +4,7 @@
 #include <atomic>
 #include <utility>
 
+#include "core/base/cancellation.h"
 #include "core/base/error.h"
 #include "core/jit/runtime/plan/plan_placement.h"
 #include "core/jit/runtime/plan/plan_verifier.h"
@@ -152,6 +153,7 @@ Planner::Operand Planner::operand_of(const GraphValue* value) const {
 }
 
 void Planner::add_node(const Node& node) {
+  check_work_cancelled();
   switch (node.kind()) {
     case NodeKind::kConstant: return;
     case NodeKind::kListConstruct: return add_list(node);
