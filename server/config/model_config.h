@@ -132,8 +132,9 @@ struct ModelConfig {
   std::vector<TensorConfig> outputs;
   std::vector<Warmup> warmups;
   EngineOverrides engine;
-  int threads = 0;  // per worker, INTRA_OP_THREAD_COUNT; 0: the server's default
-  int workers = 0;  // sum of instance_group counts; 0: the server's default
+  int threads = 0;                    // per worker, INTRA_OP_THREAD_COUNT; 0: the server's default
+  int workers = 0;                    // sum of instance_group counts; 0: the server's default
+  std::optional<uint64_t> seed = {};  // of the version's random numbers, parameter "seed"; none: from the system
   RateLimiterConfig rate_limiter;
   // At most one of the three; none: first come, first served, one at a time.
   std::optional<DynamicBatchingConfig> dynamic_batching;

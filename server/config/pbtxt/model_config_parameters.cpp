@@ -71,6 +71,12 @@ class ParameterReader {
     out_.threads = number(key, value, kMaxThreads);
   }
 
+  void read_seed(const std::string& key, const std::string& value) const {
+    uint64_t seed = 0;
+    check(is_number(value, seed), origin_, ": parameters '", key, "' must be a number of 64 bits, got '", value, "'");
+    out_.seed = seed;
+  }
+
   void read_disabled(const std::string& /*key*/, const std::string& value) const {
     out_.engine.disabled_passes = split(value);
   }
@@ -151,6 +157,9 @@ const std::vector<ParameterReader::Rule>& ParameterReader::rules() {
        &ParameterReader::read_plans},
       {{"INTRA_OP_THREAD_COUNT", "threads of a worker; 0 divides the cores by the workers", "--threads"},
        &ParameterReader::read_threads},
+      {{"seed",
+        "start of the random numbers that each version draws, as torch.manual_seed takes it; else the system's"},
+       &ParameterReader::read_seed},
       {{"jit_disable", "passes of the optimiser to leave out, separated by commas", "--jit-disable"},
        &ParameterReader::read_disabled},
       {{"jit_limit", "PASS:N: at most N changes by this pass; more separated by commas", "--jit-limit"},

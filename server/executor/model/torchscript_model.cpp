@@ -2,6 +2,7 @@
 
 #include <absl/container/inlined_vector.h>
 #include <malloc.h>
+#include <sys/random.h>
 
 #include <algorithm>
 #include <atomic>
@@ -16,6 +17,7 @@
 #include "core/jit/runtime/batch_safety.h"
 #include "core/jit/runtime/load_flags.h"
 #include "core/jit/runtime/module.h"
+#include "core/ops/generator.h"
 #include "core/tensor/lend.h"
 #include "core/tensor/memory/caching_allocator.h"
 #include "server/executor/model/argument.h"
@@ -59,6 +61,12 @@ struct Copies {
   }
 };
 
+uint64_t random_seed() {
+  uint64_t seed = 0;
+  check(getrandom(&seed, sizeof(seed), 0) == sizeof(seed), "no random numbers from the system");
+  return seed;
+}
+
 // Runs fn; its error then starts with the setting's name.
 template <class Fn>
 void apply_setting(const char* setting, Fn&& fn) {
@@ -98,7 +106,9 @@ jit::LoadOptions to_load_options(const EngineOptions& options) {
 class TorchScriptModel final : public Model {
  public:
   TorchScriptModel(const std::string& file, const ModelConfig& config, const jit::LoadOptions& options)
-      : module_(jit::Module::load(file, options)), method_(module_->method(kMethod)) {
+      : generator_(config.seed ? *config.seed : random_seed()),
+        module_(load_module(file, options)),
+        method_(module_->method(kMethod)) {
     signature_.platform = module_->platform();
     const std::string& configured = config.default_model_filename;
     signature_.file_name = configured.empty() ? std::filesystem::path(file).filename().string() : configured;
@@ -167,6 +177,7 @@ class TorchScriptModel final : public Model {
   }
 
   RunResult run(jit::Frame& frame, std::span<const InferTensor* const> inputs, const RunOptions& options) const {
+    const ops::GeneratorGuard own_numbers(generator_);
     Copies copies;
     absl::InlinedVector<ops::Value, 4> arguments;
     for (const BoundArgument& bound : arguments_) arguments.push_back(argument_value(bound, inputs, copies));
@@ -196,6 +207,12 @@ class TorchScriptModel final : public Model {
   }
 
  private:
+  // What a model draws while it is loaded is its own too.
+  std::shared_ptr<jit::Module> load_module(const std::string& file, const jit::LoadOptions& options) const {
+    const ops::GeneratorGuard own_numbers(generator_);
+    return jit::Module::load(file, options);
+  }
+
   // One input for each part of a dict or list of tensors, as config.pbtxt names them.
   void add_parts(const std::string& file, const ModelConfig& config, size_t index, BoundArgument& bound) {
     for (const std::string& name : gathered_names(file, method_.schema(), index, config)) {
@@ -421,6 +438,8 @@ class TorchScriptModel final : public Model {
     outputs_.apply(result.outputs);
   }
 
+  // Of this version alone: what one model draws, or sets by manual_seed, nobody else sees.
+  mutable ops::Generator generator_;
   const std::shared_ptr<jit::Module> module_;
   const jit::Method& method_;
   Signature signature_;

@@ -99,6 +99,30 @@ TEST_F(TorchScriptModelTest, WhatIsWrittenToAnInputIsSeenByNobodyElse) {
   EXPECT_EQ(values_of(own), (std::vector<float>{1, 4}));
 }
 
+// Each model has random numbers of its own: by its seed, or others at each load; what one sets, no other sees.
+TEST_F(TorchScriptModelTest, RandomNumbersAreItsOwn) {
+  const std::string draws = module("x: Tensor", "return torch.rand([4]) + x");
+  const std::string sets = module("x: Tensor", "torch.manual_seed(5)\n        return torch.rand([4]) + x");
+  const auto seeded = [](const std::string& seed) {
+    return concat("parameters { key: \"seed\" value: { string_value: \"", seed, "\" } }");
+  };
+  const InferTensor zero = float_tensor("x", {4}, {0, 0, 0, 0});
+  const auto drawn = [&](const Model& model) {
+    const Tensor numbers = run(model, {&zero}).outputs.at(0).tensor;
+    return std::vector<float>(numbers.data<float>(), numbers.data<float>() + 4);
+  };
+  const auto first = load(draws), second = load(draws), seven = load(draws, seeded("7"));
+  const auto one = drawn(*first);
+  EXPECT_NE(one, drawn(*second));
+  const auto of_seven = drawn(*seven);
+  EXPECT_EQ(of_seven, drawn(*load(draws, seeded("7"))));
+  const auto setter = load(sets);
+  const auto of_five = drawn(*setter);
+  EXPECT_EQ(of_five, drawn(*setter));
+  EXPECT_NE(drawn(*first), of_five);
+  EXPECT_THAT(refusal(draws, seeded("x")), ::testing::HasSubstr("parameters 'seed' must be a number of 64 bits"));
+}
+
 TEST_F(TorchScriptModelTest, AnInputThatIsNotWrittenIsNotCopied) {
   const auto model = load(module("x: Tensor, write: bool", "if write:\n            x.add_(1)\n        return x"));
   const InferTensor x = float_tensor("x", {2}, {1, 2});
