@@ -1,5 +1,7 @@
 #include "server/library_settings.h"
 
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -50,7 +52,19 @@ TENSORD_EARLY void place_setting(char** environment, char* setting) {
   is_complete = false;
 }
 
+// OpenBLAS tries for ever to get its 128 MB while it is initialised.
+TENSORD_EARLY void check_address_space() {
+  constexpr rlim_t kNeeded = rlim_t{512} << 20;
+  rlimit limit{};
+  if (syscall(SYS_getrlimit, RLIMIT_AS, &limit) != 0 || limit.rlim_cur >= kNeeded) return;
+  static constexpr char kText[] =
+      "tensord: the process may not map the 512 MB of memory that its libraries need (ulimit -v)\n";
+  syscall(SYS_write, STDERR_FILENO, kText, sizeof(kText) - 1);
+  syscall(SYS_exit_group, 1);
+}
+
 TENSORD_EARLY void set_early(int, char**, char** environment) {
+  check_address_space();
   if (!find_entry(environment, "GOMP_SPINCOUNT=") && !find_entry(environment, "OMP_WAIT_POLICY=")) {
     place_setting(environment, spin_setting);
   }

@@ -4,7 +4,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -37,10 +39,15 @@ void fail_file(const std::string& path, const char* what, int error) {
   throw Error(code_of(error), message);
 }
 
-AtomicFile::AtomicFile(std::string path) : path_(std::move(path)), temporary_(path_ + ".XXXXXX") {
-  const int file = mkostemp(temporary_.data(), O_CLOEXEC);
+// As mkstemp, but who may read the file is for the umask to say.
+AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
+  static std::atomic<uint64_t> next{0};
+  int file = -1;
+  do {
+    temporary_ = concat(path_, ".", getpid(), "_", next++);
+    file = open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  } while (file < 0 && errno == EEXIST);
   if (file < 0) fail_write();
-  fchmod(file, 0644);
   file_ = fdopen(file, "w+b");
   if (file_) return;
   const int error = errno;

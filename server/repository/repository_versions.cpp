@@ -18,7 +18,6 @@ class NewFolder {
     std::string pattern = (in / ".new-XXXXXX").string();
     if (mkdtemp(pattern.data()) == nullptr) fail(ErrorCode::kUnavailable, in.string(), ": no folder can be made in it");
     path_ = pattern;
-    fs::permissions(path_, fs::perms(0755));
   }
   ~NewFolder() {
     std::error_code error;
@@ -27,6 +26,13 @@ class NewFolder {
   NewFolder(const NewFolder&) = delete;
   NewFolder& operator=(const NewFolder&) = delete;
   const fs::path& path() const { return path_; }
+  // As whoever copies a model there would leave it: other servers may have the repository too.
+  void let_others_read() const {
+    fs::permissions(path_, fs::perms(0755));
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(path_)) {
+      fs::permissions(entry.path(), entry.is_directory() ? fs::perms(0755) : fs::perms(0644));
+    }
+  }
 
  private:
   fs::path path_;
@@ -75,6 +81,7 @@ Repository::Added Repository::add_version_alone(const std::string& name, const W
   const fs::path folder = fs::path(root) / name;
   std::error_code error;
   const bool is_new_model = fs::create_directory(folder, error);
+  if (is_new_model) fs::permissions(folder, fs::perms(0755), error);
   if (error) fail(ErrorCode::kUnavailable, folder.string(), ": cannot be made: ", error.message());
   fs::path added;
   try {
@@ -85,6 +92,7 @@ Repository::Added Repository::add_version_alone(const std::string& name, const W
     {
       const NewFolder temporary(before.folder);
       write(temporary.path(), model_file_name(before, file_name));
+      temporary.let_others_read();
       number = take_next_version(before, temporary.path());
     }
     added = before.folder / std::to_string(number);

@@ -201,7 +201,7 @@ Json run(const RankTask& task, TrainingJob& job, Reporter& reporter) {
 
 int run_rank_process() {
   // The daemon says when it ends.
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGPIPE, SIGXFSZ}) ::signal(signal, SIG_IGN);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGPIPE, SIGXFSZ, SIGUSR1, SIGUSR2}) ::signal(signal, SIG_IGN);
   const RankTask task = read_task();
   take_low_priority(task.nice);
   TrainingJob job(task.job);
