@@ -5,6 +5,7 @@
 #include "core/base/cancellation.h"
 #include "core/base/error.h"
 #include "core/jit/formats/onnx/wire.h"
+#include "core/tensor/memory/owner_limit.h"
 
 namespace tensord::jit::onnx {
 namespace {
@@ -48,6 +49,7 @@ class Reader {
     check_work_cancelled();
     if (++messages_ > kMaxMessages)
       fail(ErrorCode::kResourceExhausted, "the model has more than ", kMaxMessages, " parts");
+    if (messages_ % 65536 == 0) check_room(messages_ * sizeof(AttributeProto), "the model");
   }
 
   int depth_ = 0;
