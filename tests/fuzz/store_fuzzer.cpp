@@ -6,10 +6,12 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <cerrno>
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace tensord;
   using namespace distributed;
-  static TcpStoreServer server({.host = "127.0.0.1", .port = 0});
+  static TcpStoreServer& server = *new TcpStoreServer({.host = "127.0.0.1", .port = 0});
   const FileDescriptor fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -17,13 +19,17 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) return 0;
   char greeting[32];
-  if (recv(fd.get(), greeting, sizeof(greeting), MSG_WAITALL) != sizeof(greeting)) std::abort();
+  ssize_t got = 0;
+  // The alarms of libFuzzer interrupt it.
+  while ((got = recv(fd.get(), greeting, sizeof(greeting), MSG_WAITALL)) < 0 && errno == EINTR) {
+  }
+  if (got != sizeof(greeting)) std::abort();
   std::string bytes = tcp::Writer(tcp::Command::kHello).text(message_proof("", {greeting + 16, 16})).finish();
   bytes += fuzz::text_of(data, size);
   if (send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) < 0) return 0;
   shutdown(fd.get(), SHUT_WR);
   char answer[4096];
-  while (recv(fd.get(), answer, sizeof(answer), 0) > 0) {
+  while ((got = recv(fd.get(), answer, sizeof(answer), 0)) > 0 || (got < 0 && errno == EINTR)) {
   }
   return 0;
 }
