@@ -16,11 +16,12 @@ RestHandler::RestHandler(ServerState& state, WebHandler& web, HttpMemoryQuota qu
 std::optional<HttpAnswer> RestHandler::admit(const HttpHead& head, BodyPlan& plan) {
   const std::optional<RestTarget> target = parse_target(head.path);
   if (!target) {
-    if (is_health_path(head.path)) {
-      if (auto refused = refuse_call(state_.access, head, CallGroup::kHealth)) return refused;
-    }
-    if (!head.path.starts_with("/v2") || is_health_path(head.path)) return web_.admit(head, plan);
-    return error_answer(404, "Not Found");
+    const bool is_health = is_health_path(head.path);
+    if (!is_health && head.path.starts_with("/v2")) return error_answer(404, "Not Found");
+    // What else is here names models, jobs and paths.
+    const CallGroup group = is_health ? CallGroup::kHealth : CallGroup::kStatistics;
+    if (auto refused = refuse_call(state_.access, head, group)) return refused;
+    return web_.admit(head, plan);
   }
   if (!target->takes(head.method)) {
     HttpAnswer refused = error_answer(405, "Method Not Allowed");

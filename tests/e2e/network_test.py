@@ -446,6 +446,24 @@ class NetworkTest(unittest.TestCase):
             self.assertEqual(self.get(address, "/")[0], 404)
             self.assertEqual(self.get(address, "/status.json")[0], 404)
 
+    def test_what_the_rest_port_shows_needs_a_token_where_calls_do(self):
+        tokens = self.write("rest-tokens", b"statistics watcher\ninference user\n")
+        with Daemon(self.models, "--allow-http", "true", "--http-port", "0", "--access-tokens", tokens) as daemon:
+            for path in ("/metrics", "/status.json", "/"):
+                self.assertEqual(self.get(daemon.ready["http"], path)[0], 401, path)
+                # The metrics port is for those who operate it.
+                self.assertEqual(self.get(daemon.ready["metrics"], path)[0], 200, path)
+                for token, code in (("watcher", 200), ("user", 403)):
+                    asked = urllib.request.Request(f"http://{daemon.ready['http']}{path}",
+                                                   headers={"Authorization": f"Bearer {token}"})
+                    try:
+                        with urllib.request.urlopen(asked, timeout=300) as answer:
+                            self.assertEqual(answer.status, code, path)
+                    except urllib.error.HTTPError as error:
+                        self.assertEqual(error.code, code, path)
+            for path in ("/v2/health/live", "/v2/health/ready", "/v2/models/identity/ready"):
+                self.assertEqual(self.get(daemon.ready["http"], path)[0], 200, path)
+
     def test_http_with_tokens(self):
         tokens = self.write("http-tokens", b"statistics watcher\n")
         with Daemon(self.models, "--access-tokens", tokens, "--http-access-tokens", "true") as daemon:
