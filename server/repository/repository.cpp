@@ -253,6 +253,8 @@ void Repository::show_ready(const std::string& name) {
 
 void Repository::set_error(const std::string& name, const std::string& root, const ModelStamp& stamp,
                            const std::string& error) {
+  // Another load may have begun since this one failed; it is not to lose what it is at.
+  const NameLocks::Held held = names_.hold(name);
   log(LogLevel::kError, "model cannot be served", {{"model", name}, {"reason", error}});
   metrics_.count_load(name, false);
   models_.change(name, [&](ModelEntry& entry) { entry.fail(error, root, stamp); });

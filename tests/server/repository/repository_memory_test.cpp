@@ -4,6 +4,7 @@
 #include <atomic>
 #include <thread>
 
+#include "core/base/log.h"
 #include "tests/server/repository/repository_fixture.h"
 
 namespace tensord::server::repository_memory_test {
@@ -253,6 +254,46 @@ TEST_F(RepositoryMemoryTest, ManyModelsInLittleRoom) {
   int ready = 0;
   for (int i = 0; i < 6; ++i) ready += states(concat("m", i)) == "1 READY";
   EXPECT_LE(ready, 2);
+}
+
+// Which thread is at what, of the test below: its hooks have no other way to know.
+struct FailedDemand {
+  std::atomic<int> opened{0};
+  std::atomic<bool> has_failed{false}, is_loading{false}, is_over{false};
+};
+FailedDemand failed_demand;
+
+void wait_for(const std::atomic<bool>& flag, int ms) {
+  for (int i = 0; i < ms && !flag; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+class FailedDemandTest : public RepositoryMemoryTest {
+ protected:
+  FailedDemandTest() {
+    set_log_sink([](LogLevel, std::string_view message, std::initializer_list<LogField>, const std::source_location&) {
+      if (message != "model cannot be served") return;
+      failed_demand.has_failed = true;
+      wait_for(failed_demand.is_loading, 300);
+    });
+  }
+  ~FailedDemandTest() override { set_log_sink(nullptr); }
+  std::unique_ptr<const Model> open(const std::string& file, const ModelConfig& config) override {
+    check(++failed_demand.opened > 1, "not this time");
+    failed_demand.is_loading = true;
+    wait_for(failed_demand.is_over, 2000);
+    return RepositoryMemoryTest::open(file, config);
+  }
+};
+
+// An operator's load begins between the failure of a load on demand and what is noted of it.
+TEST_F(FailedDemandTest, IsNotHeldAgainstALoadThatBeganSince) {
+  add("m", "1", "number:1");
+  start_with(0);
+  ASSERT_TRUE(repository_->load_on_demand("m", [] { failed_demand.is_over = true; }));
+  wait_for(failed_demand.has_failed, 10'000);
+  repository_->load({.name = "m", .config = {}, .files = {}});
+  EXPECT_EQ(failed_demand.opened, 2);
+  EXPECT_EQ(ask("m"), 1);
 }
 
 TEST_F(RepositoryMemoryTest, StoppingAnswersThoseThatWait) {
