@@ -3,6 +3,8 @@
 #include <atomic>
 #include <cstdio>
 
+#include "core/base/printable.h"
+
 namespace tensord {
 namespace {
 
@@ -11,7 +13,7 @@ void write_stderr(LogLevel level, std::string_view message, std::initializer_lis
   static constexpr const char* kNames[] = {"debug", "info", "warning", "error"};
   if (level == LogLevel::kDebug) return;
   std::string line = concat(kNames[static_cast<int>(level)], " ", message);
-  for (const LogField& field : fields) line += concat(" ", field.key, "=", field.value);
+  for (const LogField& field : fields) line += concat(" ", field.key, "=", to_printable(field.value));
   line += '\n';
   std::fputs(line.c_str(), stderr);
 }

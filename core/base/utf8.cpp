@@ -7,8 +7,9 @@ namespace {
 
 constexpr std::string_view kReplacement = "\xef\xbf\xbd";
 
-// Bytes of the character that the text begins with; 0 where it begins with none.
-size_t character_length(std::string_view text) {
+}  // namespace
+
+size_t utf8_length(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text[0]);
   if (lead < 0x80) return 1;
   const size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
@@ -24,11 +25,9 @@ size_t character_length(std::string_view text) {
   return is_valid ? length : 0;
 }
 
-}  // namespace
-
 bool is_utf8(std::string_view text) {
   while (!text.empty()) {
-    const size_t length = character_length(text);
+    const size_t length = utf8_length(text);
     if (length == 0) return false;
     text.remove_prefix(length);
   }
@@ -39,7 +38,7 @@ std::string to_valid_utf8(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {
-    const size_t length = character_length(text);
+    const size_t length = utf8_length(text);
     out += length > 0 ? text.substr(0, length) : kReplacement;
     text.remove_prefix(length > 0 ? length : 1);
   }

@@ -11,6 +11,7 @@
 
 #include "core/base/log.h"
 #include "core/base/mutex.h"
+#include "core/base/printable.h"
 
 namespace tensord::server {
 namespace {
@@ -33,10 +34,11 @@ spdlog::level::level_enum to_spdlog(LogLevel level) {
   return spdlog::level::info;
 }
 
-// A JSON string. Clients choose some of the texts: bytes that are not UTF-8 become U+FFFD.
+// A JSON string. Clients choose some of the texts: bytes that are not UTF-8 become U+FFFD, and what a terminal would
+// not show as it stands there is escaped.
 void append_quoted(std::string& out, std::string_view text) {
   using Json = nlohmann::json;
-  out += Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+  out += to_printable_json(Json(text).dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
 bool needs_quotes(std::string_view text) {

@@ -37,6 +37,15 @@ TEST(LogSink, TextsOfClientsStayInTheirLine) {
   EXPECT_NE(logged("text", "\xc3\xa9").find("model=\"\xc3\xa9\""), std::string::npos);
 }
 
+// What turns the order of a line around, ends it for those who read Unicode, or moves a terminal's cursor.
+TEST(LogSink, WhatATerminalDoesNotShowIsEscaped) {
+  for (const char* form : {"text", "default", "ISO8601", "json"}) {
+    const std::string line = logged(form, "a\u202eb\u2028c\u2066d\u200fe\x7f\xc2\x9b[2J\ufeff");
+    EXPECT_NE(line.find(R"("a\u202eb\u2028c\u2066d\u200fe\u007f\u009b[2J\ufeff")"), std::string::npos) << line;
+  }
+  EXPECT_EQ(nlohmann::json::parse(logged("json", "a\u202eb"))["model"], "a\u202eb");
+}
+
 // Level, date, time, process and where in the source, as Triton's own tests parse it.
 TEST(LogSink, LinesOfTritonsForms) {
   using ::testing::MatchesRegex;
