@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/base/cpu_isa.h"
+#include "core/base/printable.h"
 #include "server/commands/commands.h"
 #include "server/library_settings.h"
 
@@ -17,8 +18,8 @@ using tensord::server::kExitUsage;
 // Scripts raise messages of several lines; the contract is one line on stderr.
 std::string one_line(std::string text) {
   std::replace_if(
-      text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
-  return text;
+      text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, ' ');
+  return tensord::to_printable(text);  // a server's words may be in it
 }
 
 }  // namespace

@@ -1,10 +1,13 @@
 """The client commands of the binary against a live daemon: infer, bench of a server, tables, JSON, exit codes, TLS."""
 
+import contextlib
 import json
 import os
 import signal
+import socket
 import subprocess
 import tempfile
+import threading
 import time
 import unittest
 from typing import List, Tuple
@@ -387,6 +390,92 @@ class Secured(unittest.TestCase):
                 self.assertEqual((done.returncode, len(done.stderr.splitlines())), (3, 1), done.stderr)
                 done = run(*ask, "--token-file", "/not/there")
                 self.assertEqual((done.returncode, "/not/there" in done.stderr), (1, True))
+
+
+class HostileServer(unittest.TestCase):
+    """A server that says what a terminal would obey, and one that never comes to an end."""
+
+    HOSTILE = "\x1b]0;mine\x07\x1b[2J\x9b2J \u202eevil\u2028 end"
+    SHOWN = r"\u001b]0;mine\u0007\u001b[2J\u009b2J \u202eevil\u2028 end"
+
+    def serve(self, handle):
+        import concurrent.futures
+
+        import grpc
+
+        class AnyCall(grpc.GenericRpcHandler):
+            def service(self, details):
+                return handle(details.method.rsplit("/", 1)[-1])
+
+        server = grpc.server(concurrent.futures.ThreadPoolExecutor(4), handlers=[AnyCall()])
+        port = server.add_insecure_port("127.0.0.1:0")
+        server.start()
+        self.addCleanup(lambda: server.stop(0).wait())
+        return "--address", f"127.0.0.1:{port}"
+
+    def test_its_errors_are_shown_as_text(self):
+        import grpc
+
+        def fail(request, context):
+            context.abort(grpc.StatusCode.INTERNAL, self.HOSTILE)
+
+        address = self.serve(lambda _: grpc.unary_unary_rpc_method_handler(fail))
+        for command in (("models",), ("load", "m"), ("infer", "m", "--random"), ("jobs", "show", "j"), ("jobs", "cancel", "j")):
+            with self.subTest(command=command):
+                done = run(*command, *address)
+                self.assertEqual(done.returncode, 1)
+                self.assertIn(self.SHOWN, done.stderr)
+                self.assertNotRegex(done.stdout + done.stderr, "[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u202e]")
+
+    def test_its_answers_are_shown_as_text(self):
+        import grpc
+        from tests.e2e.daemon import training
+
+        job = training.Job(id=self.HOSTILE, message=self.HOSTILE)
+        answers = {"GetJob": job, "ListJobs": training.ListJobsResponse(jobs=[job]), "CancelJob": job}
+        address = self.serve(lambda method: grpc.unary_unary_rpc_method_handler(
+            lambda request, context: answers[method].SerializeToString()))
+        for command in (("jobs", "show", "j"), ("jobs", "list"), ("jobs", "cancel", "j"), ("jobs", "list", "--json")):
+            with self.subTest(command=command):
+                done = run(*command, *address)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn("evil", done.stdout)
+                self.assertNotRegex(done.stdout, "[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u202e]")
+
+    def test_a_watch_ends_at_its_timeout(self):
+        import grpc
+        from tests.e2e.daemon import training
+
+        def watch(request, context):
+            yield training.WatchJobResponse(job=training.Job(id="j")).SerializeToString()
+            time.sleep(5)
+
+        address = self.serve(lambda _: grpc.unary_stream_rpc_method_handler(watch))
+        begin = time.monotonic()
+        done = run("jobs", "watch", "j", *address, "--timeout", "1")
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("DEADLINE_EXCEEDED", done.stderr)
+        self.assertLess(time.monotonic() - begin, 4)
+
+    def test_health_ends_at_its_timeout(self):
+        listener = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(listener.close)
+
+        def drip():
+            connection, _ = listener.accept()
+            with connection, contextlib.suppress(OSError):
+                connection.sendall(b"HTTP/1.1 200 OK\r\nx: ")
+                for _ in range(40):
+                    connection.sendall(b"y")
+                    time.sleep(0.2)
+                connection.sendall(b"\r\nContent-Length: 0\r\n\r\n")
+
+        threading.Thread(target=drip, daemon=True).start()
+        begin = time.monotonic()
+        done = run("health", "--address", "127.0.0.1:%d" % listener.getsockname()[1], "--timeout-secs", "1")
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertIn("no answer within 1 s", done.stderr)
+        self.assertLess(time.monotonic() - begin, 4)
 
 
 class Help(unittest.TestCase):

@@ -82,8 +82,9 @@ client::Client connect(const ConnectionOptions& options) {
   return client::Client(address.empty() ? kDefaultAddress : address, std::move(out));
 }
 
-client::CallOptions call_options(const ConnectionOptions& options, std::chrono::milliseconds fallback) {
-  return {.timeout = given_timeout(options).value_or(fallback), .headers = {}};
+client::CallOptions call_options(const ConnectionOptions& options, std::optional<std::chrono::milliseconds> fallback) {
+  const auto given = given_timeout(options);
+  return {.timeout = given ? given : fallback, .headers = {}};
 }
 
 int run_client(const std::function<int()>& run) {

@@ -34,8 +34,9 @@ void add_client_options(CLI::App& command, ConnectionOptions& options);
 // Connects with the first call. Calls take a minute at most, unless --timeout says otherwise. Throws client::Error for
 // files that cannot be read.
 client::Client connect(const ConnectionOptions& options);
-// For calls that take longer: --timeout, else `fallback`.
-client::CallOptions call_options(const ConnectionOptions& options, std::chrono::milliseconds fallback);
+// For calls that take longer: --timeout, else `fallback`, which may be none: no limit.
+client::CallOptions call_options(const ConnectionOptions& options,
+                                 std::optional<std::chrono::milliseconds> fallback = {});
 
 // Gives the exit code that `run` gives. What goes wrong becomes a CommandError with the exit code for it, of the client
 // library's errors with their code behind the message.

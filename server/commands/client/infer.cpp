@@ -114,8 +114,7 @@ class StreamView {
     } else if (is_piece_of_text(result)) {
       std::string text = result.outputs[0].tensor.strings()[0];
       // A text may hold what moves a terminal's cursor, or worse.
-      if (isatty(STDOUT_FILENO) != 0)
-        std::erase_if(text, [](unsigned char c) { return c < 0x20 && c != '\n' && c != '\t'; });
+      if (isatty(STDOUT_FILENO) != 0) text = printable_lines(text);
       std::cout << text << std::flush;
       has_text_ = true;
     } else {

@@ -54,10 +54,11 @@ std::string line_text(const JobStatus& status) {
 }  // namespace
 
 std::string job_line(const JobStatus& status) {
-  return concat(status.id, "  ", to_string(status.state), "  step ", steps_text(status.progress), "  loss ",
-                number_text(status.progress.loss), metrics_text(status.progress),
-                status.published_version > 0 ? concat("  published ", status.published_version) : std::string(),
-                status.message.empty() ? std::string() : "  (" + status.message + ")");
+  return printable_lines(
+      concat(status.id, "  ", to_string(status.state), "  step ", steps_text(status.progress), "  loss ",
+             number_text(status.progress.loss), metrics_text(status.progress),
+             status.published_version > 0 ? concat("  published ", status.published_version) : std::string(),
+             status.message.empty() ? std::string() : "  (" + status.message + ")"));
 }
 
 std::string job_report(const JobStatus& status) {
@@ -86,7 +87,7 @@ std::string job_report(const JobStatus& status) {
     out += concat("published   version ", status.published_version, ", the weights of step ", published_step(status),
                   "\n");
   }
-  return out;
+  return printable_lines(out);
 }
 
 std::string plot(const std::vector<double>& values, int width, int height) {
@@ -119,14 +120,16 @@ std::string plot(const std::vector<double>& values, int width, int height) {
   return out;
 }
 
-JobStatus watch_job(client::TrainingClient& training, const std::string& id, bool json) {
+JobStatus watch_job(client::TrainingClient& training, const std::string& id, bool json,
+                    const client::CallOptions& options) {
   JobView view(json);
-  training.watch(id, [&](const auto& job, const auto& added) {
+  const auto show = [&](const auto& job, const auto& added) {
     std::vector<CurvePoint> points;
     for (const auto& point : added) points.push_back(to_curve_point(point));
     view.show(to_job_status(job), points);
     return true;
-  });
+  };
+  training.watch(id, show, /*after_step=*/0, options);
   view.finish();
   return view.status();
 }

@@ -30,7 +30,8 @@ class JobView {
 };
 
 // Watches a job until it is at rest, shows it, and gives it as it was then. Throws client::Error.
-JobStatus watch_job(client::TrainingClient& training, const std::string& id, bool json);
+JobStatus watch_job(client::TrainingClient& training, const std::string& id, bool json,
+                    const client::CallOptions& options = {});
 // One line for a job: "digits-3f9a1c  RUNNING  step 120/400  loss 0.231".
 std::string job_line(const JobStatus& status);
 // All there is to say, over several lines.

@@ -48,7 +48,7 @@ void list(const JobsOptions& options) {
 
 int watch(const JobsOptions& options) {
   TrainingClient client = training(options);
-  const JobStatus status = watch_job(client, options.id, options.connection.json);
+  const JobStatus status = watch_job(client, options.id, options.connection.json, call_options(options.connection));
   return status.state == JobState::kFailed ? kExitFailed : 0;
 }
 

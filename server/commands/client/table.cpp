@@ -6,6 +6,8 @@
 #include <ostream>
 #include <utility>
 
+#include "core/base/printable.h"
+
 namespace tensord::server {
 namespace {
 
@@ -59,7 +61,18 @@ std::string fixed_text(double value, int decimals) {
 std::string printable(std::string text) {
   std::replace_if(
       text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
-  return text;
+  return to_printable(text);
+}
+
+std::string printable_lines(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find_first_of("\n\t"), text.size());
+    out += to_printable(text.substr(0, end));
+    if (end < text.size()) out += text[end];
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
 }
 
 size_t width_of(const std::string& text) {

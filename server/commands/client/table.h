@@ -2,6 +2,7 @@
 
 #include <iosfwd>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tensord::server {
@@ -23,8 +24,10 @@ class Table {
 std::string number_text(double value, int digits = 4);
 // A number with so many digits behind the point, as "12.340".
 std::string fixed_text(double value, int decimals);
-// The text with control characters as spaces.
+// The text with control characters as spaces, and all else that a terminal does not show escaped.
 std::string printable(std::string text);
+// Of several lines: all but their ends and tabs is escaped.
+std::string printable_lines(std::string_view text);
 // How many columns of a terminal a text of UTF-8 takes, as far as each character takes one.
 size_t width_of(const std::string& text);
 

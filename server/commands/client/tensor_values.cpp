@@ -10,6 +10,7 @@
 #include <random>
 
 #include "core/base/error.h"
+#include "core/base/printable.h"
 #include "server/commands/client/table.h"
 
 namespace tensord::server {
@@ -268,7 +269,9 @@ void print_values(std::ostream& out, const Tensor& tensor) {
   if (tensor.type() == DataType::kBytes) {
     const std::vector<std::string> texts = tensor.strings();
     // JSON's quotes and escapes, so that no control character reaches a terminal.
-    return print([&](size_t i) { return json(texts[i]).dump(-1, ' ', false, json::error_handler_t::replace); });
+    return print([&](size_t i) {
+      return to_printable_json(json(texts[i]).dump(-1, ' ', false, json::error_handler_t::replace));
+    });
   }
   dispatch_elements(tensor.type(), [&]<class T>() {
     const std::span<const T> values = tensor.values<T>();

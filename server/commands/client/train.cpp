@@ -11,6 +11,7 @@
 #include "server/commands/client/job_view.h"
 #include "server/commands/client/json_line.h"
 #include "server/commands/client/optimizer_options.h"
+#include "server/commands/client/table.h"
 #include "server/commands/commands.h"
 #include "server/training/jobs/job_json.h"
 #include "server/transport/calls/training_messages.h"
@@ -131,11 +132,11 @@ int train(const TrainOptions& options) {
     if (json) {
       print_json_line(to_json(job));
     } else {
-      std::cout << job.id << "\n";
+      std::cout << printable(job.id) << "\n";
     }
     return 0;
   }
-  if (!json) std::cout << "job " << job.id << std::endl;
+  if (!json) std::cout << "job " << printable(job.id) << std::endl;
   return watch_job(training, job.id, json).state == JobState::kCompleted ? 0 : kExitFailed;
 }
 
