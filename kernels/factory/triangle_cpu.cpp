@@ -2,26 +2,52 @@
 
 #include <algorithm>
 
+#include "core/base/cancellation.h"
+
 namespace tensord::kernels {
+namespace {
+
+using Wide = __int128;
+
+// The sum of clamp(j, 0, columns) over all j <= last.
+Wide clamped_sum(Wide last, Wide columns) {
+  if (last <= 0) return 0;
+  const Wide ramp = std::min(last, columns);
+  return ramp * (ramp + 1) / 2 + (last - ramp) * columns;
+}
+
+// How many columns c of the rows have c - r < edge.
+int64_t count_below(int64_t rows, int64_t columns, int64_t edge) {
+  return static_cast<int64_t>(clamped_sum(Wide{rows} - 1 + edge, columns) - clamped_sum(Wide{edge} - 1, columns));
+}
+
+}  // namespace
 
 Tensor indices_of_triangle(int64_t rows, int64_t columns, int64_t offset, bool is_lower) {
-  checked_numel(Dims{rows, columns, 2});
-  const auto inside = [&](int64_t r) {
-    // Columns c of this row with c - r <= offset (lower) or >= offset (upper), clamped without overflow.
-    const int64_t edge = offset > columns ? columns + 1 : offset < -rows ? -rows - 1 : offset;
-    const int64_t begin = is_lower ? 0 : std::clamp<int64_t>(r + edge, 0, columns);
-    const int64_t end = is_lower ? std::clamp<int64_t>(r + edge + 1, 0, columns) : columns;
-    return std::pair(begin, end);
-  };
-  int64_t count = 0;
-  for (int64_t r = 0; r < rows; ++r) count += inside(r).second - inside(r).first;
+  const int64_t all = checked_numel(Dims{rows, columns, 2}) / 2;
+  // Columns c of row r with c - r < edge, or, above, all others; clamped without overflow.
+  const int64_t clamped = offset > columns ? columns + 1 : offset < -rows ? -rows - 1 : offset;
+  const int64_t edge = is_lower ? clamped + 1 : clamped;
+  const int64_t below = count_below(rows, columns, edge);
+  const int64_t count = is_lower ? below : all - below;
   const Tensor out = Tensor::empty(Dims{2, count}, DType::kInt64);
+  if (count == 0) return out;
+  // Only rows that have some: below they begin late, above they end early.
+  const int64_t first = is_lower ? std::clamp<int64_t>(1 - edge, 0, rows) : 0;
+  const int64_t last = is_lower ? rows : std::clamp<int64_t>(columns - edge, 0, rows);
   int64_t* row = out.data<int64_t>();
   int64_t* column = row + count;
-  for (int64_t r = 0; r < rows; ++r) {
-    const auto [begin, end] = inside(r);
-    row = std::fill_n(row, end - begin, r);
-    for (int64_t c = begin; c < end; ++c) *column++ = c;
+  int64_t written = 0;
+  for (int64_t r = first; r < last; ++r) {
+    const int64_t middle = std::clamp<int64_t>(r + edge, 0, columns);
+    const int64_t begin = is_lower ? 0 : middle, end = is_lower ? middle : columns;
+    in_pieces(end - begin, kPieceElements, [&](int64_t from, int64_t to) {
+      row = std::fill_n(row, to - from, r);
+      for (int64_t c = begin + from; c < begin + to; ++c) *column++ = c;
+    });
+    if ((written += end - begin) < kPieceElements) continue;
+    written = 0;
+    check_work_cancelled();
   }
   return out;
 }

@@ -7,12 +7,28 @@
 #include <cstring>
 #include <vector>
 
+#include "core/base/cancellation.h"
 #include "kernels/common/lanes.h"
 #include "kernels/pointwise/pointwise.h"
 #include "kernels/reduce/reduce.h"
 
 namespace tensord::kernels {
 namespace {
+
+// Looks now and then whether the work is still wanted: a tensor that repeats its elements has any number of them.
+class FoldWatch {
+ public:
+  void spend(int64_t elements) {
+    if ((left_ -= elements) > 0) return;
+    left_ = kFoldPiece;
+    check_work_cancelled();
+  }
+  // Of one row between two looks: a multiple of the inner loops' blocks, so that sums keep their order.
+  static constexpr int64_t kFoldPiece = kPieceElements << 4;
+
+ private:
+  int64_t left_ = kFoldPiece;
+};
 
 // Sizes and strides of the dimensions that are (not) reduced.
 struct Split {
@@ -74,9 +90,15 @@ void ReductionPlan::run(const void* in, void* out, const double* centers, Accumu
 
 // Folds `count` elements at `data` with a step into one accumulator.
 void ReductionPlan::fold_row(const char* data, int64_t count, int64_t step, double center, Accumulator* out) const {
-  if (step == 1 && stored_ == loop_) return loops_.row(data, count, center, reduction_.power, out);
+  if (step == 1 && stored_ == loop_) {
+    return in_pieces(count, FoldWatch::kFoldPiece, [&](int64_t begin, int64_t end) {
+      loops_.row(data + begin * element_size_, end - begin, center, reduction_.power, out);
+    });
+  }
   alignas(64) char tile[kTile * 8];
+  FoldWatch watch;
   for (int64_t begin = 0; begin < count; begin += kTile) {
+    watch.spend(kTile);
     const int64_t n = std::min(kTile, count - begin);
     load_tile(stored_, data + begin * step * element_size_, step, loop_, tile, n);
     loops_.row(tile, n, center, reduction_.power, out);
@@ -86,9 +108,18 @@ void ReductionPlan::fold_row(const char* data, int64_t count, int64_t step, doub
 // Folds rows of columns; strides in elements.
 void ReductionPlan::fold_columns(const char* data, int64_t rows, int64_t row_step, int64_t count, int64_t step,
                                  const double* centers, Accumulator* out) const {
-  if (step == 1 && stored_ == loop_) return loops_.columns(data, rows, row_step, count, centers, reduction_.power, out);
+  FoldWatch watch;
+  if (step == 1 && stored_ == loop_) {
+    // In fours, as the loops take them.
+    const int64_t piece = std::max<int64_t>(4, FoldWatch::kFoldPiece / std::max<int64_t>(1, count) / 4 * 4);
+    return in_pieces(rows, piece, [&](int64_t begin, int64_t end) {
+      loops_.columns(data + begin * row_step * element_size_, end - begin, row_step, count, centers, reduction_.power,
+                     out);
+    });
+  }
   alignas(64) char tile[kTile * 8];
   for (int64_t r = 0; r < rows; ++r, data += row_step * element_size_) {
+    watch.spend(count);
     for (int64_t begin = 0; begin < count; begin += kTile) {
       const int64_t n = std::min(kTile, count - begin);
       load_tile(stored_, data + begin * step * element_size_, step, loop_, tile, n);
@@ -117,12 +148,14 @@ void ReductionPlan::reduce_rows(const Memory& memory) const {
   const int64_t grain = std::max<int64_t>(1, 65536 / std::max<int64_t>(1, inner_.numel()));
   outer_.parallel_rows(
       grain, [&](const std::array<int64_t, 3>& offset, int64_t count, const std::array<int64_t, 3>& step) {
+        FoldWatch watch;
         for (int64_t i = 0; i < count; ++i) {
           Accumulator accumulator = loops_.start;
           const double center = memory.centers == nullptr ? 0 : memory.centers[offset[2] + i * step[2]];
           const char* base = memory.in + (offset[0] + i * step[0]) * element_size_;
           inner_.rows(0, inner_.numel(),
                       [&](const std::array<int64_t, 1>& at, int64_t n, const std::array<int64_t, 1>& stride) {
+                        watch.spend(n);
                         fold_row(base + at[0] * element_size_, n, stride[0], center, &accumulator);
                       });
           store(&accumulator, 1, memory.out, offset[1] + i * step[1], 1);
@@ -135,6 +168,7 @@ void ReductionPlan::reduce_columns(const Memory& memory) const {
   outer_.parallel_rows(
       grain, [&](const std::array<int64_t, 3>& offset, int64_t count, const std::array<int64_t, 3>& step) {
         constexpr int64_t kColumns = 512;
+        FoldWatch watch;
         Accumulator accumulators[kColumns];
         double block_centers[kColumns];
         const double* centers = memory.centers;
@@ -146,6 +180,7 @@ void ReductionPlan::reduce_columns(const Memory& memory) const {
           const char* base = memory.in + (offset[0] + begin * step[0]) * element_size_;
           inner_.rows(0, inner_.numel(),
                       [&](const std::array<int64_t, 1>& at, int64_t rows, const std::array<int64_t, 1>& stride) {
+                        watch.spend(rows * n);
                         fold_columns(base + at[0] * element_size_, rows, stride[0], n, step[0],
                                      centers == nullptr ? nullptr : block_centers, accumulators);
                       });
@@ -181,7 +216,9 @@ void ReductionPlan::reduce_to_one(const Memory& memory, Accumulator* partial) co
   std::fill(partial, partial + parts_, loops_.start);
   parallel_run(static_cast<int>(parts_), [&](int part) {
     const int64_t begin = inner_.numel() * part / parts_, end = inner_.numel() * (part + 1) / parts_;
+    FoldWatch watch;
     inner_.rows(begin, end, [&](const std::array<int64_t, 1>& at, int64_t n, const std::array<int64_t, 1>& stride) {
+      watch.spend(n);
       fold_row(memory.in + at[0] * element_size_, n, stride[0], center, &partial[part]);
     });
   });

@@ -1,12 +1,27 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/base/cancellation.h"
 #include "kernels/common/numbers.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/view/view.h"
 
 // One tensor cut into several views.
 namespace tensord::kernels {
+namespace {
+
+// A view is some hundred bytes, whatever it shows: an expanded tensor of one element has any number of them.
+constexpr int64_t kMaxParts = int64_t{1} << 24;
+
+void check_parts(const char* op, int64_t parts) { check(parts < kMaxParts, op, ": too many parts: ", parts); }
+
+// Before another part is made.
+void look_at_part(size_t part) {
+  constexpr size_t kLookParts = 1 << 14;
+  if (part % kLookParts == kLookParts - 1) check_work_cancelled();
+}
+
+}  // namespace
 
 std::vector<Tensor> split_with_sizes(const Tensor& x, const IntList& sizes, int64_t dim) {
   check(x.ndim() != 0, "split expects at least a 1-dimensional tensor");
@@ -19,6 +34,7 @@ std::vector<Tensor> split_with_sizes(const Tensor& x, const IntList& sizes, int6
           to_string(sizes));
     check(size <= length - start, "split_with_sizes expects split_sizes to sum exactly to ", length,
           " (input tensor's size at dimension ", dim, "), but got split_sizes=", to_string(sizes));
+    look_at_part(out.size());
     out.push_back(narrow(x, dim, start, size));
     start += size;
   }
@@ -33,9 +49,11 @@ std::vector<Tensor> split(const Tensor& x, int64_t size, int64_t dim) {
   dim = wrap_dim(dim, x.ndim());
   const int64_t length = x.sizes()[dim];
   check(size > 0 || length == 0, "split_size can only be 0 if dimension size is 0, but got dimension size of ", length);
+  check_parts("split", length == 0 ? 1 : (length - 1) / size + 1);
   std::vector<Tensor> out;
   int64_t start = 0;
   do {
+    look_at_part(out.size());
     const int64_t part = std::min(size, length - start);
     out.push_back(narrow(x, dim, start, part));
     start += part;
@@ -49,7 +67,7 @@ std::vector<Tensor> chunk(const Tensor& x, int64_t chunks, int64_t dim) {
   dim = wrap_dim(dim, x.ndim());
   const int64_t length = x.sizes()[dim];
   if (length == 0) {
-    check(chunks < (int64_t{1} << 24), "chunk: too many chunks: ", chunks);
+    check(chunks < kMaxParts, "chunk: too many chunks: ", chunks);
     return split_with_sizes(x, Dims(static_cast<size_t>(chunks), 0), dim);
   }
   return split(x, length / chunks + (length % chunks != 0), dim);
@@ -64,12 +82,13 @@ TensorList tensor_split(const Tensor& x, int64_t sections, int64_t dim) {
   check(x.ndim() > 0, "tensor_split expected at least a 1-dimensional tensor, but got a tensor with ", x.ndim(),
         " dims");
   check(sections > 0, "number of sections must be larger than 0, got ", sections);
-  check(sections < (int64_t{1} << 24), "tensor_split: too many sections: ", sections);
+  check(sections < kMaxParts, "tensor_split: too many sections: ", sections);
   dim = wrap_dim(dim, x.ndim());
   const int64_t length = x.sizes()[dim];
   TensorList out;
   int64_t start = 0;
   for (int64_t i = 0; i < sections; ++i) {
+    look_at_part(out.size());
     const int64_t part = length / sections + (i < length % sections);
     out.push_back(narrow(x, dim, start, part));
     start += part;
@@ -83,6 +102,7 @@ TensorList tensor_split_at(const Tensor& x, const IntList& indices, int64_t dim)
   TensorList out;
   int64_t start = 0;
   for (int64_t end : indices) {
+    look_at_part(out.size());
     out.push_back(slice(x, dim, start, end, 1));
     start = end;
   }
@@ -93,8 +113,12 @@ TensorList tensor_split_at(const Tensor& x, const IntList& indices, int64_t dim)
 TensorList unbind(const Tensor& x, int64_t dim) {
   check(x.ndim() > 0, "unbind: a 0-dim tensor has no dimension to unbind");
   dim = wrap_dim(dim, x.ndim());
+  check_parts("unbind", x.sizes()[dim]);
   TensorList out;
-  for (int64_t i = 0; i < x.sizes()[dim]; ++i) out.push_back(select(x, dim, i));
+  for (int64_t i = 0; i < x.sizes()[dim]; ++i) {
+    look_at_part(out.size());
+    out.push_back(select(x, dim, i));
+  }
   return out;
 }
 
