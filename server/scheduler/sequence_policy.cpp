@@ -72,6 +72,16 @@ void SequencePolicy::done(const SequenceBatch& batch, int64_t now_ns) {
   }
 }
 
+void SequencePolicy::end(const SequencePtr& sequence, ErrorCode code, const std::string& reason, Rejections& rejected) {
+  for (SequenceRequestPtr& request : sequence->waiting) {
+    --waiting_;
+    rejected.push_back({std::move(request), code, reason});
+  }
+  sequence->waiting.clear();
+  close(*sequence);
+  release(sequence);
+}
+
 void SequencePolicy::drop_dead(int64_t now_ns, Rejections& rejected) {
   first_deadline_ns_ = kNoDeadline;
   std::vector<SequencePtr> all(backlog_.begin(), backlog_.end());

@@ -98,6 +98,8 @@ class SequencePolicy {
   SequenceBatch next(size_t instance, int64_t now_ns, Rejections& rejected);
   // The batch has run (its requests are gone or still there, that is all the same).
   void done(const SequenceBatch& batch, int64_t now_ns);
+  // The sequence cannot go on: it takes no more requests, and what waits of it is rejected.
+  void end(const SequencePtr& sequence, ErrorCode code, const std::string& reason, Rejections& rejected);
   // Drops what is cancelled or too late, wherever it waits.
   void drop_dead(int64_t now_ns, Rejections& rejected);
   // Everything that waits.

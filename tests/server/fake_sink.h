@@ -2,6 +2,8 @@
 
 #include <condition_variable>
 #include <cstring>
+#include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -23,6 +25,10 @@ class FakeSink final : public InferSink {
     const std::lock_guard lock(mutex_);
     return is_cancelled_;
   }
+
+  // What is kept for the client is asked for here; empty: nobody counts.
+  std::function<std::shared_ptr<const void>(uint64_t size_bytes)> hold;
+  std::shared_ptr<const void> hold_memory(uint64_t size_bytes) override { return hold ? hold(size_bytes) : nullptr; }
 
   void cancel() {
     const std::lock_guard lock(mutex_);

@@ -62,6 +62,7 @@ class EnsembleRun::StepSink final : public InferSink {
     run->advance();
   }
   bool is_cancelled() const override { return run_->is_stopped(); }
+  std::shared_ptr<const void> hold_memory(uint64_t size_bytes) override { return run_->sink_.hold_memory(size_bytes); }
 
   Branch& branch;
   const size_t step;

@@ -22,7 +22,13 @@ namespace {
 using Row = SequenceBatch::Row;
 
 SequenceItem& item_of(const Row& row) { return static_cast<SequenceItem&>(*row.request); }
-SequenceState& state_of(const Row& row) { return *static_cast<SequenceState*>(row.sequence->data.get()); }
+// What the server keeps of a sequence between its requests.
+struct KeptState {
+  SequenceState state;
+  std::shared_ptr<const void> hold;  // of its memory, where requests decide how large it is
+};
+SequenceState& state_of(const Sequence& sequence) { return static_cast<KeptState*>(sequence.data.get())->state; }
+SequenceState& state_of(const Row& row) { return state_of(*row.sequence); }
 
 // What a run gave to one row.
 struct RowResult {
@@ -56,8 +62,9 @@ class SequencePath final : public RequestPath {
                  std::vector<RowResult>& results, RequestTimes& times, uint64_t& copied_bytes);
   std::vector<InferTensor> gather(const std::vector<Row*>& rows, const std::vector<bool>& is_ready,
                                   std::vector<size_t>& indices, uint64_t& copied_bytes) const;
-  void keep_states(const std::vector<Row*>& rows, const std::vector<bool>& is_ready,
-                   const std::vector<Tensor>& states) const;
+  void keep_states(const std::vector<Row*>& rows, const std::vector<bool>& is_ready, const std::vector<Tensor>& states,
+                   std::vector<RowResult>& results) const;
+  void end_lost(const SequenceBatch& batch, Rejections& rejected) TENSORD_REQUIRES(mutex_);
   void release_unused_memory(std::vector<std::weak_ptr<Sequence>>& last, const SequenceBatch& batch) const;
   void reject(Rejections& rejected);
   void answer(std::unique_ptr<SequenceRequest> request, InferResult result);
@@ -284,6 +291,7 @@ void SequencePath::work(size_t instance) {
       run(instance, batch);
     });
     const MutexLock lock(mutex_);
+    end_lost(batch, rejected);
     policy_->done(batch, now_ns());
     batch = {};
   }
@@ -298,7 +306,7 @@ void SequencePath::release_unused_memory(std::vector<std::weak_ptr<Sequence>>& l
     const bool stays = std::any_of(batch.rows.begin(), batch.rows.end(),
                                    [&](const Row& row) { return row.sequence == sequence && row.request; });
     if (stays) continue;
-    for (Tensor& state : *static_cast<SequenceState*>(sequence->data.get())) {
+    for (Tensor& state : state_of(*sequence)) {
       if (state.storage()->is_writable() && state.size_bytes() < state.storage()->size_bytes()) state = state.clone();
     }
   }
@@ -324,7 +332,7 @@ void SequencePath::run(size_t instance, SequenceBatch& batch) {
     Row& row = batch.rows[i];
     rows.push_back(&row);
     if (!row.request) continue;
-    if (!row.sequence->data) row.sequence->data = std::make_shared<SequenceState>(model_.initial_state());
+    if (!row.sequence->data) row.sequence->data = std::make_shared<KeptState>(KeptState{model_.initial_state(), {}});
     std::vector<bool>& is_ready = groups[states_key(row)];
     is_ready.resize(batch.rows.size());
     is_ready[i] = true;
@@ -435,9 +443,9 @@ void SequencePath::run_model(size_t instance, const std::vector<Row*>& rows, con
       outputs[i].push_back(model_.has_batch_dimension() ? row_of(output, i, rows.size()) : output);
     }
   }
-  keep_states(rows, is_ready, states);
+  keep_states(rows, is_ready, states, results);
   for (size_t i = 0; i < rows.size(); ++i) {
-    if (!is_ready[i]) continue;
+    if (!is_ready[i] || !results[i].status.ok()) continue;
     try {
       results[i].outputs = select_outputs(std::move(outputs[i]), model_.request_signature(), context_.model,
                                           item_of(*rows[i]).request.requested_outputs);
@@ -447,13 +455,39 @@ void SequencePath::run_model(size_t instance, const std::vector<Row*>& rows, con
   }
 }
 
+// Bytes of those states that are as large as requests make them.
+uint64_t open_bytes(const SequenceModel& model, const SequenceState& states) {
+  uint64_t bytes = 0;
+  for (size_t k = 0; k < states.size(); ++k) {
+    const Dims& dims = model.states()[k].dims;
+    if (std::find(dims.begin(), dims.end(), -1) != dims.end()) bytes += states[k].size_bytes();
+  }
+  return bytes;
+}
+
+// A sequence whose state finds no room has lost it: the run may have written over the one before.
 void SequencePath::keep_states(const std::vector<Row*>& rows, const std::vector<bool>& is_ready,
-                               const std::vector<Tensor>& states) const {
+                               const std::vector<Tensor>& states, std::vector<RowResult>& results) const {
   for (size_t i = 0; i < rows.size(); ++i) {
     if (!is_ready[i]) continue;
-    for (size_t k = 0; k < states.size(); ++k) {
-      state_of(*rows[i])[k] = rows.size() > 1 ? row_of(states[k], i) : states[k];
+    KeptState& kept = *static_cast<KeptState*>(rows[i]->sequence->data.get());
+    for (size_t k = 0; k < states.size(); ++k) kept.state[k] = rows.size() > 1 ? row_of(states[k], i) : states[k];
+    const uint64_t bytes = item_of(*rows[i]).is_end ? 0 : open_bytes(model_, kept.state);
+    if (bytes == 0) continue;
+    try {
+      kept.hold = item_of(*rows[i]).sink.hold_memory(bytes);
+    } catch (...) {
+      results[i].status = current_exception_status();
+      rows[i]->sequence->data = nullptr;
     }
+  }
+}
+
+void SequencePath::end_lost(const SequenceBatch& batch, Rejections& rejected) {
+  for (const Row& row : batch.rows) {
+    if (!row.sequence || !row.sequence->is_running || row.sequence->data || model_.states().empty()) continue;
+    policy_->end(row.sequence, ErrorCode::kResourceExhausted,
+                 "the sequence has ended: there was no room for the state that an earlier request made", rejected);
   }
 }
 

@@ -68,6 +68,9 @@ class InferSink {
   virtual void respond(InferResult result, bool is_final) = 0;
   // May turn true at any time. Who makes it true calls ModelVersion::record_cancelled() afterwards.
   virtual bool is_cancelled() const = 0;
+  // Room for so many bytes that are kept for the client after the request, until it is let go. Throws
+  // Error{kResourceExhausted} when there is none. Null: nobody counts.
+  virtual std::shared_ptr<const void> hold_memory(uint64_t) { return nullptr; }
 };
 
 }  // namespace tensord::server

@@ -113,6 +113,46 @@ class SequencePathTest : public ::testing::Test {
 
 using Floats = std::vector<float>;
 
+// A state that is as large as what clients send is kept at their expense, as long as its sequence is.
+TEST_F(SequencePathTest, AStateOfAnySizeIsCountedForItsClient) {
+  State& state = sequences().states[0];
+  state.dims = {-1};
+  state.has_initial_state = true;
+  state.initial_dims = {1};
+  sequences().oldest_preferred_batch_sizes = {};
+  sequences().oldest_max_queue_delay_us = 0;
+  // Ten times what came, as the next state.
+  load([](Inputs inputs, const auto&) {
+    RunResult result;
+    result.outputs.push_back(float_tensor("y", inputs[0]->shape, values_of(*inputs[0])));
+    const auto size = static_cast<int64_t>(10 * values_of(*inputs[0]).at(0));
+    result.outputs.push_back(float_tensor("sum_out", {1, size}, Floats(static_cast<size_t>(size), 1)));
+    return result;
+  });
+  std::atomic<uint64_t> held{0};
+  const auto ask = [&](float value, bool is_start, bool is_end) {
+    FakeSink sink;
+    sink.hold = [&held](uint64_t bytes) -> std::shared_ptr<const void> {
+      if (held + bytes > 4000) fail(ErrorCode::kResourceExhausted, "no room for ", bytes, " bytes");
+      held += bytes;
+      return std::shared_ptr<const void>(&held, [bytes, &held](const void*) { held -= bytes; });
+    };
+    send(1, value, sink, is_start, is_end);
+    return sink.wait().status;
+  };
+  EXPECT_TRUE(ask(1, true, false).ok());
+  EXPECT_EQ(held, 40u);
+  EXPECT_TRUE(ask(20, false, false).ok());
+  EXPECT_EQ(held, 800u);
+  // It is over then: what it had may be written over, and the next request would count on it.
+  EXPECT_THAT(ask(100, false, false).message(), ::testing::HasSubstr("no room for 4000 bytes"));
+  EXPECT_THAT(ask(1, false, false).message(), ::testing::HasSubstr("must specify the START flag"));
+  EXPECT_TRUE(ask(1, true, false).ok());
+  EXPECT_TRUE(ask(1000, false, true).ok());  // nothing of it is kept
+  version.reset();
+  EXPECT_EQ(held, 0u);
+}
+
 // What it did to itself before it failed would be done twice: neither is run again without the other.
 TEST_F(SequencePathTest, AModelWithStateOfItsOwnIsNotRunAgain) {
   signature.keeps_state = true;
