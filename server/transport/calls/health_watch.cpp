@@ -11,6 +11,8 @@ namespace {
 
 // How late a watcher may learn of a change.
 constexpr auto kInterval = std::chrono::milliseconds(200);
+// Of a service that is watched: its name is kept as long as it is, and needs no token.
+constexpr size_t kMaxServiceBytes = 1024;
 
 }  // namespace
 
@@ -30,6 +32,8 @@ void HealthWatch::stop() {
 }
 
 void HealthWatch::add(const std::string& service, HealthWatcher& watcher) {
+  check(service.size() <= kMaxServiceBytes, "the name of a service has ", service.size(), " bytes, at most ",
+        kMaxServiceBytes);
   const MutexLock lock(mutex_);
   if (is_closed_) fail(ErrorCode::kUnavailable, "the server is shutting down");
   if (watchers_.size() >= kMaxWatchers) {

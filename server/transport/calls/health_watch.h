@@ -35,7 +35,7 @@ class HealthWatch {
   ~HealthWatch();
 
   // Tells the watcher the status at once, and then each change until remove(). Throws Error{kResourceExhausted} when
-  // there are too many, kUnavailable after close().
+  // there are too many, kUnavailable after close(), kInvalidArgument for a name that no model can have.
   void add(const std::string& service, HealthWatcher& watcher);
   // Nothing when it was not added.
   void remove(HealthWatcher& watcher);

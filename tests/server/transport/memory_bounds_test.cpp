@@ -206,6 +206,7 @@ TEST(HealthWatch, TellsChangesAndLooksOnceForAll) {
   });
   for (Watcher& watcher : watchers) watch.add("m", watcher);
   EXPECT_THAT(message_of([&] { watch.add("m", more); }), HasSubstr("takes no more"));
+  EXPECT_THAT(message_of([&] { watch.add(std::string(1025, 'm'), more); }), HasSubstr("has 1025 bytes, at most 1024"));
   serves = false;
   const int before = looks;
   while (looks < before + 2) std::this_thread::yield();
