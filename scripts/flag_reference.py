@@ -22,7 +22,7 @@ GROUPS = {
     "Logs, traces, captured requests": "log-|trace-|capture-",
     "HTTP and metrics": "allow-http|http-|status-page|allow-metrics|metrics-",
     "TLS and access": "grpc-use-ssl|grpc-server-|grpc-root-cert|grpc-ssl-|grpc-restricted|access-tokens|allow-client-shm",
-    "Limits": "grpc-max-|grpc-memory|max-queue|stream-max|model-memory|model-override|grpc-compressed",
+    "Limits": "client-memory|grpc-max-|grpc-memory|max-queue|stream-max|model-memory|model-override|grpc-compressed",
     "gRPC": "grpc-",
     "Models": "model-|repository-|load-|allow-version|copy-archives|strict-readiness",
     "Running models": "workers|threads|share-cores|precision|plan-cache|jit-|cache-|response-cache|rate-limit",

@@ -108,9 +108,11 @@ void add_limits(CLI::App& app, NetworkOptions& options) {
       ->check(CLI::Range(0, INT_MAX))
       ->capture_default_str();
   app.add_option(
-         "--grpc-memory-quota", options.memory_quota_bytes,
-         "Bytes of requests on their way in or under way, of all clients, as 4GB; more are refused, and clients "
-         "send slower before that; 0 is no limit, the default half of the memory that the process may have")
+         "--client-memory-quota,--grpc-memory-quota", options.memory_quota_bytes,
+         "Bytes that all clients together make the daemon hold, over gRPC and HTTP: requests, what they become, "
+         "answers "
+         "that are not read yet, as 4GB; more are refused, and clients send slower before that; 0 is no limit, the "
+         "default half of the memory that the process may have. The second is its old name")
       ->transform(bytes);
 }
 
@@ -195,7 +197,7 @@ void validate(const NetworkOptions& options) {
   check(options.max_message_bytes >= 1 && options.max_message_bytes <= INT_MAX,
         "--grpc-max-message-size must be between 1 and ", INT_MAX, ", got ", options.max_message_bytes);
   check(options.memory_quota_bytes == 0 || options.memory_quota_bytes >= kMinQuota,
-        "--grpc-memory-quota must be 0 or at least 64MB, got ", options.memory_quota_bytes);
+        "--client-memory-quota must be 0 or at least 64MB, got ", options.memory_quota_bytes);
 }
 
 }  // namespace tensord::server

@@ -50,8 +50,8 @@ struct NetworkOptions {
   int flood_wait_secs = 60;
   // Inference requests under way, of all clients; 0: no limit. One takes some 20 KB beside its tensors.
   int max_requests = 10'000;
-  // Of requests on their way in and under way, of all clients; 0: no limit. Half of the memory by default: models
-  // and answers need the rest.
+  // That all clients make the daemon hold, over both protocols; 0: no limit. Half of the memory by default: models need
+  // the rest.
   uint64_t memory_quota_bytes = default_memory_quota();
 
   static uint64_t default_memory_quota();

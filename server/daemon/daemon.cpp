@@ -111,15 +111,6 @@ std::string join_address(const std::string& address, int port) {
   return is_v6 ? concat("[", address, "]:", port) : concat(address, ":", port);
 }
 
-// Null: there is no room.
-std::shared_ptr<const void> hold_memory(RequestLimits& limits, uint64_t size_bytes) {
-  try {
-    return std::make_shared<RequestLimits::Admission>(limits.hold(size_bytes));
-  } catch (const Error&) {
-    return nullptr;
-  }
-}
-
 // Probes have a port with a thread and connections of its own, so that nothing else keeps them waiting.
 constexpr size_t kProbeConnections = 1024;
 
@@ -143,7 +134,7 @@ HttpServer::Options http_port_options(const ServerOptions& options, RequestLimit
           .limits = {.connections = network.http_max_connections,
                      .per_address = network.http_max_address_connections,
                      .heads_per_address = network.http_max_address_heads},
-          .quota = [&limits](uint64_t size_bytes) { return hold_memory(limits, size_bytes); }};
+          .quota = [&limits](uint64_t size_bytes) { return limits.share(size_bytes); }};
 }
 
 // Appears complete or not at all: readers wait for it.

@@ -15,7 +15,7 @@ constexpr uint64_t kMaxBlockBytes = 8 << 20;
 // Of the head of a chunk, which has to come whole.
 constexpr size_t kMaxChunkHeadBytes = 4096;
 
-constexpr int kTooLarge = 413, kNoRoom = 503, kBad = 400;
+constexpr int kTooLarge = 413, kNoRoom = 429, kBad = 400;
 
 }  // namespace
 
@@ -39,10 +39,11 @@ std::string_view HttpBody::whole(BodyText& joined) const {
 
 bool BodyReceiver::add_block(uint64_t bytes, const HttpMemoryQuota& quota) {
   HttpBody::Block block;
-  if (quota && !(block.hold = quota(bytes))) return false;
   try {
+    if (quota && (chunks_ || bytes > kUncountedBytes)) block.hold = quota(bytes);
     block.memory = allocate_storage(bytes, Device{});
-  } catch (const Error&) {
+  } catch (const Error& error) {
+    no_room_ = error.what();
     return false;
   }
   body_.blocks_.push_back(std::move(block));
@@ -90,7 +91,7 @@ size_t BodyReceiver::take(std::string_view bytes, const HttpMemoryQuota& quota, 
 
 std::string BodyReceiver::reason(int status) const {
   if (status == kTooLarge) return "the request's body is too large";
-  if (status == kNoRoom) return "there is no memory for the request";
+  if (status == kNoRoom) return no_room_;
   if (!has_too_many_chunks_) return "the chunks of the request's body are broken";
   return concat("Chunked request body exceeds maximum of ", kMaxChunks,
                 " non-empty chunks. Send fewer or larger HTTP chunks.");

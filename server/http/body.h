@@ -67,6 +67,7 @@ class BodyReceiver {
   uint64_t room_bytes_ = 0;  // of the last block, not used yet
   bool is_done_ = false;
   bool has_too_many_chunks_ = false;
+  std::string no_room_;  // why
 };
 
 }  // namespace tensord::server

@@ -227,8 +227,7 @@ void Connection::handle() {
 }
 
 void Connection::refuse(int status, std::string reason) {
-  HttpAnswer refused = HttpAnswer::text(status, std::move(reason) + "\n");
-  if (status == 503) refused.headers.push_back({"Retry-After", "1"});
+  HttpAnswer refused = status == 429 ? HttpAnswer::no_room(reason) : HttpAnswer::text(status, std::move(reason) + "\n");
   refused.ends_connection = true;
   body_.reset();
   become(State::kHandling);
@@ -263,11 +262,12 @@ void Connection::start_stream(const HttpAnswer& head) {
   advance();
 }
 
-void Connection::send_chunk(std::string text, std::shared_ptr<const void> hold) {
+void Connection::send_chunk(HttpPiece piece) {
   if (state_ != State::kStreaming) return;
-  const size_t bytes = text.size();
-  if (framing_ == HttpFraming::kChunks) text = chunk_head(bytes) + text + "\r\n";
-  output_.push_back({{std::move(text), {}, std::move(hold)}, bytes});
+  const size_t bytes = piece.size_bytes();
+  if (framing_ == HttpFraming::kChunks) output_.push_back({{chunk_head(bytes)}});
+  output_.push_back({std::move(piece), bytes});
+  if (framing_ == HttpFraming::kChunks) output_.push_back({{"\r\n"}});
   advance();
 }
 

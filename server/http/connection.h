@@ -50,7 +50,7 @@ class Connection {
 
   void answer(HttpAnswer answer, std::shared_ptr<const void> hold);
   void start_stream(const HttpAnswer& head);
-  void send_chunk(std::string text, std::shared_ptr<const void> hold);
+  void send_chunk(HttpPiece piece);
   void finish_stream();
 
  private:

@@ -1,6 +1,7 @@
 #include "server/http/exchange.h"
 
 #include "core/base/clock.h"
+#include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/base/mutex.h"
 #include "server/http/connection.h"
@@ -11,6 +12,8 @@ namespace {
 
 // A client that lets so much of a stream wait does not read it.
 constexpr size_t kMaxUnsentBytes = size_t{64} << 20;
+// What one text of a stream takes beside its bytes until it is sent.
+constexpr size_t kSendBytes = 512;
 
 }  // namespace
 
@@ -26,10 +29,11 @@ HttpExchange::HttpExchange(std::shared_ptr<EventLoop> loop, uint64_t connection,
 
 void HttpExchange::answer(HttpAnswer answer) {
   std::shared_ptr<const void> hold;
-  const uint64_t bytes = answer.size_bytes();
-  if (quota_ && bytes > 0 && !(hold = quota_(bytes))) {
-    answer = HttpAnswer::text(503, "there is no memory for the answer\n");
-    answer.headers.push_back({"Retry-After", "1"});
+  try {
+    const uint64_t bytes = answer.uncharged_bytes();
+    if (quota_ && bytes > kUncountedBytes) hold = quota_(bytes);
+  } catch (const Error& error) {
+    answer = HttpAnswer::no_room(error.what());
     answer.ends_connection = true;
   }
   loop_->run([id = connection_, answer = std::move(answer), hold = std::move(hold)](EventLoop& loop) mutable {
@@ -43,22 +47,30 @@ void HttpExchange::start(HttpAnswer head) {
   });
 }
 
-bool HttpExchange::send(std::string text) {
+bool HttpExchange::send(HttpPiece text) {
   if (is_gone()) return false;
-  const size_t bytes = text.size();
+  const size_t bytes = text.size_bytes();
   const size_t unsent = unsent_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-  std::shared_ptr<const void> hold;
-  const bool has_room = unsent <= kMaxUnsentBytes && (!quota_ || (hold = quota_(bytes)));
-  if (!has_room) {
+  if (unsent > kMaxUnsentBytes || !charge(text)) {
     log(LogLevel::kWarning, "a stream is cut: its client does not read, or there is no memory for more",
         {{"unsent_bytes", unsent}});
     loop_->run([id = connection_](EventLoop& loop) { loop.cut(id); });
     return false;
   }
-  loop_->run([id = connection_, text = std::move(text), hold = std::move(hold)](EventLoop& loop) mutable {
-    if (Connection* connection = loop.find(id)) connection->send_chunk(std::move(text), std::move(hold));
+  loop_->run([id = connection_, text = std::move(text)](EventLoop& loop) mutable {
+    if (Connection* connection = loop.find(id)) connection->send_chunk(std::move(text));
   });
   return true;
+}
+
+bool HttpExchange::charge(HttpPiece& text) const {
+  if (!quota_ || text.is_charged) return true;
+  try {
+    text.owner = quota_(text.text.size() + kSendBytes);
+    return text.is_charged = true;
+  } catch (const Error&) {
+    return false;
+  }
 }
 
 void HttpExchange::finish() {

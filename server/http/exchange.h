@@ -29,10 +29,11 @@ class HttpExchange : public std::enable_shared_from_this<HttpExchange> {
 
   void answer(HttpAnswer answer);
 
-  // An answer without an end: its head, then what is sent as it comes. False: the client has gone, does not read, or
-  // there is no memory for more; the connection is cut then.
+  // An answer without an end: its head, then what is sent as it comes, no empty text. False: the client has gone, does
+  // not read, or there is no memory for more; the connection is cut then.
   void start(HttpAnswer head);
-  bool send(std::string text);
+  bool send(HttpPiece text);
+  bool send(std::string text) { return send(HttpPiece{std::move(text)}); }
   void finish();
 
   // The client has gone or does not want the answer any more. May turn true at any time.
@@ -54,6 +55,8 @@ class HttpExchange : public std::enable_shared_from_this<HttpExchange> {
   void record_sent(size_t bytes) { unsent_bytes_.fetch_sub(bytes, std::memory_order_relaxed); }
 
  private:
+  bool charge(HttpPiece& text) const;
+
   const std::shared_ptr<EventLoop> loop_;
   const uint64_t connection_;
   const HttpHead head_;

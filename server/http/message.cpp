@@ -15,6 +15,7 @@ std::string_view reason_of(int status) {
     case 405: return "Method Not Allowed";
     case 408: return "Request Timeout";
     case 413: return "Content Too Large";
+    case 429: return "Too Many Requests";
     case 431: return "Request Header Fields Too Large";
     case 500: return "Internal Server Error";
     case 501: return "Not Implemented";
@@ -33,6 +34,19 @@ uint64_t HttpAnswer::size_bytes() const {
   uint64_t bytes = 0;
   for (const HttpPiece& piece : body) bytes += piece.size_bytes();
   return bytes;
+}
+
+uint64_t HttpAnswer::uncharged_bytes() const {
+  uint64_t bytes = 0;
+  for (const HttpPiece& piece : body) bytes += piece.is_charged ? 0 : piece.size_bytes();
+  return bytes;
+}
+
+HttpAnswer HttpAnswer::no_room(const std::string& reason) {
+  HttpAnswer answer = text(429, "{\"error\":\"" + reason + "\"}");
+  answer.type = "application/json";
+  answer.headers.push_back({"Retry-After", "1"});
+  return answer;
 }
 
 HttpAnswer HttpAnswer::text(int status, std::string body) {

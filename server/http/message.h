@@ -16,6 +16,7 @@ struct HttpPiece {
   std::string text;
   std::span<const uint8_t> memory = {};
   std::shared_ptr<const void> owner = nullptr;
+  bool is_charged = false;  // `owner` counts it against the quota, too
   size_t size_bytes() const { return text.size() + memory.size(); }
 };
 
@@ -27,7 +28,10 @@ struct HttpAnswer {
   bool ends_connection = false;
 
   uint64_t size_bytes() const;
+  uint64_t uncharged_bytes() const;                      // of the body
   static HttpAnswer text(int status, std::string body);  // text/plain
+  // 429, as JSON: the quota has no room. `reason` has nothing that JSON escapes.
+  static HttpAnswer no_room(const std::string& reason);
 };
 
 // How the body of an answer is delimited.
@@ -36,8 +40,11 @@ enum class HttpFraming { kLength, kChunks, kUntilEnd };
 // The answer's head, to the empty line. Headers must not come from clients: they are not checked.
 std::string format_head(const HttpAnswer& answer, HttpFraming framing, bool keeps_alive);
 
-// Room for so many more bytes of bodies under way and answers not sent; counted until it is let go. Null: there is
-// none. Thread-safe.
+// Bodies and answers of at most this are not counted, so that probes are answered.
+inline constexpr uint64_t kUncountedBytes = 4096;
+
+// Room for so many more bytes of bodies under way, what they become and answers not sent; counted until it is let go.
+// Throws Error{kResourceExhausted}, with the figure, when there is none. Thread-safe.
 using HttpMemoryQuota = std::function<std::shared_ptr<const void>(uint64_t size_bytes)>;
 
 }  // namespace tensord::server

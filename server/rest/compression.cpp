@@ -3,16 +3,19 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <climits>
 
 #include "core/base/error.h"
+#include "server/rest/answer_text.h"
 
 namespace tensord::server {
 namespace {
 
 constexpr int kWindowBits = 15, kGzip = 16;
 constexpr uint64_t kPieceBytes = 1 << 20;
+constexpr size_t kDeflateBytes = 16 << 10;
 constexpr int kLevel = 1;  // of deflate: beyond it time grows faster than answers shrink
 
 std::string_view trimmed(std::string_view text) {
@@ -55,19 +58,18 @@ struct Deflater {
   }
   ~Deflater() { deflateEnd(&stream); }
 
-  void add(std::string_view bytes, int flush, std::string& out) {
+  void add(std::string_view bytes, int flush, AnswerText& out) {
+    std::array<char, kDeflateBytes> packed;
     do {
       const size_t part = std::min<size_t>(bytes.size(), INT_MAX);
       stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
       stream.avail_in = static_cast<uInt>(part);
       const bool is_last = part == bytes.size();
       do {
-        const size_t used = out.size();
-        out.resize(used + std::max<size_t>(4096, part / 4));
-        stream.next_out = reinterpret_cast<Bytef*>(out.data() + used);
-        stream.avail_out = static_cast<uInt>(out.size() - used);
+        stream.next_out = reinterpret_cast<Bytef*>(packed.data());
+        stream.avail_out = static_cast<uInt>(packed.size());
         ::deflate(&stream, is_last ? flush : Z_NO_FLUSH);
-        out.resize(out.size() - stream.avail_out);
+        out.append({packed.data(), packed.size() - stream.avail_out});
       } while (stream.avail_out == 0);
       bytes.remove_prefix(part);
     } while (!bytes.empty());
@@ -131,8 +133,9 @@ BodyText inflate_body(Coding coding, const std::vector<std::span<const uint8_t>>
           stream.avail_out = 1;
         } else {
           const uint64_t more = std::min(std::max<uint64_t>(kPieceBytes / 16, used), max_bytes - used);
-          holds.push_back(quota ? quota(more) : nullptr);
-          if (quota && !holds.back()) fail(ErrorCode::kResourceExhausted, "there is no memory to unpack the request");
+          // Where it grows by copying there are both for a while.
+          const std::shared_ptr<const void> copied = quota && used != 0 ? quota(used) : nullptr;
+          if (quota) holds.push_back(quota(more));
           out.resize(used + more);
           stream.next_out = reinterpret_cast<Bytef*>(out.data() + used);
           stream.avail_out = static_cast<uInt>(more);
@@ -154,17 +157,17 @@ BodyText inflate_body(Coding coding, const std::vector<std::span<const uint8_t>>
   return out;
 }
 
-void deflate_answer(Coding coding, HttpAnswer& answer) {
+void deflate_answer(Coding coding, const HttpMemoryQuota& quota, HttpAnswer& answer) {
   if (coding == Coding::kIdentity) return;
   Deflater deflater(coding);
-  std::string packed;
-  for (const HttpPiece& piece : answer.body) {
+  AnswerText packed(quota);
+  for (HttpPiece& piece : answer.body) {
     deflater.add(piece.text, Z_NO_FLUSH, packed);
     deflater.add({reinterpret_cast<const char*>(piece.memory.data()), piece.memory.size()}, Z_NO_FLUSH, packed);
+    piece = {};
   }
   deflater.add({}, Z_FINISH, packed);
-  answer.body.clear();
-  answer.body.push_back({std::move(packed)});
+  answer.body = packed.take();
   answer.headers.push_back({"Content-Encoding", to_string(coding)});
 }
 

@@ -22,7 +22,7 @@ Coding preferred_coding(std::string_view accept_encoding);
 BodyText inflate_body(Coding coding, const std::vector<std::span<const uint8_t>>& packed, uint64_t max_bytes,
                       const HttpMemoryQuota& quota, std::vector<std::shared_ptr<const void>>& holds);
 
-// Packs the body of an answer and says so in its headers.
-void deflate_answer(Coding coding, HttpAnswer& answer);
+// Packs the body of an answer, counted by `quota`, and says so in its headers.
+void deflate_answer(Coding coding, const HttpMemoryQuota& quota, HttpAnswer& answer);
 
 }  // namespace tensord::server

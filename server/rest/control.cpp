@@ -2,9 +2,12 @@
 
 #include <absl/strings/escaping.h>
 
+#include <charconv>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "core/base/error.h"
+#include "core/base/utf8.h"
 #include "protos/inference.pb.h"
 #include "server/executor/requests/status.h"
 #include "server/rest/input_limits.h"
@@ -17,6 +20,7 @@
 #include "server/transport/calls/repository_calls.h"
 #include "server/transport/calls/settings_calls.h"
 #include "server/transport/calls/statistics_calls.h"
+#include "server/transport/infer/message.h"
 
 namespace tensord::server {
 namespace {
@@ -24,44 +28,66 @@ namespace {
 using namespace inference;  // the messages, nothing else
 using Json = nlohmann::ordered_json;
 
-constexpr int kMaxRequestDepth = 100;
+// Of loads, unloads and settings; a load may bring so many files.
+constexpr size_t kMaxMembers = 1024;
 
 HttpAnswer to_answer(const Json& json) {
   return json_answer(json.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
-// An object; of an empty body an empty one.
-Json parse_object(std::string_view body) {
-  if (body.empty()) return Json::object();
-  const auto callback = [](int depth, Json::parse_event_t, Json&) {
-    check(depth <= kMaxRequestDepth,
-          "failed to parse the request JSON buffer: JSON nesting depth exceeds maximum allowed limit (100)");
-    return true;
-  };
-  Json json;
-  try {
-    json = Json::parse(body, callback);
-  } catch (const Json::parse_error& error) {
-    fail(ErrorCode::kInvalidArgument, "failed to parse the request JSON buffer: Invalid value. at ",
-         error.byte == 0 ? 0 : error.byte - 1);
-  } catch (const Json::out_of_range&) {
-    fail(ErrorCode::kInvalidArgument,
-         "failed to parse the request JSON buffer: Number too big to be stored in double.");
+// What a call's body is read from; nothing of it is kept but what is asked for.
+struct ControlBody {
+  std::string_view json;
+  const CallCharge& charge;
+
+  // Calls `member(reader, key)` for each member of the object, which has to take the value; for none of an empty body.
+  template <class Member>
+  void object(Member member) const {
+    if (json.empty()) return;
+    JsonReader reader(json, &charge);
+    reader.object([&](const std::string& key) { member(reader, key); });
+    reader.finish();
   }
-  check(json.is_object(), "failed to parse the request JSON buffer: an object is expected at 0");
-  return json;
+
+  // The same for each of the member "parameters", which are counted.
+  template <class Parameter>
+  void parameters(Parameter parameter) const {
+    object([&](JsonReader& reader, const std::string& key) {
+      if (key != "parameters") return void(reader.skip());
+      check(reader.peek() == JsonReader::Kind::kObject, "Unable to parse 'parameters'");
+      reader.object([&, count = size_t{0}](const std::string& name) mutable {
+        check(++count <= kMaxMembers, "request has more than ", kMaxMembers, " parameters");
+        charge.grow(kParameterBytes + name.size());
+        parameter(reader, name);
+      });
+    });
+  }
+};
+
+uint64_t read_unsigned(JsonReader& reader, const std::string& name) {
+  check(reader.peek() == JsonReader::Kind::kNumber, "Unable to parse '", name, "'");
+  const std::string_view text = reader.number();
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  check(error == std::errc() && end == text.data() + text.size(), "Unable to parse '", name, "'");
+  return number;
 }
 
-const Json* find_key(const Json& json, const char* name) {
-  const auto found = json.find(name);
-  return found == json.end() ? nullptr : &*found;
+// A text of the call's body, as UTF-8.
+std::string read_text(JsonReader& reader, const std::string& name) {
+  check(reader.peek() == JsonReader::Kind::kString, "Unable to parse '", name, "'");
+  std::string text = reader.string();
+  if (!is_utf8(text)) reader.fail_here("Invalid encoding in string.");
+  return text;
 }
 
-uint64_t number_of(const Json& json, const char* name, bool is_needed) {
-  const Json* value = find_key(json, name);
-  if (!value && !is_needed) return 0;
-  check(value && value->is_number_unsigned(), "Unable to parse '", name, "'");
-  return value->get<uint64_t>();
+std::string read_base64(JsonReader& reader, const std::string& name, const CallCharge& charge,
+                        const std::string& failure) {
+  const std::string text = read_text(reader, name);
+  charge.grow(text.size());
+  std::string bytes;
+  check(absl::Base64Unescape(text, &bytes), failure);
+  return bytes;
 }
 
 void check_repository(const RestTarget& target) {
@@ -70,18 +96,14 @@ void check_repository(const RestTarget& target) {
   }
 }
 
-HttpAnswer answer_index(const ServerState& state, const RestTarget& target, std::string_view body) {
+HttpAnswer answer_index(const ServerState& state, const RestTarget& target, const ControlBody& body) {
   check_repository(target);
   RepositoryIndexRequest request;
-  if (!body.empty()) {
-    JsonReader reader(body);
-    reader.object([&](const std::string& key) {
-      if (key != "ready") return void(reader.skip());
-      check(reader.peek() == JsonReader::Kind::kBool, "Invalid value for 'ready': expected a boolean");
-      request.set_ready(reader.boolean());
-    });
-    reader.finish();
-  }
+  body.object([&](JsonReader& reader, const std::string& key) {
+    if (key != "ready") return void(reader.skip());
+    check(reader.peek() == JsonReader::Kind::kBool, "Invalid value for 'ready': expected a boolean");
+    request.set_ready(reader.boolean());
+  });
   RepositoryIndexResponse response;
   list_models(state, request, response);
   Json models = Json::array();
@@ -94,42 +116,34 @@ HttpAnswer answer_index(const ServerState& state, const RestTarget& target, std:
   return to_answer(models);
 }
 
-HttpAnswer load(ServerState& state, const RestTarget& target, std::string_view body) {
+HttpAnswer load(ServerState& state, const RestTarget& target, const ControlBody& body) {
   check_repository(target);
-  const Json json = parse_object(body);
   RepositoryModelLoadRequest request;
   request.set_model_name(target.name);
-  if (const Json* parameters = find_key(json, "parameters")) {
-    check(parameters->is_object(), "Unable to parse 'parameters'");
-    for (const auto& [key, value] : parameters->items()) {
-      check(value.is_string(), "Unable to parse '", key, "': its value is no string");
-      const std::string& text = value.get_ref<const std::string&>();
-      auto& parameter = (*request.mutable_parameters())[key];
-      if (!key.starts_with("file:")) {
-        parameter.set_string_param(text);
-        continue;
-      }
-      std::string bytes;
-      check(absl::Base64Unescape(text, &bytes), "failed to decode base64 of parameter '", key, "'");
-      parameter.set_bytes_param(std::move(bytes));
+  body.parameters([&](JsonReader& reader, const std::string& key) {
+    check(reader.peek() == JsonReader::Kind::kString, "Unable to parse '", key, "': its value is no string");
+    auto& parameter = (*request.mutable_parameters())[key];
+    if (key.starts_with("file:")) {
+      parameter.set_bytes_param(
+          read_base64(reader, key, body.charge, concat("failed to decode base64 of parameter '", key, "'")));
+    } else {
+      parameter.set_string_param(read_text(reader, key));
     }
-  }
+  });
+  body.charge.check_wanted();
   load_model(state, request);
   return {.type = {}};
 }
 
-HttpAnswer unload(ServerState& state, const RestTarget& target, std::string_view body) {
+HttpAnswer unload(ServerState& state, const RestTarget& target, const ControlBody& body) {
   check_repository(target);
-  const Json json = parse_object(body);
   RepositoryModelUnloadRequest request;
   request.set_model_name(target.name);
-  if (const Json* parameters = find_key(json, "parameters")) {
-    check(parameters->is_object(), "Unable to parse 'parameters'");
-    for (const auto& [key, value] : parameters->items()) {
-      check(value.is_boolean(), "Unable to parse '", key, "': its value is no boolean");
-      (*request.mutable_parameters())[key].set_bool_param(value.get<bool>());
-    }
-  }
+  body.parameters([&](JsonReader& reader, const std::string& key) {
+    check(reader.peek() == JsonReader::Kind::kBool, "Unable to parse '", key, "': its value is no boolean");
+    (*request.mutable_parameters())[key].set_bool_param(reader.boolean());
+  });
+  body.charge.check_wanted();
   unload_model(state, request);
   return {.type = {}};
 }
@@ -160,45 +174,97 @@ HttpAnswer cuda_status(const SharedRegions& regions, const std::string& name) {
   return to_answer(list);
 }
 
-void register_system(SharedRegions& regions, const std::string& name, const Json& json) {
-  const Json* key = find_key(json, "key");
-  check(key && key->is_string(), "Unable to parse 'key'");
-  regions.add({.name = name,
-               .key = key->get<std::string>(),
-               .offset = number_of(json, "offset", /*is_needed=*/false),
-               .size_bytes = number_of(json, "byte_size", /*is_needed=*/true)});
+void register_system(SharedRegions& regions, const std::string& name, const ControlBody& body) {
+  std::optional<std::string> key;
+  std::optional<uint64_t> size_bytes;
+  uint64_t offset = 0;
+  body.object([&](JsonReader& reader, const std::string& member) {
+    if (member == "key") {
+      key = read_text(reader, member);
+    } else if (member == "offset") {
+      offset = read_unsigned(reader, member);
+    } else if (member == "byte_size") {
+      size_bytes = read_unsigned(reader, member);
+    } else {
+      reader.skip();
+    }
+  });
+  check(key.has_value(), "Unable to parse 'key'");
+  check(size_bytes.has_value(), "Unable to parse 'byte_size'");
+  regions.add({.name = name, .key = std::move(*key), .offset = offset, .size_bytes = *size_bytes});
 }
 
-void register_cuda(SharedRegions& regions, const std::string& name, const Json& json) {
-  const Json* handle = find_key(json, "raw_handle");
-  const Json* base64 = handle && handle->is_object() ? find_key(*handle, "b64") : nullptr;
-  check(base64 && base64->is_string(), "Unable to parse 'raw_handle'");
-  std::string bytes;
-  check(absl::Base64Unescape(base64->get_ref<const std::string&>(), &bytes), "failed to decode 'raw_handle'");
+void register_cuda(SharedRegions& regions, const std::string& name, const ControlBody& body) {
+  std::optional<std::string> handle;
+  std::optional<uint64_t> device, size_bytes;
+  body.object([&](JsonReader& reader, const std::string& member) {
+    if (member == "raw_handle") {
+      check(reader.peek() == JsonReader::Kind::kObject, "Unable to parse 'raw_handle'");
+      reader.object([&](const std::string& key) {
+        if (key != "b64") return void(reader.skip());
+        handle = read_base64(reader, member, body.charge, "failed to decode 'raw_handle'");
+      });
+    } else if (member == "device_id") {
+      device = read_unsigned(reader, member);
+    } else if (member == "byte_size") {
+      size_bytes = read_unsigned(reader, member);
+    } else {
+      reader.skip();
+    }
+  });
+  check(handle.has_value(), "Unable to parse 'raw_handle'");
+  check(device.has_value(), "Unable to parse 'device_id'");
+  check(size_bytes.has_value(), "Unable to parse 'byte_size'");
   regions.add<CudaRegion>({.name = name,
-                           .handle = std::move(bytes),
-                           .device_id = static_cast<int64_t>(number_of(json, "device_id", /*is_needed=*/true)),
-                           .size_bytes = number_of(json, "byte_size", /*is_needed=*/true)});
+                           .handle = std::move(*handle),
+                           .device_id = static_cast<int64_t>(*device),
+                           .size_bytes = *size_bytes});
 }
 
-std::string setting_text(const std::string& name, const Json& value) {
-  if (value.is_string()) return value.get<std::string>();
-  check(value.is_number_integer() || value.is_boolean(), "Unable to parse '", name, "'");
-  return value.dump();
+// A text, a whole number or a boolean, as a setting has it.
+std::string setting_text(JsonReader& reader, const std::string& name) {
+  switch (reader.peek()) {
+    case JsonReader::Kind::kString: return read_text(reader, name);
+    case JsonReader::Kind::kBool: return reader.boolean() ? "true" : "false";
+    case JsonReader::Kind::kNumber: {
+      const std::string_view text = reader.number();
+      if (text.find_first_of(".eEnN") == std::string_view::npos) return std::string(text);
+      break;
+    }
+    default: break;
+  }
+  fail(ErrorCode::kInvalidArgument, "Unable to parse '", name, "'");
 }
 
-HttpAnswer trace_setting(ServerState& state, const RestTarget& target, std::string_view body) {
+// Calls `change(reader, name, count)` for each setting of the body.
+template <class Change>
+void read_settings(const ControlBody& body, const Change& change) {
+  body.object([&, count = size_t{0}](JsonReader& reader, const std::string& name) mutable {
+    check(++count <= kMaxMembers, "request has more than ", kMaxMembers, " settings");
+    body.charge.grow(kParameterBytes + name.size());
+    change(reader, name);
+  });
+}
+
+HttpAnswer trace_setting(ServerState& state, const RestTarget& target, const ControlBody& body) {
   TraceSettingRequest request;
   request.set_model_name(target.name);
-  const Json changes = parse_object(body);
-  for (const auto& [name, value] : changes.items()) {
+  read_settings(body, [&](JsonReader& reader, const std::string& name) {
     auto& setting = (*request.mutable_settings())[name];  // without values: it is cleared
-    if (value.is_array()) {
-      for (const Json& element : value) setting.add_value(setting_text(name, element));
-    } else if (!value.is_null()) {
-      setting.add_value(setting_text(name, value));
+    setting.clear_value();
+    if (reader.peek() == JsonReader::Kind::kArray) {
+      reader.array([&] {
+        check(static_cast<size_t>(setting.value_size()) < kMaxMembers, "setting '", name, "' has more than ",
+              kMaxMembers, " values");
+        body.charge.grow(kParameterBytes);
+        setting.add_value(setting_text(reader, name));
+      });
+    } else if (reader.peek() == JsonReader::Kind::kNull) {
+      reader.null();
+    } else {
+      setting.add_value(setting_text(reader, name));
     }
-  }
+  });
   TraceSettingResponse response;
   answer_trace_setting(state, request, response);
   Json json = Json::object();
@@ -212,21 +278,20 @@ HttpAnswer trace_setting(ServerState& state, const RestTarget& target, std::stri
   return to_answer(json);
 }
 
-HttpAnswer log_settings(std::string_view body) {
+HttpAnswer log_settings(const ControlBody& body) {
   LogSettingsRequest request;
-  const Json changes = parse_object(body);
-  for (const auto& [name, value] : changes.items()) {
-    if (value.is_null()) continue;
-    auto& setting = (*request.mutable_settings())[name];
-    if (value.is_boolean()) {
-      setting.set_bool_param(value.get<bool>());
-    } else if (value.is_number_unsigned() && value.get<uint64_t>() <= UINT32_MAX) {
-      setting.set_uint32_param(value.get<uint32_t>());
-    } else {
-      check(value.is_string(), "Unable to parse '", name, "'");
-      setting.set_string_param(value.get<std::string>());
+  read_settings(body, [&](JsonReader& reader, const std::string& name) {
+    switch (reader.peek()) {
+      case JsonReader::Kind::kNull: return reader.null();
+      case JsonReader::Kind::kBool: return (*request.mutable_settings())[name].set_bool_param(reader.boolean());
+      case JsonReader::Kind::kNumber: {
+        const uint64_t number = read_unsigned(reader, name);
+        check(number <= UINT32_MAX, "Unable to parse '", name, "'");
+        return (*request.mutable_settings())[name].set_uint32_param(static_cast<uint32_t>(number));
+      }
+      default: return (*request.mutable_settings())[name].set_string_param(read_text(reader, name));
     }
-  }
+  });
   LogSettingsResponse response;
   answer_log_settings(request, response);
   Json json = Json::object();
@@ -268,20 +333,21 @@ HttpAnswer describe_target(const ServerState& state, const RestTarget& target) {
   }
 }
 
-HttpAnswer route(ServerState& state, const RestTarget& target, bool is_post, std::string_view body) {
+HttpAnswer route(ServerState& state, const RestTarget& target, bool is_post, const ControlBody& body) {
   SharedRegions& regions = state.shared_memory;
+  const ControlBody changes{is_post ? body.json : std::string_view(), body.charge};
   switch (target.call) {
     case RestCall::kIndex: return answer_index(state, target, body);
     case RestCall::kLoad: return load(state, target, body);
     case RestCall::kUnload: return unload(state, target, body);
     case RestCall::kSystemMemoryStatus: return system_status(regions, target.name);
     case RestCall::kCudaMemoryStatus: return cuda_status(regions, target.name);
-    case RestCall::kSystemMemoryRegister: register_system(regions, target.name, parse_object(body)); break;
-    case RestCall::kCudaMemoryRegister: register_cuda(regions, target.name, parse_object(body)); break;
+    case RestCall::kSystemMemoryRegister: register_system(regions, target.name, body); break;
+    case RestCall::kCudaMemoryRegister: register_cuda(regions, target.name, body); break;
     case RestCall::kSystemMemoryUnregister: forget_regions<SystemRegion>(regions, target.name); break;
     case RestCall::kCudaMemoryUnregister: forget_regions<CudaRegion>(regions, target.name); break;
-    case RestCall::kTraceSetting: return trace_setting(state, target, is_post ? body : std::string_view());
-    case RestCall::kLogSettings: return log_settings(is_post ? body : std::string_view());
+    case RestCall::kTraceSetting: return trace_setting(state, target, changes);
+    case RestCall::kLogSettings: return log_settings(changes);
     case RestCall::kOpenApi: return json_answer(kOpenApi);
     default: return describe_target(state, target);
   }
@@ -290,10 +356,11 @@ HttpAnswer route(ServerState& state, const RestTarget& target, bool is_post, std
 
 }  // namespace
 
-HttpAnswer answer_control(ServerState& state, const RestTarget& target, bool is_post, std::string_view body) {
+HttpAnswer answer_control(ServerState& state, const RestTarget& target, bool is_post, std::string_view body,
+                          const CallCharge& charge) {
   try {
     check_json_bytes(body.size(), state.http_max_input_bytes);
-    return route(state, target, is_post, body);
+    return route(state, target, is_post, {body, charge});
   } catch (...) {
     return error_answer(current_exception_status());
   }

@@ -74,9 +74,18 @@ WorkThread& RestHandler::thread_of(RestCall call) {
 
 void RestHandler::answer_later(std::shared_ptr<HttpExchange> exchange, RestTarget target) {
   thread_of(target.call).post([this, exchange = std::move(exchange), target = std::move(target)] {
-    BodyText joined;
-    const bool is_post = exchange->head().method == "POST";
-    exchange->answer(answer_control(state_, target, is_post, exchange->body().whole(joined)));
+    if (exchange->is_gone()) return;
+    try {
+      BodyText joined;
+      RequestLimits::Admission admission = state_.limits.charge(0);
+      const bool is_in_pieces = exchange->body().pieces().size() > 1;
+      if (is_in_pieces) admission.grow(exchange->body().size_bytes());
+      const CallCharge charge(admission, [&exchange] { return exchange->is_gone(); });
+      const bool is_post = exchange->head().method == "POST";
+      exchange->answer(answer_control(state_, target, is_post, exchange->body().whole(joined), charge));
+    } catch (...) {
+      exchange->answer(error_answer(current_exception_status()));
+    }
   });
 }
 

@@ -5,11 +5,10 @@
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
-#include "core/base/utf8.h"
 #include "server/executor/requests/status.h"
 #include "server/rest/compression.h"
+#include "server/rest/generate_json.h"
 #include "server/rest/input_limits.h"
-#include "server/rest/json_data.h"
 #include "server/rest/rest_status.h"
 
 namespace tensord::server {
@@ -17,6 +16,9 @@ namespace {
 
 // JSON of more bytes, and all that has to be unpacked, is not read on a loop's thread.
 constexpr size_t kMaxLoopBytes = 64 << 10;
+
+// Of an event of a stream.
+constexpr std::string_view kEventBegin = "data: ", kEventEnd = "\n\n";
 
 // What a request over HTTP came with.
 class HttpOrigin final : public RequestOrigin {
@@ -39,39 +41,6 @@ class HttpOrigin final : public RequestOrigin {
   const HttpHead& head_;
   const bool is_generate_;
 };
-
-// How many elements a value has: those of a list, or one.
-int64_t count_elements(std::string_view json) {
-  JsonReader reader(json);
-  if (reader.peek() != JsonReader::Kind::kArray) return 1;
-  int64_t count = 0;
-  reader.array([&] {
-    reader.skip();
-    ++count;
-  });
-  return count;
-}
-
-// The shape of an input that has so many elements: its fixed dimensions divide them, the innermost open one has the
-// rest.
-Dims shape_for(const TensorSpec& spec, int64_t count) {
-  if (!spec.shape) return {count};
-  Dims shape = *spec.shape;
-  int64_t left = count;
-  bool is_fit = true;
-  for (const int64_t size : shape) {
-    if (size < 0) continue;
-    is_fit = is_fit && size > 0 && left % size == 0;
-    if (size > 0) left /= size;
-  }
-  for (size_t i = shape.size(); i-- > 0;) {
-    if (shape[i] >= 0) continue;
-    shape[i] = left;
-    left = 1;
-  }
-  check(is_fit && left == 1, "The schema can not convert input '", spec.name, "' to tensor with proper shape");
-  return shape;
-}
 
 }  // namespace
 
@@ -96,7 +65,10 @@ void RestInfer::start(RestContext& context, std::shared_ptr<HttpExchange> exchan
 }
 
 RestInfer::RestInfer(RestContext& context, std::shared_ptr<HttpExchange> exchange, RestTarget target)
-    : context_(context), exchange_(std::move(exchange)), target_(std::move(target)) {
+    : context_(context),
+      exchange_(std::move(exchange)),
+      target_(std::move(target)),
+      charge_(ticket_.admission, [this] { return is_cancelled(); }) {
   ticket_.takes_many_responses = is_generate();
   ticket_.metrics = &context_.state.metrics.unknown_model();
   ticket_.wait_start_ns = exchange_->began_ns();
@@ -129,6 +101,7 @@ void RestInfer::accept() {
 }
 
 void RestInfer::read(InferRequest& request) {
+  if (is_cancelled()) fail(ErrorCode::kCancelled, "the client has gone");
   ticket_.admission = context_.state.limits.admit(0);  // its bytes are counted as they are received
   unpack();
   RestRequest parsed = parse();
@@ -149,7 +122,6 @@ void RestInfer::unpack() {
         inflate_body(coding, pieces, max == 0 ? max_at_all : std::min(max, max_at_all), context_.quota, holds_));
   } else if (pieces.size() > 1) {
     holds_.push_back(context_.quota(exchange_->body().size_bytes()));
-    if (!holds_.back()) fail(ErrorCode::kResourceExhausted, "there is no memory for the request");
     plain_ = std::make_shared<BodyText>();
     exchange_->body().whole(*plain_);
   }
@@ -180,9 +152,12 @@ RestRequest RestInfer::parse() {
   const uint64_t max = context_.state.http_max_input_bytes;
   const size_t json = is_generate() ? body.size() : json_bytes(body.size());
   check_json_bytes(json, max);
-  if (is_generate()) return parse_generate(body);
+  if (is_generate()) {
+    const auto model = context_.state.repository.find(target_.name, target_.version);
+    return parse_generate_json({target_.name, target_.version, model->signature()}, body, max, charge_);
+  }
   if (json != 0 || exchange_->head().header(kJsonLengthHeader).empty()) {
-    return parse_infer_json(target_.name, target_.version, body.substr(0, json), wire_, json, max);
+    return parse_infer_json(target_.name, target_.version, body.substr(0, json), wire_, json, max, charge_);
   }
   check_raw_bytes(body.size(), max);
   const auto model = context_.state.repository.find(target_.name, target_.version);
@@ -194,61 +169,6 @@ RestRequest RestInfer::parse() {
     wire_.size_bytes += prefix.size();
   }
   request.message.raw_contents.push_back(WireReader(wire_));
-  return request;
-}
-
-RestRequest RestInfer::parse_generate(std::string_view json) {
-  const auto model = context_.state.repository.find(target_.name, target_.version);
-  RestRequest request;
-  InferMessage& message = request.message;
-  message.model_name = target_.name;
-  message.model_version = target_.version;
-  JsonReader reader(json);
-  uint64_t input_bytes = 0;
-  const auto take = [&](const std::string& key) {
-    const std::vector<TensorSpec>& specs = model->signature().inputs;
-    const auto spec =
-        std::find_if(specs.begin(), specs.end(), [&](const TensorSpec& it) { return it.answers_to(key); });
-    if (spec == specs.end()) {
-      ParameterValue value = read_json_parameter(reader, key);
-      check(message.parameters.size() < 1024, "request has more than 1024 parameters");
-      message.parameters[key] = std::move(value);
-      return;
-    }
-    const std::string_view data = reader.skip();
-    check(spec->datatype.has_value(), "the datatype of input '", key,
-          "' is not known: the model needs a configuration");
-    InferMessage::Input& input = message.inputs.emplace_back();
-    input.name = key;
-    input.datatype = name_of(*spec->datatype);
-    const int64_t count = count_elements(data);
-    input.shape = shape_for(*spec, count);
-    input_bytes += std::max<uint64_t>(data.size(), static_cast<uint64_t>(count) * size_of(*spec->datatype));
-    const uint64_t max = context_.state.http_max_input_bytes;
-    check(max == 0 || input_bytes <= max, "request size with input '", input.name,
-          "' exceeds the maximum allowed input size of ", max, ". Use --http-max-input-size to increase the limit.");
-    input.fill = [data, name = message.model_name](int64_t elements, InferTensor& out) {
-      read_json_data(data, elements, name, out);
-    };
-  };
-  reader.object([&](const std::string& key) {
-    if (key == "id") {
-      message.id = reader.string();
-      check(is_utf8(message.id), "Unable to parse 'id'");
-    } else if (key == "parameters") {
-      check(reader.peek() == JsonReader::Kind::kObject, "Expected JSON object for keyword: 'parameters'");
-      reader.object([&](const std::string& name) {
-        try {
-          take(name);
-        } catch (const Error& error) {
-          fail(error.code(), "Converting keyword: 'parameters': ", error.what());
-        }
-      });
-    } else {
-      take(key);
-    }
-  });
-  reader.finish();
   return request;
 }
 
@@ -293,7 +213,11 @@ void RestInfer::respond(InferResult result, bool is_final) {
 
 HttpAnswer RestInfer::generated_answer(InferResult& result) {
   if (!status_.ok() || !result.status.ok()) return failed_answer(status_.ok() ? result.status : status_);
-  if (generated_ == 1) return json_answer(std::move(generated_text_));
+  if (generated_ == 1) {
+    HttpAnswer answer = json_answer({});
+    answer.body = generated_text_.take();
+    return answer;
+  }
   result.status = absl::InternalError(
       "generate expects model to produce exactly 1 response, use generate stream for model that generates various "
       "number of responses");
@@ -318,14 +242,15 @@ HttpAnswer RestInfer::infer_answer(InferResult& result) {
     try {
       ticket_.watch.record_response(result);
       const MemoryOwnerScope owner_scope(ticket_.model->owner());
-      const std::vector<bool> is_elsewhere = finish_outputs(ticket_, result);
-      InferAnswer encoded = encode_infer_json({.model_name = ticket_.model->name(),
-                                               .model_version = ticket_.model->version(),
-                                               .id = ticket_.id,
-                                               .parameters = result.parameters},
-                                              result.outputs, is_elsewhere, forms_);
+      const std::vector<bool> is_elsewhere = finish_outputs(ticket_, result, ticket_.admission);
+      InferAnswer encoded =
+          encode_infer_json({.model_name = ticket_.model->name(),
+                             .model_version = ticket_.model->version(),
+                             .id = ticket_.id,
+                             .parameters = result.parameters},
+                            result.outputs, is_elsewhere, forms_, context_.quota, [this] { return is_cancelled(); });
       ticket_.metrics->add_copied(encoded.copied_bytes + result.copied_bytes);
-      deflate_answer(preferred_coding(exchange_->head().header("Accept-Encoding")), encoded.answer);
+      deflate_answer(preferred_coding(exchange_->head().header("Accept-Encoding")), context_.quota, encoded.answer);
       ticket_.metrics->add_sent(encoded.answer.size_bytes());
       return std::move(encoded.answer);
     } catch (...) {
@@ -336,43 +261,29 @@ HttpAnswer RestInfer::infer_answer(InferResult& result) {
 }
 
 // The outputs as one flat object.
-std::string RestInfer::generated_json(InferResult& result) {
+void RestInfer::write_generated(InferResult& result, AnswerText& out) {
   ticket_.watch.record_response(result);
   const MemoryOwnerScope owner_scope(ticket_.model->owner());
-  finish_outputs(ticket_, result);
-  std::string json = "{";
-  const auto add = [&json](std::string_view name, const auto& write) {
-    if (json.size() > 1) json += ',';
-    write_json_string(name, json);
-    json += ':';
-    write();
-  };
-  if (!ticket_.id.empty()) add("id", [&] { write_json_string(ticket_.id, json); });
-  add("model_name", [&] { write_json_string(ticket_.model->name(), json); });
-  add("model_version", [&] { write_json_string(ticket_.model->version(), json); });
-  for (InferTensor& output : result.outputs) {
-    if (output.tensor.defined()) output.tensor = output.tensor.contiguous();
-    std::string data;
-    write_json_data(output, data);
-    const int64_t count = output.tensor.defined() ? output.tensor.numel() : static_cast<int64_t>(output.strings.size());
-    // One element stands for itself.
-    add(output.name, [&] { json += count == 1 ? data.substr(1, data.size() - 2) : data; });
-  }
-  if (!result.parameters.empty()) {
-    std::string members;
-    write_json_parameters(result.parameters, members);  // "parameters":{…},
-    constexpr std::string_view kBefore = "\"parameters\":{";
-    json += "," + members.substr(kBefore.size(), members.size() - kBefore.size() - 2);
-  }
+  finish_outputs(ticket_, result, ticket_.admission);
+  const size_t before = out.size_bytes();
+  write_generated_json({.model_name = ticket_.model->name(),
+                        .model_version = ticket_.model->version(),
+                        .id = ticket_.id,
+                        .parameters = result.parameters},
+                       result.outputs, context_.quota, out);
   ticket_.metrics->add_copied(result.copied_bytes);
-  ticket_.metrics->add_sent(json.size());
-  return json + "}";
+  ticket_.metrics->add_sent(out.size_bytes() - before);
+}
+
+AnswerText RestInfer::answer_text() {
+  return AnswerText(context_.quota, [this] { return is_cancelled(); });
 }
 
 void RestInfer::keep_generated(InferResult& result) {
   if (!result.status.ok() || result.is_empty || ++generated_ > 1) return;
   try {
-    generated_text_ = generated_json(result);
+    generated_text_ = answer_text();
+    write_generated(result, generated_text_);
   } catch (...) {
     result.status = current_exception_status();
   }
@@ -380,25 +291,32 @@ void RestInfer::keep_generated(InferResult& result) {
 
 // The answer of a stream that failed before it began; else it sends what there is.
 std::optional<HttpAnswer> RestInfer::stream_generated(InferResult& result, bool is_final) {
-  std::string json;
+  AnswerText event = answer_text();
   if (result.status.ok() && !result.is_empty && !is_cancelled()) {
     try {
-      json = generated_json(result);
+      event += kEventBegin;
+      write_generated(result, event);
+      event += kEventEnd;
     } catch (...) {
       result.status = current_exception_status();
     }
   }
+  std::vector<HttpPiece> pieces = event.take();
   if (!result.status.ok()) {
     if (!is_streaming_) return is_final ? std::optional(failed_answer(result.status)) : std::nullopt;
-    const HttpAnswer error = error_answer(result.status);
-    json = error.body.front().text;
+    pieces.clear();
+    pieces.push_back({concat(kEventBegin, error_answer(result.status).body.front().text, kEventEnd)});
   }
-  if (!is_streaming_ && (is_final || !json.empty())) {
+  if (!is_streaming_ && (is_final || !pieces.empty())) {
     if (!status_.ok()) return is_final ? std::optional(failed_answer(status_)) : std::nullopt;
     is_streaming_ = true;
     exchange_->start({.type = "text/event-stream; charset=utf-8", .headers = {{"Cache-Control", "no-cache"}}});
   }
-  if (!json.empty() && !exchange_->send("data: " + json + "\n\n")) cancel();
+  for (HttpPiece& piece : pieces) {
+    if (exchange_->send(std::move(piece))) continue;
+    cancel();
+    break;
+  }
   return std::nullopt;
 }
 

@@ -9,6 +9,8 @@
 #include "core/base/work_thread.h"
 #include "server/executor/requests/request.h"
 #include "server/http/exchange.h"
+#include "server/rest/answer_text.h"
+#include "server/rest/call_charge.h"
 #include "server/rest/infer_json.h"
 #include "server/rest/target.h"
 #include "server/transport/grpc/server_state.h"
@@ -33,6 +35,7 @@ class RestInfer final : public InferSink, public std::enable_shared_from_this<Re
   RestInfer(RestContext& context, std::shared_ptr<HttpExchange> exchange, RestTarget target);
   void respond(InferResult result, bool is_final) override;
   bool is_cancelled() const override { return is_cancelled_.load(std::memory_order_relaxed); }
+  std::shared_ptr<const void> hold_memory(uint64_t size_bytes) override { return context_.quota(size_bytes); }
 
  private:
   void accept();
@@ -40,7 +43,6 @@ class RestInfer final : public InferSink, public std::enable_shared_from_this<Re
   void unpack();
   size_t json_bytes(size_t body_bytes) const;
   RestRequest parse();
-  RestRequest parse_generate(std::string_view json);
   bool waits_for_model(absl::Status& refused);
   void cancel();
   void count_response(const InferResult& result, bool is_final);
@@ -48,7 +50,8 @@ class RestInfer final : public InferSink, public std::enable_shared_from_this<Re
   HttpAnswer generated_answer(InferResult& result);
   void keep_generated(InferResult& result);
   std::optional<HttpAnswer> stream_generated(InferResult& result, bool is_final);
-  std::string generated_json(InferResult& result);
+  void write_generated(InferResult& result, AnswerText& out);
+  AnswerText answer_text();
   static HttpAnswer failed_answer(const absl::Status& status);
   void finish();
   bool is_generate() const { return target_.call != RestCall::kInfer; }
@@ -65,6 +68,7 @@ class RestInfer final : public InferSink, public std::enable_shared_from_this<Re
   WireMessage wire_;
   OutputForms forms_;
   InferTicket ticket_;
+  const CallCharge charge_;  // to the ticket's admission
   std::atomic<bool> is_cancelled_{false};
   std::atomic<ModelVersion*> submitted_to_{nullptr};  // the ticket's model, from when the request may be there
 
@@ -72,8 +76,8 @@ class RestInfer final : public InferSink, public std::enable_shared_from_this<Re
   absl::Status status_;  // the first that was not OK
   uint64_t responses_ = 0;
   int64_t previous_ns_ = 0;
-  uint64_t generated_ = 0;      // of generate: responses that are not empty
-  std::string generated_text_;  // the first of them
+  uint64_t generated_ = 0;     // of generate: responses that are not empty
+  AnswerText generated_text_;  // the first of them
   bool is_streaming_ = false;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/utf8.h"
@@ -13,9 +14,6 @@
 
 namespace tensord::server {
 namespace {
-
-constexpr size_t kMaxTensors = 4096;
-constexpr size_t kMaxParameters = 1024;
 
 std::string shape_text(const Dims& shape) {
   std::string text = "[";
@@ -39,13 +37,15 @@ struct InputSource {
 
 class RequestReader {
  public:
-  RequestReader(std::string_view json, RestRequest& request) : reader_(json), request_(request) {}
+  RequestReader(std::string_view json, const CallCharge& charge, RestRequest& request)
+      : reader_(json, &charge), charge_(charge), request_(request) {}
 
   std::vector<InputSource> read() {
     bool has_inputs = false;
     reader_.object([&](const std::string& key) {
       if (key == "id") {
         request_.message.id = utf8_string(reader_);
+        check_request_id(request_.message.id);
       } else if (key == "parameters") {
         read_request_parameters();
       } else if (key == "inputs") {
@@ -67,14 +67,20 @@ class RequestReader {
   void read_tensors(const List& list, const Read& read) {
     reader_.array([&] {
       check(list.size() < kMaxTensors, "request has more than ", kMaxTensors, " tensors");
+      charge_.grow(kTensorBytes);
       read();
     });
   }
 
   void add_parameter(ParameterMap& parameters, const std::string& name) {
-    check(parameters.size() < kMaxParameters, "request has more than ", kMaxParameters, " parameters");
-    ParameterValue value = read_json_parameter(reader_, name);
-    parameters[name] = std::move(value);
+    check(++parameters_ <= kMaxAllParameters, "request has more than ", kMaxAllParameters, " parameters in all");
+    read_json_parameter(reader_, name, charge_, parameters);
+  }
+
+  std::string read_name(const char* what) {
+    std::string name = utf8_string(reader_);
+    check_name(name, what);
+    return name;
   }
 
   void read_request_parameters() {
@@ -134,9 +140,9 @@ class RequestReader {
     bool has_shape = false;
     reader_.object([&](const std::string& key) {
       if (key == "name") {
-        input.name = utf8_string(reader_);
+        input.name = read_name("an input");
       } else if (key == "datatype") {
-        input.datatype = utf8_string(reader_);
+        input.datatype = read_name("a datatype");
       } else if (key == "shape") {
         has_shape = true;
         read_shape(input.shape);
@@ -184,7 +190,7 @@ class RequestReader {
     bool is_binary = false;
     reader_.object([&](const std::string& key) {
       if (key == "name") {
-        output.name = utf8_string(reader_);
+        output.name = read_name("an output");
       } else if (key == "parameters") {
         reader_.object([&](const std::string& name) {
           if (name == "binary_data") {
@@ -212,7 +218,9 @@ class RequestReader {
   }
 
   JsonReader reader_;
+  const CallCharge& charge_;
   RestRequest& request_;
+  size_t parameters_ = 0;
   std::vector<InputSource> sources_;
 };
 
@@ -230,31 +238,43 @@ void check_json_input(const InferMessage::Input& input, int64_t elements, uint64
   check_json_count(elements, count);
 }
 
-void write_shape(const Dims& shape, std::string& out) { (out += "\"shape\":") += shape_text(shape); }
+void write_shape(const Dims& shape, AnswerText& out) { (out += "\"shape\":") += shape_text(shape); }
 
-void write_member(const char* name, std::string_view text, std::string& out) {
-  out.append(1, '"').append(name).append("\":");
+void write_member(const char* name, std::string_view text, AnswerText& out) {
+  (((out += '"') += name) += "\":");
   write_json_string(text, out);
   out += ',';
 }
 
 // The bytes of an output behind the JSON.
-HttpPiece to_piece(const InferTensor& output, uint64_t& copied_bytes) {
+HttpPiece to_piece(const InferTensor& output, const HttpMemoryQuota& quota, uint64_t& copied_bytes) {
   HttpPiece piece;
-  if (output.datatype == DataType::kBytes) {
+  const bool is_text = output.datatype == DataType::kBytes;
+  std::shared_ptr<const void> hold;
+  if (quota) hold = quota(is_text ? raw_strings_bytes(output.strings) : output.tensor.size_bytes());
+  piece.is_charged = true;
+  if (is_text) {
     append_raw_strings(piece.text, output.strings);
+    piece.owner = std::move(hold);
     return piece;
   }
-  auto tensor = std::make_shared<const Tensor>(output.tensor.contiguous());
-  if (!tensor->is_same(output.tensor)) copied_bytes += tensor->size_bytes();
-  piece.memory = {static_cast<const uint8_t*>(tensor->raw_data()), tensor->size_bytes()};
-  piece.owner = std::move(tensor);
+  struct Owner {
+    Tensor tensor;
+    std::shared_ptr<const void> hold;
+  };
+  auto owner = std::make_shared<const Owner>(Owner{output.tensor.contiguous(), std::move(hold)});
+  const Tensor& tensor = owner->tensor;
+  if (!tensor.is_same(output.tensor)) copied_bytes += tensor.size_bytes();
+  piece.memory = {static_cast<const uint8_t*>(tensor.raw_data()), tensor.size_bytes()};
+  piece.owner = std::move(owner);
   return piece;
 }
 
 }  // namespace
 
-ParameterValue read_json_parameter(JsonReader& reader, const std::string& name) {
+namespace {
+
+ParameterValue parameter_value(JsonReader& reader, const std::string& name) {
   switch (reader.peek()) {
     case JsonReader::Kind::kString: return utf8_string(reader);
     case JsonReader::Kind::kBool: return reader.boolean();
@@ -281,13 +301,24 @@ ParameterValue read_json_parameter(JsonReader& reader, const std::string& name) 
        "' has invalid type. It should be either 'int', 'bool', or 'string'.");
 }
 
+}  // namespace
+
+void read_json_parameter(JsonReader& reader, const std::string& name, const CallCharge& charge,
+                         ParameterMap& parameters) {
+  check(parameters.size() < kMaxParameters, "request has more than ", kMaxParameters, " parameters");
+  check_name(name, "a parameter");
+  ParameterValue value = parameter_value(reader, name);
+  charge.grow(parameter_bytes(name, value));
+  parameters[name] = std::move(value);
+}
+
 RestRequest parse_infer_json(std::string model, std::string version, std::string_view json, const WireMessage& wire,
-                             size_t tensors_at, uint64_t max_input_bytes) {
+                             size_t tensors_at, uint64_t max_input_bytes, const CallCharge& charge) {
   RestRequest request;
   InferMessage& message = request.message;
   message.model_name = std::move(model);
   message.model_version = std::move(version);
-  const std::vector<InputSource> sources = RequestReader(json, request).read();
+  const std::vector<InputSource> sources = RequestReader(json, charge, request).read();
   WireReader tensors(wire);
   tensors.advance(tensors_at);
   for (size_t i = 0; i < sources.size(); ++i) {
@@ -299,8 +330,8 @@ RestRequest parse_infer_json(std::string model, std::string version, std::string
       message.raw_contents.push_back(tensors.read_part(*bytes));
     } else if (!sources[i].data.empty()) {
       check_json_input(input, sources[i].elements, max_input_bytes);
-      input.fill = [data = sources[i].data, name = message.model_name](int64_t count, InferTensor& out) {
-        read_json_data(data, count, name, out);
+      input.fill = [data = sources[i].data, name = message.model_name, &charge](int64_t count, InferTensor& out) {
+        read_json_data(data, count, name, charge, out);
       };
     }
   }
@@ -350,10 +381,10 @@ RestRequest raw_request(std::string model, std::string version, const WireMessag
   return request;
 }
 
-void write_json_parameters(const ParameterMap& parameters, std::string& out) {
-  if (parameters.empty()) return;
-  out += "\"parameters\":{";
+void write_json_parameters(const ParameterMap& parameters, AnswerText& out) {
+  bool is_first = true;
   for (const auto& [name, value] : parameters) {
+    if (!std::exchange(is_first, false)) out += ',';
     write_json_string(name, out);
     out += ':';
     if (const auto* flag = std::get_if<bool>(&value)) {
@@ -364,28 +395,42 @@ void write_json_parameters(const ParameterMap& parameters, std::string& out) {
       out += std::to_string(*large);
     } else if (const auto* floating = std::get_if<double>(&value)) {
       char text[40];
-      out.append(text, std::to_chars(text, text + sizeof(text), *floating).ptr);
+      const char* end = std::to_chars(text, text + sizeof(text), *floating).ptr;
+      out.append({text, static_cast<size_t>(end - text)});
     } else if (const auto* text = std::get_if<std::string>(&value)) {
       write_json_string(*text, out);
     } else {
       out += "null";
     }
-    out += ',';
   }
-  out.back() = '}';
-  out += ',';
+}
+
+void write_json_output(const InferTensor& output, const HttpMemoryQuota& quota, AnswerText& out, bool has_brackets) {
+  if (!output.tensor.defined() || output.tensor.is_contiguous()) return write_json_data(output, out, has_brackets);
+  const std::shared_ptr<const void> hold = quota ? quota(output.tensor.size_bytes()) : nullptr;
+  InferTensor flat;
+  flat.name = output.name;
+  flat.datatype = output.datatype;
+  flat.tensor = output.tensor.contiguous();
+  write_json_data(flat, out, has_brackets);
 }
 
 InferAnswer encode_infer_json(const ResponseHead& head, const std::vector<InferTensor>& outputs,
-                              const std::vector<bool>& is_elsewhere, const OutputForms& forms) {
+                              const std::vector<bool>& is_elsewhere, const OutputForms& forms,
+                              const HttpMemoryQuota& quota, std::function<bool()> is_gone) {
   InferAnswer encoded;
   std::vector<HttpPiece> tensors;
   uint64_t tensor_bytes = 0;
-  std::string json = "{";
+  AnswerText json(quota, std::move(is_gone));
+  json += '{';
   if (!head.id.empty()) write_member("id", head.id, json);
   write_member("model_name", head.model_name, json);
   write_member("model_version", head.model_version, json);
-  write_json_parameters(head.parameters, json);
+  if (!head.parameters.empty()) {
+    json += "\"parameters\":{";
+    write_json_parameters(head.parameters, json);
+    json += "},";
+  }
   json += "\"outputs\":[";
   for (size_t i = 0; i < outputs.size(); ++i) {
     const InferTensor& output = outputs[i];
@@ -396,23 +441,20 @@ InferAnswer encode_infer_json(const ResponseHead& head, const std::vector<InferT
     if (!is_elsewhere.empty() && is_elsewhere[i]) {
       json += '}';
     } else if (forms.wants_binary(output.name)) {
-      tensors.push_back(to_piece(output, encoded.copied_bytes));
+      tensors.push_back(to_piece(output, quota, encoded.copied_bytes));
       tensor_bytes += tensors.back().size_bytes();
-      json += ",\"parameters\":{\"binary_data_size\":" + std::to_string(tensors.back().size_bytes()) + "}}";
+      json += ",\"parameters\":{\"binary_data_size\":";
+      (json += std::to_string(tensors.back().size_bytes())) += "}}";
     } else {
       json += ",\"data\":";
-      InferTensor flat;
-      flat.name = output.name;
-      flat.datatype = output.datatype;
-      if (output.tensor.defined()) flat.tensor = output.tensor.contiguous();
-      write_json_data(output.datatype == DataType::kBytes ? output : flat, json);
+      write_json_output(output, quota, json);
       json += '}';
     }
   }
   json += "]}";
   encoded.answer.type = tensor_bytes == 0 ? "application/json" : "application/octet-stream";
-  if (tensor_bytes != 0) encoded.answer.headers.push_back({kJsonLengthHeader, std::to_string(json.size())});
-  encoded.answer.body.push_back({std::move(json)});
+  if (tensor_bytes != 0) encoded.answer.headers.push_back({kJsonLengthHeader, std::to_string(json.size_bytes())});
+  encoded.answer.body = json.take();
   for (HttpPiece& piece : tensors) encoded.answer.body.push_back(std::move(piece));
   return encoded;
 }

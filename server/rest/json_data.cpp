@@ -11,7 +11,7 @@
 #include "core/base/utf8.h"
 #include "server/executor/model/wide_unsigned.h"
 #include "server/rest/json_reader.h"
-#include "server/transport/grpc/wire_reader.h"
+#include "server/transport/infer/contents.h"
 
 namespace tensord::server {
 namespace {
@@ -129,6 +129,7 @@ void read_into(JsonReader& reader, DataType datatype, int64_t count, void* to) {
 }
 
 void read_strings(JsonReader& reader, int64_t count, InferTensor& out) {
+  out.strings.reserve(static_cast<size_t>(count));
   const auto read_one = [&] {
     if (static_cast<int64_t>(out.strings.size()) == count) fail_too_many();
     out.strings.push_back(reader.string());
@@ -138,7 +139,7 @@ void read_strings(JsonReader& reader, int64_t count, InferTensor& out) {
 }
 
 template <class T>
-void put_number(T value, std::string& out) {
+void put_number(T value, AnswerText& out) {
   char text[40];
   if constexpr (std::is_floating_point_v<T>) {
     // As Triton and Python's json have them.
@@ -159,10 +160,9 @@ void put_number(T value, std::string& out) {
 }
 
 template <class T>
-void write_elements(const Tensor& tensor, std::string& out) {
+void write_elements(const Tensor& tensor, AnswerText& out) {
   const auto* values = static_cast<const T*>(tensor.raw_data());
   const int64_t count = tensor.numel();
-  out.reserve(out.size() + static_cast<size_t>(count) * 8);
   for (int64_t i = 0; i < count; ++i) {
     if (i != 0) out += ',';
     if constexpr (std::is_same_v<T, bool>) {
@@ -173,7 +173,7 @@ void write_elements(const Tensor& tensor, std::string& out) {
   }
 }
 
-void write_tensor(const InferTensor& output, std::string& out) {
+void write_tensor(const InferTensor& output, AnswerText& out) {
   switch (output.tensor.dtype()) {
     case DType::kBool: return write_elements<bool>(output.tensor, out);
     case DType::kUInt8: return write_elements<uint8_t>(output.tensor, out);
@@ -196,7 +196,8 @@ void check_json_count(int64_t elements, int64_t count) {
   if (elements < count) fail_too_few();
 }
 
-void read_json_data(std::string_view json, int64_t count, const std::string& model, InferTensor& out) {
+void read_json_data(std::string_view json, int64_t count, const std::string& model, const CallCharge& charge,
+                    InferTensor& out) {
   const DataType datatype = out.datatype;
   if (datatype == DataType::kFp16 || datatype == DataType::kBf16) {
     fail(ErrorCode::kInvalidArgument, "receiving ", name_of(datatype),
@@ -204,7 +205,11 @@ void read_json_data(std::string_view json, int64_t count, const std::string& mod
   }
   // An element and what is between two take two characters at least.
   if (static_cast<uint64_t>(count) > json.size() / 2 + 1) fail_too_few();
-  JsonReader reader(json, "failed to parse the data of input '" + out.name + "' for model '" + model + "'");
+  // Charged before it is made; what a text has beside its bytes as on all other ways.
+  const uint64_t element_bytes =
+      datatype == DataType::kBytes ? kTextBytes : size_of(*to_dtype(tensor_datatype(datatype)));
+  charge.grow(static_cast<uint64_t>(count) * element_bytes);
+  JsonReader reader(json, &charge, "failed to parse the data of input '" + out.name + "' for model '" + model + "'");
   if (datatype == DataType::kBytes) {
     read_strings(reader, count, out);
   } else if (is_wide_unsigned(datatype)) {
@@ -219,7 +224,7 @@ void read_json_data(std::string_view json, int64_t count, const std::string& mod
   }
 }
 
-void write_json_string(std::string_view text, std::string& out) {
+void write_json_string(std::string_view text, AnswerText& out) {
   constexpr std::string_view kHex = "0123456789abcdef";
   out += '"';
   size_t plain = 0;
@@ -236,11 +241,12 @@ void write_json_string(std::string_view text, std::string& out) {
       ((out += "\\u00") += kHex[byte >> 4]) += kHex[byte & 15];
     }
   }
-  out.append(text.substr(plain)) += '"';
+  out.append(text.substr(plain));
+  out += '"';
 }
 
-void write_json_data(const InferTensor& tensor, std::string& out) {
-  out += '[';
+void write_json_data(const InferTensor& tensor, AnswerText& out, bool has_brackets) {
+  if (has_brackets) out += '[';
   if (tensor.datatype == DataType::kBytes) {
     for (size_t i = 0; i < tensor.strings.size(); ++i) {
       if (i != 0) out += ',';
@@ -251,7 +257,7 @@ void write_json_data(const InferTensor& tensor, std::string& out) {
   } else {
     write_tensor(tensor, out);
   }
-  out += ']';
+  if (has_brackets) out += ']';
 }
 
 }  // namespace tensord::server

@@ -1,5 +1,7 @@
 #include "server/rest/json_reader.h"
 
+#include <algorithm>
+
 #include "core/base/ascii.h"
 #include "core/base/error.h"
 #include "core/base/utf8.h"
@@ -8,6 +10,9 @@ namespace tensord::server {
 namespace {
 
 constexpr int kMaxJsonDepth = 100;
+constexpr size_t kMaxMemberBytes = 64 << 10, kMaxNumberBytes = 4 << 10;
+// What is read between two looks at whether anybody waits for it.
+constexpr size_t kLookBytes = 64 << 10;
 
 }  // namespace
 
@@ -32,7 +37,14 @@ void JsonReader::enter() {
   if (++depth_ > kMaxJsonDepth) fail_here("JSON nesting depth exceeds maximum allowed limit (100)");
 }
 
+void JsonReader::look() {
+  if (at_ < look_at_ || charge_ == nullptr) return;
+  look_at_ = at_ + kLookBytes;
+  charge_->check_wanted();
+}
+
 JsonReader::Kind JsonReader::peek() {
+  look();
   skip_space();
   if (at_ >= text_.size()) fail_here(at_ == 0 || depth_ == 0 ? "The document is empty." : "Invalid value.");
   switch (text_[at_]) {
@@ -65,7 +77,7 @@ void JsonReader::object(const std::function<void(const std::string& key)>& membe
     do {
       skip_space();
       if (at_ >= text_.size() || text_[at_] != '"') fail_here("Missing a name for object member.");
-      const std::string key = string();
+      const std::string key = member_name();
       if (!take(':')) fail_here("Missing a colon after a name of object member.");
       member(key);
       if (take('}')) break;
@@ -96,11 +108,38 @@ void JsonReader::skip_string() {
   ++at_;
 }
 
+// Where the text that begins here is closed, or all ends.
+size_t JsonReader::text_end() const {
+  size_t end = at_;
+  while (end < text_.size() && text_[end] != '"') {
+    end = std::min(text_.find_first_of("\"\\", end), text_.size());
+    if (end < text_.size() && text_[end] == '\\') end = std::min(end + 2, text_.size());
+  }
+  return end;
+}
+
 std::string JsonReader::string() {
   if (peek() != Kind::kString) fail_here("attempt to access JSON non-string as string");
   ++at_;
+  const size_t end = text_end();
+  if (charge_ != nullptr && end - at_ > std::string().capacity()) charge_->grow(end - at_);
+  return text_until(end);
+}
+
+// Is bounded, and gone when the member has been read.
+std::string JsonReader::member_name() {
+  ++at_;
+  const size_t end = text_end();
+  if (end - at_ > kMaxMemberBytes) fail_here("a name of object member is too long.");
+  return text_until(end);
+}
+
+// A text is never longer than what stands for it.
+std::string JsonReader::text_until(size_t end) {
   std::string out;
+  out.reserve(end - at_);
   for (;;) {
+    look();
     const size_t begin = at_;
     while (at_ < text_.size() && text_[at_] != '"' && text_[at_] != '\\') {
       if (static_cast<unsigned char>(text_[at_]) < 0x20) fail_here("Invalid encoding in string.");
@@ -184,6 +223,7 @@ std::string_view JsonReader::number() {
     if (here() == '+' || here() == '-') ++at_;
     digits("Miss exponent in number.");
   }
+  if (at_ - begin > kMaxNumberBytes) fail_here("a number is too long.");
   return text_.substr(begin, at_ - begin);
 }
 

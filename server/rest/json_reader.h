@@ -6,15 +6,19 @@
 #include <string_view>
 #include <utility>
 
+#include "server/rest/call_charge.h"
+
 namespace tensord::server {
 
 // Reads JSON where it lies, value by value, and keeps nothing: what a caller does not take is checked and skipped.
-// Every fault is an Error{kInvalidArgument} that says where it is. Nesting is at most 100 deep.
+// Every fault is an Error{kInvalidArgument} that says where it is. Nesting is at most 100 deep, names of members have
+// at most 64 KB, numbers 4 KB. Texts are charged before they are made; once nobody waits for the request it stops.
 class JsonReader {
  public:
-  // `what`: how messages begin. `text` must outlive this.
-  explicit JsonReader(std::string_view text, std::string what = "failed to parse the request JSON buffer")
-      : text_(text), what_(std::move(what)) {}
+  // `what`: how messages begin. `text` and `charge` must outlive this.
+  explicit JsonReader(std::string_view text, const CallCharge* charge = nullptr,
+                      std::string what = "failed to parse the request JSON buffer")
+      : text_(text), charge_(charge), what_(std::move(what)) {}
 
   enum class Kind { kObject, kArray, kString, kNumber, kBool, kNull };
   Kind peek();  // of the next value
@@ -47,6 +51,10 @@ class JsonReader {
 
  private:
   void skip_space();
+  void look();
+  std::string text_until(size_t end);
+  std::string member_name();
+  size_t text_end() const;
   bool take(char wanted);
   bool next_element();
   void expect_kind(char wanted);
@@ -57,7 +65,9 @@ class JsonReader {
   void append_escape(std::string& out);
 
   std::string_view text_;
+  const CallCharge* charge_;
   std::string what_;
+  size_t look_at_ = 0;  // whether anybody waits is asked there
   size_t at_ = 0;
   int depth_ = 0;
 };

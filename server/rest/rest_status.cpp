@@ -17,9 +17,9 @@ int http_status(absl::StatusCode code) {
     case absl::StatusCode::kUnimplemented: return 501;
     case absl::StatusCode::kUnauthenticated: return 401;
     case absl::StatusCode::kPermissionDenied: return 403;
-    // All of these may go well later, or elsewhere.
+    case absl::StatusCode::kResourceExhausted: return 429;
+    // These may go well later, or elsewhere.
     case absl::StatusCode::kUnavailable:
-    case absl::StatusCode::kResourceExhausted:
     case absl::StatusCode::kDeadlineExceeded: return 503;
     default: return 400;
   }
@@ -35,7 +35,8 @@ HttpAnswer json_answer(std::string json) {
 }
 
 HttpAnswer error_answer(int status, std::string_view text) {
-  std::string json = "{\"error\":";
+  AnswerText json;
+  json += "{\"error\":";
   // What scripts raise may hold any bytes.
   std::string plain(text);
   if (!is_utf8(plain)) {
@@ -43,7 +44,8 @@ HttpAnswer error_answer(int status, std::string_view text) {
         plain.begin(), plain.end(), [](char byte) { return byte < 0; }, '?');
   }
   write_json_string(plain, json);
-  HttpAnswer answer = json_answer(json + "}");
+  json += '}';
+  HttpAnswer answer = json_answer(json.text());
   answer.status = status;
   return answer;
 }
@@ -53,6 +55,7 @@ HttpAnswer error_answer(const absl::Status& status) {
   if (status.code() == absl::StatusCode::kUnauthenticated) {
     answer.headers.push_back({"WWW-Authenticate", "Basic realm=\"tensord\", charset=\"UTF-8\""});
   }
+  if (answer.status == 429) answer.headers.push_back({"Retry-After", "1"});
   return answer;
 }
 

@@ -49,7 +49,7 @@ def settled_mb(daemon, wanted_mb, seconds=30):
 @attack("unread_answers")
 def unread_answers(context):
     """Twelve streams whose client reads none of 58 answers of 4 MB; a run makes 240 MB, the quota is 128 MB."""
-    with context.daemon("--grpc-memory-quota", "128MB") as daemon:
+    with context.daemon("--client-memory-quota", "128MB") as daemon:
         with context.watched(daemon, 600) as figures:
             asked = request("answers", [number("count", 58), number("size", 1 << 20)]).SerializeToString()
             body, headers = message(asked), h2.request_headers(STREAM)
@@ -91,7 +91,7 @@ def texts(count):
 @attack("empty_texts", short=True)
 def empty_texts(context):
     """Four bytes of the message each, and many times as much where they are used."""
-    with context.daemon("--grpc-memory-quota", "256MB") as daemon:
+    with context.daemon("--client-memory-quota", "256MB") as daemon:
         with context.watched(daemon, 400) as figures:
             figures.append(refused("60 MB", code_of(daemon.stub.ModelInfer, texts(15_000_000))))
             figures.append(Figure("4 MB taken", code_of(daemon.stub.ModelInfer, texts(1_000_000)) == grpc.StatusCode.OK, 1,
@@ -139,7 +139,7 @@ def sparse_region(context):
         with open(path, "wb") as file:
             file.truncate(1 << 30)
         stack.callback(os.unlink, path)
-        daemon = stack.enter_context(context.daemon("--allow-client-shm", "true", "--grpc-memory-quota", "128MB"))
+        daemon = stack.enter_context(context.daemon("--allow-client-shm", "true", "--client-memory-quota", "128MB"))
         register = daemon.stub.SystemSharedMemoryRegister
         code = code_of(register, pb.SystemSharedMemoryRegisterRequest(name="r", key="/" + name, byte_size=1 << 30))
         shared = request("identity", [("x", "FP32", [1 << 28], None)])

@@ -64,6 +64,7 @@ def config(inputs, outputs, more=""):
 
 MODELS = {
     "identity": (Identity, config([tensor("x", "TYPE_FP32", -1)], [tensor("y", "TYPE_FP32", -1)])),
+    "integers": (Identity, config([tensor("x", "TYPE_INT64", -1)], [tensor("y", "TYPE_INT64", -1)])),
     "words": (Words, config([tensor("words", "TYPE_STRING", -1)], [tensor("count", "TYPE_INT64", 1)])),
     "steps": (Steps, config([tensor("n", "TYPE_INT64", 1)], [tensor("total", "TYPE_INT64", 1)])),
     "rounds": (Rounds, config([tensor("x", "TYPE_FP32", -1), tensor("n", "TYPE_INT64", 1)],

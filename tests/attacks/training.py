@@ -37,7 +37,7 @@ def batches(job_id, count):
 @attack("waiting_batches")
 def waiting_batches(context):
     """Four jobs wait for a first one that waits for data; each is sent 480 MB that it may buffer as it says."""
-    with daemon(context, "--grpc-memory-quota", "128MB") as server:
+    with daemon(context, "--client-memory-quota", "128MB") as server:
         jobs = [streamed_job(server.training) for _ in range(5)]
         with context.watched(server, 450) as figures:
             codes = []

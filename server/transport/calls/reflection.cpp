@@ -106,9 +106,10 @@ class ReflectionCall final : public GrpcCall {
 
   void answer() {
     try {
-      RequestLimits::Admission admission = queue().limits->hold(bytes_.Length());
+      // An answer has its request in it, and counts until the client has read it.
+      admission_ = queue().limits->hold(2 * bytes_.Length());
       Request request;
-      read_message(bytes_, *queue().limits, admission, request);
+      read_message(bytes_, *queue().limits, admission_, request);
       stream_.Write(to_byte_buffer(reflect<Request, Response>(request)), written_.begin());
     } catch (...) {
       refuse(to_grpc_status(current_exception_status()));
@@ -116,6 +117,7 @@ class ReflectionCall final : public GrpcCall {
   }
 
   void on_written(bool ok) {
+    admission_ = {};
     if (!ok) {
       refuse(grpc::Status::OK);
     } else {
@@ -126,6 +128,7 @@ class ReflectionCall final : public GrpcCall {
   Service& service_;
   OpenStreams& streams_;
   grpc::ByteBuffer bytes_;
+  RequestLimits::Admission admission_;
   grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer> stream_{&context()};
   GrpcCall::Operation<ReflectionCall> read_{this, &ReflectionCall::on_read};
   GrpcCall::Operation<ReflectionCall> written_{this, &ReflectionCall::on_written};

@@ -14,9 +14,9 @@ constexpr uint32_t kCompleteField = 9;
 
 }  // namespace
 
-TrainingBatch parse_training_batch(const WireMessage& message) {
+TrainingBatch parse_training_batch(const WireMessage& message, RequestLimits::Admission* admission) {
   TrainingBatch batch;
-  batch.tensors = parse_infer_message(message);
+  batch.tensors = parse_infer_message(message, admission);
   batch.job_id = batch.tensors.model_name;
   batch.has_tensors = !batch.tensors.inputs.empty();
   WireReader reader(message);
@@ -35,12 +35,13 @@ TrainingBatch parse_training_batch(const WireMessage& message) {
 }
 
 std::vector<std::pair<std::string, Tensor>> decode_training_batch(const TrainingBatch& batch,
-                                                                  const WireMessage& message) {
+                                                                  const WireMessage& message,
+                                                                  RequestLimits::Admission* admission) {
   // The job looks at names and shapes itself; here only the bytes must be those of the tensors, and none be texts.
   Signature any;
   for (const InferMessage::Input& input : batch.tensors.inputs) any.inputs.emplace_back().name = input.name;
   std::vector<std::pair<std::string, Tensor>> arrays;
-  for (InferTensor& input : decode_inputs(batch.tensors, message, any).inputs) {
+  for (InferTensor& input : decode_inputs(batch.tensors, message, any, {.admission = admission}).inputs) {
     arrays.emplace_back(std::move(input.name), std::move(input.tensor));
   }
   return arrays;

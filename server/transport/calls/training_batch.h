@@ -19,10 +19,12 @@ struct TrainingBatch {
   InferMessage tensors;
 };
 
-// Throws Error{kInvalidArgument} on malformed messages.
-TrainingBatch parse_training_batch(const WireMessage& message);
+// Throws Error{kInvalidArgument} on malformed messages. `admission` counts what is made, here and below; null: nothing
+// does.
+TrainingBatch parse_training_batch(const WireMessage& message, RequestLimits::Admission* admission = nullptr);
 // The arrays, where they lie in the message when they lie in one piece. Throws Error{kInvalidArgument}.
 std::vector<std::pair<std::string, Tensor>> decode_training_batch(const TrainingBatch& batch,
-                                                                  const WireMessage& message);
+                                                                  const WireMessage& message,
+                                                                  RequestLimits::Admission* admission = nullptr);
 
 }  // namespace tensord::server

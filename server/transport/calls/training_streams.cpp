@@ -72,10 +72,12 @@ class WatchJobCall final : public GrpcCall {
       sent_metrics_ = point.metrics.size();
       has_sent_ = true;
     }
+    admission_ = queue().limits->hold(response.ByteSizeLong());
     writer_.Write(to_byte_buffer(response), written_.begin());
   }
 
   void on_written(bool) {
+    admission_ = {};
     if (is_last_) {
       end(grpc::Status::OK);
     } else {
@@ -106,6 +108,7 @@ class WatchJobCall final : public GrpcCall {
   grpc::ServerAsyncWriter<grpc::ByteBuffer> writer_{&context()};
   grpc::Alarm alarm_;
   std::shared_ptr<TrainingJob> job_;
+  RequestLimits::Admission admission_;  // of what the client has not read yet
   uint64_t sent_revision_ = 0;
   int64_t sent_step_ = 0;
   size_t sent_metrics_ = 0;  // of that step's point
@@ -168,7 +171,7 @@ class StreamDataCall final : public GrpcCall {
   }
 
   void take(const WireMessage& wire, RequestLimits::Admission admission) {
-    TrainingBatch batch = parse_training_batch(wire);
+    TrainingBatch batch = parse_training_batch(wire, &admission);
     if (!stream_) {
       const std::shared_ptr<TrainingJob> job = calls_.service().find(batch.job_id);
       job_id_ = batch.job_id;
@@ -182,8 +185,9 @@ class StreamDataCall final : public GrpcCall {
     if (batch.has_tensors) {
       // It counts until the job takes it, however small it is.
       admission.grow(kBatchBytes);
+      auto arrays = decode_training_batch(batch, wire, &admission);
       auto account = std::make_shared<RequestLimits::Admission>(std::move(admission));
-      if (stream_->push(batch.number, decode_training_batch(batch, wire), std::move(account))) ++batches_;
+      if (stream_->push(batch.number, std::move(arrays), std::move(account))) ++batches_;
     }
     is_complete_ = is_complete_ || batch.is_complete;
   }

@@ -4,16 +4,24 @@
 #include <grpcpp/impl/codegen/proto_utils.h>
 
 #include "core/base/error.h"
+#include "server/transport/grpc/byte_buffer.h"
+#include "server/transport/grpc/message_cost.h"
 #include "server/transport/grpc/unpack.h"
 
 namespace tensord::server {
 
-// The message that `bytes` hold, unpacked within the limits; `bytes` are given up. Throws Error{kResourceExhausted}
-// past the limits and {kInvalidArgument} for what is no such message.
+// Messages of at most this are not counted, so that probes are answered.
+inline constexpr uint64_t kSmallMessageBytes = 4096;
+
+// The message that `bytes` hold, unpacked within the limits, and counted as what it becomes; `bytes` are given up.
+// Throws Error{kResourceExhausted} past the limits and {kInvalidArgument} for what is no such message.
 template <class Message>
 void read_message(grpc::ByteBuffer& bytes, const RequestLimits& limits, RequestLimits::Admission& admission,
                   Message& message) {
   unpack(bytes, limits, admission);
+  if (bytes.Length() > kSmallMessageBytes) {
+    admission.grow(message_cost(to_wire_message(bytes), *Message::descriptor()));
+  }
   const grpc::Status status = grpc::SerializationTraits<Message>::Deserialize(&bytes, &message);
   check(status.ok(), "the request is no ", Message::descriptor()->full_name());
 }

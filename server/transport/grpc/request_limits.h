@@ -2,14 +2,15 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 #include "core/base/error.h"
 
 namespace tensord::server {
 
-// How many inference requests, and how many bytes of requests of any kind, all clients together may have under way.
-// Thread-safe.
+// How many inference requests all clients together may have under way, and how many bytes of anything that they make
+// the daemon hold: requests, what these become, answers. Thread-safe.
 class RequestLimits {
  public:
   RequestLimits() = default;
@@ -33,7 +34,8 @@ class RequestLimits {
       if (limits_) limits_->release(requests_, size_bytes_);
     }
 
-    // Counts so many bytes more. Throws Error{kResourceExhausted}, and counts none, when there is no room for them.
+    // Counts so many bytes more, before they are taken. Throws Error{kResourceExhausted}, and counts none, when there
+    // is no room for them.
     void grow(uint64_t size_bytes) {
       if (!limits_) return;
       limits_->take_bytes(size_bytes);
@@ -61,10 +63,18 @@ class RequestLimits {
   }
 
   // Any other request: only its bytes count. Small ones are always let in, so that probes are answered.
-  Admission hold(uint64_t size_bytes) {
+  Admission hold(uint64_t size_bytes) { return charge(size_bytes > kSmallBytes ? size_bytes : 0); }
+
+  // Bytes of any size, as of answers, of which there may be many.
+  Admission charge(uint64_t size_bytes) {
     Admission admission(*this, 0);
-    if (size_bytes > kSmallBytes) admission.grow(size_bytes);
+    admission.grow(size_bytes);
     return admission;
+  }
+
+  // The same, kept by whoever has it.
+  std::shared_ptr<const void> share(uint64_t size_bytes) {
+    return std::make_shared<const Admission>(charge(size_bytes));
   }
 
   uint64_t requests() const { return requests_.load(std::memory_order_relaxed); }
@@ -85,8 +95,9 @@ class RequestLimits {
       return;
     }
     bytes_.fetch_sub(size_bytes, std::memory_order_relaxed);
-    fail(ErrorCode::kResourceExhausted, "the requests under way have ", max_bytes_,
-         " bytes and the server takes no more");
+    fail(ErrorCode::kResourceExhausted, "there is no room for ", size_bytes, " bytes more: clients have ",
+         bytes - size_bytes, " of the ", max_bytes_, " bytes of --client-memory-quota under way and the server takes ",
+         "no more");
   }
   void release(uint64_t requests, uint64_t size_bytes) {
     if (requests != 0) requests_.fetch_sub(requests, std::memory_order_relaxed);

@@ -75,6 +75,8 @@ class UnaryCall final : public GrpcCall {
     try {
       Response response;
       handler_(request_, response);
+      // Small ones leave in any case, so that probes are answered.
+      if (const uint64_t bytes = response.ByteSizeLong(); bytes > kSmallMessageBytes) admission_.grow(bytes);
       answered = to_byte_buffer(response);
     } catch (...) {
       status = to_grpc_status(current_exception_status());

@@ -88,7 +88,7 @@ class Inflater {
     const uint64_t max = limits_.max_message_bytes();
     if (max == 0 || bytes <= max) return;
     fail(ErrorCode::kResourceExhausted, "the request unpacks to more than the ", max,
-         " bytes that --grpc-max-message-size and --grpc-memory-quota allow");
+         " bytes that --grpc-max-message-size and --client-memory-quota allow");
   }
 
   const uint64_t max_bytes_;

@@ -61,6 +61,15 @@ void add_texts(const Tensor& values, int64_t rows, int64_t classes, const std::v
 
 }  // namespace
 
+uint64_t classes_bytes(const InferTensor& output, int64_t classes, bool is_batched) {
+  if (!output.tensor.defined() || output.tensor.numel() > kMaxElements) return 0;  // refused
+  constexpr int64_t kClassBytes = 96, kPlaceBytes = sizeof(size_t);
+  const int64_t elements = output.tensor.numel();
+  const int64_t rows = is_batched && !output.shape.empty() ? output.shape[0] : 1;
+  const int64_t in_row = rows > 0 ? elements / rows : 0;
+  return static_cast<uint64_t>(rows * std::min(classes, in_row) * kClassBytes + in_row * kPlaceBytes);
+}
+
 InferTensor classify(const InferTensor& output, int64_t classes, bool is_batched,
                      const std::vector<std::string>& labels) {
   check(output.datatype != DataType::kBytes && output.datatype != DataType::kBool,

@@ -14,4 +14,7 @@ namespace tensord::server {
 InferTensor classify(const InferTensor& output, int64_t classes, bool is_batched,
                      const std::vector<std::string>& labels);
 
+// What classify() may take, labels not counted.
+uint64_t classes_bytes(const InferTensor& output, int64_t classes, bool is_batched);
+
 }  // namespace tensord::server

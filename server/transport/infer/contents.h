@@ -6,6 +6,9 @@
 
 namespace tensord::server {
 
+// What a text takes beside its bytes as an element of an input and of a script's list.
+inline constexpr uint64_t kTextBytes = 160;
+
 // Reads typed contents (InferTensorContents) of `count` elements, packed or not, spread over
 // any number of parts. `what` names the input and model in messages. Throws
 // Error{kInvalidArgument} when there are more or fewer elements, or the datatype has no slot.

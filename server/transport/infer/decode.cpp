@@ -19,9 +19,6 @@ namespace {
 constexpr size_t kCopyPartBytes = 1 << 20;
 constexpr size_t kMaxCopyThreads = 4;
 
-// What a text takes as an element of an input and of a script's list.
-constexpr uint64_t kTextBytes = 160;
-
 void copy_in_parts(const WireReader& from, uint8_t* to, CoreBudget* cores) {
   const size_t size_bytes = from.remaining();
   const size_t wanted = std::min(kMaxCopyThreads, size_bytes / kCopyPartBytes);
@@ -80,8 +77,16 @@ class InputDecoder {
 
   // Before they are made: as many as there can be in so many bytes of the message, where one takes `least_bytes`.
   void count_texts(int64_t count, uint64_t wire_bytes, uint64_t min_bytes) const {
-    if (options_.admission == nullptr) return;
-    options_.admission->grow(std::min(static_cast<uint64_t>(count), wire_bytes / min_bytes) * kTextBytes);
+    count_bytes(wire_bytes + std::min(static_cast<uint64_t>(count), wire_bytes / min_bytes) * kTextBytes);
+  }
+
+  void count_bytes(uint64_t bytes) const {
+    if (options_.admission != nullptr && bytes != 0) options_.admission->grow(bytes);
+  }
+
+  Tensor make_tensor(const InferTensor& out, DType dtype) const {
+    count_bytes(static_cast<uint64_t>(checked_numel(out.shape)) * tensord::size_of(dtype));
+    return Tensor::empty(out.shape, dtype);
   }
 
   void decode_typed(const InferMessage::Input& input, int64_t count, InferTensor& out, DecodedInputs& totals) const {
@@ -92,6 +97,10 @@ class InputDecoder {
       out.strings = decode_typed_strings(input.contents, count, what(out));
       for (const std::string& text : out.strings) totals.copied_bytes += text.size();
     } else {
+      uint64_t wire_bytes = 0;
+      for (const WireReader& part : input.contents) wire_bytes += part.remaining();
+      // More elements than there are bytes are refused before they are made.
+      count_bytes(std::min(static_cast<uint64_t>(count), wire_bytes) * size_of(tensor_datatype(out.datatype)));
       out.tensor = decode_typed_contents(input.contents, out.datatype, out.shape, count, what(out));
       out.datatype = tensor_datatype(out.datatype);
       totals.copied_bytes += out.tensor.size_bytes();
@@ -111,6 +120,7 @@ class InputDecoder {
   template <class Copy>
   void decode_wide_unsigned(uint64_t size_bytes, InferTensor& out, DecodedInputs& totals, const Copy& copy) const {
     const DataType wire_type = out.datatype;
+    count_bytes(2 * size_bytes);
     const WideTensor wide = make_wide_tensor(wire_type, out.shape);
     copy(reinterpret_cast<uint8_t*>(wide.wire_bytes));
     widen(wide, wire_type, what(out));
@@ -145,7 +155,7 @@ class InputDecoder {
       out.scattered = std::make_shared<const ScatteredBytes>(raw.pieces(), wire_.owner);
       return;
     }
-    out.tensor = Tensor::empty(out.shape, dtype);
+    out.tensor = make_tensor(out, dtype);
     totals.copied_bytes += raw.remaining();
     copy_in_parts(raw, static_cast<uint8_t*>(out.tensor.raw_data()), options_.cores);
     if (dtype == DType::kBool) clean_bools(out.tensor);
@@ -177,7 +187,7 @@ class InputDecoder {
       return;
     }
     check_copy(range, out);
-    out.tensor = Tensor::empty(out.shape, dtype);
+    out.tensor = make_tensor(out, dtype);
     range.copy_to(out.tensor.raw_data());
     totals.copied_bytes += range.size_bytes;
     if (dtype == DType::kBool) clean_bools(out.tensor);

@@ -18,7 +18,8 @@ struct DecodeOptions {
   std::vector<SharedRange> ranges = {};  // one for each input; without a region: its data is in the message. Empty: all
   bool may_scatter = false;              // the model takes InferTensor::scattered
   CoreBudget* cores = nullptr;           // for copies of some MB; null: they are made by the calling thread
-  // Counts what texts take beside the message: an empty one is four bytes there. Null: nothing is counted.
+  // Counts what inputs take beside the message before it is taken: an empty text is four bytes there, memory of clients
+  // is none. Null: nothing is counted.
   RequestLimits::Admission* admission = nullptr;
 };
 

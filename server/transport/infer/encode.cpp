@@ -137,6 +137,18 @@ void check_size(const EncodedResponse& response) {
 
 }  // namespace
 
+uint64_t response_bytes(const std::vector<InferTensor>& outputs, const std::vector<bool>& is_elsewhere) {
+  constexpr uint64_t kOutputBytes = 256;
+  uint64_t bytes = kOutputBytes;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    bytes += kOutputBytes + outputs[i].name.size();
+    if (!is_elsewhere.empty() && is_elsewhere[i]) continue;
+    bytes += raw_strings_bytes(outputs[i].strings);
+    if (outputs[i].tensor.defined()) bytes += outputs[i].tensor.size_bytes();
+  }
+  return bytes;
+}
+
 EncodedResponse encode_response(const ResponseHead& response_head, const std::vector<InferTensor>& outputs,
                                 const std::vector<bool>& is_elsewhere) {
   check_payload(outputs);

@@ -28,6 +28,9 @@ struct ResponseHead {
   const ParameterMap& parameters;
 };
 
+// What the response to these outputs takes, beside the texts of its head: for who counts it before it is made.
+uint64_t response_bytes(const std::vector<InferTensor>& outputs, const std::vector<bool>& is_elsewhere);
+
 // `is_elsewhere`: outputs whose data the client finds in its own memory; empty: none. Throws Error{kInvalidArgument}
 // when the response is larger than gRPC can send.
 EncodedResponse encode_response(const ResponseHead& head, const std::vector<InferTensor>& outputs,

@@ -26,6 +26,7 @@ class InferCall final : public GrpcCall, public InferSink {
 
   void respond(InferResult result, bool is_final) override;
   bool is_cancelled() const override { return is_cancelled_.load(std::memory_order_relaxed); }
+  std::shared_ptr<const void> hold_memory(uint64_t size_bytes) override { return state_.limits.share(size_bytes); }
 
  private:
   void ask(void* tag) override;

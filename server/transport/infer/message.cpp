@@ -9,17 +9,29 @@ namespace {
 using WireType = WireReader::WireType;
 using Tag = WireReader::Tag;
 
-// Bounds on what a parsed message may cost beyond its own bytes.
-constexpr size_t kMaxTensors = 4096;
-constexpr size_t kMaxParameters = 1024;       // of one map
-constexpr size_t kMaxAllParameters = 32'768;  // of all maps of a message
-constexpr size_t kMaxParts = 8192;            // of contents, of all inputs
+constexpr size_t kMaxParts = 8192;  // of contents, of all inputs
 
-// What a message has of these so far.
+// What a message has so far; it is counted in steps, as most messages have little.
 struct Totals {
+  RequestLimits::Admission* admission = nullptr;
   size_t parameters = 0;
   size_t parts = 0;
+  uint64_t uncounted_bytes = 0;
+
+  void add(uint64_t bytes) {
+    constexpr uint64_t kStepBytes = 4096;
+    uncounted_bytes += bytes;
+    if (uncounted_bytes < kStepBytes || admission == nullptr) return;
+    admission->grow(uncounted_bytes);
+    uncounted_bytes = 0;
+  }
 };
+
+std::string read_name(WireReader& reader, const char* what) {
+  std::string name = reader.read_string();
+  check_name(name, what);
+  return name;
+}
 
 template <class T>
 T bit_cast_from(uint64_t bits) {
@@ -54,13 +66,14 @@ void parse_parameter_entry(WireReader reader, ParameterMap& into, Totals& totals
   while (!reader.at_end()) {
     const Tag tag = reader.read_tag();
     if (tag.field == 1 && tag.type == WireType::kBytes) {
-      key = reader.read_string();
+      key = read_name(reader, "a parameter");
     } else if (tag.field == 2 && tag.type == WireType::kBytes) {
       value = parse_parameter(reader.read_range());
     } else {
       reader.skip(tag);
     }
   }
+  totals.add(parameter_bytes(key, value));
   into[std::move(key)] = std::move(value);
   check(into.size() <= kMaxParameters, "request has more than ", kMaxParameters, " parameters");
   check(++totals.parameters <= kMaxAllParameters, "request has more than ", kMaxAllParameters, " parameters in all");
@@ -72,13 +85,14 @@ void add_dimension(Dims& shape, uint64_t size) {
 }
 
 void parse_input(WireReader reader, InferMessage::Input& input, Totals& totals) {
+  totals.add(kTensorBytes);
   while (!reader.at_end()) {
     const Tag tag = reader.read_tag();
     const bool is_bytes = tag.type == WireType::kBytes;
     if (tag.field == 1 && is_bytes) {
-      input.name = reader.read_string();
+      input.name = read_name(reader, "an input");
     } else if (tag.field == 2 && is_bytes) {
-      input.datatype = reader.read_string();
+      input.datatype = read_name(reader, "a datatype");
     } else if (tag.field == 3 && is_bytes) {
       WireReader packed = reader.read_range();
       while (!packed.at_end()) add_dimension(input.shape, packed.read_varint());
@@ -98,10 +112,11 @@ void parse_input(WireReader reader, InferMessage::Input& input, Totals& totals) 
 
 InferMessage::RequestedOutput parse_requested_output(WireReader reader, Totals& totals) {
   InferMessage::RequestedOutput output;
+  totals.add(kTensorBytes);
   while (!reader.at_end()) {
     const Tag tag = reader.read_tag();
     if (tag.field == 1 && tag.type == WireType::kBytes) {
-      output.name = reader.read_string();
+      output.name = read_name(reader, "an output");
     } else if (tag.field == 2 && tag.type == WireType::kBytes) {
       parse_parameter_entry(reader.read_range(), output.parameters, totals);
     } else {
@@ -113,9 +128,22 @@ InferMessage::RequestedOutput parse_requested_output(WireReader reader, Totals& 
 
 }  // namespace
 
-InferMessage parse_infer_message(const WireMessage& message) {
+void check_name(std::string_view name, const char* what) {
+  check(name.size() <= kMaxNameBytes, "the name of ", what, " has ", name.size(), " bytes, at most ", kMaxNameBytes);
+}
+
+void check_request_id(std::string_view id) {
+  check(id.size() <= kMaxIdBytes, "the request's id has ", id.size(), " bytes, at most ", kMaxIdBytes);
+}
+
+uint64_t parameter_bytes(const std::string& name, const ParameterValue& value) {
+  const auto* text = std::get_if<std::string>(&value);
+  return kParameterBytes + 2 * (name.size() + (text ? text->size() : 0));
+}
+
+InferMessage parse_infer_message(const WireMessage& message, RequestLimits::Admission* admission) {
   InferMessage out;
-  Totals totals;
+  Totals totals{.admission = admission};
   WireReader reader(message);
   while (!reader.at_end()) {
     const Tag tag = reader.read_tag();
@@ -124,9 +152,12 @@ InferMessage parse_infer_message(const WireMessage& message) {
       continue;
     }
     switch (tag.field) {
-      case 1: out.model_name = reader.read_string(); break;
-      case 2: out.model_version = reader.read_string(); break;
-      case 3: out.id = reader.read_string(); break;
+      case 1: out.model_name = read_name(reader, "a model"); break;
+      case 2: out.model_version = read_name(reader, "a version"); break;
+      case 3:
+        out.id = reader.read_string();
+        check_request_id(out.id);
+        break;
       case 4: parse_parameter_entry(reader.read_range(), out.parameters, totals); break;
       case 5: parse_input(reader.read_range(), out.inputs.emplace_back(), totals); break;
       case 6: out.outputs.push_back(parse_requested_output(reader.read_range(), totals)); break;

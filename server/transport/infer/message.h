@@ -8,6 +8,7 @@
 
 #include "core/tensor/dims.h"
 #include "server/executor/requests/request.h"
+#include "server/transport/grpc/request_limits.h"
 #include "server/transport/grpc/wire_reader.h"
 
 namespace tensord::server {
@@ -38,8 +39,24 @@ struct InferMessage {
   absl::InlinedVector<WireReader, 2> raw_contents;
 };
 
+// Bounds on what a request of any protocol may have. Names come again in messages and tables, and ids in answers.
+inline constexpr size_t kMaxTensors = 4096;
+inline constexpr size_t kMaxParameters = 1024;       // of one map
+inline constexpr size_t kMaxAllParameters = 32'768;  // of all maps of a message
+inline constexpr size_t kMaxNameBytes = 16 << 10;    // of a tensor, a datatype, a model, a parameter
+inline constexpr size_t kMaxIdBytes = 64 << 10;
+
+// What each of these takes beside its texts, wherever they are kept until the request is over.
+inline constexpr uint64_t kTensorBytes = 1024, kParameterBytes = 256;
+
+// Throws Error{kInvalidArgument} for one that is longer than they may be.
+void check_name(std::string_view name, const char* what);
+void check_request_id(std::string_view id);
+// What a parameter takes: name and text are kept more than once.
+uint64_t parameter_bytes(const std::string& name, const ParameterValue& value);
+
 // Of a ModelInferRequest. Throws Error{kInvalidArgument} on malformed messages and on more inputs, dimensions or
-// parameters than any real request has.
-InferMessage parse_infer_message(const WireMessage& message);
+// parameters than any real request has, {kResourceExhausted} where `admission`, if there is one, has no room for them.
+InferMessage parse_infer_message(const WireMessage& message, RequestLimits::Admission* admission = nullptr);
 
 }  // namespace tensord::server

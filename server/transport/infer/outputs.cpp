@@ -69,13 +69,14 @@ std::vector<OutputPlace> output_places(const OutputPlan& plan) {
 }
 
 std::vector<bool> place_outputs(const OutputPlan& plan, const ModelVersion& model, std::vector<InferTensor>& outputs,
-                                uint64_t& copied_bytes) {
+                                uint64_t& copied_bytes, RequestLimits::Admission* admission) {
   if (plan.is_empty()) return {};
   std::vector<bool> is_elsewhere(outputs.size());
   for (size_t i = 0; i < outputs.size(); ++i) {
     InferTensor& output = outputs[i];
     const OutputPlan::Output* wanted = find_output(plan, output.name);
     if (wanted && wanted->classes > 0) {
+      if (admission) admission->grow(classes_bytes(output, wanted->classes, model.signature().max_batch_size > 0));
       output = classify(output, wanted->classes, model.signature().max_batch_size > 0, labels_of(model, output.name));
     }
     if (wanted && wanted->range) {

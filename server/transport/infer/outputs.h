@@ -6,6 +6,7 @@
 
 #include "server/executor/model/model_version.h"
 #include "server/memory/shared_regions.h"
+#include "server/transport/grpc/request_limits.h"
 
 namespace tensord::server {
 
@@ -26,9 +27,9 @@ std::vector<OutputPlace> output_places(const OutputPlan& plan);
 
 // Carries the plan out: classes instead of tensors, data written to shared memory, outputs that lie in an input's
 // memory copied, as the client may change that. Which of `outputs` have their data elsewhere then; empty: none. Adds to
-// `copied_bytes`. Throws Error: kInternal when the shared memory is too small, kFailedPrecondition when it, or that of
-// an input, was taken away.
+// `copied_bytes`, and counts the texts of classes before they are made. Throws Error: kInternal when the shared memory
+// is too small, kFailedPrecondition when it, or that of an input, was taken away.
 std::vector<bool> place_outputs(const OutputPlan& plan, const ModelVersion& model, std::vector<InferTensor>& outputs,
-                                uint64_t& copied_bytes);
+                                uint64_t& copied_bytes, RequestLimits::Admission* admission = nullptr);
 
 }  // namespace tensord::server

@@ -35,6 +35,10 @@ CorrelationId get_sequence(const std::string& name, const ParameterValue& value)
   if (const auto* number = std::get_if<uint64_t>(&value)) return {*number, {}};
   const auto* text = std::get_if<std::string>(&value);
   if (!text) fail_type(name, "int64_param or string_param");
+  // It is kept for as long as the sequence is, after the request is gone.
+  constexpr size_t kMaxSequenceBytes = 128;
+  check(text->size() <= kMaxSequenceBytes, "the text of '", name, "' has ", text->size(), " bytes, at most ",
+        kMaxSequenceBytes);
   return {0, *text};
 }
 

@@ -30,6 +30,9 @@ constexpr size_t kWaitingBytes = size_t{64} << 20;
 // With so many bytes of a decoupled model's responses waiting the client does not read, and the stream is ended.
 constexpr size_t kMaxWaitingBytes = size_t{256} << 20;
 
+// What a response takes beside what it says.
+constexpr uint64_t kAnswerBytes = 512;
+
 // A request waits for its model so often; others may take the memory again.
 constexpr int kMaxWaitsForModel = 3;
 
@@ -52,6 +55,7 @@ class StreamRequest final : public InferSink {
 
   void respond(InferResult result, bool is_final) override;
   bool is_cancelled() const override;
+  std::shared_ptr<const void> hold_memory(uint64_t size_bytes) override;
 
   const bool is_ordered;
   const InferTicket ticket;
@@ -76,8 +80,13 @@ class StreamCall final : public GrpcCall {
       : GrpcCall(queue, {CallGroup::kInference, nullptr, /*hears_end=*/true}), calls_(calls) {}
   ~StreamCall() override { calls_.remove(this); }
 
-  // A response of `request`, which may be gone afterwards if it is final. `bytes` may be empty: none is to be sent.
-  void deliver(StreamRequest& request, const absl::Status& status, const grpc::ByteBuffer& bytes, bool is_final);
+  // A response of `request`, which may be gone afterwards if it is final. It may be empty: none is to be sent. `full`:
+  // why it cannot wait for the client; empty: it can.
+  void deliver(StreamRequest& request, const absl::Status& status, StreamAnswer answer, const std::string& full,
+               bool is_final);
+  // A response with so little that it is not counted yet.
+  RequestLimits::Admission charge() { return calls_.state_.limits.charge(kAnswerBytes); }
+  RequestLimits& limits() { return calls_.state_.limits; }
   void drain();
   bool is_cancelled() const { return is_cancelled_.load(std::memory_order_relaxed); }
 
@@ -146,8 +155,18 @@ void StreamRequest::respond(InferResult result, bool is_final) {
   // As Triton's decoupled backends do it: who asks for an empty final response gets one behind the last that has data.
   const bool ends_apart =
       is_final && !is_ordered && !result.is_empty && result.status.ok() && ticket.wants_empty_final_response;
-  grpc::ByteBuffer bytes;
-  if (!is_silent && !call_->is_cancelled()) bytes = write_stream_response(ticket, result, is_final && !ends_apart);
+  StreamAnswer answered;
+  std::string full;
+  const auto answer_with = [&](InferResult& part, bool is_last) {
+    if (call_->is_cancelled()) return;
+    try {
+      answered.admission = call_->charge();
+      write_stream_response(ticket, part, is_last, answered.admission).Swap(&answered.bytes);
+    } catch (const Error& error) {
+      full = error.what();
+    }
+  };
+  if (!is_silent) answer_with(result, is_final && !ends_apart);
   result.outputs.clear();
   if (status_.ok()) status_ = result.status;
   if (!is_ordered) {
@@ -162,15 +181,20 @@ void StreamRequest::respond(InferResult result, bool is_final) {
   }
   const std::shared_ptr<StreamCall> call = call_;  // which this may not outlive
   if (ends_apart) {
-    call->deliver(*this, result.status, bytes, /*is_final=*/false);
+    call->deliver(*this, result.status, std::move(answered), full, /*is_final=*/false);
+    answered = {};
     InferResult end;
     end.is_empty = true;
-    bytes = call->is_cancelled() ? grpc::ByteBuffer() : write_stream_response(ticket, end, /*is_final=*/true);
+    answer_with(end, /*is_last=*/true);
   }
-  call->deliver(*this, result.status, bytes, is_final);
+  call->deliver(*this, result.status, std::move(answered), full, is_final);
 }
 
 bool StreamRequest::is_cancelled() const { return call_->is_cancelled(); }
+
+std::shared_ptr<const void> StreamRequest::hold_memory(uint64_t size_bytes) {
+  return call_->limits().share(size_bytes);
+}
 
 void StreamCall::accept() {
   ends_on_error_ = has_error_header(context());
@@ -255,17 +279,9 @@ StreamRequest& StreamCall::add_request(InferTicket ticket, bool is_ordered) {
   return request;
 }
 
-void StreamCall::deliver(StreamRequest& request, const absl::Status& status, const grpc::ByteBuffer& bytes,
-                         bool is_final) {
+void StreamCall::deliver(StreamRequest& request, const absl::Status& status, StreamAnswer answer,
+                         const std::string& full, bool is_final) {
   TENSORD_DELAY("stream.deliver");
-  StreamAnswer answer{bytes};
-  std::string full;  // why the answer cannot wait
-  try {
-    answer.admission = calls_.state_.limits.hold(answer.size());
-  } catch (const Error& error) {
-    full = error.what();
-    answer.bytes.Clear();
-  }
   const MutexLock lock(mutex_);
   if (!full.empty()) give_up(full);
   if (!request.is_ordered) {

@@ -87,10 +87,10 @@ class GrpcOrigin final : public RequestOrigin {
   const grpc::ServerContext& context_;
 };
 
-EncodedResponse encode(const InferTicket& ticket, InferResult& result, const ParameterMap& parameters) {
+EncodedResponse encode(const InferTicket& ticket, InferResult& result, const std::vector<bool>& is_elsewhere,
+                       const ParameterMap& parameters) {
   const ModelVersion& model = *ticket.model;
   const MemoryOwnerScope owner_scope(model.owner());
-  const std::vector<bool> is_elsewhere = finish_outputs(ticket, result);
   EncodedResponse encoded = encode_response(
       {.model_name = model.name(), .model_version = model.version(), .id = ticket.id, .parameters = parameters},
       result.outputs, is_elsewhere);
@@ -142,7 +142,7 @@ void read_request(ServerState& state, grpc::ByteBuffer& bytes, const grpc::Serve
   ticket.admission = state.limits.admit(bytes.Length());
   unpack(bytes, state.limits, ticket.admission);
   const WireMessage wire = to_wire_message(bytes);
-  accept_message(state, parse_infer_message(wire), wire, GrpcOrigin(context), ticket, request);
+  accept_message(state, parse_infer_message(wire, &ticket.admission), wire, GrpcOrigin(context), ticket, request);
 }
 
 void accept_message(ServerState& state, InferMessage&& message, const WireMessage& wire, const RequestOrigin& origin,
@@ -173,26 +173,38 @@ void accept_message(ServerState& state, InferMessage&& message, const WireMessag
       InferWatch(state, origin.traceparent(), origin.stamps(), model, ticket.wait_start_ns, ticket.arrived_ns, request);
 }
 
-std::vector<bool> finish_outputs(const InferTicket& ticket, InferResult& result) {
-  return place_outputs(ticket.plan, *ticket.model, result.outputs, result.copied_bytes);
+std::vector<bool> finish_outputs(const InferTicket& ticket, InferResult& result, RequestLimits::Admission& admission) {
+  const MemoryOwnerScope owner_scope(ticket.model->owner());
+  return place_outputs(ticket.plan, *ticket.model, result.outputs, result.copied_bytes, &admission);
 }
 
 grpc::ByteBuffer write_response(InferTicket& ticket, InferResult& result) {
   ticket.watch.record_response(result);
-  EncodedResponse encoded = encode(ticket, result, result.parameters);
-  ticket.admission.grow(encoded.size_bytes);
+  const std::vector<bool> is_elsewhere = finish_outputs(ticket, result, ticket.admission);
+  ticket.admission.grow(response_bytes(result.outputs, is_elsewhere));
+  EncodedResponse encoded = encode(ticket, result, is_elsewhere, result.parameters);
   ticket.metrics->add_sent(encoded.size_bytes);
   return to_byte_buffer(std::move(encoded));
 }
 
-grpc::ByteBuffer write_stream_response(const InferTicket& ticket, InferResult& result, bool is_final) {
+grpc::ByteBuffer write_stream_response(const InferTicket& ticket, InferResult& result, bool is_final,
+                                       RequestLimits::Admission& admission) {
   ticket.watch.record_response(result);
   const ParameterMap final_response{{"triton_final_response", is_final}};
+  std::vector<bool> is_elsewhere;
   if (result.status.ok()) {
+    try {
+      is_elsewhere = finish_outputs(ticket, result, admission);
+    } catch (...) {
+      result.status = current_exception_status();
+    }
+  }
+  if (result.status.ok()) {
+    admission.grow(response_bytes(result.outputs, is_elsewhere));
     try {
       ParameterMap parameters = final_response;
       parameters.merge(result.parameters);
-      EncodedResponse encoded = encode(ticket, result, parameters);
+      EncodedResponse encoded = encode(ticket, result, is_elsewhere, parameters);
       wrap_for_stream(encoded);
       ticket.metrics->add_sent(encoded.size_bytes);
       return to_byte_buffer(std::move(encoded));

@@ -50,8 +50,9 @@ void accept_message(ServerState& state, InferMessage&& message, const WireMessag
                     InferTicket& ticket, InferRequest& request);
 
 // Does with a result's outputs what the request wants done before they leave; which of them have their data elsewhere
-// then, empty: none. The caller counts what is copied. REQUIRES: ticket.model. Throws Error.
-std::vector<bool> finish_outputs(const InferTicket& ticket, InferResult& result);
+// then, empty: none. The caller counts what is copied. What is made is counted in `admission` first. REQUIRES:
+// ticket.model. Throws Error.
+std::vector<bool> finish_outputs(const InferTicket& ticket, InferResult& result, RequestLimits::Admission& admission);
 
 // Takes the bytes of a ModelInferRequest apart, which are plain ones afterwards, finds its model, checks it and decodes
 // its inputs, where they lie if that can be. Its deadline is that of the call. Throws Error with what is to be
@@ -65,7 +66,9 @@ void read_request(ServerState& state, grpc::ByteBuffer& bytes, const grpc::Serve
 grpc::ByteBuffer write_response(InferTicket& ticket, InferResult& result);
 
 // The bytes of a ModelStreamInferResponse: the same, and `triton_final_response`; or an error message with what the
-// request was. Does not throw: what cannot be sent becomes an error, in `result.status`.
-grpc::ByteBuffer write_stream_response(const InferTicket& ticket, InferResult& result, bool is_final);
+// request was. What cannot be sent becomes an error, in `result.status`. Throws Error{kResourceExhausted} where
+// `admission`, which counts the response, has no room for it.
+grpc::ByteBuffer write_stream_response(const InferTicket& ticket, InferResult& result, bool is_final,
+                                       RequestLimits::Admission& admission);
 
 }  // namespace tensord::server

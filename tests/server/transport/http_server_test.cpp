@@ -295,7 +295,7 @@ TEST_F(HttpServerTest, MemoryIsTakenFromTheQuotaAndGivenBack) {
     const int64_t now = used += static_cast<int64_t>(bytes);
     if (now > (1 << 20)) {
       used -= static_cast<int64_t>(bytes);
-      return nullptr;
+      fail(ErrorCode::kResourceExhausted, "no room for ", bytes);
     }
     if (now > max) max = now;
     return std::shared_ptr<const void>(&used, [&used, bytes](const void*) { used -= static_cast<int64_t>(bytes); });
@@ -304,12 +304,12 @@ TEST_F(HttpServerTest, MemoryIsTakenFromTheQuotaAndGivenBack) {
   clients.push_back(connect(options));
   clients[0].send("POST /a HTTP/1.1\r\nContent-Length: 900000\r\n\r\n");
   wait_for([&] { return used >= 900'000; });
-  EXPECT_THAT(
-      ask("POST /b HTTP/1.1\r\nContent-Length: 900000\r\n\r\n"),
-      ::testing::AllOf(StartsWith("HTTP/1.1 503"), HasSubstr("Retry-After: 1\r\n"), HasSubstr("Connection: close")));
+  EXPECT_THAT(ask("POST /b HTTP/1.1\r\nContent-Length: 900000\r\n\r\n"),
+              ::testing::AllOf(StartsWith("HTTP/1.1 429 Too Many Requests"), HasSubstr("Retry-After: 1\r\n"),
+                               HasSubstr("Connection: close"), HasSubstr("{\"error\":\"no room for 900000\"}")));
   EXPECT_THAT(ask("POST /b HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n80000\r\n" + std::string(1 << 19, 'x')),
-              StartsWith("HTTP/1.1 503"));
-  EXPECT_THAT(ask("GET /large HTTP/1.1\r\n\r\n"), StartsWith("HTTP/1.1 503"));  // the answer counts too
+              StartsWith("HTTP/1.1 429"));
+  EXPECT_THAT(ask("GET /large HTTP/1.1\r\n\r\n"), StartsWith("HTTP/1.1 429"));  // the answer counts too
   clients.clear();
   wait_for([&] { return used == 0; });
   EXPECT_THAT(ask("POST /b HTTP/1.1\r\nContent-Length: 3\r\nConnection: close\r\n\r\nabc"), HasSubstr("POST /b abc"));

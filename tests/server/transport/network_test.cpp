@@ -49,13 +49,14 @@ TEST(NetworkOptions, FlagsThatNeedEachOther) {
   EXPECT_THAT(error_of_flags("--grpc-max-message-size 3GB"), HasSubstr("--grpc-max-message-size must be"));
   EXPECT_THAT(error_of_flags("--grpc-compressed-requests false --grpc-infer-response-compression-level low"),
               HasSubstr("needs --grpc-compressed-requests"));
-  EXPECT_THAT(error_of_flags("--grpc-memory-quota 1MB"), HasSubstr("--grpc-memory-quota must be"));
+  EXPECT_THAT(error_of_flags("--grpc-memory-quota 1MB"), HasSubstr("--client-memory-quota must be"));
   EXPECT_THAT(error_of_flags("--http-access-tokens true"), HasSubstr("needs --access-tokens"));
   for (const char* size : {"0", "-1", "-1024"}) {
     EXPECT_THAT(error_of_flags(concat("--http-max-input-size ", size)), HasSubstr("must be greater than 0"));
   }
   EXPECT_GE(NetworkOptions().memory_quota_bytes, uint64_t{64} << 20);
   EXPECT_EQ(error_of_flags("--grpc-memory-quota 1GB --grpc-max-message-size 64MB"), "no error");
+  EXPECT_THAT(error_of_flags("--client-memory-quota 1MB"), HasSubstr("--client-memory-quota must be"));
 }
 
 TEST(AccessPolicy, RestrictedProtocolsAreRead) {
@@ -102,7 +103,9 @@ TEST(RequestLimits, CountRequestsAndBytes) {
     EXPECT_EQ(limits.bytes(), 100u);
     EXPECT_THAT(error_of([&] { limits.admit(0); }), HasSubstr("2 requests under way"));
   }
-  EXPECT_THAT(error_of([&] { limits.admit(41); }), HasSubstr("have 100 bytes"));
+  EXPECT_THAT(
+      error_of([&] { limits.admit(41); }),
+      HasSubstr("there is no room for 101 bytes more: clients have 0 of the 100 bytes of --client-memory-quota"));
   EXPECT_EQ(limits.bytes(), 60u);
   // Moved, an admission counts once.
   auto moved = std::move(first);
@@ -110,7 +113,9 @@ TEST(RequestLimits, CountRequestsAndBytes) {
   moved = {};
   EXPECT_EQ(limits.requests(), 0u);
   EXPECT_EQ(limits.bytes(), 0u);
-  EXPECT_THAT(error_of([&] { limits.admit(101); }), HasSubstr("have 100 bytes"));
+  EXPECT_THAT(
+      error_of([&] { limits.admit(101); }),
+      HasSubstr("there is no room for 101 bytes more: clients have 0 of the 100 bytes of --client-memory-quota"));
   EXPECT_EQ(limits.requests(), 0u);
   RequestLimits none;
   const auto many = none.admit(UINT64_MAX / 2);

@@ -18,6 +18,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
+const CallCharge kFree;
+
 template <class Call>
 std::string refusal_of(const Call& call) {
   try {
@@ -30,7 +32,7 @@ std::string refusal_of(const Call& call) {
 
 std::string skip_all(std::string_view text) {
   return refusal_of([&] {
-    JsonReader reader(text, "json");
+    JsonReader reader(text, nullptr, "json");
     reader.skip();
     reader.finish();
   });
@@ -109,7 +111,7 @@ InferTensor read(DataType datatype, const Dims& shape, std::string_view json) {
   out.shape = shape;
   int64_t count = 1;
   for (const int64_t size : shape) count *= size;
-  read_json_data(json, count, "m", out);
+  read_json_data(json, count, "m", {}, out);
   return out;
 }
 
@@ -190,8 +192,9 @@ TEST(JsonData, WhatIsWrittenIsReadAgain) {
     out.tensor = Tensor::empty(Dims{64}, dtype);
     auto* bytes = static_cast<uint8_t*>(out.tensor.raw_data());
     for (size_t i = 0; i < out.tensor.size_bytes(); ++i) bytes[i] = static_cast<uint8_t>(random());
-    std::string json;
-    write_json_data(out, json);
+    AnswerText written;
+    write_json_data(out, written);
+    const std::string json = written.text();
     const InferTensor back = read(datatype, {64}, json);
     for (int64_t i = 0; i < 64; ++i) {
       const size_t size = out.tensor.size_bytes() / 64;
@@ -214,9 +217,9 @@ TEST(JsonData, WhatIsWrittenIsReadAgain) {
   texts.name = "x";
   texts.datatype = DataType::kBytes;
   texts.strings = {"", "a\"b\\\n\x01", "é😀"};
-  std::string json;
+  AnswerText json;
   write_json_data(texts, json);
-  EXPECT_EQ(read(DataType::kBytes, {3}, json).strings, texts.strings);
+  EXPECT_EQ(read(DataType::kBytes, {3}, json.text()).strings, texts.strings);
   texts.strings = {"\xff"};
   EXPECT_THAT(refusal_of([&] { write_json_data(texts, json); }), HasSubstr("no UTF-8"));
 }
@@ -247,7 +250,7 @@ TEST(JsonReader, MutatedTextsAreReadOrRefused) {
     wire.add_piece({reinterpret_cast<const uint8_t*>(body.data()), body.size()});
     try {
       RestRequest request =
-          parse_infer_json("m", "", std::string_view(body).substr(0, text.size()), wire, text.size(), 0);
+          parse_infer_json("m", "", std::string_view(body).substr(0, text.size()), wire, text.size(), 0, kFree);
       for (const auto& input : request.message.inputs) {
         const auto datatype = parse_datatype(input.datatype);
         InferTensor out;
@@ -269,7 +272,7 @@ RestRequest parse(const std::string& json, const std::string& tensors = "") {
   body = json + tensors;
   wire = std::make_unique<WireMessage>();
   wire->add_piece({reinterpret_cast<const uint8_t*>(body.data()), body.size()});
-  return parse_infer_json("m", "1", std::string_view(body).substr(0, json.size()), *wire, json.size(), 1024);
+  return parse_infer_json("m", "1", std::string_view(body).substr(0, json.size()), *wire, json.size(), 1024, kFree);
 }
 
 TEST(InferJson, TensorsBehindTheJson) {
@@ -385,9 +388,10 @@ TEST(Compression, ThereAndBackWithinLimits) {
   for (const Coding coding : {Coding::kGzip, Coding::kDeflate}) {
     HttpAnswer answer = HttpAnswer::text(200, text);
     answer.body.push_back({"!", {reinterpret_cast<const uint8_t*>(text.data()), text.size()}, nullptr});
-    deflate_answer(coding, answer);
+    deflate_answer(coding, quota, answer);
     EXPECT_LT(answer.size_bytes(), text.size());
-    const std::string& packed = answer.body.at(0).text;
+    std::string packed;
+    for (const HttpPiece& piece : answer.body) packed += piece.text;
     std::vector<std::span<const uint8_t>> pieces;
     for (size_t at = 0; at < packed.size(); at += 1000) {
       pieces.emplace_back(reinterpret_cast<const uint8_t*>(packed.data()) + at,
@@ -400,9 +404,11 @@ TEST(Compression, ThereAndBackWithinLimits) {
                 HasSubstr("Decompressed data size exceeds the maximum allowed value of 300000 bytes"));
     EXPECT_THAT(refusal_of([&] {
                   inflate_body(
-                      coding, pieces, 1 << 20, [](uint64_t) { return nullptr; }, holds);
+                      coding, pieces, 1 << 20,
+                      [](uint64_t) -> std::shared_ptr<const void> { fail(ErrorCode::kResourceExhausted, "no room"); },
+                      holds);
                 }),
-                HasSubstr("no memory"));
+                HasSubstr("no room"));
     pieces.pop_back();
     EXPECT_THAT(refusal_of([&] { inflate_body(coding, pieces, 1 << 20, quota, holds); }), HasSubstr("end is missing"));
     EXPECT_THAT(refusal_of([&] { inflate_body(coding, {}, 1 << 20, quota, holds); }), HasSubstr("end is missing"));

@@ -110,7 +110,7 @@ TEST(Unpack, StopsAtTheLimits) {
   RequestLimits exact(0, 0, 10 << 20), smaller(0, 0, (10 << 20) - 1), quota(0, 4 << 20, 64 << 20);
   EXPECT_EQ(unpacked(message(), exact).size(), size_t{10} << 20);
   EXPECT_THAT(unpacked(message(), smaller), HasSubstr("unpacks to more than the 10485759 bytes"));
-  EXPECT_THAT(unpacked(message(), quota), HasSubstr("have 4194304 bytes"));
+  EXPECT_THAT(unpacked(message(), quota), HasSubstr("of the 4194304 bytes"));
   EXPECT_EQ(quota.bytes(), 0u);
   // Nothing is taken that was not asked for first.
   RequestLimits::Admission admission = quota.hold(0);
