@@ -431,7 +431,7 @@ class HostileServer(unittest.TestCase):
         import grpc
         from tests.e2e.daemon import training
 
-        job = training.Job(id=self.HOSTILE, message=self.HOSTILE)
+        job = training.Job(id=self.HOSTILE, message=self.HOSTILE, state=training.JOB_STATE_COMPLETED)
         answers = {"GetJob": job, "ListJobs": training.ListJobsResponse(jobs=[job]), "CancelJob": job}
         address = self.serve(lambda method: grpc.unary_unary_rpc_method_handler(
             lambda request, context: answers[method].SerializeToString()))
@@ -447,7 +447,7 @@ class HostileServer(unittest.TestCase):
         from tests.e2e.daemon import training
 
         def watch(request, context):
-            yield training.WatchJobResponse(job=training.Job(id="j")).SerializeToString()
+            yield training.WatchJobResponse(job=training.Job(id="j", state=training.JOB_STATE_RUNNING)).SerializeToString()
             time.sleep(5)
 
         address = self.serve(lambda _: grpc.unary_stream_rpc_method_handler(watch))

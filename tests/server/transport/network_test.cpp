@@ -105,7 +105,7 @@ TEST(RequestLimits, CountRequestsAndBytes) {
   }
   EXPECT_THAT(
       error_of([&] { limits.admit(41); }),
-      HasSubstr("there is no room for 101 bytes more: clients have 0 of the 100 bytes of --client-memory-quota"));
+      HasSubstr("there is no room for 41 bytes more: clients have 60 of the 100 bytes of --client-memory-quota"));
   EXPECT_EQ(limits.bytes(), 60u);
   // Moved, an admission counts once.
   auto moved = std::move(first);
