@@ -227,6 +227,9 @@ void SequencePath::stop() {
   for (Thread& thread : threads_) thread.join();
   threads_.clear();
   if (timekeeper.joinable()) timekeeper.join();
+  // What is held for clients goes before whoever counts it.
+  const MutexLock lock(mutex_);
+  policy_ = make_policy();
 }
 
 void wait_until(CondVar& changed, MutexLock& lock, int64_t until_ns) {
