@@ -311,8 +311,7 @@ TEST_F(HttpServerTest, MemoryIsTakenFromTheQuotaAndGivenBack) {
               StartsWith("HTTP/1.1 429"));
   EXPECT_THAT(ask("GET /large HTTP/1.1\r\n\r\n"), StartsWith("HTTP/1.1 429"));  // the answer counts too
   clients.clear();
-  wait_for([&] {
-    return used == 0; });
+  wait_for([&] { return used == 0; });
   EXPECT_THAT(ask("POST /b HTTP/1.1\r\nContent-Length: 3\r\nConnection: close\r\n\r\nabc"), HasSubstr("POST /b abc"));
   server_.reset();
   EXPECT_EQ(used, 0);
