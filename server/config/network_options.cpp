@@ -136,6 +136,11 @@ void add_http_options(CLI::App& app, NetworkOptions& options) {
                  "GROUP,…:HEADER=VALUE: calls of these groups over HTTP need the header with this value. Groups as of "
                  "--grpc-restricted-protocol, which holds for HTTP too where this says nothing; may be repeated")
       ->allow_extra_args(false);
+  app.add_option(
+         "--http-allow-origin", options.http_allowed_origins,
+         "An origin whose pages may call the HTTP port from a browser, as https://app.example.org, or *; may be "
+         "repeated")
+      ->allow_extra_args(false);
   app.add_option("--http-max-input-size", options.http_max_input_bytes,
                  "Largest JSON of an HTTP request, tensor in it, and body that is the one input or was packed, as 64MB")
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))

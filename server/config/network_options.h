@@ -72,6 +72,7 @@ struct NetworkOptions {
   size_t http_max_address_heads = 64;
   // "GROUP[,GROUP…]:HEADER=VALUE": these calls over HTTP need the header.
   std::vector<std::string> http_restricted_apis;
+  std::vector<std::string> http_allowed_origins;       // of browsers' pages; see AllowedOrigins
   uint64_t http_max_input_bytes = uint64_t{64} << 20;  // of JSON, and of a tensor in it
   bool status_page = true;
   bool http_access_tokens = false;  // HTTP needs a token as well, but for health

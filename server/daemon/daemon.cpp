@@ -134,7 +134,8 @@ HttpServer::Options http_port_options(const ServerOptions& options, RequestLimit
           .limits = {.connections = network.http_max_connections,
                      .per_address = network.http_max_address_connections,
                      .heads_per_address = network.http_max_address_heads},
-          .quota = [&limits](uint64_t size_bytes) { return limits.share(size_bytes); }};
+          .quota = [&limits](uint64_t size_bytes) { return limits.share(size_bytes); },
+          .origins = AllowedOrigins(network.http_allowed_origins)};
 }
 
 // Appears complete or not at all: readers wait for it.

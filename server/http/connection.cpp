@@ -189,11 +189,14 @@ void Connection::begin_request(HttpHead head) {
   is_head_request_ = head.method == "HEAD";
   const bool has_body = head.has_body();
   linger_bytes_ = std::min(head.content_length.value_or(0), kMaxLingerBytes);
+  origin_headers_ = loop_.context().origins.headers_for(head);
   BodyPlan plan;
-  if (std::optional<HttpAnswer> refused = loop_.context().handler.admit(head, plan)) {
+  std::optional<HttpAnswer> early = loop_.context().origins.preflight(head);
+  if (!early) early = loop_.context().handler.admit(head, plan);
+  if (early) {
     become(State::kHandling);
-    refused->ends_connection = refused->ends_connection || has_body;
-    return answer(std::move(*refused), nullptr);
+    early->ends_connection = early->ends_connection || has_body;
+    return answer(std::move(*early), nullptr);
   }
   head_ = std::move(head);
   head_ns_ = Clock::system().now_ns();
@@ -238,7 +241,8 @@ void Connection::begin_answer(const HttpAnswer& answer, HttpFraming framing) {
   framing_ = framing;
   keeps_alive_ =
       keeps_alive_ && !answer.ends_connection && !is_draining_ && !has_ended_ && framing != HttpFraming::kUntilEnd;
-  output_.push_back({{format_head(answer, framing, keeps_alive_)}});
+  output_.push_back({{format_head(answer, framing, keeps_alive_, origin_headers_)}});
+  origin_headers_.clear();
 }
 
 void Connection::answer(HttpAnswer answer, std::shared_ptr<const void> hold) {

@@ -95,6 +95,7 @@ class Connection {
   std::shared_ptr<HttpExchange> exchange_;  // that is handled or answered
   bool keeps_alive_ = true;                 // after the answer
   bool is_head_request_ = false;            // answered without a body
+  std::vector<HttpHeader> origin_headers_;  // of the answer, see AllowedOrigins
   HttpFraming framing_ = HttpFraming::kLength;
   struct Output {
     HttpPiece piece;

@@ -12,6 +12,7 @@
 #include "server/http/connection.h"
 #include "server/http/connection_table.h"
 #include "server/http/handler.h"
+#include "server/http/origins.h"
 #include "server/http/timer_wheel.h"
 
 namespace tensord::server {
@@ -21,6 +22,7 @@ struct LoopContext {
   HttpHandler& handler;
   HttpMemoryQuota quota;
   HttpDeadlines deadlines;
+  AllowedOrigins origins;
   ConnectionTable table;
   std::vector<EventLoop*> loops = {};  // set before they start
 };

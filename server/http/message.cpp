@@ -55,11 +55,13 @@ HttpAnswer HttpAnswer::text(int status, std::string body) {
   return answer;
 }
 
-std::string format_head(const HttpAnswer& answer, HttpFraming framing, bool keeps_alive) {
+std::string format_head(const HttpAnswer& answer, HttpFraming framing, bool keeps_alive,
+                        std::span<const HttpHeader> more) {
   std::string out = "HTTP/1.1 " + std::to_string(answer.status) + " ";
   out.append(reason_of(answer.status)).append("\r\n");
   if (!answer.type.empty()) put_header(out, "Content-Type", answer.type);
   for (const HttpHeader& header : answer.headers) put_header(out, header.name, header.value);
+  for (const HttpHeader& header : more) put_header(out, header.name, header.value);
   if (framing == HttpFraming::kLength) put_header(out, "Content-Length", std::to_string(answer.size_bytes()));
   if (framing == HttpFraming::kChunks) put_header(out, "Transfer-Encoding", "chunked");
   put_header(out, "Connection", keeps_alive ? "keep-alive" : "close");

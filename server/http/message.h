@@ -37,8 +37,10 @@ struct HttpAnswer {
 // How the body of an answer is delimited.
 enum class HttpFraming { kLength, kChunks, kUntilEnd };
 
-// The answer's head, to the empty line. Headers must not come from clients: they are not checked.
-std::string format_head(const HttpAnswer& answer, HttpFraming framing, bool keeps_alive);
+// The answer's head, to the empty line, with its headers and `more`. Headers must not come from clients: they are not
+// checked.
+std::string format_head(const HttpAnswer& answer, HttpFraming framing, bool keeps_alive,
+                        std::span<const HttpHeader> more = {});
 
 // Bodies and answers of at most this are not counted, so that probes are answered.
 inline constexpr uint64_t kUncountedBytes = 4096;

@@ -15,6 +15,7 @@ HttpServer::HttpServer(const Options& options, HttpHandler& handler)
     : context_(new LoopContext{.handler = handler,
                                .quota = options.quota,
                                .deadlines = options.deadlines,
+                               .origins = options.origins,
                                .table = ConnectionTable(options.limits)}) {
   const std::vector<int> listeners = bind_listeners(options.address, options.port);
   if (listeners.empty()) {

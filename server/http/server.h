@@ -8,6 +8,7 @@
 #include "server/http/connection_table.h"
 #include "server/http/handler.h"
 #include "server/http/message.h"
+#include "server/http/origins.h"
 
 namespace tensord::server {
 
@@ -25,6 +26,7 @@ class HttpServer {
     ConnectionTable::Limits limits = {};
     HttpDeadlines deadlines = {};
     HttpMemoryQuota quota = {};  // empty: none
+    AllowedOrigins origins = {};
   };
 
   // Listens and answers from now on. Throws Error{kUnavailable} when the address cannot be bound. `handler` must

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -42,7 +43,7 @@ class RequestReader {
 
   std::vector<InputSource> read() {
     bool has_inputs = false;
-    reader_.object([&](const std::string& key) {
+    members([&](const std::string& key) {
       if (key == "id") {
         request_.message.id = utf8_string(reader_);
         check_request_id(request_.message.id);
@@ -63,6 +64,14 @@ class RequestReader {
   }
 
  private:
+  // A member that is null is absent: clients write all fields of their models.
+  void members(const std::function<void(const std::string& key)>& member) {
+    reader_.object([&](const std::string& key) {
+      if (reader_.peek() == JsonReader::Kind::kNull) return reader_.null();
+      member(key);
+    });
+  }
+
   template <class List, class Read>
   void read_tensors(const List& list, const Read& read) {
     reader_.array([&] {
@@ -84,7 +93,7 @@ class RequestReader {
   }
 
   void read_request_parameters() {
-    reader_.object([&](const std::string& name) {
+    members([&](const std::string& name) {
       if (name == "binary_data_output") {
         request_.forms.is_binary = reader_.boolean();
       } else {
@@ -138,7 +147,7 @@ class RequestReader {
     InferMessage::Input& input = request_.message.inputs.emplace_back();
     InputSource& source = sources_.emplace_back();
     bool has_shape = false;
-    reader_.object([&](const std::string& key) {
+    members([&](const std::string& key) {
       if (key == "name") {
         input.name = read_name("an input");
       } else if (key == "datatype") {
@@ -150,7 +159,7 @@ class RequestReader {
         source.elements = 0;
         source.data = reader_.skip(&source.elements);
       } else if (key == "parameters") {
-        reader_.object([&](const std::string& name) {
+        members([&](const std::string& name) {
           if (name == "binary_data_size") {
             source.binary_bytes = read_size("binary_data_size");
           } else {
@@ -188,11 +197,11 @@ class RequestReader {
   void read_output() {
     InferMessage::RequestedOutput& output = request_.message.outputs.emplace_back();
     bool is_binary = false;
-    reader_.object([&](const std::string& key) {
+    members([&](const std::string& key) {
       if (key == "name") {
         output.name = read_name("an output");
       } else if (key == "parameters") {
-        reader_.object([&](const std::string& name) {
+        members([&](const std::string& name) {
           if (name == "binary_data") {
             is_binary = reader_.boolean();
           } else {

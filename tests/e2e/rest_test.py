@@ -28,6 +28,13 @@ class InferTest(RestTest):
         answer = self.infer("words", tensor("words", "BYTES", [2], ["a", "é\""]))
         self.assertEqual(answer["outputs"][0]["data"], ["aa", "é\"é\""])
 
+    def test_members_that_are_null_are_absent(self):
+        body = {"id": None, "parameters": None, "outputs": None, "inputs": [{**X, "parameters": None}]}
+        self.assertEqual(self.post("/v2/models/identity/infer", body)["outputs"][0]["data"], [1.0, 2.5])
+        body = {"inputs": [X], "outputs": [{"name": "y", "parameters": {"binary_data": None, "classification": None}}], "parameters": {"p": None}}
+        self.assertEqual(self.post("/v2/models/identity/infer", body)["outputs"][0]["data"], [1.0, 2.5])
+        self.assertIn("'inputs'", self.post("/v2/models/identity/infer", {"inputs": None}, status=400)["error"])
+
     def binary(self, head, tensors, path="/v2/models/identity/infer", headers=None, coding=lambda body: body):
         text = json.dumps(head).encode()
         headers = {"Inference-Header-Content-Length": str(len(text)), **(headers or {})}
@@ -254,6 +261,26 @@ class InferTest(RestTest):
         self.assertLessEqual(codes, {200, 400, 404, 500, 501})
         self.assertIn(200, codes)
         self.assertEqual(self.binary(json.loads(head), data)[1], data)
+
+
+class OriginTest(RestTest):
+    flags = ("--http-allow-origin", "https://app.example.org", "--http-allow-origin", "http://localhost:3000")
+
+    def test_pages_of_allowed_origins(self):
+        path, asks = "/v2/models/identity/infer", {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "content-type"}
+        for origin in ("https://app.example.org", "http://localhost:3000"):
+            code, headers, body = self.ask("OPTIONS", path, headers={"Origin": origin, **asks})
+            self.assertEqual((code, body, headers["Access-Control-Allow-Origin"]), (200, b"", origin))
+            self.assertIn("POST", headers["Access-Control-Allow-Methods"])
+            code, headers, _ = self.ask("POST", path, json.dumps({"inputs": [X]}), {"Origin": origin})
+            self.assertEqual((code, headers["Access-Control-Allow-Origin"], headers["Vary"]), (200, origin, "Origin"))
+            code, headers, _ = self.ask("GET", "/v2/models/none", headers={"Origin": origin})
+            self.assertEqual((code, headers["Access-Control-Allow-Origin"]), (404, origin))
+        for others in ({"Origin": "https://evil.example.org"}, {}):
+            code, headers, _ = self.ask("OPTIONS", path, headers={**others, **asks})
+            self.assertEqual((code, headers.get("Access-Control-Allow-Origin")), (405, None))
+            code, headers, _ = self.ask("POST", path, json.dumps({"inputs": [X]}), others)
+            self.assertEqual((code, headers.get("Access-Control-Allow-Origin")), (200, None))
 
 
 class SizeTest(RestTest):

@@ -60,7 +60,7 @@ void take_parameter(const std::string& name, const ParameterValue& value, InferR
     fail(ErrorCode::kInvalidArgument, "parameter keys starting with 'triton_' are reserved; '", name,
          "' is not triton_enable_empty_final_response, the only one that requests may have");
   } else if (name == "headers" || name == "binary_data_output") {
-    fail(ErrorCode::kInvalidArgument, "parameter keyword '", name, "' is reserved and cannot be set by a client");
+    // KServe's client sends what its HTTP client would; Triton reserves these names over HTTP alone.
   } else if (std::holds_alternative<std::monostate>(value)) {
     fail_type(name, "int64_param, bool_param, string_param, double_param or uint64_param");
   } else {
