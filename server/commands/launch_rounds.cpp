@@ -105,13 +105,11 @@ class Nodes {
     }
   }
 
-  struct Master {
-    std::string address;
-    uint16_t port;
-  };
-  // Returns when all nodes have come to this start.
-  Master meet(int start) {
-    if (!store_) return {options_.address, options_.port > 0 ? options_.port : free_port()};
+  // Returns when all nodes have come to this start. Ranks are counted up over the nodes.
+  LaunchPlace meet(int start) {
+    if (!store_) return {options_.address, options_.port > 0 ? options_.port : free_port(), 0, options_.workers};
+    const auto workers_key = [&](int node) { return concat(key(start, "workers"), "/", node); };
+    store_->set(workers_key(options_.node_rank), std::to_string(options_.workers));
     if (options_.node_rank == 0) {
       store_->set(key(start, "master"), concat(distributed::own_address(options_.address), " ", free_port()));
     }
@@ -122,7 +120,12 @@ class Nodes {
     }
     const std::string text = store_->get(key(start, "master"));
     const size_t space = text.find(' ');
-    return {text.substr(0, space), static_cast<uint16_t>(std::stoi(text.substr(space + 1)))};
+    LaunchPlace place{text.substr(0, space), static_cast<uint16_t>(std::stoi(text.substr(space + 1))), 0, 0};
+    for (int node = 0; node < options_.nodes; ++node) {
+      if (node == options_.node_rank) place.first_rank = place.world_size;
+      place.world_size += std::stoi(store_->get(workers_key(node)));
+    }
+    return place;
   }
   // The first failure of any node counts.
   void tell_failure(int start, const std::string& text) {
@@ -192,8 +195,7 @@ std::string text_of(const WorkerFailure& failure) {
 enum class End { kDone, kFailed, kSignalled };
 
 End run_once(const LaunchOptions& options, const Signals& signals, Nodes& nodes, int start, std::string& failure) {
-  const Nodes::Master master = nodes.meet(start);
-  Workers workers(options, start, master.address, master.port);
+  Workers workers(options, start, nodes.meet(start));
   bool has_told = false;
   for (;;) {
     workers.watch(options.monitor_interval, signals.fd());

@@ -27,15 +27,15 @@ std::string with_values(std::string text, const std::vector<std::pair<std::strin
 }
 
 std::vector<std::string> environment_of(const LaunchOptions& options, int local_rank, int restart,
-                                        const std::string& master_address, uint16_t master_port) {
-  const int world = options.workers * options.nodes, rank = options.workers * options.node_rank + local_rank;
+                                        const LaunchPlace& place) {
+  const int world = place.world_size, rank = place.first_rank + local_rank;
   std::vector<std::string> out;
   const auto set = [&out](const char* name, const auto& value) { out.push_back(concat(name, "=", value)); };
   set("RANK", rank), set("WORLD_SIZE", world);
   set("LOCAL_RANK", local_rank), set("LOCAL_WORLD_SIZE", options.workers);
   set("GROUP_RANK", options.node_rank), set("GROUP_WORLD_SIZE", options.nodes);
   set("ROLE_RANK", rank), set("ROLE_WORLD_SIZE", world), set("ROLE_NAME", options.role);
-  set("MASTER_ADDR", master_address), set("MASTER_PORT", master_port);
+  set("MASTER_ADDR", place.master_address), set("MASTER_PORT", place.master_port);
   set("TORCHELASTIC_RESTART_COUNT", restart), set("TORCHELASTIC_MAX_RESTARTS", options.max_restarts);
   set("TORCHELASTIC_RUN_ID", options.run_id);
   set(distributed::kLaunchSecret, options.secret);
@@ -61,14 +61,12 @@ struct Workers::Worker {
   std::deque<std::string> last_lines;
 };
 
-Workers::Workers(const LaunchOptions& options, int restart, const std::string& master_address, uint16_t master_port)
-    : options_(options) {
+Workers::Workers(const LaunchOptions& options, int restart, const LaunchPlace& place) : options_(options) {
   for (int local = 0; local < options.workers; ++local) {
-    const int rank = options.workers * options.node_rank + local;
+    const int rank = place.first_rank + local;
     auto worker = std::make_unique<Worker>(
-        rank,
-        ChildProcess::Options{.arguments = options.program,
-                              .environment = environment_of(options, local, restart, master_address, master_port)});
+        rank, ChildProcess::Options{.arguments = options.program,
+                                    .environment = environment_of(options, local, restart, place)});
     worker->prefix = with_values(
         options.prefix,
         {{"${role_name}", options.role}, {"${local_rank}", std::to_string(local)}, {"${rank}", std::to_string(rank)}});

@@ -30,6 +30,14 @@ struct LaunchOptions {
   std::string log_dir;                            // lines go there too; empty: nowhere
 };
 
+// Where a node's workers are among all, and where these meet. Nodes may have different numbers of workers.
+struct LaunchPlace {
+  std::string master_address;
+  uint16_t master_port = 0;
+  int first_rank = 0;  // of this node's workers
+  int world_size = 1;
+};
+
 // What is to be said of the worker that failed first.
 struct WorkerFailure {
   int rank = 0;
@@ -42,7 +50,7 @@ struct WorkerFailure {
 class Workers {
  public:
   // Throws Error where the program cannot be run.
-  Workers(const LaunchOptions& options, int restart, const std::string& master_address, uint16_t master_port);
+  Workers(const LaunchOptions& options, int restart, const LaunchPlace& place);
   ~Workers();  // kills those that run
 
   // Prints what they wrote, and sees who has ended; returns after `timeout` or when something happens. `wake` is a file

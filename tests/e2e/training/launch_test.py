@@ -190,6 +190,21 @@ class LaunchTest(unittest.TestCase):
             ports |= {line.split()[3] for line in ends}
         self.assertEqual(len(ports), 1)
 
+    def test_nodes_with_different_numbers_of_workers(self):
+        worker = self.script("""
+            others(6)
+            print("place", rank, *(os.environ[name] for name in ("WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK")))
+            """)
+        endpoint = free_endpoint()
+        nodes = [self.start("--nnodes", "3", "--node-rank", str(node), "--nproc", str(count), "--rdzv", endpoint, worker)
+                 for node, count in enumerate((2, 1, 3))]
+        places = []
+        for process in nodes:
+            out, errors = process.communicate(timeout=120)
+            self.assertEqual(process.returncode, 0, errors)
+            places += [line.split("place ")[1] for line in out.splitlines()]
+        self.assertEqual(sorted(places), ["0 6 0 2 0", "1 6 1 2 0", "2 6 0 1 1", "3 6 0 3 2", "4 6 1 3 2", "5 6 2 3 2"])
+
     def test_nodes_find_their_places(self):
         """As Kubeflow's elastic jobs start them; node 0 is where all meet."""
         worker = self.script("""
