@@ -31,7 +31,7 @@ bool is_hidden(uint32_t code) {
 }
 
 // Of one character, as is_utf8 has it.
-uint32_t code_of(std::string_view character) {
+uint32_t code_point_of(std::string_view character) {
   const auto lead = static_cast<unsigned char>(character[0]);
   if (lead < 0x80) return lead;
   uint32_t code = lead & (0x7f >> character.size());
@@ -54,7 +54,7 @@ std::string escape_hidden(std::string_view text, const Escape& escape) {
     const std::string_view character = text.substr(0, length == 0 ? 1 : length);
     if (length == 0) {
       append_number(out, "\\x%02x", static_cast<unsigned char>(text[0]));
-    } else if (const uint32_t code = code_of(character); is_hidden(code)) {
+    } else if (const uint32_t code = code_point_of(character); is_hidden(code)) {
       escape(out, code);
     } else {
       out += character;

@@ -13,7 +13,7 @@
 namespace tensord::server {
 namespace {
 
-std::string names_of(const std::vector<InferTensor>& outputs) {
+std::string names_of_results(const std::vector<InferTensor>& outputs) {
   std::string names;
   for (const InferTensor& output : outputs) names += concat(names.empty() ? "'" : ", '", output.name, "'");
   return names.empty() ? "nothing" : names;
@@ -154,7 +154,7 @@ InferTensor ConfiguredOutputs::take(std::vector<InferTensor>& outputs, const Bin
     if (found != outputs.end()) return *found;
   }
   fail(ErrorCode::kFailedPrecondition, "config.pbtxt lists output '", name, "', but the model returned ",
-       names_of(outputs));
+       names_of_results(outputs));
 }
 
 void ConfiguredOutputs::finish(InferTensor& output, const TensorSpec& spec) const {
