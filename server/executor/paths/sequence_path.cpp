@@ -10,6 +10,7 @@
 #include "core/base/thread.h"
 #include "server/executor/model/sequence_model.h"
 #include "server/executor/paths/batch_rules.h"
+#include "server/executor/paths/kept_state.h"
 #include "server/executor/paths/sequence_item.h"
 #include "server/executor/paths/sequence_rows.h"
 #include "server/executor/requests/status.h"
@@ -22,19 +23,7 @@ namespace {
 using Row = SequenceBatch::Row;
 
 SequenceItem& item_of(const Row& row) { return static_cast<SequenceItem&>(*row.request); }
-// What the server keeps of a sequence between its requests.
-struct KeptState {
-  SequenceState state;
-  std::shared_ptr<const void> hold;  // of its memory, where requests decide how large it is
-};
-SequenceState& state_of(const Sequence& sequence) { return static_cast<KeptState*>(sequence.data.get())->state; }
-SequenceState& state_of(const Row& row) { return state_of(*row.sequence); }
-
-// What a run gave to one row.
-struct RowResult {
-  absl::Status status;
-  std::vector<InferTensor> outputs;
-};
+SequenceState& state_of(const Row& row) { return kept_of(*row.sequence).state; }
 
 class SequencePath final : public RequestPath {
  public:
@@ -64,7 +53,6 @@ class SequencePath final : public RequestPath {
                                   std::vector<size_t>& indices, uint64_t& copied_bytes) const;
   void keep_states(const std::vector<Row*>& rows, const std::vector<bool>& is_ready, const std::vector<Tensor>& states,
                    std::vector<RowResult>& results) const;
-  void end_lost(const SequenceBatch& batch, Rejections& rejected) TENSORD_REQUIRES(mutex_);
   void release_unused_memory(std::vector<std::weak_ptr<Sequence>>& last, const SequenceBatch& batch) const;
   void reject(Rejections& rejected);
   void answer(std::unique_ptr<SequenceRequest> request, InferResult result);
@@ -294,7 +282,7 @@ void SequencePath::work(size_t instance) {
       run(instance, batch);
     });
     const MutexLock lock(mutex_);
-    end_lost(batch, rejected);
+    if (!model_.states().empty()) end_lost(batch, *policy_, rejected);
     policy_->done(batch, now_ns());
     batch = {};
   }
@@ -309,7 +297,7 @@ void SequencePath::release_unused_memory(std::vector<std::weak_ptr<Sequence>>& l
     const bool stays = std::any_of(batch.rows.begin(), batch.rows.end(),
                                    [&](const Row& row) { return row.sequence == sequence && row.request; });
     if (stays) continue;
-    for (Tensor& state : state_of(*sequence)) {
+    for (Tensor& state : kept_of(*sequence).state) {
       if (state.storage()->is_writable() && state.size_bytes() < state.storage()->size_bytes()) state = state.clone();
     }
   }
@@ -458,22 +446,12 @@ void SequencePath::run_model(size_t instance, const std::vector<Row*>& rows, con
   }
 }
 
-// Bytes of those states that are as large as requests make them.
-uint64_t open_bytes(const SequenceModel& model, const SequenceState& states) {
-  uint64_t bytes = 0;
-  for (size_t k = 0; k < states.size(); ++k) {
-    const Dims& dims = model.states()[k].dims;
-    if (std::find(dims.begin(), dims.end(), -1) != dims.end()) bytes += states[k].size_bytes();
-  }
-  return bytes;
-}
-
 // A sequence whose state finds no room has lost it: the run may have written over the one before.
 void SequencePath::keep_states(const std::vector<Row*>& rows, const std::vector<bool>& is_ready,
                                const std::vector<Tensor>& states, std::vector<RowResult>& results) const {
   for (size_t i = 0; i < rows.size(); ++i) {
     if (!is_ready[i]) continue;
-    KeptState& kept = *static_cast<KeptState*>(rows[i]->sequence->data.get());
+    KeptState& kept = kept_of(*rows[i]->sequence);
     for (size_t k = 0; k < states.size(); ++k) kept.state[k] = rows.size() > 1 ? row_of(states[k], i) : states[k];
     const uint64_t bytes = item_of(*rows[i]).is_end ? 0 : open_bytes(model_, kept.state);
     if (bytes == 0) continue;
@@ -483,14 +461,6 @@ void SequencePath::keep_states(const std::vector<Row*>& rows, const std::vector<
       results[i].status = current_exception_status();
       rows[i]->sequence->data = nullptr;
     }
-  }
-}
-
-void SequencePath::end_lost(const SequenceBatch& batch, Rejections& rejected) {
-  for (const Row& row : batch.rows) {
-    if (!row.sequence || !row.sequence->is_running || row.sequence->data || model_.states().empty()) continue;
-    policy_->end(row.sequence, ErrorCode::kResourceExhausted,
-                 "the sequence has ended: there was no room for the state that an earlier request made", rejected);
   }
 }
 
