@@ -13,7 +13,7 @@ using Tag = WireReader::Tag;
 constexpr int kMaxDepth = 100;  // protobuf's own
 // A message in a list or map, with its place there; a text; a number in a list; what the parser keeps of an unknown
 // field.
-constexpr uint64_t kMessageBytes = 192, kTextObjectBytes = 64, kNumberBytes = 16, kUnknownBytes = 64;
+constexpr uint64_t kMessageBytes = 192, kTextObjectBytes = 96, kNumberBytes = 16, kUnknownBytes = 64;
 
 uint64_t cost_of(WireReader reader, const Descriptor& type, int depth) {
   check(depth <= kMaxDepth, "the request is nested too deep");
