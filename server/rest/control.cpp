@@ -111,7 +111,7 @@ HttpAnswer answer_index(const ServerState& state, const RestTarget& target, cons
     Json& entry = models.emplace_back(Json{{"name", model.name()}});
     if (!model.version().empty()) entry["version"] = model.version();
     if (!model.state().empty()) entry["state"] = model.state();
-    if (!model.reason().empty()) entry["reason"] = model.reason();
+    entry["reason"] = model.reason();  // clients' types have it in any case
   }
   return to_answer(models);
 }

@@ -18,6 +18,9 @@ std::optional<HttpAnswer> RestHandler::admit(const HttpHead& head, BodyPlan& pla
   if (!target) {
     const bool is_health = is_health_path(head.path);
     if (!is_health && head.path.starts_with("/v2")) return error_answer(404, "Not Found");
+    if (head.path.starts_with("/v1")) {
+      return error_answer(404, "the protocol v1 is not served; v2 is, as POST /v2/models/NAME/infer");
+    }
     // What else is here names models, jobs and paths.
     const CallGroup group = is_health ? CallGroup::kHealth : CallGroup::kStatistics;
     if (auto refused = refuse_call(state_.access, head, group)) return refused;

@@ -146,6 +146,7 @@ class InferTest(RestTest):
         self.assertIn("got 3 rows", self.infer("raises", tensor("x", "FP32", [3], [1, 2, 3]), status=400)["error"])
         self.assertEqual(self.error("GET", path, None, 405), "Method Not Allowed")
         self.assertEqual(self.error("POST", "/v2/nothing", b"", 404), "Not Found")
+        self.assertIn("/v2/models", self.error("POST", "/v1/models/identity:predict", b"{}", 404))
         self.assertEqual(self.error("GET", "/v2/models/identity/versions/1/x", None, 404), "Not Found")
 
     def test_classes_and_statistics_are_those_of_grpc(self):
