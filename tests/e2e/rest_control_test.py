@@ -34,7 +34,7 @@ class ControlTest(RestTest):
 
     def test_repository(self):
         index = self.post("/v2/repository/index")
-        self.assertIn({"name": "identity", "version": "1", "state": "READY"}, index)
+        self.assertIn({"name": "identity", "version": "1", "state": "READY", "reason": ""}, index)
         self.assertIsNone(self.post("/v2/repository/models/identity/unload"))
         self.assertEqual(self.get("/v2/models/identity/ready", 503)["ready"], False)
         names = [model["name"] for model in self.post("/v2/repository/index", {"ready": True})]
