@@ -277,11 +277,11 @@ class FailedDemandTest : public RepositoryMemoryTest {
     });
   }
   ~FailedDemandTest() override { set_log_sink(nullptr); }
-  std::unique_ptr<const Model> open(const std::string& file, const ModelConfig& config) override {
+  std::unique_ptr<const Model> open(const ModelFiles& files, const ModelConfig& config) override {
     check(++failed_demand.opened > 1, "not this time");
     failed_demand.is_loading = true;
     wait_for(failed_demand.is_over, 2000);
-    return RepositoryMemoryTest::open(file, config);
+    return RepositoryMemoryTest::open(files, config);
   }
 };
 
