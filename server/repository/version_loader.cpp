@@ -40,12 +40,13 @@ std::string why_not_loaded(const std::exception& error) {
   }
 }
 
-// What a load makes of a file is bounded while it is made, whatever makes it: by the limit of all models, or else by
-// half of the memory, or as much as the file itself where that is large.
+// What a load makes of a file is bounded while it is made, whatever makes it: by twice the limit of all models, which
+// the whole is held against afterwards (MemoryBudget), or else by half of the memory, or as much as the file itself
+// where that is large.
 class LoadLimit {
  public:
   LoadLimit(OwnerId owner, uint64_t limit_bytes, uint64_t file_bytes) : owner_(owner) {
-    const uint64_t room = limit_bytes > 0 ? limit_bytes : std::max<uint64_t>(memory_limit() / 2, 2 * file_bytes);
+    const uint64_t room = limit_bytes > 0 ? 2 * limit_bytes : std::max<uint64_t>(memory_limit() / 2, 2 * file_bytes);
     // A version that is loaded again has the owner of the one that serves until then.
     set_owner_limit(owner, cpu_allocator().live_bytes_of(owner) + room);
   }

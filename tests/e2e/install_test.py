@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import zipfile
 
 from PIL import Image
 
@@ -16,6 +17,7 @@ from tests.e2e.daemon_process import BINARY, ROOT, DaemonProcess
 BUILD = os.environ["TENSORD_BUILD"]
 CMAKE = os.environ["TENSORD_CMAKE"]
 MODELS = os.path.join(ROOT, "examples", "models")
+CLIENTS = os.path.join(ROOT, "build", "clients", "bin", "python")
 
 
 def run(*command, **options):
@@ -65,6 +67,20 @@ class InstallTest(unittest.TestCase):
             for i in range(16):
                 image = Image.new("RGB", (40 + i, 36), tuple(min(255, part + i) for part in colour))
                 image.save(self.path("pictures", name, f"{i}.{'png' if i % 2 else 'jpg'}"))
+
+    @unittest.skipUnless(os.path.exists(CLIENTS), "scripts/setup test makes build/clients")
+    def test_the_python_client_is_made_without_protobufs_headers(self):
+        """As on a client's machine: protobuf's own .proto files come with grpcio-tools, not with libprotobuf-dev."""
+        hide = "mount -t tmpfs none /usr/include"
+        if subprocess.run(["unshare", "--map-root-user", "--mount", "sh", "-c", hide], capture_output=True, check=False).returncode:
+            self.skipTest("no mount namespaces here")
+        shutil.copytree(os.path.join(ROOT, "protos"), self.path("protos"))
+        shutil.copytree(os.path.join(ROOT, "clients", "python"), self.path("clients", "python"), ignore=shutil.ignore_patterns("*_pb2.pyi", "*.binpb"))
+        build = f"{CLIENTS} -m pip wheel --no-deps --no-build-isolation --disable-pip-version-check -w {self.path('wheels')} {self.path('clients', 'python')}"
+        run("unshare", "--map-root-user", "--mount", "sh", "-c", f"{hide} && {build}")
+        wheel, = glob.glob(self.path("wheels", "tensord-*.whl"))
+        with zipfile.ZipFile(wheel) as made:
+            self.assertIn("tensord/_protocol/descriptors.binpb", made.namelist())
 
     def test_pkg_config_finds_the_engine(self):
         run(CMAKE, "--install", BUILD, "--prefix", self.path("prefix"), "--component", "development")

@@ -72,6 +72,19 @@ void check_batch(const Signature& signature, const std::string& model, std::span
         "inference request batch-size must be <= ", signature.max_batch_size, " for '", model, "'");
 }
 
+// "; it has 'a', 'b'": what would be right.
+template <class Tensors>
+std::string those_there_are(const Tensors& tensors) {
+  constexpr size_t kMaxNames = 20;
+  std::string text;
+  size_t count = 0;
+  for (const auto& tensor : tensors) {
+    if (++count > kMaxNames) return text + ", …";
+    text += concat(text.empty() ? "; it has '" : ", '", tensor.name, "'");
+  }
+  return text;
+}
+
 [[noreturn]] void fail_twice(const TensorSpec& spec, const std::string& first, const std::string& second) {
   check(first != second, "input '", first, "' already exists in request");
   fail(ErrorCode::kInvalidArgument, "input '", spec.name, "' is in the request twice, as '", first, "' and as '",
@@ -94,7 +107,8 @@ std::vector<size_t> match_inputs(const Signature& signature, const std::string& 
         std::find_if(specs.begin(), specs.end(), [&](const TensorSpec& spec) { return spec.answers_to(header.name); });
     if (found == specs.end()) {
       if (headers.size() < specs.size()) fail_count(signature, model, headers, present);
-      fail(ErrorCode::kInvalidArgument, "unexpected inference input '", header.name, "' for model '", model, "'");
+      fail(ErrorCode::kInvalidArgument, "unexpected inference input '", header.name, "' for model '", model, "'",
+           those_there_are(specs));
     }
     const auto index = static_cast<size_t>(found - specs.begin());
     if (present[index]) {
@@ -132,7 +146,9 @@ void check_requested_outputs(const Signature& signature, const std::string& mode
     if (!signature.outputs_are_complete) continue;
     const bool is_known = std::any_of(signature.outputs.begin(), signature.outputs.end(),
                                       [&](const TensorSpec& spec) { return spec.answers_to(names[i]); });
-    check(is_known, "unexpected inference output '", names[i], "' for model '", model, "'");
+    if (is_known) continue;
+    fail(ErrorCode::kInvalidArgument, "unexpected inference output '", names[i], "' for model '", model, "'",
+         those_there_are(signature.outputs));
   }
 }
 
@@ -146,7 +162,10 @@ std::vector<InferTensor> select_outputs(std::vector<InferTensor> outputs, const 
     const std::string& actual = spec == signature.outputs.end() ? name : spec->name;
     const auto found =
         std::find_if(outputs.begin(), outputs.end(), [&](const InferTensor& output) { return output.name == actual; });
-    check(found != outputs.end(), "unexpected inference output '", name, "' for model '", model, "'");
+    if (found == outputs.end()) {
+      fail(ErrorCode::kInvalidArgument, "unexpected inference output '", name, "' for model '", model, "'",
+           those_there_are(outputs));
+    }
     selected.push_back(*found);
     selected.back().name = name;
   }

@@ -10,7 +10,10 @@
 
 namespace tensord::server {
 
-// Messages of at most this are not counted, so that probes are answered.
+// Requests of at most this are not counted as what they become, so that probes are answered; of empty texts that is
+// fifty times as much.
+inline constexpr uint64_t kSmallRequestBytes = 512;
+// Nor are answers of at most this.
 inline constexpr uint64_t kSmallMessageBytes = 4096;
 
 // The message that `bytes` hold, unpacked within the limits, and counted as what it becomes; `bytes` are given up.
@@ -19,7 +22,7 @@ template <class Message>
 void read_message(grpc::ByteBuffer& bytes, const RequestLimits& limits, RequestLimits::Admission& admission,
                   Message& message) {
   unpack(bytes, limits, admission);
-  if (bytes.Length() > kSmallMessageBytes) {
+  if (bytes.Length() > kSmallRequestBytes) {
     admission.grow(message_cost(to_wire_message(bytes), *Message::descriptor()));
   }
   const grpc::Status status = grpc::SerializationTraits<Message>::Deserialize(&bytes, &message);

@@ -118,7 +118,7 @@ TEST_F(SignatureTest, OutputsThatARequestNames) {
   };
   EXPECT_EQ(refused({"more", "out"}), "");
   EXPECT_THAT(refused({"out", "more", "out"}), HasSubstr("output 'out' already exists in request"));
-  EXPECT_THAT(refused({"out", "other"}), HasSubstr("unexpected inference output 'other' for model 'm'"));
+  EXPECT_THAT(refused({"out", "other"}), HasSubstr("unexpected inference output 'other' for model 'm'; it has '"));
   signature.outputs_are_complete = false;
   EXPECT_EQ(refused({"out", "other"}), "");
   EXPECT_THAT(refused({"other", "other"}), HasSubstr("output 'other' already exists in request"));

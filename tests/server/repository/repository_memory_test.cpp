@@ -119,12 +119,16 @@ TEST_F(RepositoryMemoryTest, WhatComesFromClientsStays) {
 TEST_F(RepositoryMemoryTest, WhatTurnsOutTooLargeIsNotServed) {
   add_large("small", 400);
   add("unpacks", "1", "tensor:5000");
-  start_with(1000);
+  add("bursts", "1", "tensor:10000");
+  start_with(4000);
   demand("small");
   const auto [code, message] = error_of([&] { repository_->load({.name = "unpacks", .config = {}, .files = {}}); });
   EXPECT_EQ(code, ErrorCode::kResourceExhausted);
-  EXPECT_THAT(message, ::testing::HasSubstr("more than --model-memory-limit of 1000 leaves"));
+  EXPECT_THAT(message, ::testing::HasSubstr("more than --model-memory-limit of 4000 leaves"));
   EXPECT_EQ(states("unpacks").substr(0, 13), "1 UNAVAILABLE");
+  // What is far beyond it is not even made.
+  EXPECT_THAT(error_of([&] { repository_->load({.name = "bursts", .config = {}, .files = {}}); }).second,
+              ::testing::HasSubstr("memory limit of 'bursts/1' reached"));
   EXPECT_EQ(states("small"), "1 READY");
 }
 

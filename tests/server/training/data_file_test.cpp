@@ -219,7 +219,8 @@ TEST_F(DataFile, HostileSafetensors) {
   EXPECT_EQ(error(R"({"x":{"dtype":"F32"}})"), "'x': the header lacks dtype, shape or data_offsets");
   EXPECT_EQ(error("[1]"), "the header is no JSON object of tensors");
   EXPECT_EQ(error("{"), "the header is no JSON object of tensors");
-  EXPECT_EQ(error(std::string(1 << 20, '[')), "the header is nested more than 3 deep");
+  EXPECT_EQ(error(std::string(1 << 20, '[')), "the header is no JSON object of tensors");
+  EXPECT_NE(error("{\"x\":{\"shape\":" + std::string(1 << 20, '[')), "");
   EXPECT_EQ(error("{}", ""), "holds no arrays");
   EXPECT_EQ(error_of(write("short.safetensors", "abc")), "is no safetensors file, or is truncated");
   EXPECT_EQ(error_of(write("long.safetensors", std::string(8, '\xff'))), "is no safetensors file, or is truncated");
