@@ -281,8 +281,9 @@ class ServeTest(unittest.TestCase):
                             ("triton_enable_empty_final_response", text)):
             self.assert_fails(CODE.INVALID_ARGUMENT, f"invalid value type for '{name}' parameter",
                               request("identity", x, parameters={name: value}))
-        for name in ("triton_other", "headers", "binary_data_output"):
-            self.assert_fails(CODE.INVALID_ARGUMENT, "reserved", request("identity", x, parameters={name: text}))
+        self.assert_fails(CODE.INVALID_ARGUMENT, "reserved", request("identity", x, parameters={"triton_other": text}))
+        # What KServe's client sends is taken.
+        self.infer("identity", x, parameters={"headers": text, "binary_data_output": flag})
         shared = request("identity", x)
         shared.inputs[0].parameters["shared_memory_region"].string_param = "r"
         self.assert_fails(CODE.INVALID_ARGUMENT, "'shared_memory_byte_size' parameter must be specified", shared)
