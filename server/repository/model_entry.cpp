@@ -122,7 +122,11 @@ std::vector<std::shared_ptr<ModelVersion>> ModelEntry::commit(const LoadPlan& wa
       move(number, was_served ? VersionEvent::kFailBeside : VersionEvent::kFail);
       if (made.may_load_later) seen = {};  // to the next look it has changed
       VersionEntry& entry = versions[number];
-      if (!serves(entry.state)) entry.served = std::move(made);
+      if (serves(entry.state)) {
+        entry.served.reason = concat("the last change of its files could not be served: ", made.reason);
+      } else {
+        entry.served = std::move(made);
+      }
       continue;
     }
     move(number, stays ? VersionEvent::kStayOut : VersionEvent::kTakeOver);

@@ -273,6 +273,19 @@ TEST_F(RepositoryLoadTest, NamesThatAreNone) {
       std::pair(ErrorCode::kNotFound, std::string("failed to load 'missing', failed to poll from model repository")));
 }
 
+TEST_F(RepositoryLoadTest, WhatServesOnSaysThatItsFilesChanged) {
+  add("m", "1", "number:1");
+  start_explicit({"m"});
+  add("m", "1", "broken");
+  EXPECT_THROW(load("m"), Error);
+  EXPECT_EQ(ask("m"), 1);
+  EXPECT_EQ(states("m"), "1 READY: the last change of its files could not be served: not a model: broken");
+  add("m", "1", "number:2");
+  load("m");
+  EXPECT_EQ(ask("m"), 2);
+  EXPECT_EQ(states("m"), "1 READY");
+}
+
 TEST_F(RepositoryLoadTest, OnlyInModeExplicit) {
   add("m", "1");
   for (const auto& [mode, how] :
