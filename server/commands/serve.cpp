@@ -83,7 +83,7 @@ void ignore_signals() {
   for (const int number : {SIGPIPE, SIGXFSZ, SIGUSR1, SIGUSR2}) signal(number, SIG_IGN);
 }
 
-// Captures, traces, logs, jobs and checkpoints have in them what clients sent: they are the daemon's user's alone.
+// Captures, traces, jobs and checkpoints have in them what clients sent: they are the daemon's user's alone.
 void keep_files_private() { umask(umask(0) | 077); }
 
 void warn_of_readers(const ServerOptions& options) {
@@ -137,8 +137,8 @@ void serve(const ServerOptions& options) {
   validate(options);
   check_engine_options(options.engine);
   tune_malloc();
+  install_log_sink(options.log);  // its file is for whoever collects logs
   keep_files_private();
-  install_log_sink(options.log);
   log_grpc_messages();
   log_triton_options(options.triton);
   for (const std::string& root : options.repository.model_repositories) repository_folder(root);  // before it listens
