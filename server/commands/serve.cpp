@@ -165,7 +165,7 @@ void serve(const ServerOptions& options) {
     daemon->load();
   } catch (...) {
     is_loading = false;
-    pthread_kill(waiter.native_handle(), SIGTERM);
+    pthread_kill(waiter.native_handle(), SIGTERM);  // NOLINT(bugprone-bad-signal-to-kill-thread): it waits for it
     waiter.join();
     throw;
   }
