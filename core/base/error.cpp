@@ -1,6 +1,31 @@
 #include "core/base/error.h"
 
+#include <ostream>
+#include <sstream>
+
 namespace tensord {
+namespace detail {
+
+#define TENSORD_DEFINED(T) template void print_part<T>(std::ostream&, const void*);
+TENSORD_FOR_PRINTED_TYPES(TENSORD_DEFINED)
+#undef TENSORD_DEFINED
+
+}  // namespace detail
+
+void MessagePart::print(std::ostream& out) const {
+  if (print_)
+    print_(out, value_);
+  else
+    out << static_cast<const char*>(value_);
+}
+
+std::string join_parts(std::initializer_list<MessagePart> parts) {
+  std::ostringstream out;
+  for (const MessagePart& part : parts) part.print(out);
+  return out.str();
+}
+
+void throw_error(ErrorCode code, std::initializer_list<MessagePart> parts) { throw Error(code, join_parts(parts)); }
 
 const char* to_string(ErrorCode code) {
   switch (code) {

@@ -1,9 +1,10 @@
 #pragma once
 
-#include <sstream>
+#include <initializer_list>
+#include <iosfwd>
 #include <stdexcept>
 #include <string>
-#include <utility>
+#include <string_view>
 
 namespace tensord {
 
@@ -38,30 +39,64 @@ class Error : public std::runtime_error {
 
 const char* to_string(ErrorCode code);
 
+namespace detail {
+
+template <class T>
+void print_part(std::ostream& out, const void* value) {
+  out << *static_cast<const T*>(value);
+}
+// Compiled in error.cpp, so that <ostream> is not needed here.
+// clang-format off
+#define TENSORD_FOR_PRINTED_TYPES(_)                                                                        \
+  _(bool) _(char) _(signed char) _(unsigned char) _(short) _(unsigned short) _(int) _(unsigned) _(long)     \
+  _(unsigned long) _(long long) _(unsigned long long) _(float) _(double) _(std::string) _(std::string_view)
+// clang-format on
+#define TENSORD_DECLARED(T) extern template void print_part<T>(std::ostream&, const void*);
+TENSORD_FOR_PRINTED_TYPES(TENSORD_DECLARED)
+#undef TENSORD_DECLARED
+
+}  // namespace detail
+
+// One part of a message: text, a number, or any value with an operator<<. Refers to the value, which must outlive it.
+class MessagePart {
+ public:
+  MessagePart(const char* text) : value_(text), print_(nullptr) {}
+  template <class T>
+  MessagePart(const T& value) : value_(&value), print_(detail::print_part<T>) {}
+
+  void print(std::ostream& out) const;
+
+ private:
+  const void* value_;
+  void (*print_)(std::ostream& out, const void* value);  // null: the value is a C string
+};
+
+// Compiled once for all kinds of parts, since nearly every function checks something.
+std::string join_parts(std::initializer_list<MessagePart> parts);
+[[noreturn, gnu::cold]] void throw_error(ErrorCode code, std::initializer_list<MessagePart> parts);
+
 template <class... Parts>
 std::string concat(const Parts&... parts) {
-  std::ostringstream out;
-  (out << ... << parts);
-  return out.str();
+  return join_parts({parts...});
 }
 
 template <class... Parts>
 [[noreturn]] void fail(ErrorCode code, const Parts&... parts) {
-  throw Error(code, concat(parts...));
+  throw_error(code, {parts...});
 }
 
 // Throws Error{kInvalidArgument} with the parts joined when `condition` is false.
 template <class... Parts>
 void check(bool condition, const Parts&... parts) {
   if (!condition) [[unlikely]]
-    fail(ErrorCode::kInvalidArgument, parts...);
+    throw_error(ErrorCode::kInvalidArgument, {parts...});
 }
 
 // For invariants of tensord itself; never for anything that input can cause.
 template <class... Parts>
 void check_internal(bool condition, const Parts&... parts) {
   if (!condition) [[unlikely]]
-    fail(ErrorCode::kInternal, "internal error: ", parts...);
+    throw_error(ErrorCode::kInternal, {"internal error: ", parts...});
 }
 
 }  // namespace tensord

@@ -128,9 +128,9 @@ TrainingModel::Call TrainingModel::bind(const std::string& name, const std::map<
         takes_default ? -1 : index_of(mapped == inputs.end() ? std::string(argument.name) : mapped->second));
     call.is_written.push_back(aliases.has_writers(graph_inputs[first + i]));
     const jit::MethodSignature* known = module_->signature(name);
-    const std::optional<DType> declared = known ? known->inputs.at(i).dtype : std::nullopt;
-    if (call.arguments.back() >= 0 && declared && is_floating(*declared))
-      declared_[arrays_[static_cast<size_t>(call.arguments.back())]] = *declared;
+    if (known == nullptr || call.arguments.back() < 0) continue;
+    const std::optional<DType>& declared = known->inputs.at(i).dtype;
+    if (declared && is_floating(*declared)) declared_[arrays_[static_cast<size_t>(call.arguments.back())]] = *declared;
   }
   return call;
 }
