@@ -19,6 +19,15 @@ function(tensord_link target)
   endforeach()
 endfunction()
 
+# What runs once for a load, a command or a job, never for a request: compiled for size, which takes a quarter less time.
+set(cold_layers tensord_jit_frontend tensord_jit_archive tensord_jit_formats tensord_server_config tensord_server_pbtxt
+                tensord_server_training tensord_server_web tensord_server_daemon)
+function(tensord_compile_for_size target)
+  if(NOT TENSORD_FUZZ)
+    target_compile_options(${target} PRIVATE -Os)
+  endif()
+endfunction()
+
 # tensord_layer(name FOLDER LINKS...): one static library from the sources of a folder and its rooms. The
 # links are the layers below it; tests/layering.py checks that includes agree.
 function(tensord_layer name folder)
@@ -30,6 +39,9 @@ function(tensord_layer name folder)
   if(sources)
     add_library(${name} STATIC ${sources})
     tensord_unity(${name} 24)
+    if(name IN_LIST cold_layers)
+      tensord_compile_for_size(${name})
+    endif()
   else()
     add_library(${name} INTERFACE)
   endif()
