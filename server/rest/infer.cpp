@@ -68,13 +68,13 @@ RestInfer::RestInfer(RestContext& context, std::shared_ptr<HttpExchange> exchang
     : context_(context),
       exchange_(std::move(exchange)),
       target_(std::move(target)),
-      charge_(ticket_.admission, [this] { return is_cancelled(); }) {
-  ticket_.takes_many_responses = is_generate();
-  ticket_.metrics = &context_.state.metrics.unknown_model();
-  ticket_.wait_start_ns = exchange_->began_ns();
-  ticket_.arrived_ns = previous_ns_ = exchange_->arrived_ns();
-  ticket_.model_name = target_.name;
-  ticket_.model_version = target_.version;
+      charge_(request_context_.admission, [this] { return is_cancelled(); }) {
+  request_context_.takes_many_responses = is_generate();
+  request_context_.metrics = &context_.state.metrics.unknown_model();
+  request_context_.wait_start_ns = exchange_->began_ns();
+  request_context_.arrived_ns = previous_ns_ = exchange_->arrived_ns();
+  request_context_.model_name = target_.name;
+  request_context_.model_version = target_.version;
 }
 
 void RestInfer::accept() {
@@ -85,29 +85,29 @@ void RestInfer::accept() {
     if (is_cancelled()) fail(ErrorCode::kCancelled, "the client has gone");
   } catch (...) {
     refused.status = current_exception_status();
-    refused.times.arrived_ns = ticket_.arrived_ns;
+    refused.times.arrived_ns = request_context_.arrived_ns;
     if (waits_for_model(refused.status)) return;
   }
-  ticket_.metrics->add_received(exchange_->body().size_bytes());
-  ticket_.metrics->add_in_flight(1);
+  request_context_.metrics->add_received(exchange_->body().size_bytes());
+  request_context_.metrics->add_in_flight(1);
   if (!refused.status.ok()) return respond(std::move(refused), /*is_final=*/true);
   // A final response may end this call.
   const std::shared_ptr<RestInfer> self = self_;
-  submitted_to_ = ticket_.model.get();
-  ticket_.model->submit(std::move(request), *this);
+  submitted_to_ = request_context_.model.get();
+  request_context_.model->submit(std::move(request), *this);
   // Cancelled meanwhile: cancel() may have told the model before the request was there.
-  if (is_cancelled()) ticket_.model->record_cancelled();
+  if (is_cancelled()) request_context_.model->record_cancelled();
   exchange_->release_later(self);
 }
 
 void RestInfer::read(InferRequest& request) {
   if (is_cancelled()) fail(ErrorCode::kCancelled, "the client has gone");
-  ticket_.admission = context_.state.limits.admit(0);  // its bytes are counted as they are received
+  request_context_.admission = context_.state.limits.admit(0);  // its bytes are counted as they are received
   unpack();
   RestRequest parsed = parse();
   forms_ = std::move(parsed.forms);
   accept_message(context_.state, std::move(parsed.message), wire_, HttpOrigin(exchange_->head(), is_generate()),
-                 ticket_, request);
+                 request_context_, request);
 }
 
 // Puts the body into one piece, and `wire_` on it.
@@ -174,7 +174,7 @@ RestRequest RestInfer::parse() {
 
 // Where the model is not loaded, but may be on demand: the request is read again when it is.
 bool RestInfer::waits_for_model(absl::Status& refused) {
-  if (ticket_.model || waits_left_ == 0) return false;
+  if (request_context_.model || waits_left_ == 0) return false;
   try {
     --waits_left_;
     return context_.state.repository.load_on_demand(
@@ -202,10 +202,10 @@ void RestInfer::respond(InferResult result, bool is_final) {
   }
   result.outputs.clear();
   // A region that was unregistered meanwhile is gone when the client has its answer.
-  if (is_final) ticket_.plan = {};
+  if (is_final) request_context_.plan = {};
   // Before its end: whoever has the answer and asks for statistics sees it there.
   count_response(result, is_final);
-  if (is_final) exchange_->when_sent(ticket_.watch.sent_later());
+  if (is_final) exchange_->when_sent(request_context_.watch.sent_later());
   if (answer) exchange_->answer(std::move(*answer));
   if (is_final && is_streaming_) exchange_->finish();
   if (is_final) finish();
@@ -226,32 +226,32 @@ HttpAnswer RestInfer::generated_answer(InferResult& result) {
 
 void RestInfer::count_response(const InferResult& result, bool is_final) {
   if (status_.ok()) status_ = result.status;
-  if (is_generate() && ticket_.model && ticket_.model->config().is_decoupled) {
-    ticket_.metrics->count_response(responses_++, result.times, previous_ns_, static_cast<int>(result.status.code()),
-                                    result.is_empty);
+  if (is_generate() && request_context_.model && request_context_.model->config().is_decoupled) {
+    request_context_.metrics->count_response(responses_++, result.times, previous_ns_,
+                                             static_cast<int>(result.status.code()), result.is_empty);
     previous_ns_ = Clock::system().now_ns();
   }
   if (!is_final) return;
-  ticket_.metrics->count_answer(result.times, static_cast<int>(status_.code()));
-  ticket_.metrics->add_in_flight(-1);
-  ticket_.watch.record_answer(result.times, status_);
+  request_context_.metrics->count_answer(result.times, static_cast<int>(status_.code()));
+  request_context_.metrics->add_in_flight(-1);
+  request_context_.watch.record_answer(result.times, status_);
 }
 
 HttpAnswer RestInfer::infer_answer(InferResult& result) {
   if (result.status.ok()) {
     try {
-      ticket_.watch.record_response(result);
-      const MemoryOwnerScope owner_scope(ticket_.model->owner());
-      const std::vector<bool> is_elsewhere = finish_outputs(ticket_, result, ticket_.admission);
+      request_context_.watch.record_response(result);
+      const MemoryOwnerScope owner_scope(request_context_.model->owner());
+      const std::vector<bool> is_elsewhere = finish_outputs(request_context_, result, request_context_.admission);
       InferAnswer encoded =
-          encode_infer_json({.model_name = ticket_.model->name(),
-                             .model_version = ticket_.model->version(),
-                             .id = ticket_.id,
+          encode_infer_json({.model_name = request_context_.model->name(),
+                             .model_version = request_context_.model->version(),
+                             .id = request_context_.id,
                              .parameters = result.parameters},
                             result.outputs, is_elsewhere, forms_, context_.quota, [this] { return is_cancelled(); });
-      ticket_.metrics->add_copied(encoded.copied_bytes + result.copied_bytes);
+      request_context_.metrics->add_copied(encoded.copied_bytes + result.copied_bytes);
       deflate_answer(preferred_coding(exchange_->head().header("Accept-Encoding")), context_.quota, encoded.answer);
-      ticket_.metrics->add_sent(encoded.answer.size_bytes());
+      request_context_.metrics->add_sent(encoded.answer.size_bytes());
       return std::move(encoded.answer);
     } catch (...) {
       result.status = current_exception_status();
@@ -262,17 +262,17 @@ HttpAnswer RestInfer::infer_answer(InferResult& result) {
 
 // The outputs as one flat object.
 void RestInfer::write_generated(InferResult& result, AnswerText& out) {
-  ticket_.watch.record_response(result);
-  const MemoryOwnerScope owner_scope(ticket_.model->owner());
-  finish_outputs(ticket_, result, ticket_.admission);
+  request_context_.watch.record_response(result);
+  const MemoryOwnerScope owner_scope(request_context_.model->owner());
+  finish_outputs(request_context_, result, request_context_.admission);
   const size_t before = out.size_bytes();
-  write_generated_json({.model_name = ticket_.model->name(),
-                        .model_version = ticket_.model->version(),
-                        .id = ticket_.id,
+  write_generated_json({.model_name = request_context_.model->name(),
+                        .model_version = request_context_.model->version(),
+                        .id = request_context_.id,
                         .parameters = result.parameters},
                        result.outputs, context_.quota, out);
-  ticket_.metrics->add_copied(result.copied_bytes);
-  ticket_.metrics->add_sent(out.size_bytes() - before);
+  request_context_.metrics->add_copied(result.copied_bytes);
+  request_context_.metrics->add_sent(out.size_bytes() - before);
 }
 
 AnswerText RestInfer::answer_text() {

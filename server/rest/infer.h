@@ -14,7 +14,7 @@
 #include "server/rest/infer_json.h"
 #include "server/rest/target.h"
 #include "server/transport/grpc/server_state.h"
-#include "server/transport/infer/ticket.h"
+#include "server/transport/infer/request_context.h"
 
 namespace tensord::server {
 
@@ -67,10 +67,10 @@ class RestInfer final : public InferSink, public std::enable_shared_from_this<Re
   std::string raw_prefix_;                          // of the text that is a body without JSON
   WireMessage wire_;
   OutputForms forms_;
-  InferTicket ticket_;
-  const CallCharge charge_;  // to the ticket's admission
+  RequestContext request_context_;
+  const CallCharge charge_;  // to the request context's admission
   std::atomic<bool> is_cancelled_{false};
-  std::atomic<ModelVersion*> submitted_to_{nullptr};  // the ticket's model, from when the request may be there
+  std::atomic<ModelVersion*> submitted_to_{nullptr};  // the request context's model, from when the request may be there
 
   // Of responses.
   absl::Status status_;  // the first that was not OK

@@ -8,7 +8,7 @@ namespace tensord::server {
 
 InferCall::InferCall(const CallQueue& queue, ServerState& state, const StartInfer& start)
     : GrpcCall(queue, {CallGroup::kInference, nullptr, /*hears_end=*/true}), state_(state), start_(start) {
-  ticket_.wait_start_ns = Clock::system().now_ns();
+  request_context_.wait_start_ns = Clock::system().now_ns();
 }
 
 void InferCall::ask(void* tag) { start_(&context(), &request_, &writer_, queue().queue, tag); }
@@ -22,33 +22,33 @@ void InferCall::accept() {
   InferRequest request;
   InferResult refused;
   try {
-    read_request(state_, request_, context(), ticket_, request);
+    read_request(state_, request_, context(), request_context_, request);
   } catch (...) {
     refused.status = current_exception_status();
-    refused.times.arrived_ns = ticket_.arrived_ns;
+    refused.times.arrived_ns = request_context_.arrived_ns;
   }
   if (!refused.status.ok() && waits_for_model(refused.status)) return;
   request_.Clear();
-  ticket_.metrics->add_received(size_bytes);
-  ticket_.metrics->add_in_flight(1);
+  request_context_.metrics->add_received(size_bytes);
+  request_context_.metrics->add_in_flight(1);
   if (!refused.status.ok()) {
     answer(refused, {});
   } else {
-    submitted_to_ = ticket_.model.get();
-    ticket_.model->submit(std::move(request), *this);
+    submitted_to_ = request_context_.model.get();
+    request_context_.model->submit(std::move(request), *this);
     // Cancelled meanwhile: on_over() may have told the model before the request was there.
-    if (is_cancelled_) ticket_.model->record_cancelled();
+    if (is_cancelled_) request_context_.model->record_cancelled();
   }
 }
 
 // Where the model is not loaded, but may be on demand: the request is read again when it is.
 bool InferCall::waits_for_model(absl::Status& refused) {
-  if (ticket_.model || waits_left_ == 0) return false;
+  if (request_context_.model || waits_left_ == 0) return false;
   bool waits = false;
   loaded_.begin();
   try {
     --waits_left_;
-    waits = state_.repository.load_on_demand(ticket_.model_name, [this] {
+    waits = state_.repository.load_on_demand(request_context_.model_name, [this] {
       if (!alarm_) alarm_ = std::make_unique<grpc::Alarm>();
       alarm_->Set(queue().queue, gpr_now(GPR_CLOCK_MONOTONIC), loaded_.tag());
     });
@@ -65,21 +65,21 @@ void InferCall::respond(InferResult result, bool) {
   grpc::ByteBuffer response;
   if (result.status.ok()) {
     try {
-      write_response(ticket_, result).Swap(&response);  // an assignment would copy
+      write_response(request_context_, result).Swap(&response);  // an assignment would copy
     } catch (...) {
       result.status = current_exception_status();
     }
   }
   result.outputs.clear();
-  ticket_.plan = {};  // a region that was unregistered meanwhile is gone when the client has its answer
+  request_context_.plan = {};  // a region that was unregistered meanwhile is gone when the client has its answer
   answer(result, response);
 }
 
 void InferCall::answer(const InferResult& result, const grpc::ByteBuffer& response) {
   TENSORD_DELAY("infer.answer");
-  ticket_.metrics->count_answer(result.times, static_cast<int>(result.status.code()));
-  ticket_.metrics->add_in_flight(-1);
-  ticket_.watch.record_answer(result.times, result.status);
+  request_context_.metrics->count_answer(result.times, static_cast<int>(result.status.code()));
+  request_context_.metrics->add_in_flight(-1);
+  request_context_.watch.record_answer(result.times, result.status);
   answered_ns_ = Clock::system().now_ns();
   // After this line the call may be gone: its events run on another thread.
   if (result.status.ok()) {
@@ -96,6 +96,6 @@ void InferCall::on_over() {
   if (ModelVersion* const model = submitted_to_) model->record_cancelled();
 }
 
-void InferCall::on_finished() { ticket_.watch.record_sent(answered_ns_); }
+void InferCall::on_finished() { request_context_.watch.record_sent(answered_ns_); }
 
 }  // namespace tensord::server

@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "server/transport/grpc/call.h"
-#include "server/transport/infer/ticket.h"
+#include "server/transport/infer/request_context.h"
 
 namespace tensord::server {
 
@@ -47,10 +47,10 @@ class InferCall final : public GrpcCall, public InferSink {
   std::unique_ptr<grpc::Alarm> alarm_;  // brings the call back to its queue when the model is loaded
   int waits_left_ = 3;                  // for its model; others may take the memory again
 
-  InferTicket ticket_;
+  RequestContext request_context_;
   int64_t answered_ns_ = 0;  // when the answer was given to gRPC
   std::atomic<bool> is_cancelled_{false};
-  std::atomic<ModelVersion*> submitted_to_{nullptr};  // the ticket's model, from when the request may be there
+  std::atomic<ModelVersion*> submitted_to_{nullptr};  // the request context's model, from when the request may be there
 };
 
 }  // namespace tensord::server

@@ -13,7 +13,7 @@
 #include "core/base/mutex.h"
 #include "server/executor/requests/status.h"
 #include "server/transport/grpc/grpc_status.h"
-#include "server/transport/infer/ticket.h"
+#include "server/transport/infer/request_context.h"
 
 namespace tensord::server {
 namespace {
@@ -50,15 +50,15 @@ bool has_error_header(const grpc::ServerContext& context) {
 // to each request, those before it have been passed on; so long it holds the call.
 class StreamRequest final : public InferSink {
  public:
-  StreamRequest(std::shared_ptr<StreamCall> call, InferTicket ticket, bool is_ordered)
-      : is_ordered(is_ordered), ticket(std::move(ticket)), call_(std::move(call)) {}
+  StreamRequest(std::shared_ptr<StreamCall> call, RequestContext request_context, bool is_ordered)
+      : is_ordered(is_ordered), request_context(std::move(request_context)), call_(std::move(call)) {}
 
   void respond(InferResult result, bool is_final) override;
   bool is_cancelled() const override;
   std::shared_ptr<const void> hold_memory(uint64_t size_bytes) override;
 
   const bool is_ordered;
-  const InferTicket ticket;
+  const RequestContext request_context;
   std::list<StreamRequest>::iterator self;
   // Of ordered ones; by the call's mutex.
   bool is_answered = false;
@@ -69,7 +69,7 @@ class StreamRequest final : public InferSink {
   const std::shared_ptr<StreamCall> call_;
   absl::Status status_;  // the first that was not OK
   uint64_t responses_ = 0;
-  int64_t previous_ns_ = ticket.arrived_ns;  // when the response before went out
+  int64_t previous_ns_ = request_context.arrived_ns;  // when the response before went out
 };
 
 // One ModelStreamInfer call. Reads requests and submits them as they come; responses are written one after the other,
@@ -104,8 +104,8 @@ class StreamCall final : public GrpcCall {
 
   std::shared_ptr<StreamCall> self() { return std::static_pointer_cast<StreamCall>(shared_from_this()); }
   bool take_message();
-  bool waits_for_model(const InferTicket& ticket, absl::Status& refused);
-  StreamRequest& add_request(InferTicket ticket, bool is_ordered);
+  bool waits_for_model(const RequestContext& request_context, absl::Status& refused);
+  StreamRequest& add_request(RequestContext request_context, bool is_ordered);
   void close(const grpc::Status& status) TENSORD_REQUIRES(mutex_);
   void cancel_requests();
   // Starts whatever can be started now.
@@ -151,17 +151,18 @@ class StreamCall final : public GrpcCall {
 };
 
 void StreamRequest::respond(InferResult result, bool is_final) {
-  const bool is_silent = !is_ordered && result.is_empty && result.status.ok() && !ticket.wants_empty_final_response;
+  const bool is_silent =
+      !is_ordered && result.is_empty && result.status.ok() && !request_context.wants_empty_final_response;
   // As Triton's decoupled backends do it: who asks for an empty final response gets one behind the last that has data.
   const bool ends_apart =
-      is_final && !is_ordered && !result.is_empty && result.status.ok() && ticket.wants_empty_final_response;
+      is_final && !is_ordered && !result.is_empty && result.status.ok() && request_context.wants_empty_final_response;
   StreamAnswer answered;
   std::string full;
   const auto answer_with = [&](InferResult& part, bool is_last) {
     if (call_->is_cancelled()) return;
     try {
       answered.admission = call_->charge();
-      write_stream_response(ticket, part, is_last, answered.admission).Swap(&answered.bytes);
+      write_stream_response(request_context, part, is_last, answered.admission).Swap(&answered.bytes);
     } catch (const Error& error) {
       full = error.what();
     }
@@ -170,14 +171,14 @@ void StreamRequest::respond(InferResult result, bool is_final) {
   result.outputs.clear();
   if (status_.ok()) status_ = result.status;
   if (!is_ordered) {
-    ticket.metrics->count_response(responses_++, result.times, previous_ns_, static_cast<int>(result.status.code()),
-                                   result.is_empty);
+    request_context.metrics->count_response(responses_++, result.times, previous_ns_,
+                                            static_cast<int>(result.status.code()), result.is_empty);
     previous_ns_ = Clock::system().now_ns();
   }
   if (is_final) {
-    ticket.metrics->count_answer(result.times, static_cast<int>(status_.code()));
-    ticket.metrics->add_in_flight(-1);
-    ticket.watch.record_answer(result.times, status_);
+    request_context.metrics->count_answer(result.times, static_cast<int>(status_.code()));
+    request_context.metrics->add_in_flight(-1);
+    request_context.watch.record_answer(result.times, status_);
   }
   const std::shared_ptr<StreamCall> call = call_;  // which this may not outlive
   if (ends_apart) {
@@ -226,25 +227,25 @@ void StreamCall::on_loaded(bool) { on_read(true); }
 // the message is read again.
 bool StreamCall::take_message() {
   const uint64_t size_bytes = message_.Length();
-  InferTicket ticket;
-  ticket.takes_many_responses = true;
+  RequestContext request_context;
+  request_context.takes_many_responses = true;
   InferRequest request;
   InferResult refused;
   try {
-    read_request(calls_.state_, message_, context(), ticket, request);
+    read_request(calls_.state_, message_, context(), request_context, request);
     if (calls_.state_.is_draining) fail(ErrorCode::kUnavailable, kServerShutsDown);
     if (is_cancelled()) fail(ErrorCode::kCancelled, "the client has gone");
   } catch (...) {
     refused.status = current_exception_status();
-    refused.times.arrived_ns = ticket.arrived_ns;
-    if (waits_for_model(ticket, refused.status)) return false;
+    refused.times.arrived_ns = request_context.arrived_ns;
+    if (waits_for_model(request_context, refused.status)) return false;
   }
   waits_left_ = kMaxWaitsForModel;
   message_.Clear();
-  ticket.metrics->add_received(size_bytes);
-  ticket.metrics->add_in_flight(1);
-  const std::shared_ptr<ModelVersion> model = ticket.model;
-  StreamRequest& sink = add_request(std::move(ticket), !model || !model->config().is_decoupled);
+  request_context.metrics->add_received(size_bytes);
+  request_context.metrics->add_in_flight(1);
+  const std::shared_ptr<ModelVersion> model = request_context.model;
+  StreamRequest& sink = add_request(std::move(request_context), !model || !model->config().is_decoupled);
   if (refused.status.ok()) {
     model->submit(std::move(request), sink);
     if (is_cancelled()) model->record_cancelled();  // on_over() may have come before the request was there
@@ -254,13 +255,13 @@ bool StreamCall::take_message() {
   return true;
 }
 
-bool StreamCall::waits_for_model(const InferTicket& ticket, absl::Status& refused) {
-  if (ticket.model || waits_left_ == 0) return false;
+bool StreamCall::waits_for_model(const RequestContext& request_context, absl::Status& refused) {
+  if (request_context.model || waits_left_ == 0) return false;
   bool waits = false;
   loaded_.begin();
   try {
     --waits_left_;
-    waits = calls_.state_.repository.load_on_demand(ticket.model_name, [this] {
+    waits = calls_.state_.repository.load_on_demand(request_context.model_name, [this] {
       if (!load_alarm_) load_alarm_ = std::make_unique<grpc::Alarm>();
       load_alarm_->Set(queue().queue, gpr_now(GPR_CLOCK_MONOTONIC), loaded_.tag());
     });
@@ -271,10 +272,10 @@ bool StreamCall::waits_for_model(const InferTicket& ticket, absl::Status& refuse
   return waits;
 }
 
-StreamRequest& StreamCall::add_request(InferTicket ticket, bool is_ordered) {
+StreamRequest& StreamCall::add_request(RequestContext request_context, bool is_ordered) {
   const MutexLock lock(mutex_);
   auto& requests = is_ordered ? ordered_ : decoupled_;
-  StreamRequest& request = requests.emplace_back(self(), std::move(ticket), is_ordered);
+  StreamRequest& request = requests.emplace_back(self(), std::move(request_context), is_ordered);
   request.self = std::prev(requests.end());
   return request;
 }
@@ -399,7 +400,7 @@ void StreamCall::cancel_requests() {
     const MutexLock lock(mutex_);
     for (const auto* requests : {&ordered_, &decoupled_}) {
       for (const StreamRequest& request : *requests) {
-        if (request.ticket.model) models.insert(request.ticket.model);
+        if (request.request_context.model) models.insert(request.request_context.model);
       }
     }
   }

@@ -12,7 +12,7 @@
 namespace tensord::server {
 
 // What is noted of a request beside counting it: its trace, and whether it is kept in a file. Empty for most requests,
-// and then every call here is a test of two pointers. Part of the request's ticket.
+// and then every call here is a test of two pointers. Part of the request context.
 class InferWatch {
  public:
   InferWatch() = default;

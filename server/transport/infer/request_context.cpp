@@ -1,4 +1,4 @@
-#include "server/transport/infer/ticket.h"
+#include "server/transport/infer/request_context.h"
 
 #include <absl/container/inlined_vector.h>
 
@@ -87,14 +87,16 @@ class GrpcOrigin final : public RequestOrigin {
   const grpc::ServerContext& context_;
 };
 
-EncodedResponse encode(const InferTicket& ticket, InferResult& result, const std::vector<bool>& is_elsewhere,
-                       const ParameterMap& parameters) {
-  const ModelVersion& model = *ticket.model;
+EncodedResponse encode(const RequestContext& request_context, InferResult& result,
+                       const std::vector<bool>& is_elsewhere, const ParameterMap& parameters) {
+  const ModelVersion& model = *request_context.model;
   const MemoryOwnerScope owner_scope(model.owner());
-  EncodedResponse encoded = encode_response(
-      {.model_name = model.name(), .model_version = model.version(), .id = ticket.id, .parameters = parameters},
-      result.outputs, is_elsewhere);
-  ticket.metrics->add_copied(encoded.copied_bytes + result.copied_bytes);
+  EncodedResponse encoded = encode_response({.model_name = model.name(),
+                                             .model_version = model.version(),
+                                             .id = request_context.id,
+                                             .parameters = parameters},
+                                            result.outputs, is_elsewhere);
+  request_context.metrics->add_copied(encoded.copied_bytes + result.copied_bytes);
   return encoded;
 }
 
@@ -135,66 +137,68 @@ void decode_into(InferRequest& request, const InferMessage& message, const WireM
 
 }  // namespace
 
-void read_request(ServerState& state, grpc::ByteBuffer& bytes, const grpc::ServerContext& context, InferTicket& ticket,
-                  InferRequest& request) {
-  ticket.metrics = &state.metrics.unknown_model();
-  ticket.arrived_ns = Clock::system().now_ns();
-  ticket.admission = state.limits.admit(bytes.Length());
-  unpack(bytes, state.limits, ticket.admission);
+void read_request(ServerState& state, grpc::ByteBuffer& bytes, const grpc::ServerContext& context,
+                  RequestContext& request_context, InferRequest& request) {
+  request_context.metrics = &state.metrics.unknown_model();
+  request_context.arrived_ns = Clock::system().now_ns();
+  request_context.admission = state.limits.admit(bytes.Length());
+  unpack(bytes, state.limits, request_context.admission);
   const WireMessage wire = to_wire_message(bytes);
-  accept_message(state, parse_infer_message(wire, &ticket.admission), wire, GrpcOrigin(context), ticket, request);
+  accept_message(state, parse_infer_message(wire, &request_context.admission), wire, GrpcOrigin(context),
+                 request_context, request);
 }
 
 void accept_message(ServerState& state, InferMessage&& message, const WireMessage& wire, const RequestOrigin& origin,
-                    InferTicket& ticket, InferRequest& request) {
-  ticket.id = std::move(message.id);
-  ticket.model_name = message.model_name;
-  ticket.model_version = message.model_version;
-  ticket.model = state.repository.find(message.model_name, message.model_version);
+                    RequestContext& request_context, InferRequest& request) {
+  request_context.id = std::move(message.id);
+  request_context.model_name = message.model_name;
+  request_context.model_version = message.model_version;
+  request_context.model = state.repository.find(message.model_name, message.model_version);
 
-  const ModelVersion& model = *ticket.model;
-  if (model.config().is_decoupled && !ticket.takes_many_responses) {
+  const ModelVersion& model = *request_context.model;
+  if (model.config().is_decoupled && !request_context.takes_many_responses) {
     // Not counted as the model's: UNIMPLEMENTED there is a fault of the server, this one is the client's.
     fail(ErrorCode::kUnimplemented, origin.decoupled_refusal());
   }
-  ticket.metrics = &ticket.model->metrics();
-  request.id = ticket.id;
-  request.arrived_ns = ticket.arrived_ns;
-  request.deadline_ns = origin.deadline_ns(ticket.arrived_ns);
+  request_context.metrics = &request_context.model->metrics();
+  request.id = request_context.id;
+  request.arrived_ns = request_context.arrived_ns;
+  request.deadline_ns = origin.deadline_ns(request_context.arrived_ns);
   const TransportParameters parameters = read_parameters(message, request);
-  ticket.wants_empty_final_response = parameters.wants_empty_final_response;
+  request_context.wants_empty_final_response = parameters.wants_empty_final_response;
   for (auto& output : message.outputs) request.requested_outputs.push_back(std::move(output.name));
   check_requested_outputs(model.signature(), model.name(), request.requested_outputs);
   origin.add_forwarded_headers(state, request.parameters);
-  decode_into(request, message, wire, find_memory(state.shared_memory, parameters, ticket.plan), model,
-              state.repository.cores(), ticket.admission);
-  if (!ticket.plan.outputs.empty()) request.output_places = output_places(ticket.plan);
-  ticket.watch =
-      InferWatch(state, origin.traceparent(), origin.stamps(), model, ticket.wait_start_ns, ticket.arrived_ns, request);
+  decode_into(request, message, wire, find_memory(state.shared_memory, parameters, request_context.plan), model,
+              state.repository.cores(), request_context.admission);
+  if (!request_context.plan.outputs.empty()) request.output_places = output_places(request_context.plan);
+  request_context.watch = InferWatch(state, origin.traceparent(), origin.stamps(), model, request_context.wait_start_ns,
+                                     request_context.arrived_ns, request);
 }
 
-std::vector<bool> finish_outputs(const InferTicket& ticket, InferResult& result, RequestLimits::Admission& admission) {
-  const MemoryOwnerScope owner_scope(ticket.model->owner());
-  return place_outputs(ticket.plan, *ticket.model, result.outputs, result.copied_bytes, &admission);
+std::vector<bool> finish_outputs(const RequestContext& request_context, InferResult& result,
+                                 RequestLimits::Admission& admission) {
+  const MemoryOwnerScope owner_scope(request_context.model->owner());
+  return place_outputs(request_context.plan, *request_context.model, result.outputs, result.copied_bytes, &admission);
 }
 
-grpc::ByteBuffer write_response(InferTicket& ticket, InferResult& result) {
-  ticket.watch.record_response(result);
-  const std::vector<bool> is_elsewhere = finish_outputs(ticket, result, ticket.admission);
-  ticket.admission.grow(response_bytes(result.outputs, is_elsewhere));
-  EncodedResponse encoded = encode(ticket, result, is_elsewhere, result.parameters);
-  ticket.metrics->add_sent(encoded.size_bytes);
+grpc::ByteBuffer write_response(RequestContext& request_context, InferResult& result) {
+  request_context.watch.record_response(result);
+  const std::vector<bool> is_elsewhere = finish_outputs(request_context, result, request_context.admission);
+  request_context.admission.grow(response_bytes(result.outputs, is_elsewhere));
+  EncodedResponse encoded = encode(request_context, result, is_elsewhere, result.parameters);
+  request_context.metrics->add_sent(encoded.size_bytes);
   return to_byte_buffer(std::move(encoded));
 }
 
-grpc::ByteBuffer write_stream_response(const InferTicket& ticket, InferResult& result, bool is_final,
+grpc::ByteBuffer write_stream_response(const RequestContext& request_context, InferResult& result, bool is_final,
                                        RequestLimits::Admission& admission) {
-  ticket.watch.record_response(result);
+  request_context.watch.record_response(result);
   const ParameterMap final_response{{"triton_final_response", is_final}};
   std::vector<bool> is_elsewhere;
   if (result.status.ok()) {
     try {
-      is_elsewhere = finish_outputs(ticket, result, admission);
+      is_elsewhere = finish_outputs(request_context, result, admission);
     } catch (...) {
       result.status = current_exception_status();
     }
@@ -204,18 +208,18 @@ grpc::ByteBuffer write_stream_response(const InferTicket& ticket, InferResult& r
     try {
       ParameterMap parameters = final_response;
       parameters.merge(result.parameters);
-      EncodedResponse encoded = encode(ticket, result, is_elsewhere, parameters);
+      EncodedResponse encoded = encode(request_context, result, is_elsewhere, parameters);
       wrap_for_stream(encoded);
-      ticket.metrics->add_sent(encoded.size_bytes);
+      request_context.metrics->add_sent(encoded.size_bytes);
       return to_byte_buffer(std::move(encoded));
     } catch (...) {
       result.status = current_exception_status();
     }
   }
   const grpc::Status status = to_grpc_status(result.status);
-  return to_byte_buffer(encode_stream_error(status.error_message(), {.model_name = ticket.model_name,
-                                                                     .model_version = ticket.model_version,
-                                                                     .id = ticket.id,
+  return to_byte_buffer(encode_stream_error(status.error_message(), {.model_name = request_context.model_name,
+                                                                     .model_version = request_context.model_version,
+                                                                     .id = request_context.id,
                                                                      .parameters = final_response}));
 }
 

@@ -16,7 +16,7 @@
 namespace tensord::server {
 
 // What the answers to a request need of it. Filled as far as the request could be read.
-struct InferTicket {
+struct RequestContext {
   std::shared_ptr<ModelVersion> model;        // null: it names none that is there
   ModelMetrics* metrics = nullptr;            // never null once the request is read
   std::string id, model_name, model_version;  // as the client sent them
@@ -44,31 +44,33 @@ class RequestOrigin {
 };
 
 // Finds the model of a request that was taken apart, checks the request against it and decodes its inputs, where they
-// lie if that can be: `wire` is what the message's readers point into. `ticket.metrics`, `.arrived_ns` and `.admission`
-// are set. Throws Error with what is to be answered; `ticket` and `request` are filled as far as it came.
+// lie if that can be: `wire` is what the message's readers point into. `request_context.metrics`, `.arrived_ns` and
+// `.admission` are set. Throws Error with what is to be answered; `request_context` and `request` are filled as far as
+// it came.
 void accept_message(ServerState& state, InferMessage&& message, const WireMessage& wire, const RequestOrigin& origin,
-                    InferTicket& ticket, InferRequest& request);
+                    RequestContext& request_context, InferRequest& request);
 
 // Does with a result's outputs what the request wants done before they leave; which of them have their data elsewhere
 // then, empty: none. The caller counts what is copied. What is made is counted in `admission` first. REQUIRES:
-// ticket.model. Throws Error.
-std::vector<bool> finish_outputs(const InferTicket& ticket, InferResult& result, RequestLimits::Admission& admission);
+// request_context.model. Throws Error.
+std::vector<bool> finish_outputs(const RequestContext& request_context, InferResult& result,
+                                 RequestLimits::Admission& admission);
 
 // Takes the bytes of a ModelInferRequest apart, which are plain ones afterwards, finds its model, checks it and decodes
 // its inputs, where they lie if that can be. Its deadline is that of the call. Throws Error with what is to be
-// answered; `ticket` and `request` are filled as far as it came, with metrics in any case.
-void read_request(ServerState& state, grpc::ByteBuffer& bytes, const grpc::ServerContext& context, InferTicket& ticket,
-                  InferRequest& request);
+// answered; `request_context` and `request` are filled as far as it came, with metrics in any case.
+void read_request(ServerState& state, grpc::ByteBuffer& bytes, const grpc::ServerContext& context,
+                  RequestContext& request_context, InferRequest& request);
 
 // The bytes of a ModelInferResponse. The outputs' memory leaves with them as it is. Counts what is sent and copied, and
-// the answer itself among the bytes under way until the ticket goes. Throws Error when it cannot be sent.
-// REQUIRES: ticket.model.
-grpc::ByteBuffer write_response(InferTicket& ticket, InferResult& result);
+// the answer itself among the bytes under way until the request context goes. Throws Error when it cannot be sent.
+// REQUIRES: request_context.model.
+grpc::ByteBuffer write_response(RequestContext& request_context, InferResult& result);
 
 // The bytes of a ModelStreamInferResponse: the same, and `triton_final_response`; or an error message with what the
 // request was. What cannot be sent becomes an error, in `result.status`. Throws Error{kResourceExhausted} where
 // `admission`, which counts the response, has no room for it.
-grpc::ByteBuffer write_stream_response(const InferTicket& ticket, InferResult& result, bool is_final,
+grpc::ByteBuffer write_stream_response(const RequestContext& request_context, InferResult& result, bool is_final,
                                        RequestLimits::Admission& admission);
 
 }  // namespace tensord::server
