@@ -205,7 +205,7 @@ void RestInfer::respond(InferResult result, bool is_final) {
   if (is_final) request_context_.plan = {};
   // Before its end: whoever has the answer and asks for statistics sees it there.
   count_response(result, is_final);
-  if (is_final) exchange_->when_sent(request_context_.watch.sent_later());
+  if (is_final) exchange_->when_sent(request_context_.telemetry.sent_later());
   if (answer) exchange_->answer(std::move(*answer));
   if (is_final && is_streaming_) exchange_->finish();
   if (is_final) finish();
@@ -234,13 +234,13 @@ void RestInfer::count_response(const InferResult& result, bool is_final) {
   if (!is_final) return;
   request_context_.metrics->count_answer(result.times, static_cast<int>(status_.code()));
   request_context_.metrics->add_in_flight(-1);
-  request_context_.watch.record_answer(result.times, status_);
+  request_context_.telemetry.record_answer(result.times, status_);
 }
 
 HttpAnswer RestInfer::infer_answer(InferResult& result) {
   if (result.status.ok()) {
     try {
-      request_context_.watch.record_response(result);
+      request_context_.telemetry.record_response(result);
       const MemoryOwnerScope owner_scope(request_context_.model->owner());
       const std::vector<bool> is_elsewhere = finish_outputs(request_context_, result, request_context_.admission);
       InferAnswer encoded =
@@ -262,7 +262,7 @@ HttpAnswer RestInfer::infer_answer(InferResult& result) {
 
 // The outputs as one flat object.
 void RestInfer::write_generated(InferResult& result, AnswerText& out) {
-  request_context_.watch.record_response(result);
+  request_context_.telemetry.record_response(result);
   const MemoryOwnerScope owner_scope(request_context_.model->owner());
   finish_outputs(request_context_, result, request_context_.admission);
   const size_t before = out.size_bytes();

@@ -79,7 +79,7 @@ void InferCall::answer(const InferResult& result, const grpc::ByteBuffer& respon
   TENSORD_DELAY("infer.answer");
   request_context_.metrics->count_answer(result.times, static_cast<int>(result.status.code()));
   request_context_.metrics->add_in_flight(-1);
-  request_context_.watch.record_answer(result.times, result.status);
+  request_context_.telemetry.record_answer(result.times, result.status);
   answered_ns_ = Clock::system().now_ns();
   // After this line the call may be gone: its events run on another thread.
   if (result.status.ok()) {
@@ -96,6 +96,6 @@ void InferCall::on_over() {
   if (ModelVersion* const model = submitted_to_) model->record_cancelled();
 }
 
-void InferCall::on_finished() { request_context_.watch.record_sent(answered_ns_); }
+void InferCall::on_finished() { request_context_.telemetry.record_sent(answered_ns_); }
 
 }  // namespace tensord::server

@@ -172,8 +172,8 @@ void accept_message(ServerState& state, InferMessage&& message, const WireMessag
   decode_into(request, message, wire, find_memory(state.shared_memory, parameters, request_context.plan), model,
               state.repository.cores(), request_context.admission);
   if (!request_context.plan.outputs.empty()) request.output_places = output_places(request_context.plan);
-  request_context.watch = InferWatch(state, origin.traceparent(), origin.stamps(), model, request_context.wait_start_ns,
-                                     request_context.arrived_ns, request);
+  request_context.telemetry = RequestTelemetry(state, origin.traceparent(), origin.stamps(), model,
+                                               request_context.wait_start_ns, request_context.arrived_ns, request);
 }
 
 std::vector<bool> finish_outputs(const RequestContext& request_context, InferResult& result,
@@ -183,7 +183,7 @@ std::vector<bool> finish_outputs(const RequestContext& request_context, InferRes
 }
 
 grpc::ByteBuffer write_response(RequestContext& request_context, InferResult& result) {
-  request_context.watch.record_response(result);
+  request_context.telemetry.record_response(result);
   const std::vector<bool> is_elsewhere = finish_outputs(request_context, result, request_context.admission);
   request_context.admission.grow(response_bytes(result.outputs, is_elsewhere));
   EncodedResponse encoded = encode(request_context, result, is_elsewhere, result.parameters);
@@ -193,7 +193,7 @@ grpc::ByteBuffer write_response(RequestContext& request_context, InferResult& re
 
 grpc::ByteBuffer write_stream_response(const RequestContext& request_context, InferResult& result, bool is_final,
                                        RequestLimits::Admission& admission) {
-  request_context.watch.record_response(result);
+  request_context.telemetry.record_response(result);
   const ParameterMap final_response{{"triton_final_response", is_final}};
   std::vector<bool> is_elsewhere;
   if (result.status.ok()) {

@@ -11,7 +11,7 @@
 #include "server/transport/grpc/server_state.h"
 #include "server/transport/infer/message.h"
 #include "server/transport/infer/outputs.h"
-#include "server/transport/infer/watch.h"
+#include "server/transport/infer/telemetry.h"
 
 namespace tensord::server {
 
@@ -26,7 +26,7 @@ struct RequestContext {
   bool takes_many_responses = false;        // set before: the call is a stream
   bool wants_empty_final_response = false;
   OutputPlan plan;
-  InferWatch watch;  // its trace, and its copy in a file
+  RequestTelemetry telemetry;  // its trace, and its copy in a file
 };
 
 // What a request came with beside its message.

@@ -13,12 +13,12 @@ namespace tensord::server {
 
 // What is noted of a request beside counting it: its trace, and whether it is kept in a file. Empty for most requests,
 // and then every call here is a test of two pointers. Part of the request context.
-class InferWatch {
+class RequestTelemetry {
  public:
-  InferWatch() = default;
+  RequestTelemetry() = default;
   // The request is read and its inputs are decoded. Sets request.trace.
-  InferWatch(ServerState& state, std::string_view traceparent, const TransportStamps& transport,
-             const ModelVersion& model, int64_t wait_start_ns, int64_t arrived_ns, InferRequest& request);
+  RequestTelemetry(ServerState& state, std::string_view traceparent, const TransportStamps& transport,
+                   const ModelVersion& model, int64_t wait_start_ns, int64_t arrived_ns, InferRequest& request);
 
   // One answer is there, before its outputs are encoded.
   void record_response(const InferResult& result) const;
