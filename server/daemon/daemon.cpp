@@ -9,7 +9,7 @@
 #include "core/base/log.h"
 #include "core/base/parallel.h"
 #include "core/base/thread.h"
-#include "server/executor/paths/response_cache.h"
+#include "server/executor/strategies/response_cache.h"
 #include "server/http/server.h"
 #include "server/rest/handler.h"
 #include "server/scheduler/rate_limiter.h"

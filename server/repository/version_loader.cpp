@@ -12,7 +12,7 @@
 #include "core/base/utf8.h"
 #include "core/tensor/memory/caching_allocator.h"
 #include "core/tensor/memory/owner_limit.h"
-#include "server/executor/paths/ensemble_plan.h"
+#include "server/executor/strategies/ensemble_plan.h"
 #include "server/repository/folder/passing_failure.h"
 
 namespace tensord::server {

@@ -23,7 +23,7 @@ ROWS = {
     "core/jit/formats": ["formats/*", "pt2/*", "onnx/*", "jit/source*", "server/training/data_file*", "e2e/models/weights_file*", "e2e/models/convert*"],
     "core/distributed": ["distributed/*", "nn/ddp*", "e2e/training/launch*", "e2e/training/train_ranks*"],
     "core/jit": ["jit/*", "script/*", "ops/op_cases_test*", "api/*", "programs/*", "server/repository/repository_test*",
-                 "server/executor/batch_path*", "formats/*", "pt2/*", "onnx/*", "server/training/*", "clients/engine/*",
+                 "server/executor/batch_strategy*", "formats/*", "pt2/*", "onnx/*", "server/training/*", "clients/engine/*",
                  "e2e/models/run_command*"],
     "kernels/quantized": ["quantized/*", "ops/*", "random_calls/*", "op_db/*", "e2e/models/quantized*"],
     "kernels/sparse": ["sparse/*", "ops/*", "kernels/*", "op_db/*", "clients/engine/*", "e2e/models/sparse*"],

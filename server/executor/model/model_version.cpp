@@ -3,8 +3,8 @@
 #include "core/base/error.h"
 #include "core/base/thread_priority.h"
 #include "server/executor/model/sequence_model.h"
-#include "server/executor/paths/ensemble_plan.h"
-#include "server/executor/paths/response_cache.h"
+#include "server/executor/strategies/ensemble_plan.h"
+#include "server/executor/strategies/response_cache.h"
 #include "server/executor/warmup/output_probe.h"
 
 namespace tensord::server {
@@ -54,7 +54,7 @@ ModelVersion::ModelVersion(std::string name, int64_t version, std::unique_ptr<co
   workers_.end_warm_up();
   warnings_ = model_->warnings();
   warnings_.insert(warnings_.end(), workers_.warnings().begin(), workers_.warnings().end());
-  path_ = make_request_path({.model = name_,
+  strategy_ = make_strategy({.model = name_,
                              .config = config_,
                              .signature = model_->signature(),
                              .workers = &workers_,
@@ -64,7 +64,8 @@ ModelVersion::ModelVersion(std::string name, int64_t version, std::unique_ptr<co
                              .default_queue_size = options.max_queue_size,
                              .pool = options.pool});
   metrics_.set_has_cache(options.cache && config_.has_response_cache);
-  if (options.cache && config_.has_response_cache) path_ = make_cached_path(std::move(path_), *options.cache, metrics_);
+  if (options.cache && config_.has_response_cache)
+    strategy_ = make_cached_strategy(std::move(strategy_), *options.cache, metrics_);
   metrics_.set_tags(config_.metric_tags);
   metrics_.set_workers(workers_.size());
 }
@@ -75,6 +76,6 @@ const std::vector<std::string>& ModelVersion::class_labels(const std::string& ou
   return found == class_labels_.end() ? kNone : found->second;
 }
 
-ModelVersion::~ModelVersion() { path_->stop(); }
+ModelVersion::~ModelVersion() { strategy_->stop(); }
 
 }  // namespace tensord::server

@@ -7,7 +7,7 @@
 #include "server/executor/model/class_labels.h"
 #include "server/executor/model/model.h"
 #include "server/executor/model/model_workers.h"
-#include "server/executor/paths/request_path.h"
+#include "server/executor/strategies/execution_strategy.h"
 #include "server/metrics/metrics.h"
 
 namespace tensord::server {
@@ -49,12 +49,12 @@ class ModelVersion {
   size_t workers() const { return workers_.size(); }
   PlanCounts plan_counts() const { return model_->plan_counts(); }
 
-  // See RequestPath. The sink's owner counts the answer in metrics() when it is final.
-  void submit(InferRequest&& request, InferSink& sink) { path_->submit(std::move(request), sink); }
-  void record_cancelled() { path_->record_cancelled(); }
+  // See ExecutionStrategy. The sink's owner counts the answer in metrics() when it is final.
+  void submit(InferRequest&& request, InferSink& sink) { strategy_->submit(std::move(request), sink); }
+  void record_cancelled() { strategy_->record_cancelled(); }
   // Of an output, as the configuration names it; empty where it has none.
   const std::vector<std::string>& class_labels(const std::string& output) const;
-  bool gathers_inputs() const { return path_->gathers_inputs(); }
+  bool gathers_inputs() const { return strategy_->gathers_inputs(); }
 
  private:
   const std::string name_;
@@ -68,7 +68,7 @@ class ModelVersion {
   const OwnerId owner_;
   ModelWorkers workers_;
   std::vector<std::string> warnings_;
-  std::unique_ptr<RequestPath> path_;  // last: its threads use the rest
+  std::unique_ptr<ExecutionStrategy> strategy_;  // last: its threads use the rest
 };
 
 }  // namespace tensord::server

@@ -1,7 +1,7 @@
 // Which runs that failed are repeated request by request, and what that says of the model.
 #include <gmock/gmock.h>
 
-#include "tests/server/executor/batch_path_fixture.h"
+#include "tests/server/executor/batch_strategy_fixture.h"
 
 namespace tensord::server::batch_repeats_test {
 namespace {
@@ -14,7 +14,7 @@ using fixtures::values_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-class BatchRepeatsTest : public fixtures::BatchPathTest {
+class BatchRepeatsTest : public fixtures::BatchStrategyTest {
  protected:
   // The one input is padded to the next of `buckets`, with what the model refuses.
   void pad_to(std::vector<int64_t> buckets) {

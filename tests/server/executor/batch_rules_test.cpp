@@ -1,5 +1,5 @@
 // What config.pbtxt's dynamic_batching makes of a model's queue.
-#include "server/executor/paths/batch_rules.h"
+#include "server/executor/strategies/batch_rules.h"
 
 #include <gmock/gmock.h>
 

@@ -11,7 +11,7 @@
 
 #include "core/base/error.h"
 #include "server/executor/model/model_version.h"
-#include "server/executor/paths/ensemble_plan.h"
+#include "server/executor/strategies/ensemble_plan.h"
 #include "tests/server/fake_models.h"
 #include "tests/server/fake_sink.h"
 

@@ -1,5 +1,5 @@
 // Every check of an ensemble's plan and of a run, by a case where it holds and one where it does not.
-#include "server/executor/paths/ensemble_tensors.h"
+#include "server/executor/strategies/ensemble_tensors.h"
 #include "tests/server/error_of.h"
 #include "tests/server/executor/ensemble_fixture.h"
 

@@ -1,5 +1,5 @@
 // One step of a model that generates, without threads: which rows share it, what the model is given, what ends a row.
-#include "server/executor/paths/generation_step.h"
+#include "server/executor/strategies/generation_step.h"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "server/executor/paths/response_cache.h"
+#include "server/executor/strategies/response_cache.h"
 
 #include <gtest/gtest.h>
 
@@ -288,15 +288,15 @@ TEST_F(CachedModelTest, OnlyModelsThatAskForItAreKept) {
 }
 
 // Keeps what it is given until the test answers.
-struct HeldPath final : RequestPath {
-  explicit HeldPath(std::vector<InferSink*>& held) : sinks(held) {}
+struct HeldStrategy final : ExecutionStrategy {
+  explicit HeldStrategy(std::vector<InferSink*>& held) : sinks(held) {}
   void submit(InferRequest&&, InferSink& sink) override { sinks.push_back(&sink); }
   void record_cancelled() override {}
   void stop() override {}
   std::vector<InferSink*>& sinks;
 };
 
-class CachedPathTest : public ::testing::Test {
+class CachedStrategyTest : public ::testing::Test {
  protected:
   void submit(
       FakeSink& sink, const std::function<void(InferRequest&)>& change = [](InferRequest&) {}) {
@@ -316,10 +316,11 @@ class CachedPathTest : public ::testing::Test {
   ModelMetrics metrics_{"m", "1"};
   ResponseCache cache_{1 << 20};
   std::vector<InferSink*> held_;  // what runs
-  std::unique_ptr<RequestPath> path_ = make_cached_path(std::make_unique<HeldPath>(held_), cache_, metrics_);
+  std::unique_ptr<ExecutionStrategy> path_ =
+      make_cached_strategy(std::make_unique<HeldStrategy>(held_), cache_, metrics_);
 };
 
-TEST_F(CachedPathTest, OnlyRequestsThatWouldNotBeAnsweredSoonerWait) {
+TEST_F(CachedStrategyTest, OnlyRequestsThatWouldNotBeAnsweredSoonerWait) {
   FakeSink first, same, later, sooner, timeout, priority;
   submit(first);
   submit(same);
@@ -339,7 +340,7 @@ TEST_F(CachedPathTest, OnlyRequestsThatWouldNotBeAnsweredSoonerWait) {
 }
 
 // The one that others wait for is still that when another one of the same inputs has ended.
-TEST_F(CachedPathTest, OthersGoOnToWaitForTheFirst) {
+TEST_F(CachedStrategyTest, OthersGoOnToWaitForTheFirst) {
   FakeSink first, sooner, waiting, cancelled;
   submit(first);
   submit(sooner, [](InferRequest& request) { request.deadline_ns = 999; });
@@ -355,7 +356,7 @@ TEST_F(CachedPathTest, OthersGoOnToWaitForTheFirst) {
   EXPECT_EQ(waiting.wait().outputs.at(0).name, "y");
 }
 
-TEST_F(CachedPathTest, AnswersWithParametersAreNotKept) {
+TEST_F(CachedStrategyTest, AnswersWithParametersAreNotKept) {
   FakeSink first, second;
   submit(first);
   answer(0, absl::OkStatus(), {{"sequence_id", int64_t{3}}});

@@ -1,5 +1,5 @@
 // Rows that become batches and batches that become rows: what is copied, what is not, and every edge of a size.
-#include "server/executor/paths/sequence_rows.h"
+#include "server/executor/strategies/sequence_rows.h"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "server/executor/paths/short_runs.h"
+#include "server/executor/strategies/short_runs.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "core/base/parallel.h"
-#include "server/executor/paths/response_cache.h"
+#include "server/executor/strategies/response_cache.h"
 #include "tests/server/repository/repository_fixture.h"
 
 namespace tensord::server::repository_refusals_test {

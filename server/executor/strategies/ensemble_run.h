@@ -13,8 +13,8 @@
 #include "core/base/mutex.h"
 
 #include "server/executor/model/model_version.h"
-#include "server/executor/paths/ensemble_plan.h"
 #include "server/executor/requests/request.h"
+#include "server/executor/strategies/ensemble_plan.h"
 
 namespace tensord::server {
 

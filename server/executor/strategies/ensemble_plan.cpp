@@ -1,4 +1,4 @@
-#include "server/executor/paths/ensemble_plan.h"
+#include "server/executor/strategies/ensemble_plan.h"
 
 #include <algorithm>
 #include <set>

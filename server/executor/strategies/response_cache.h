@@ -9,7 +9,7 @@
 
 #include "core/base/mutex.h"
 
-#include "server/executor/paths/request_path.h"
+#include "server/executor/strategies/execution_strategy.h"
 
 namespace tensord::server {
 
@@ -67,7 +67,7 @@ class ResponseCache {
 
 // Looks requests up before they go the path `next`, and keeps its answers. Of those with the same inputs that come
 // while one of them is under way, only that one goes on; the others wait for its answer, where their deadlines allow.
-std::unique_ptr<RequestPath> make_cached_path(std::unique_ptr<RequestPath> next, ResponseCache& cache,
-                                              ModelMetrics& metrics);
+std::unique_ptr<ExecutionStrategy> make_cached_strategy(std::unique_ptr<ExecutionStrategy> next, ResponseCache& cache,
+                                                        ModelMetrics& metrics);
 
 }  // namespace tensord::server

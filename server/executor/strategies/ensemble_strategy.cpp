@@ -2,15 +2,15 @@
 
 #include "core/base/error.h"
 #include "core/base/mutex.h"
-#include "server/executor/paths/ensemble_run.h"
+#include "server/executor/strategies/ensemble_run.h"
 
 namespace tensord::server {
 namespace {
 
 // Has no queue of its own: the models of the steps have theirs.
-class EnsemblePath final : public RequestPath {
+class EnsembleStrategy final : public ExecutionStrategy {
  public:
-  explicit EnsemblePath(const PathContext& context)
+  explicit EnsembleStrategy(const StrategyContext& context)
       : plan_(plan_ensemble(context.model, context.config, *context.directory)),
         run_context_{.name = context.model,
                      .plan = plan_,
@@ -70,9 +70,9 @@ class EnsemblePath final : public RequestPath {
 
 }  // namespace
 
-std::unique_ptr<RequestPath> make_ensemble_path(const PathContext& context) {
+std::unique_ptr<ExecutionStrategy> make_ensemble_strategy(const StrategyContext& context) {
   check_internal(context.directory != nullptr, "an ensemble without a directory of models");
-  return std::make_unique<EnsemblePath>(context);
+  return std::make_unique<EnsembleStrategy>(context);
 }
 
 }  // namespace tensord::server

@@ -1,12 +1,12 @@
-#include "server/executor/paths/ensemble_run.h"
+#include "server/executor/strategies/ensemble_run.h"
 
 #include <algorithm>
 
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
 #include "server/executor/model/reshape.h"
-#include "server/executor/paths/ensemble_tensors.h"
 #include "server/executor/requests/status.h"
+#include "server/executor/strategies/ensemble_tensors.h"
 #include "server/tracing/request_trace.h"
 
 namespace tensord::server {

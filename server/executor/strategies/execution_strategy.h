@@ -24,7 +24,7 @@ class ModelDirectory {
 };
 
 // What a path is made of; all of it outlives the path.
-struct PathContext {
+struct StrategyContext {
   const std::string& model;  // its name, for messages
   const ModelConfig& config;
   const Signature& signature;
@@ -37,9 +37,9 @@ struct PathContext {
 };
 
 // The way of a model's requests from their submission to their answers: a queue, and who works on it. Thread-safe.
-class RequestPath {
+class ExecutionStrategy {
  public:
-  virtual ~RequestPath() = default;
+  virtual ~ExecutionStrategy() = default;
   // Takes what `request` holds. `sink` must live until its final respond(); that may be before this returns, on this
   // thread. Does not throw.
   virtual void submit(InferRequest&& request, InferSink& sink) = 0;
@@ -52,9 +52,9 @@ class RequestPath {
 };
 
 // One request, or one batch of them, at a time for each worker: the default, and dynamic batching.
-std::unique_ptr<RequestPath> make_batch_path(const PathContext& context);
+std::unique_ptr<ExecutionStrategy> make_batch_strategy(const StrategyContext& context);
 
 // The path that the configuration asks for. Throws Error for one that cannot be.
-std::unique_ptr<RequestPath> make_request_path(const PathContext& context);
+std::unique_ptr<ExecutionStrategy> make_strategy(const StrategyContext& context);
 
 }  // namespace tensord::server

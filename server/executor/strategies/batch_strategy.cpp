@@ -7,11 +7,11 @@
 
 #include "core/base/delay_point.h"
 #include "core/base/log.h"
-#include "server/executor/paths/batch_inputs.h"
-#include "server/executor/paths/batch_rules.h"
-#include "server/executor/paths/request_path.h"
-#include "server/executor/paths/short_runs.h"
 #include "server/executor/requests/status.h"
+#include "server/executor/strategies/batch_inputs.h"
+#include "server/executor/strategies/batch_rules.h"
+#include "server/executor/strategies/execution_strategy.h"
+#include "server/executor/strategies/short_runs.h"
 #include "server/scheduler/answer_order.h"
 #include "server/scheduler/scheduler.h"
 
@@ -49,10 +49,10 @@ size_t input_bytes(const InferRequest& request) {
   return bytes;
 }
 
-class BatchPath final : public RequestPath {
+class BatchStrategy final : public ExecutionStrategy {
  public:
-  explicit BatchPath(const PathContext& context);
-  ~BatchPath() override { stop(); }
+  explicit BatchStrategy(const StrategyContext& context);
+  ~BatchStrategy() override { stop(); }
   void submit(InferRequest&& request, InferSink& sink) override;
   void record_cancelled() override { scheduler_.drop_cancelled(); }
   bool gathers_inputs() const override { return rules_.max_rows > 1; }
@@ -79,7 +79,7 @@ class BatchPath final : public RequestPath {
   bool is_short(const InferRequest& request) const;
   int64_t now_ns() const { return scheduler_.clock().now_ns(); }
 
-  const PathContext context_;
+  const StrategyContext context_;
   const BatchRules rules_;
   const RaggedRules ragged_;
   std::unique_ptr<RateLimiter::Client> rate_limiter_;
@@ -90,9 +90,9 @@ class BatchPath final : public RequestPath {
   Scheduler scheduler_;  // last: its threads use the rest
 };
 
-class BatchPath::InferTask final : public Task {
+class BatchStrategy::InferTask final : public Task {
  public:
-  InferTask(BatchPath& path, InferRequest&& request, InferSink& sink)
+  InferTask(BatchStrategy& path, InferRequest&& request, InferSink& sink)
       : request(std::move(request)), sink(sink), pending(path.context_.metrics), path_(path) {
     deadline_ns = this->request.deadline_ns;
     timeout_us = this->request.queue_timeout_us;
@@ -126,10 +126,10 @@ class BatchPath::InferTask final : public Task {
  private:
   bool has_to_gather() const { return path_.ragged_.has_buckets() || has_pieces(request); }
 
-  BatchPath& path_;
+  BatchStrategy& path_;
 };
 
-BatchPath::BatchPath(const PathContext& context)
+BatchStrategy::BatchStrategy(const StrategyContext& context)
     : context_(context),
       rules_(make_batch_rules(context.config, context.signature, context.default_queue_size)),
       ragged_(context.signature, context.config),
@@ -141,7 +141,7 @@ BatchPath::BatchPath(const PathContext& context)
                                       int64_t now_ns) { run_batch(worker, std::move(tasks), now_ns); },
                   .rate_limiter = rate_limiter_.get()}) {}
 
-void BatchPath::submit(InferRequest&& request, InferSink& sink) {
+void BatchStrategy::submit(InferRequest&& request, InferSink& sink) {
   const bool may_run_here = is_short(request);
   auto task = std::make_unique<InferTask>(*this, std::move(request), sink);
   if (rules_.max_rows > 1) task->batch_key = make_batch_key(task->request, ragged_);
@@ -151,18 +151,18 @@ void BatchPath::submit(InferRequest&& request, InferSink& sink) {
 }
 
 // Copying what came in pieces is work for a worker too.
-bool BatchPath::is_short(const InferRequest& request) const {
+bool BatchStrategy::is_short(const InferRequest& request) const {
   return context_.signature.has_bounded_work && !has_pieces(request) && short_runs_.is_short(input_bytes(request));
 }
 
-bool BatchPath::is_dead(const InferTask& task) const {
+bool BatchStrategy::is_dead(const InferTask& task) const {
   return task.sink.is_cancelled() || (task.deadline_ns != kNoDeadline && now_ns() >= task.deadline_ns);
 }
 
 // A run goes on while anybody waits for it.
-std::vector<InferTensor> BatchPath::run_model(size_t worker, std::span<const InferTensor* const> inputs, Tasks tasks,
-                                              RequestTimes& times, uint64_t& copied_bytes,
-                                              std::span<const OutputPlace> places) {
+std::vector<InferTensor> BatchStrategy::run_model(size_t worker, std::span<const InferTensor* const> inputs,
+                                                  Tasks tasks, RequestTimes& times, uint64_t& copied_bytes,
+                                                  std::span<const OutputPlace> places) {
   for (InferTask* const task : tasks) task->pending.end();
   const auto nobody_waits = [this, tasks] {
     return std::all_of(tasks.begin(), tasks.end(), [this](const InferTask* task) { return is_dead(*task); });
@@ -174,13 +174,13 @@ std::vector<InferTensor> BatchPath::run_model(size_t worker, std::span<const Inf
 }
 
 // Why a run of the task failed. A run that was stopped for the sake of a deadline says so.
-absl::Status BatchPath::failure(const InferTask& task, absl::Status status) const {
+absl::Status BatchStrategy::failure(const InferTask& task, absl::Status status) const {
   const bool is_late = task.deadline_ns != kNoDeadline && now_ns() >= task.deadline_ns;
   if (!absl::IsCancelled(status) || !is_late) return status;
   return absl::DeadlineExceededError("Deadline Exceeded: the deadline passed while the model ran");
 }
 
-void BatchPath::answer(InferTask& task, InferResult result) {
+void BatchStrategy::answer(InferTask& task, InferResult result) {
   task.request.output_places.clear();  // with it goes shared memory that the client has let go of
   if (!rules_.keeps_order) {
     task.sink.respond(std::move(result), /*is_final=*/true);
@@ -192,8 +192,9 @@ void BatchPath::answer(InferTask& task, InferResult result) {
 }
 
 // Where the model fails without rows, as x.view(x.size(0), -1) does, a row of zeros says what its outputs look like.
-std::vector<InferTensor> BatchPath::run_without_rows(size_t worker, InferTask& task,
-                                                     std::span<const InferTensor* const> inputs, InferResult& result) {
+std::vector<InferTensor> BatchStrategy::run_without_rows(size_t worker, InferTask& task,
+                                                         std::span<const InferTensor* const> inputs,
+                                                         InferResult& result) {
   InferTask* const self = &task;
   const MemoryOwnerScope owner_scope(context_.workers->owner());
   const auto run_rows = [&](int64_t rows) {
@@ -226,7 +227,7 @@ std::vector<InferTensor> BatchPath::run_without_rows(size_t worker, InferTask& t
   }
 }
 
-void BatchPath::run_in_place(size_t worker, InferTask& task, int64_t start_ns) {
+void BatchStrategy::run_in_place(size_t worker, InferTask& task, int64_t start_ns) {
   InferTask* const self = &task;
   InferResult result;
   result.times.arrived_ns = task.request.arrived_ns;
@@ -255,7 +256,7 @@ void BatchPath::run_in_place(size_t worker, InferTask& task, int64_t start_ns) {
   context_.workers->record_answered();
 }
 
-void BatchPath::run_batch(size_t worker, std::vector<TaskPtr> batch, int64_t start_ns) {
+void BatchStrategy::run_batch(size_t worker, std::vector<TaskPtr> batch, int64_t start_ns) {
   if (false_batches_.load(std::memory_order_relaxed) >= kMaxFalseBatches) {
     for (size_t i = 0; i < batch.size(); ++i) batch[i]->run(worker, i == 0 ? start_ns : now_ns());
     return;
@@ -265,7 +266,7 @@ void BatchPath::run_batch(size_t worker, std::vector<TaskPtr> batch, int64_t sta
   run_gathered(worker, tasks, start_ns);
 }
 
-void BatchPath::run_gathered(size_t worker, Tasks tasks, int64_t start_ns) {
+void BatchStrategy::run_gathered(size_t worker, Tasks tasks, int64_t start_ns) {
   RequestTimes times{
       .compute_start_ns = start_ns, .compute_input_end_ns = start_ns, .compute_output_start_ns = start_ns};
   std::optional<BatchInputs> inputs;
@@ -326,8 +327,8 @@ void BatchPath::run_gathered(size_t worker, Tasks tasks, int64_t start_ns) {
 }
 
 // A batch failed, perhaps because of one of its requests: each gets what it would have got without the others.
-void BatchPath::run_apart(size_t worker, Tasks tasks, const BatchInputs& inputs, int64_t start_ns,
-                          const absl::Status& reason) {
+void BatchStrategy::run_apart(size_t worker, Tasks tasks, const BatchInputs& inputs, int64_t start_ns,
+                              const absl::Status& reason) {
   bool is_good = true;
   for (size_t i = 0; i < tasks.size(); ++i) {
     InferTask* const task = tasks[i];
@@ -358,7 +359,7 @@ void BatchPath::run_apart(size_t worker, Tasks tasks, const BatchInputs& inputs,
   context_.workers->record_answered();
 }
 
-void BatchPath::record_batch(bool is_good, const absl::Status& reason) {
+void BatchStrategy::record_batch(bool is_good, const absl::Status& reason) {
   if (is_good) {
     if (false_batches_.load(std::memory_order_relaxed) != 0) false_batches_.store(0, std::memory_order_relaxed);
     return;
@@ -370,8 +371,8 @@ void BatchPath::record_batch(bool is_good, const absl::Status& reason) {
 
 }  // namespace
 
-std::unique_ptr<RequestPath> make_batch_path(const PathContext& context) {
-  return std::make_unique<BatchPath>(context);
+std::unique_ptr<ExecutionStrategy> make_batch_strategy(const StrategyContext& context) {
+  return std::make_unique<BatchStrategy>(context);
 }
 
 }  // namespace tensord::server

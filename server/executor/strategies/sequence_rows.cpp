@@ -1,4 +1,4 @@
-#include "server/executor/paths/sequence_rows.h"
+#include "server/executor/strategies/sequence_rows.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "server/executor/paths/sequence_path.h"
+#include "server/executor/strategies/sequence_strategy.h"
 
 #include <algorithm>
 #include <chrono>
@@ -9,11 +9,11 @@
 #include "core/base/mutex.h"
 #include "core/base/thread.h"
 #include "server/executor/model/sequence_model.h"
-#include "server/executor/paths/batch_rules.h"
-#include "server/executor/paths/kept_state.h"
-#include "server/executor/paths/sequence_item.h"
-#include "server/executor/paths/sequence_rows.h"
 #include "server/executor/requests/status.h"
+#include "server/executor/strategies/batch_rules.h"
+#include "server/executor/strategies/kept_state.h"
+#include "server/executor/strategies/sequence_item.h"
+#include "server/executor/strategies/sequence_rows.h"
 #include "server/scheduler/answer_order.h"
 #include "server/scheduler/sequence_policy.h"
 
@@ -25,10 +25,10 @@ using Row = SequenceBatch::Row;
 SequenceItem& item_of(const Row& row) { return static_cast<SequenceItem&>(*row.request); }
 SequenceState& state_of(const Row& row) { return kept_of(*row.sequence).state; }
 
-class SequencePath final : public RequestPath {
+class SequenceStrategy final : public ExecutionStrategy {
  public:
-  explicit SequencePath(const PathContext& context);
-  ~SequencePath() override { stop(); }
+  explicit SequenceStrategy(const StrategyContext& context);
+  ~SequenceStrategy() override { stop(); }
   void submit(InferRequest&& request, InferSink& sink) override;
   void record_cancelled() override;
   void stop() override;
@@ -59,7 +59,7 @@ class SequencePath final : public RequestPath {
   std::string states_key(const Row& row) const;
   int64_t now_ns() const { return Clock::system().now_ns(); }
 
-  const PathContext context_;
+  const StrategyContext context_;
   const SequenceBatchingConfig& config_;
   const SequenceModel model_;
   const size_t instances_;
@@ -76,7 +76,7 @@ class SequencePath final : public RequestPath {
 };
 
 // A module that keeps state in itself has one for all sequences, whichever worker runs it.
-size_t instance_count(const PathContext& context) {
+size_t instance_count(const StrategyContext& context) {
   if (!context.signature.keeps_state) return context.workers->size();
   if (context.config.workers > 1) {
     log(LogLevel::kWarning, "one instance is used: the model keeps state in itself", {{"model", context.model}});
@@ -84,7 +84,7 @@ size_t instance_count(const PathContext& context) {
   return 1;
 }
 
-SequencePath::SequencePath(const PathContext& context)
+SequenceStrategy::SequenceStrategy(const StrategyContext& context)
     : context_(context),
       config_(*context.config.sequence_batching),
       model_(context.model, context.config, context.signature),
@@ -94,7 +94,7 @@ SequencePath::SequencePath(const PathContext& context)
       policy_(make_policy()) {}
 
 // By the first request: a model that nobody asks costs no thread.
-void SequencePath::start_threads() {
+void SequenceStrategy::start_threads() {
   const MutexLock lock(mutex_);
   while (!is_stopped_ && threads_.size() < instances_) {
     threads_.emplace_back("sequence", [this, i = threads_.size()] { work(i); });
@@ -106,7 +106,7 @@ int64_t nanoseconds(uint64_t microseconds) {
   return microseconds > kMax ? kNoDeadline : static_cast<int64_t>(microseconds) * 1000;
 }
 
-std::unique_ptr<SequencePolicy> SequencePath::make_policy() const {
+std::unique_ptr<SequencePolicy> SequenceStrategy::make_policy() const {
   SequencePolicy::Options options{.model = context_.model,
                                   .instances = instances_,
                                   .rows = model_.max_rows(),
@@ -127,7 +127,7 @@ std::unique_ptr<SequencePolicy> SequencePath::make_policy() const {
                                                    .preserves_ordering = config_.oldest_preserves_ordering});
 }
 
-void SequencePath::check_request(const InferRequest& request) const {
+void SequenceStrategy::check_request(const InferRequest& request) const {
   check(!request.sequence.is_none(), "inference request to model '", context_.model,
         "' must specify a non-zero or non-empty correlation ID");
   check(request.batch_size == 1, "inference request to model '", context_.model,
@@ -135,7 +135,7 @@ void SequencePath::check_request(const InferRequest& request) const {
   model_.check_correlation_id(request.sequence);
 }
 
-std::unique_ptr<SequenceItem> SequencePath::make_item(InferRequest&& request, InferSink& sink) const {
+std::unique_ptr<SequenceItem> SequenceStrategy::make_item(InferRequest&& request, InferSink& sink) const {
   auto item = std::make_unique<SequenceItem>(std::move(request), sink, context_.metrics);
   const InferRequest& taken = item->request;
   item->key = {.number = taken.sequence.number, .text = taken.sequence.text};
@@ -157,7 +157,7 @@ std::unique_ptr<SequenceItem> SequencePath::make_item(InferRequest&& request, In
   return item;
 }
 
-void SequencePath::submit(InferRequest&& request, InferSink& sink) {
+void SequenceStrategy::submit(InferRequest&& request, InferSink& sink) {
   try {
     check_request(request);
     start_threads();
@@ -186,7 +186,7 @@ void SequencePath::submit(InferRequest&& request, InferSink& sink) {
   reject(rejected);
 }
 
-void SequencePath::record_cancelled() {
+void SequenceStrategy::record_cancelled() {
   Rejections rejected;
   {
     const MutexLock lock(mutex_);
@@ -197,7 +197,7 @@ void SequencePath::record_cancelled() {
   reject(rejected);
 }
 
-void SequencePath::stop() {
+void SequenceStrategy::stop() {
   Rejections rejected;
   Thread timekeeper;
   {
@@ -228,7 +228,7 @@ void wait_until(CondVar& changed, MutexLock& lock, int64_t until_ns) {
   }
 }
 
-void SequencePath::watch_time() {
+void SequenceStrategy::watch_time() {
   if (policy_->next_expiry_ns() == kNoDeadline) return;
   if (timekeeper_.joinable()) {
     timer_.notify_one();
@@ -241,7 +241,7 @@ void SequencePath::watch_time() {
 }
 
 // Answers requests that waited for too long, also while all workers are busy.
-void SequencePath::keep_time() {
+void SequenceStrategy::keep_time() {
   MutexLock lock(mutex_);
   while (!is_stopped_) {
     if (now_ns() < policy_->next_expiry_ns()) {
@@ -257,7 +257,7 @@ void SequencePath::keep_time() {
   }
 }
 
-bool SequencePath::wait_for_batch(size_t instance, SequenceBatch& batch, Rejections& rejected) {
+bool SequenceStrategy::wait_for_batch(size_t instance, SequenceBatch& batch, Rejections& rejected) {
   MutexLock lock(mutex_);
   while (!is_stopped_) {
     batch = policy_->next(instance, now_ns(), rejected);
@@ -267,7 +267,7 @@ bool SequencePath::wait_for_batch(size_t instance, SequenceBatch& batch, Rejecti
   return false;
 }
 
-void SequencePath::work(size_t instance) {
+void SequenceStrategy::work(size_t instance) {
   context_.workers->start_thread();
   const MemoryOwnerScope owner_scope(context_.workers->owner());
   std::vector<std::weak_ptr<Sequence>> last;
@@ -289,7 +289,8 @@ void SequencePath::work(size_t instance) {
 }
 
 // Sequences that were in the last batch and are not in this one get memory of their own, so that the batch's can go.
-void SequencePath::release_unused_memory(std::vector<std::weak_ptr<Sequence>>& last, const SequenceBatch& batch) const {
+void SequenceStrategy::release_unused_memory(std::vector<std::weak_ptr<Sequence>>& last,
+                                             const SequenceBatch& batch) const {
   if (model_.states().empty()) return;
   for (const std::weak_ptr<Sequence>& weak : last) {
     const SequencePtr sequence = weak.lock();
@@ -307,14 +308,14 @@ void SequencePath::release_unused_memory(std::vector<std::weak_ptr<Sequence>>& l
   }
 }
 
-std::string SequencePath::states_key(const Row& row) const {
+std::string SequenceStrategy::states_key(const Row& row) const {
   std::string key;
   for (const Tensor& state : state_of(row)) key += to_string(state.sizes());
   return key;
 }
 
 // Rows whose states differ in size run one after the other.
-void SequencePath::run(size_t instance, SequenceBatch& batch) {
+void SequenceStrategy::run(size_t instance, SequenceBatch& batch) {
   std::optional<RateLimiter::Permit> permit;
   if (rate_limiter_) permit = rate_limiter_->acquire();
   std::map<std::string, std::vector<bool>> groups;
@@ -332,7 +333,7 @@ void SequencePath::run(size_t instance, SequenceBatch& batch) {
   context_.workers->record_answered();
 }
 
-void SequencePath::run_together(size_t instance, const std::vector<Row*>& all, const std::vector<bool>& ready) {
+void SequenceStrategy::run_together(size_t instance, const std::vector<Row*>& all, const std::vector<bool>& ready) {
   std::vector<Row*> rows = all;
   std::vector<bool> is_ready = ready;
   const auto count = static_cast<size_t>(std::count(is_ready.begin(), is_ready.end(), true));
@@ -379,8 +380,8 @@ void SequencePath::run_together(size_t instance, const std::vector<Row*>& all, c
   }
 }
 
-std::vector<InferTensor> SequencePath::gather(const std::vector<Row*>& rows, const std::vector<bool>& is_ready,
-                                              std::vector<size_t>& indices, uint64_t& copied_bytes) const {
+std::vector<InferTensor> SequenceStrategy::gather(const std::vector<Row*>& rows, const std::vector<bool>& is_ready,
+                                                  std::vector<size_t>& indices, uint64_t& copied_bytes) const {
   std::vector<InferTensor> inputs;
   std::vector<const InferTensor*> parts(rows.size());
   for (size_t k = 0; k < model_.request_signature().inputs.size(); ++k) {
@@ -413,8 +414,8 @@ std::vector<InferTensor> SequencePath::gather(const std::vector<Row*>& rows, con
   return inputs;
 }
 
-void SequencePath::run_model(size_t instance, const std::vector<Row*>& rows, const std::vector<bool>& is_ready,
-                             std::vector<RowResult>& results, RequestTimes& times, uint64_t& copied_bytes) {
+void SequenceStrategy::run_model(size_t instance, const std::vector<Row*>& rows, const std::vector<bool>& is_ready,
+                                 std::vector<RowResult>& results, RequestTimes& times, uint64_t& copied_bytes) {
   std::vector<size_t> indices;
   std::vector<InferTensor> inputs = gather(rows, is_ready, indices, copied_bytes);
   std::vector<const InferTensor*> pointers(model_.signature().inputs.size(), nullptr);
@@ -447,8 +448,8 @@ void SequencePath::run_model(size_t instance, const std::vector<Row*>& rows, con
 }
 
 // A sequence whose state finds no room has lost it: the run may have written over the one before.
-void SequencePath::keep_states(const std::vector<Row*>& rows, const std::vector<bool>& is_ready,
-                               const std::vector<Tensor>& states, std::vector<RowResult>& results) const {
+void SequenceStrategy::keep_states(const std::vector<Row*>& rows, const std::vector<bool>& is_ready,
+                                   const std::vector<Tensor>& states, std::vector<RowResult>& results) const {
   for (size_t i = 0; i < rows.size(); ++i) {
     if (!is_ready[i]) continue;
     KeptState& kept = kept_of(*rows[i]->sequence);
@@ -464,7 +465,7 @@ void SequencePath::keep_states(const std::vector<Row*>& rows, const std::vector<
   }
 }
 
-void SequencePath::reject(Rejections& rejected) {
+void SequenceStrategy::reject(Rejections& rejected) {
   for (SequenceRejection& one : rejected) {
     InferResult result;
     result.status = absl::Status(to_status_code(one.code), one.reason);
@@ -473,7 +474,7 @@ void SequencePath::reject(Rejections& rejected) {
   rejected.clear();
 }
 
-void SequencePath::answer(std::unique_ptr<SequenceRequest> request, InferResult result) {
+void SequenceStrategy::answer(std::unique_ptr<SequenceRequest> request, InferResult result) {
   TENSORD_DELAY("sequence.answer");
   SequenceItem& item = static_cast<SequenceItem&>(*request);
   item.request.inputs.clear();  // the request's memory goes before the answer does
@@ -492,8 +493,8 @@ void SequencePath::answer(std::unique_ptr<SequenceRequest> request, InferResult 
 
 }  // namespace
 
-std::unique_ptr<RequestPath> make_sequence_path(const PathContext& context) {
-  return std::make_unique<SequencePath>(context);
+std::unique_ptr<ExecutionStrategy> make_sequence_strategy(const StrategyContext& context) {
+  return std::make_unique<SequenceStrategy>(context);
 }
 
 }  // namespace tensord::server

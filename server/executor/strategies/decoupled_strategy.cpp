@@ -1,17 +1,17 @@
 #include "core/base/log.h"
-#include "server/executor/paths/batch_rules.h"
-#include "server/executor/paths/sequence_path.h"
 #include "server/executor/requests/status.h"
+#include "server/executor/strategies/batch_rules.h"
+#include "server/executor/strategies/sequence_strategy.h"
 #include "server/scheduler/scheduler.h"
 
 namespace tensord::server {
 namespace {
 
 // A request at a time for each worker: a list has no rows that could be given to several.
-class DecoupledPath final : public RequestPath {
+class DecoupledStrategy final : public ExecutionStrategy {
  public:
-  explicit DecoupledPath(const PathContext& context);
-  ~DecoupledPath() override { stop(); }
+  explicit DecoupledStrategy(const StrategyContext& context);
+  ~DecoupledStrategy() override { stop(); }
   void submit(InferRequest&& request, InferSink& sink) override;
   void record_cancelled() override { scheduler_.drop_cancelled(); }
   void stop() override { scheduler_.stop(); }
@@ -20,14 +20,14 @@ class DecoupledPath final : public RequestPath {
   class DecoupledTask;
   RunResult run_model(size_t worker, const InferRequest& request, const InferSink& sink);
 
-  const PathContext context_;
+  const StrategyContext context_;
   std::unique_ptr<RateLimiter::Client> rate_limiter_;
   Scheduler scheduler_;  // last: its threads use the rest
 };
 
-class DecoupledPath::DecoupledTask final : public Task {
+class DecoupledStrategy::DecoupledTask final : public Task {
  public:
-  DecoupledTask(DecoupledPath& path, InferRequest&& request, InferSink& sink)
+  DecoupledTask(DecoupledStrategy& path, InferRequest&& request, InferSink& sink)
       : path_(path), request_(std::move(request)), sink_(sink), pending_(path.context_.metrics) {
     deadline_ns = request_.deadline_ns;
     timeout_us = request_.queue_timeout_us;
@@ -90,18 +90,18 @@ class DecoupledPath::DecoupledTask final : public Task {
     sink_.respond(std::move(last), /*is_final=*/true);
   }
 
-  DecoupledPath& path_;
+  DecoupledStrategy& path_;
   InferRequest request_;
   InferSink& sink_;
   PendingRequest pending_;  // until it runs
 };
 
-void DecoupledPath::submit(InferRequest&& request, InferSink& sink) {
+void DecoupledStrategy::submit(InferRequest&& request, InferSink& sink) {
   scheduler_.submit(std::make_unique<DecoupledTask>(*this, std::move(request), sink));
 }
 
 // Priorities and queue policies of dynamic_batching hold, its batches do not.
-BatchRules one_at_a_time(const PathContext& context) {
+BatchRules one_at_a_time(const StrategyContext& context) {
   BatchRules rules = make_batch_rules(context.config, context.signature, context.default_queue_size);
   rules.max_rows = 1;
   rules.preferred_rows.clear();
@@ -109,7 +109,7 @@ BatchRules one_at_a_time(const PathContext& context) {
   return rules;
 }
 
-DecoupledPath::DecoupledPath(const PathContext& context)
+DecoupledStrategy::DecoupledStrategy(const StrategyContext& context)
     : context_(context),
       rate_limiter_(make_rate_limiter_client(context.rate_limiter, context.model, context.config)),
       scheduler_(std::make_unique<BatchPolicy>(one_at_a_time(context)),
@@ -118,7 +118,7 @@ DecoupledPath::DecoupledPath(const PathContext& context)
                   .run_batch = {},
                   .rate_limiter = rate_limiter_.get()}) {}
 
-RunResult DecoupledPath::run_model(size_t worker, const InferRequest& request, const InferSink& sink) {
+RunResult DecoupledStrategy::run_model(size_t worker, const InferRequest& request, const InferSink& sink) {
   std::vector<const InferTensor*> inputs(context_.signature.inputs.size(), nullptr);
   for (size_t i = 0; i < request.inputs.size(); ++i) inputs[request.input_indices[i]] = &request.inputs[i];
   const Clock& clock = scheduler_.clock();
@@ -129,11 +129,11 @@ RunResult DecoupledPath::run_model(size_t worker, const InferRequest& request, c
 
 }  // namespace
 
-std::unique_ptr<RequestPath> make_decoupled_path(const PathContext& context) {
+std::unique_ptr<ExecutionStrategy> make_decoupled_strategy(const StrategyContext& context) {
   if (context.config.dynamic_batching && context.config.max_batch_size > 1) {
     log(LogLevel::kWarning, "no batches are made: the model is decoupled", {{"model", context.model}});
   }
-  return std::make_unique<DecoupledPath>(context);
+  return std::make_unique<DecoupledStrategy>(context);
 }
 
 }  // namespace tensord::server

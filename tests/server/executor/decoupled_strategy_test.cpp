@@ -10,7 +10,7 @@
 #include "tests/server/fake_models.h"
 #include "tests/server/fake_sink.h"
 
-namespace tensord::server::decoupled_path_test {
+namespace tensord::server::decoupled_strategy_test {
 namespace {
 
 using fixtures::FakeModel;
@@ -22,7 +22,7 @@ using Floats = std::vector<float>;
 using Inputs = std::span<const InferTensor* const>;
 
 // A decoupled model that is stopped by whoever asked.
-TEST(DecoupledPathTest, ARunEndsWithItsRequest) {
+TEST(DecoupledStrategyTest, ARunEndsWithItsRequest) {
   Metrics metrics("test");
   ModelConfig config;
   config.is_decoupled = true;
@@ -52,7 +52,7 @@ TEST(DecoupledPathTest, ARunEndsWithItsRequest) {
 }
 
 // A decoupled model: as many responses as x says.
-TEST(DecoupledPathTest, ItemsAreResponses) {
+TEST(DecoupledStrategyTest, ItemsAreResponses) {
   Metrics metrics("test");
   ModelConfig config;
   config.is_decoupled = true;
@@ -86,7 +86,7 @@ TEST(DecoupledPathTest, ItemsAreResponses) {
   EXPECT_EQ(bad.results()[0].status.code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST(DecoupledPathTest, BatchesThatAreNotMadeAreSaid) {
+TEST(DecoupledStrategyTest, BatchesThatAreNotMadeAreSaid) {
   static std::atomic<int> said;
   said = 0;
   set_log_sink([](LogLevel, std::string_view message, std::initializer_list<LogField>, const std::source_location&) {
@@ -106,4 +106,4 @@ TEST(DecoupledPathTest, BatchesThatAreNotMadeAreSaid) {
 }
 
 }  // namespace
-}  // namespace tensord::server::decoupled_path_test
+}  // namespace tensord::server::decoupled_strategy_test

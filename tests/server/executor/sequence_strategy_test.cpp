@@ -16,7 +16,7 @@
 #include "tests/server/fake_models.h"
 #include "tests/server/fake_sink.h"
 
-namespace tensord::server::sequence_path_test {
+namespace tensord::server::sequence_strategy_test {
 namespace {
 
 using fixtures::FakeModel;
@@ -35,9 +35,9 @@ struct Seen {
   const void* state = nullptr;
 };
 
-class SequencePathTest : public ::testing::Test {
+class SequenceStrategyTest : public ::testing::Test {
  protected:
-  SequencePathTest() {
+  SequenceStrategyTest() {
     config.max_batch_size = 4;
     SequenceBatchingConfig sequences;
     sequences.strategy = SequenceBatchingConfig::Strategy::kOldest;
@@ -114,7 +114,7 @@ class SequencePathTest : public ::testing::Test {
 using Floats = std::vector<float>;
 
 // A state that is as large as what clients send is kept at their expense, as long as its sequence is.
-TEST_F(SequencePathTest, AStateOfAnySizeIsCountedForItsClient) {
+TEST_F(SequenceStrategyTest, AStateOfAnySizeIsCountedForItsClient) {
   State& state = sequences().states[0];
   state.dims = {-1};
   state.has_initial_state = true;
@@ -156,7 +156,7 @@ TEST_F(SequencePathTest, AStateOfAnySizeIsCountedForItsClient) {
 }
 
 // What it did to itself before it failed would be done twice: neither is run again without the other.
-TEST_F(SequencePathTest, AModelWithStateOfItsOwnIsNotRunAgain) {
+TEST_F(SequenceStrategyTest, AModelWithStateOfItsOwnIsNotRunAgain) {
   signature.keeps_state = true;
   load();
   FakeSink good, bad;
@@ -167,7 +167,7 @@ TEST_F(SequencePathTest, AModelWithStateOfItsOwnIsNotRunAgain) {
   EXPECT_TRUE(runs.empty());
 }
 
-TEST_F(SequencePathTest, AModelThatWritesToItsInputsIsNotRunAgain) {
+TEST_F(SequenceStrategyTest, AModelThatWritesToItsInputsIsNotRunAgain) {
   signature.writes_inputs = true;
   load();
   FakeSink good, bad;
@@ -177,7 +177,7 @@ TEST_F(SequencePathTest, AModelThatWritesToItsInputsIsNotRunAgain) {
     EXPECT_THAT(sink->wait().status.message(), ::testing::HasSubstr("13 is refused"));
 }
 
-TEST_F(SequencePathTest, StateGoesFromRequestToRequest) {
+TEST_F(SequenceStrategyTest, StateGoesFromRequestToRequest) {
   load();
   EXPECT_EQ(version->signature().inputs.size(), 1);
   EXPECT_EQ(version->signature().outputs.size(), 1);
@@ -193,7 +193,7 @@ TEST_F(SequencePathTest, StateGoesFromRequestToRequest) {
   EXPECT_EQ(runs[2].inputs[1], (Floats{2, 20}));
 }
 
-TEST_F(SequencePathTest, UnchangedBatchIsNotCopied) {
+TEST_F(SequenceStrategyTest, UnchangedBatchIsNotCopied) {
   load();
   FakeSink sinks[6];
   for (int i = 0; i < 3; ++i) {
@@ -207,7 +207,7 @@ TEST_F(SequencePathTest, UnchangedBatchIsNotCopied) {
   EXPECT_EQ(runs[2].state, outputs[1].raw_data());
 }
 
-TEST_F(SequencePathTest, RequestsThatFailFailAlone) {
+TEST_F(SequenceStrategyTest, RequestsThatFailFailAlone) {
   load();
   FakeSink sinks[4];
   send(1, 1, sinks[0], true);
@@ -220,7 +220,7 @@ TEST_F(SequencePathTest, RequestsThatFailFailAlone) {
   EXPECT_EQ(answer(sinks[3]), 5);  // its state is what it was before
 }
 
-TEST_F(SequencePathTest, BadRequests) {
+TEST_F(SequenceStrategyTest, BadRequests) {
   load();
   FakeSink none, late, wide;
   send(0, 1, none, true);
@@ -241,7 +241,7 @@ TEST_F(SequencePathTest, BadRequests) {
   EXPECT_TRUE(runs.empty());
 }
 
-TEST_F(SequencePathTest, DirectSendsControls) {
+TEST_F(SequenceStrategyTest, DirectSendsControls) {
   sequences().strategy = SequenceBatchingConfig::Strategy::kDirect;
   sequences().direct_minimum_slot_utilization = 0.5;
   sequences().direct_max_queue_delay_us = 2000;
@@ -268,7 +268,7 @@ TEST_F(SequencePathTest, DirectSendsControls) {
   EXPECT_EQ(answer(sinks[3]), 5);
 }
 
-TEST_F(SequencePathTest, TextsAreCorrelationIdsToo) {
+TEST_F(SequenceStrategyTest, TextsAreCorrelationIdsToo) {
   sequences().oldest_preferred_batch_sizes = {1};
   load();
   FakeSink sinks[2];
@@ -283,7 +283,7 @@ TEST_F(SequencePathTest, TextsAreCorrelationIdsToo) {
   }
 }
 
-TEST_F(SequencePathTest, InitialStateComesFromAFile) {
+TEST_F(SequenceStrategyTest, InitialStateComesFromAFile) {
   const std::string file = (std::filesystem::temp_directory_path() / concat("tensord_state_", getpid())).string();
   const float value = 40;
   std::ofstream(file, std::ios::binary).write(reinterpret_cast<const char*>(&value), sizeof(value));
@@ -304,7 +304,7 @@ TEST_F(SequencePathTest, InitialStateComesFromAFile) {
   std::filesystem::remove(file);
 }
 
-TEST_F(SequencePathTest, StateMustBeAsConfigured) {
+TEST_F(SequenceStrategyTest, StateMustBeAsConfigured) {
   sequences().states[0].datatype = "INT32";
   sequences().oldest_preferred_batch_sizes = {1};
   load();
@@ -314,7 +314,7 @@ TEST_F(SequencePathTest, StateMustBeAsConfigured) {
   EXPECT_EQ(sink.wait().status.message(), "model 'm' returned state 'sum_out' of float32[1, 1], expected int32 [1, 1]");
 }
 
-TEST_F(SequencePathTest, AnswersAreNotWrittenToByLaterRuns) {
+TEST_F(SequenceStrategyTest, AnswersAreNotWrittenToByLaterRuns) {
   sequences().oldest_preferred_batch_sizes = {1};
   signature.writes_inputs = signature.inputs[1].is_written = true;
   auto model = std::make_unique<FakeModel>(signature, [](Inputs inputs, const auto&) {
@@ -340,7 +340,7 @@ TEST_F(SequencePathTest, AnswersAreNotWrittenToByLaterRuns) {
   EXPECT_EQ(answer(other), 7);
 }
 
-TEST_F(SequencePathTest, StopAnswersWhatWaits) {
+TEST_F(SequenceStrategyTest, StopAnswersWhatWaits) {
   load();
   FakeSink sink, cancelled;
   send(1, 1, cancelled, true);
@@ -353,7 +353,7 @@ TEST_F(SequencePathTest, StopAnswersWhatWaits) {
   EXPECT_TRUE(runs.empty());
 }
 
-TEST_F(SequencePathTest, LateRequestsAreAnsweredWhileTheModelRuns) {
+TEST_F(SequenceStrategyTest, LateRequestsAreAnsweredWhileTheModelRuns) {
   sequences().oldest_preferred_batch_sizes = {1};
   config.max_batch_size = signature.max_batch_size = 1;
   std::mutex mutex;
@@ -392,7 +392,7 @@ TEST_F(SequencePathTest, LateRequestsAreAnsweredWhileTheModelRuns) {
 }
 
 // Workers look by themselves about every second, too; that must not be what requests wait for.
-TEST_F(SequencePathTest, EveryRequestWakesAWorker) {
+TEST_F(SequenceStrategyTest, EveryRequestWakesAWorker) {
   sequences().oldest_preferred_batch_sizes = {1};
   sequences().oldest_max_queue_delay_us = 0;
   load();
@@ -407,7 +407,7 @@ TEST_F(SequencePathTest, EveryRequestWakesAWorker) {
 }
 
 // One sequence at a time, with nothing to wait for.
-class SequenceRunsTest : public SequencePathTest {
+class SequenceRunsTest : public SequenceStrategyTest {
  protected:
   SequenceRunsTest() {
     sequences().oldest_preferred_batch_sizes.clear();
@@ -519,4 +519,4 @@ TEST_F(SequenceRunsTest, ADecoupledModelNeedsStepsToAnswerSeveralTimes) {
 }
 
 }  // namespace
-}  // namespace tensord::server::sequence_path_test
+}  // namespace tensord::server::sequence_strategy_test

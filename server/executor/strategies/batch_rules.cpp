@@ -1,4 +1,4 @@
-#include "server/executor/paths/batch_rules.h"
+#include "server/executor/strategies/batch_rules.h"
 
 #include <algorithm>
 

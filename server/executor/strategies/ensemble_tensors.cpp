@@ -1,4 +1,4 @@
-#include "server/executor/paths/ensemble_tensors.h"
+#include "server/executor/strategies/ensemble_tensors.h"
 
 #include "server/executor/model/reshape.h"
 #include "server/executor/model/wide_unsigned.h"

@@ -1,4 +1,4 @@
-#include "server/executor/paths/response_cache.h"
+#include "server/executor/strategies/response_cache.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -138,11 +138,11 @@ uint64_t ResponseCache::size_bytes() const {
 
 namespace {
 
-class CachedPath final : public RequestPath {
+class CachedStrategy final : public ExecutionStrategy {
  public:
-  CachedPath(std::unique_ptr<RequestPath> next, ResponseCache& cache, ModelMetrics& metrics)
+  CachedStrategy(std::unique_ptr<ExecutionStrategy> next, ResponseCache& cache, ModelMetrics& metrics)
       : next_(std::move(next)), cache_(cache), metrics_(metrics), model_(cache.add_model()) {}
-  ~CachedPath() override { cache_.remove_model(model_); }
+  ~CachedStrategy() override { cache_.remove_model(model_); }
 
   void submit(InferRequest&& request, InferSink& sink) override {
     const int64_t start_ns = Clock::system().now_ns();
@@ -173,7 +173,7 @@ class CachedPath final : public RequestPath {
   // Keeps the answer, hands it on, and goes.
   class KeepingSink final : public InferSink {
    public:
-    KeepingSink(CachedPath& path, const ResponseCache::Key& key, int64_t lookup_ns, const InferRequest& request,
+    KeepingSink(CachedStrategy& path, const ResponseCache::Key& key, int64_t lookup_ns, const InferRequest& request,
                 InferSink& sink)
         : path_(path),
           key_(key),
@@ -210,7 +210,7 @@ class CachedPath final : public RequestPath {
     const ResponseCache::Key& key() const { return key_; }
 
    private:
-    CachedPath& path_;
+    CachedStrategy& path_;
     const ResponseCache::Key key_;
     const int64_t lookup_ns_;
     const int64_t deadline_ns_;
@@ -282,7 +282,7 @@ class CachedPath final : public RequestPath {
     }
   }
 
-  const std::unique_ptr<RequestPath> next_;
+  const std::unique_ptr<ExecutionStrategy> next_;
   ResponseCache& cache_;
   ModelMetrics& metrics_;
   const uint64_t model_;
@@ -292,9 +292,9 @@ class CachedPath final : public RequestPath {
 
 }  // namespace
 
-std::unique_ptr<RequestPath> make_cached_path(std::unique_ptr<RequestPath> next, ResponseCache& cache,
-                                              ModelMetrics& metrics) {
-  return std::make_unique<CachedPath>(std::move(next), cache, metrics);
+std::unique_ptr<ExecutionStrategy> make_cached_strategy(std::unique_ptr<ExecutionStrategy> next, ResponseCache& cache,
+                                                        ModelMetrics& metrics) {
+  return std::make_unique<CachedStrategy>(std::move(next), cache, metrics);
 }
 
 }  // namespace tensord::server

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "server/executor/model/model.h"
-#include "server/executor/paths/ensemble_plan.h"
+#include "server/executor/strategies/ensemble_plan.h"
 
 namespace tensord::server {
 

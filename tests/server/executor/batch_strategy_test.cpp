@@ -1,10 +1,10 @@
 // How requests share runs of a model, from submit() to their answers, with models made of a function.
-#include "tests/server/executor/batch_path_fixture.h"
+#include "tests/server/executor/batch_strategy_fixture.h"
 
-namespace tensord::server::batch_path_test {
+namespace tensord::server::batch_strategy_test {
 namespace {
 
-using fixtures::BatchPathTest;
+using fixtures::BatchStrategyTest;
 using fixtures::Client;
 using fixtures::floats;
 using fixtures::Inputs;
@@ -12,7 +12,7 @@ using fixtures::named;
 using fixtures::request_of;
 using fixtures::values_of;
 
-TEST_F(BatchPathTest, OneRunForWhatWaited) {
+TEST_F(BatchStrategyTest, OneRunForWhatWaited) {
   start();
   close();
   std::list<Client> clients(3);
@@ -37,7 +37,7 @@ TEST_F(BatchPathTest, OneRunForWhatWaited) {
   EXPECT_LE(times.compute_output_start_ns, times.compute_end_ns);
 }
 
-TEST_F(BatchPathTest, AloneItIsNotCopied) {
+TEST_F(BatchStrategyTest, AloneItIsNotCopied) {
   start();
   Client client;
   const InferRequest request = request_of({1, 2}, {1, 2});
@@ -47,7 +47,7 @@ TEST_F(BatchPathTest, AloneItIsNotCopied) {
   EXPECT_EQ(seen.at(0).raw_data(), memory);
 }
 
-TEST_F(BatchPathTest, OtherShapesAndTypesRunApart) {
+TEST_F(BatchStrategyTest, OtherShapesAndTypesRunApart) {
   start();
   close();
   Client narrow, wide, also_narrow;
@@ -61,7 +61,7 @@ TEST_F(BatchPathTest, OtherShapesAndTypesRunApart) {
   EXPECT_EQ(shapes, (std::vector<Dims>{{2, 1}, {1, 2}}));
 }
 
-TEST_F(BatchPathTest, TheFaultOfOneIsNotThatOfOthers) {
+TEST_F(BatchStrategyTest, TheFaultOfOneIsNotThatOfOthers) {
   start();
   close();
   Client good, bad, also_good;
@@ -74,7 +74,7 @@ TEST_F(BatchPathTest, TheFaultOfOneIsNotThatOfOthers) {
   EXPECT_EQ(values_of(also_good.result().outputs.at(0).tensor), std::vector<float>{4});
 }
 
-TEST_F(BatchPathTest, BatchesThatFailWhereTheirRequestsDoNotAreTriedThreeTimes) {
+TEST_F(BatchStrategyTest, BatchesThatFailWhereTheirRequestsDoNotAreTriedThreeTimes) {
   takes_one = true;
   start();
   std::string said;
@@ -95,7 +95,7 @@ TEST_F(BatchPathTest, BatchesThatFailWhereTheirRequestsDoNotAreTriedThreeTimes) 
   ::testing::internal::GetCapturedStderr();
 }
 
-TEST_F(BatchPathTest, InPiecesItIsCopiedOnce) {
+TEST_F(BatchStrategyTest, InPiecesItIsCopiedOnce) {
   start();
   close();
   const std::vector<float> values{1, 2, 3};
@@ -119,7 +119,7 @@ TEST_F(BatchPathTest, InPiecesItIsCopiedOnce) {
   EXPECT_EQ(alone.result().copied_bytes, 12u);
 }
 
-TEST_F(BatchPathTest, ACancelledRequestIsAnsweredWhileTheWorkerIsBusy) {
+TEST_F(BatchStrategyTest, ACancelledRequestIsAnsweredWhileTheWorkerIsBusy) {
   start();
   close();
   Client cancelled, kept;
@@ -132,7 +132,7 @@ TEST_F(BatchPathTest, ACancelledRequestIsAnsweredWhileTheWorkerIsBusy) {
   EXPECT_TRUE(kept.result().status.ok());
 }
 
-TEST_F(BatchPathTest, CancellationStopsARunThatNobodyWaitsFor) {
+TEST_F(BatchStrategyTest, CancellationStopsARunThatNobodyWaitsFor) {
   start();
   close();
   blocker.back().cancelled = true;
@@ -140,7 +140,7 @@ TEST_F(BatchPathTest, CancellationStopsARunThatNobodyWaitsFor) {
   open();
 }
 
-TEST_F(BatchPathTest, ARunStopsAtItsDeadline) {
+TEST_F(BatchStrategyTest, ARunStopsAtItsDeadline) {
   start();
   entered = {};
   opened = {};
@@ -154,7 +154,7 @@ TEST_F(BatchPathTest, ARunStopsAtItsDeadline) {
   open();
 }
 
-TEST_F(BatchPathTest, PrioritiesAreTheModels) {
+TEST_F(BatchStrategyTest, PrioritiesAreTheModels) {
   config.max_batch_size = 1;
   config.dynamic_batching->priority_levels = 2;
   config.dynamic_batching->default_priority_level = 2;
@@ -174,7 +174,7 @@ TEST_F(BatchPathTest, PrioritiesAreTheModels) {
   EXPECT_EQ(order, (std::vector<float>{2, 1, 3}));
 }
 
-TEST_F(BatchPathTest, AnswersKeepTheOrderOfRequests) {
+TEST_F(BatchStrategyTest, AnswersKeepTheOrderOfRequests) {
   config.max_batch_size = 1;
   config.dynamic_batching->preserves_ordering = true;
   start(/*workers=*/2);
@@ -203,7 +203,7 @@ TEST_F(BatchPathTest, AnswersKeepTheOrderOfRequests) {
   is_answered.wait(false);
 }
 
-TEST_F(BatchPathTest, RaggedInputsArePaddedAndOutputsCut) {
+TEST_F(BatchStrategyTest, RaggedInputsArePaddedAndOutputsCut) {
   ModelConfig::TensorConfig input;
   input.name = "x";
   input.dims = {-1};
@@ -222,7 +222,7 @@ TEST_F(BatchPathTest, RaggedInputsArePaddedAndOutputsCut) {
   EXPECT_EQ(values_of(seen.at(0)), (std::vector<float>{1, 7, 7, 2, 3, 4, 5, 6, 8}));
 }
 
-TEST_F(BatchPathTest, BucketsBoundTheShapesOfRuns) {
+TEST_F(BatchStrategyTest, BucketsBoundTheShapesOfRuns) {
   ModelConfig::TensorConfig input;
   input.name = "x";
   input.dims = {-1};
@@ -244,7 +244,7 @@ TEST_F(BatchPathTest, BucketsBoundTheShapesOfRuns) {
   EXPECT_EQ(shapes, (std::vector<Dims>{{2, 2}, {1, 4}, {1, 5}}));
 }
 
-TEST_F(BatchPathTest, AFailedBatchOfRaggedInputsRunsApartWithoutPadding) {
+TEST_F(BatchStrategyTest, AFailedBatchOfRaggedInputsRunsApartWithoutPadding) {
   ModelConfig::TensorConfig input;
   input.name = "x";
   input.dims = {-1};
@@ -271,7 +271,7 @@ DynamicBatchingConfig batches_of(int64_t rows) {
 }
 
 // A run that is known to be short changes no thread, however large its inputs are.
-TEST(BatchPath, ShortRunsOfLargeInputsStayOnTheThreadThatBringsThem) {
+TEST(BatchStrategy, ShortRunsOfLargeInputsStayOnTheThreadThatBringsThem) {
   std::atomic<std::thread::id> ran_on{};
   Signature signature = fixtures::signature_of({"x"}, {"OUTPUT__0"});
   signature.has_bounded_work = true;
@@ -300,7 +300,7 @@ TEST(BatchPath, ShortRunsOfLargeInputsStayOnTheThreadThatBringsThem) {
 }
 
 // A model whose answer has no row for each request's: batches are tried a few times, then no more.
-TEST(BatchPath, AModelThatCannotBatchIsAskedOneByOne) {
+TEST(BatchStrategy, AModelThatCannotBatchIsAskedOneByOne) {
   Metrics metrics("test");
   ModelConfig config;
   config.max_batch_size = 4;
@@ -327,7 +327,7 @@ TEST(BatchPath, AModelThatCannotBatchIsAskedOneByOne) {
   EXPECT_EQ(batches, 3);
 }
 
-TEST(BatchPath, StringsShareABatch) {
+TEST(BatchStrategy, StringsShareABatch) {
   Metrics metrics("test");
   ModelConfig config;
   config.max_batch_size = 4;
@@ -363,4 +363,4 @@ TEST(BatchPath, StringsShareABatch) {
 }
 
 }  // namespace
-}  // namespace tensord::server::batch_path_test
+}  // namespace tensord::server::batch_strategy_test

@@ -5,7 +5,7 @@
 
 #include "server/executor/model/class_labels.h"
 #include "server/executor/model/model.h"
-#include "server/executor/paths/request_path.h"
+#include "server/executor/strategies/execution_strategy.h"
 
 namespace tensord::server {
 
@@ -60,6 +60,6 @@ std::unique_ptr<const Model> make_ensemble_model(const std::string& name, const 
                                                  const ModelDirectory& directory);
 
 // Its requests' way through the steps.
-std::unique_ptr<RequestPath> make_ensemble_path(const PathContext& context);
+std::unique_ptr<ExecutionStrategy> make_ensemble_strategy(const StrategyContext& context);
 
 }  // namespace tensord::server

@@ -1,4 +1,4 @@
-#include "server/executor/paths/batch_inputs.h"
+#include "server/executor/strategies/batch_inputs.h"
 
 #include <algorithm>
 #include <limits>

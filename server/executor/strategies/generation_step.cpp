@@ -1,10 +1,10 @@
-#include "server/executor/paths/generation_step.h"
+#include "server/executor/strategies/generation_step.h"
 
 #include <algorithm>
 
 #include "core/base/error.h"
 #include "core/tensor/shape.h"
-#include "server/executor/paths/sequence_rows.h"
+#include "server/executor/strategies/sequence_rows.h"
 
 namespace tensord::server {
 

@@ -5,11 +5,11 @@
 #include "core/base/log.h"
 #include "core/base/mutex.h"
 #include "core/base/thread.h"
-#include "server/executor/paths/batch_rules.h"
-#include "server/executor/paths/generation_step.h"
-#include "server/executor/paths/sequence_path.h"
-#include "server/executor/paths/sequence_rows.h"
 #include "server/executor/requests/status.h"
+#include "server/executor/strategies/batch_rules.h"
+#include "server/executor/strategies/generation_step.h"
+#include "server/executor/strategies/sequence_rows.h"
+#include "server/executor/strategies/sequence_strategy.h"
 
 namespace tensord::server {
 namespace {
@@ -36,10 +36,10 @@ using GenerationPtr = std::unique_ptr<Generation>;
 
 // Each worker has a running batch. Between two steps, those that are done or given up leave it and those that wait
 // join it: their first step they make by themselves, as their inputs differ from those of later steps.
-class GenerationPath final : public RequestPath {
+class GenerationStrategy final : public ExecutionStrategy {
  public:
-  explicit GenerationPath(const PathContext& context);
-  ~GenerationPath() override { stop(); }
+  explicit GenerationStrategy(const StrategyContext& context);
+  ~GenerationStrategy() override { stop(); }
   void submit(InferRequest&& request, InferSink& sink) override;
   void record_cancelled() override;
   void stop() override;
@@ -67,7 +67,7 @@ class GenerationPath final : public RequestPath {
   absl::Status dead_status(const Generation& generation) const;
   static int64_t now_ns() { return Clock::system().now_ns(); }
 
-  const PathContext context_;
+  const StrategyContext context_;
   const GenerationStep step_;
   size_t capacity_ = 1;  // rows of a running batch
   std::unique_ptr<RateLimiter::Client> rate_limiter_;
@@ -79,7 +79,7 @@ class GenerationPath final : public RequestPath {
   std::vector<Thread> threads_;  // by mutex_ until stopped; last: they use the rest
 };
 
-GenerationPath::GenerationPath(const PathContext& context)
+GenerationStrategy::GenerationStrategy(const StrategyContext& context)
     : context_(context),
       step_(context.model, context.config, context.signature),
       rate_limiter_(make_rate_limiter_client(context.rate_limiter, context.model, context.config)) {
@@ -89,13 +89,13 @@ GenerationPath::GenerationPath(const PathContext& context)
 }
 
 // By the first request: a model that nobody asks costs no thread. REQUIRES: mutex_ is held.
-void GenerationPath::start_threads() {
+void GenerationStrategy::start_threads() {
   while (threads_.size() < context_.workers->size()) {
     threads_.emplace_back("generation", [this, i = threads_.size()] { work(i); });
   }
 }
 
-int64_t GenerationPath::max_steps(const InferRequest& request) const {
+int64_t GenerationStrategy::max_steps(const InferRequest& request) const {
   const int64_t max = step_.options().max_steps;
   const auto found = request.parameters.find(kMaxTokens);
   if (found == request.parameters.end()) return max;
@@ -109,7 +109,7 @@ int64_t GenerationPath::max_steps(const InferRequest& request) const {
   return asked;
 }
 
-GenerationPtr GenerationPath::make_generation(InferRequest& request, InferSink& sink) const {
+GenerationPtr GenerationStrategy::make_generation(InferRequest& request, InferSink& sink) const {
   check(request.batch_size == 1, "inference request to model '", context_.model,
         "' must specify batch-size 1 due to requirements of sequence batcher");
   step_.model().check_correlation_id(request.sequence);
@@ -126,7 +126,7 @@ GenerationPtr GenerationPath::make_generation(InferRequest& request, InferSink& 
   return out;
 }
 
-void GenerationPath::submit(InferRequest&& request, InferSink& sink) {
+void GenerationStrategy::submit(InferRequest&& request, InferSink& sink) {
   const int64_t arrived_ns = request.arrived_ns;
   absl::Status status;
   try {
@@ -154,13 +154,13 @@ void GenerationPath::submit(InferRequest&& request, InferSink& sink) {
   sink.respond(std::move(result), /*is_final=*/true);
 }
 
-absl::Status GenerationPath::dead_status(const Generation& generation) const {
+absl::Status GenerationStrategy::dead_status(const Generation& generation) const {
   if (generation.sink.is_cancelled()) return absl::CancelledError("the request was cancelled");
   return absl::DeadlineExceededError("Request timeout expired");
 }
 
 // Takes out of the queue what will not run.
-void GenerationPath::drop_dead(std::deque<GenerationPtr>& waiting, std::vector<Rejected>& rejected) const {
+void GenerationStrategy::drop_dead(std::deque<GenerationPtr>& waiting, std::vector<Rejected>& rejected) const {
   const int64_t now = now_ns();
   std::erase_if(waiting, [&](GenerationPtr& one) {
     if (!one->sink.is_cancelled() && now < one->waits_until_ns) return false;
@@ -170,7 +170,7 @@ void GenerationPath::drop_dead(std::deque<GenerationPtr>& waiting, std::vector<R
   });
 }
 
-void GenerationPath::record_cancelled() {
+void GenerationStrategy::record_cancelled() {
   std::vector<Rejected> rejected;
   {
     const MutexLock lock(mutex_);
@@ -179,7 +179,7 @@ void GenerationPath::record_cancelled() {
   for (Rejected& one : rejected) finish(*one.generation, std::move(one.status));
 }
 
-void GenerationPath::stop() {
+void GenerationStrategy::stop() {
   std::deque<GenerationPtr> waiting;
   {
     const MutexLock lock(mutex_);
@@ -194,7 +194,7 @@ void GenerationPath::stop() {
 }
 
 // Fills the running batch with what waits; waits while there is nothing at all. False: there is nothing left to do.
-bool GenerationPath::take(Running& running) {
+bool GenerationStrategy::take(Running& running) {
   std::vector<Rejected> rejected;
   {
     MutexLock lock(mutex_);
@@ -212,7 +212,7 @@ bool GenerationPath::take(Running& running) {
   return true;
 }
 
-void GenerationPath::work(size_t worker) {
+void GenerationStrategy::work(size_t worker) {
   context_.workers->start_thread();
   const MemoryOwnerScope owner_scope(context_.workers->owner());
   Running running;
@@ -223,7 +223,7 @@ void GenerationPath::work(size_t worker) {
 }
 
 // One step for every row, but first steps only for those of one kind: nobody waits long for those who join.
-void GenerationPath::step_all(size_t worker, Running& running) {
+void GenerationStrategy::step_all(size_t worker, Running& running) {
   std::optional<RateLimiter::Permit> permit;
   if (rate_limiter_) permit = rate_limiter_->acquire();
   std::vector<std::pair<std::string, std::vector<Generation*>>> groups;
@@ -248,7 +248,7 @@ void GenerationPath::step_all(size_t worker, Running& running) {
   context_.workers->record_answered();
 }
 
-void GenerationPath::run_model(size_t worker, std::span<Generation* const> group) {
+void GenerationStrategy::run_model(size_t worker, std::span<Generation* const> group) {
   std::vector<GenerationRow*> rows;
   for (Generation* one : group) rows.push_back(&one->row);
   RequestTimes times;
@@ -275,7 +275,7 @@ void GenerationPath::run_model(size_t worker, std::span<Generation* const> group
   }
 }
 
-void GenerationPath::step(size_t worker, std::span<Generation* const> group) {
+void GenerationStrategy::step(size_t worker, std::span<Generation* const> group) {
   RequestTimes times;
   times.compute_start_ns = now_ns();
   try {
@@ -298,7 +298,7 @@ void GenerationPath::step(size_t worker, std::span<Generation* const> group) {
   for (Generation* one : group) respond(*one);
 }
 
-void GenerationPath::collect(Generation& generation) const {
+void GenerationStrategy::collect(Generation& generation) const {
   for (const InferTensor& output : generation.row.outputs) {
     if (output.name != step_.options().feedback_output) continue;
     std::vector<Tensor>& collected = generation.collected;
@@ -312,7 +312,7 @@ void GenerationPath::collect(Generation& generation) const {
 }
 
 // One response has what was fed back in all steps, one after the other, and the rest of the last step.
-void GenerationPath::add_collected(Generation& generation, std::vector<InferTensor>& outputs) const {
+void GenerationStrategy::add_collected(Generation& generation, std::vector<InferTensor>& outputs) const {
   for (InferTensor& output : outputs) {
     if (output.name != step_.options().feedback_output) continue;
     int64_t count = 0;
@@ -328,7 +328,7 @@ void GenerationPath::add_collected(Generation& generation, std::vector<InferTens
 }
 
 // After a step: answers where that is due.
-void GenerationPath::respond(Generation& generation) {
+void GenerationStrategy::respond(Generation& generation) {
   GenerationRow& row = generation.row;
   const bool is_streamed = context_.config.is_decoupled;
   InferResult result;
@@ -349,7 +349,7 @@ void GenerationPath::respond(Generation& generation) {
   generation.sink.respond(std::move(result), row.is_done);
 }
 
-void GenerationPath::finish(Generation& generation, absl::Status status) {
+void GenerationStrategy::finish(Generation& generation, absl::Status status) {
   InferResult result;
   result.status = std::move(status);
   result.times = generation.times;
@@ -358,13 +358,13 @@ void GenerationPath::finish(Generation& generation, absl::Status status) {
 
 }  // namespace
 
-std::unique_ptr<RequestPath> make_generation_path(const PathContext& context) {
+std::unique_ptr<ExecutionStrategy> make_generation_strategy(const StrategyContext& context) {
   const std::string unused = unused_settings(*context.config.sequence_batching);
   if (!unused.empty()) {
     log(LogLevel::kWarning, "settings of sequence_batching are not used: the model generates step by step",
         {{"model", context.model}, {"settings", unused}});
   }
-  return std::make_unique<GenerationPath>(context);
+  return std::make_unique<GenerationStrategy>(context);
 }
 
 }  // namespace tensord::server

@@ -68,9 +68,9 @@ class Client final : public InferSink {
 };
 
 // Doubles its input; a run whose first value is negative waits at the gate. Refuses rows with the value 13.
-class BatchPathTest : public ::testing::Test {
+class BatchStrategyTest : public ::testing::Test {
  protected:
-  BatchPathTest() {
+  BatchStrategyTest() {
     config.name = "m";
     config.max_batch_size = 8;
     config.dynamic_batching = DynamicBatchingConfig{};
