@@ -11,7 +11,7 @@
 #include "server/executor/strategies/batch_inputs.h"
 #include "server/executor/strategies/batch_rules.h"
 #include "server/executor/strategies/execution_strategy.h"
-#include "server/executor/strategies/short_runs.h"
+#include "server/executor/strategies/inline_heuristic.h"
 #include "server/scheduler/answer_order.h"
 #include "server/scheduler/scheduler.h"
 
@@ -83,7 +83,7 @@ class BatchStrategy final : public ExecutionStrategy {
   const BatchRules rules_;
   const RaggedRules ragged_;
   std::unique_ptr<RateLimiter::Client> rate_limiter_;
-  ShortRuns short_runs_;  // of one request
+  InlineHeuristic inline_heuristic_;  // of one request
   std::atomic<int> false_batches_{0};
   std::atomic<int64_t> empty_count_{0};  // requests of no rows
   AnswerOrder order_;
@@ -152,7 +152,8 @@ void BatchStrategy::submit(InferRequest&& request, InferSink& sink) {
 
 // Copying what came in pieces is work for a worker too.
 bool BatchStrategy::is_short(const InferRequest& request) const {
-  return context_.signature.has_bounded_work && !has_pieces(request) && short_runs_.is_short(input_bytes(request));
+  return context_.signature.has_bounded_work && !has_pieces(request) &&
+         inline_heuristic_.is_short(input_bytes(request));
 }
 
 bool BatchStrategy::is_dead(const InferTask& task) const {
@@ -251,7 +252,7 @@ void BatchStrategy::run_in_place(size_t worker, InferTask& task, int64_t start_n
   task.request.inputs.clear();  // the request's memory goes before the answer does
   result.times.compute_end_ns = now_ns();
   context_.metrics.count_execution(task.rows, result.times, result.status.ok());
-  short_runs_.note(size_bytes, result.times.compute_end_ns - start_ns);
+  inline_heuristic_.note(size_bytes, result.times.compute_end_ns - start_ns);
   answer(task, std::move(result));
   context_.workers->record_answered();
 }

@@ -11,9 +11,9 @@ namespace tensord::server {
 
 // What runs of one model have taken, by the size of their inputs, to tell which take less time than handing them to
 // another thread. Thread-safe; an update lost between threads does no harm.
-class ShortRuns {
+class InlineHeuristic {
  public:
-  ShortRuns() {
+  InlineHeuristic() {
     for (Average& average : averages_) average.store(kUnknown, std::memory_order_relaxed);
   }
 

@@ -1,14 +1,14 @@
-#include "server/executor/strategies/short_runs.h"
+#include "server/executor/strategies/inline_heuristic.h"
 
 #include <gtest/gtest.h>
 
 #include <limits>
 
-namespace tensord::server::short_runs_test {
+namespace tensord::server::inline_heuristic_test {
 namespace {
 
-TEST(ShortRuns, AreThoseOfSizesThatWereShort) {
-  ShortRuns runs;
+TEST(InlineHeuristic, AreThoseOfSizesThatWereShort) {
+  InlineHeuristic runs;
   EXPECT_FALSE(runs.is_short(0));
   EXPECT_FALSE(runs.is_short(1 << 20));
   runs.note(100, 5'000);
@@ -22,15 +22,15 @@ TEST(ShortRuns, AreThoseOfSizesThatWereShort) {
   EXPECT_TRUE(runs.is_short(std::numeric_limits<size_t>::max()));
 }
 
-TEST(ShortRuns, FollowWhatRunsTakeNow) {
-  ShortRuns runs;
-  runs.note(8, ShortRuns::kShortNs);
+TEST(InlineHeuristic, FollowWhatRunsTakeNow) {
+  InlineHeuristic runs;
+  runs.note(8, InlineHeuristic::kShortNs);
   EXPECT_TRUE(runs.is_short(8));
-  for (int i = 0; i < 20; ++i) runs.note(8, 10 * ShortRuns::kShortNs);
+  for (int i = 0; i < 20; ++i) runs.note(8, 10 * InlineHeuristic::kShortNs);
   EXPECT_FALSE(runs.is_short(8));
   for (int i = 0; i < 100; ++i) runs.note(8, 1'000);
   EXPECT_TRUE(runs.is_short(8));
 }
 
 }  // namespace
-}  // namespace tensord::server::short_runs_test
+}  // namespace tensord::server::inline_heuristic_test
