@@ -12,7 +12,7 @@
 #include "server/executor/strategies/batch_rules.h"
 #include "server/executor/strategies/execution_strategy.h"
 #include "server/executor/strategies/inline_heuristic.h"
-#include "server/scheduler/answer_order.h"
+#include "server/scheduler/reorder_buffer.h"
 #include "server/scheduler/scheduler.h"
 
 namespace tensord::server {
@@ -86,7 +86,7 @@ class BatchStrategy final : public ExecutionStrategy {
   InlineHeuristic inline_heuristic_;  // of one request
   std::atomic<int> false_batches_{0};
   std::atomic<int64_t> empty_count_{0};  // requests of no rows
-  AnswerOrder order_;
+  ReorderBuffer order_;
   Scheduler scheduler_;  // last: its threads use the rest
 };
 

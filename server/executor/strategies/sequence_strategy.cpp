@@ -14,7 +14,7 @@
 #include "server/executor/strategies/kept_state.h"
 #include "server/executor/strategies/sequence_item.h"
 #include "server/executor/strategies/sequence_rows.h"
-#include "server/scheduler/answer_order.h"
+#include "server/scheduler/reorder_buffer.h"
 #include "server/scheduler/sequence_policy.h"
 
 namespace tensord::server {
@@ -65,7 +65,7 @@ class SequenceStrategy final : public ExecutionStrategy {
   const size_t instances_;
   const bool keeps_rows_;  // rows without a request are for models that know them apart, or keep state by row
   std::unique_ptr<RateLimiter::Client> rate_limiter_;
-  AnswerOrder order_;
+  ReorderBuffer order_;
   Mutex mutex_;
   CondVar changed_;
   std::unique_ptr<SequencePolicy> policy_ TENSORD_GUARDED_BY(mutex_);

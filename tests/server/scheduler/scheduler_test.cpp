@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "server/scheduler/answer_order.h"
 #include "server/scheduler/batch_policy.h"
 #include "server/scheduler/core_budget.h"
+#include "server/scheduler/reorder_buffer.h"
 
 namespace tensord::server::scheduler_test {
 namespace {
@@ -417,8 +417,8 @@ TEST(Scheduler, HoldsNoPermitWhileABatchFills) {
   EXPECT_EQ(second.get_future().get(), ErrorCode::kInternal);
 }
 
-TEST(AnswerOrder, HoldsAnswersUntilThoseBefore) {
-  AnswerOrder order;
+TEST(ReorderBuffer, HoldsAnswersUntilThoseBefore) {
+  ReorderBuffer order;
   std::vector<int> seen;
   order.deliver(2, [&] { seen.push_back(2); });
   order.deliver(1, [&] { seen.push_back(1); });

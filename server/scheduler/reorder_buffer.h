@@ -10,7 +10,7 @@
 namespace tensord::server {
 
 // Lets answers out in the order of their turns (0, 1, 2 …, each once), whoever is ready first. Thread-safe.
-class AnswerOrder {
+class ReorderBuffer {
  public:
   // Calls `answer` when all turns before have been called: now, or later on the thread that brings the missing one.
   void deliver(uint64_t turn, std::function<void()> answer) {
