@@ -44,7 +44,7 @@ Repository::Repository(Options options, ModelFactory factory, Metrics& metrics)
               settings_.loads_on_demand
                   ? [this](const std::string& victim, const std::string& other) { evict(victim, other); }
                   : MemoryBudget::Evict()),
-      tickets_(settings_.load_timeout_ns) {
+      in_flight_loads_(settings_.load_timeout_ns) {
   if (settings_.loads_on_demand) {
     demand_ = std::make_unique<DemandLoads>(settings_.load_threads, settings_.max_queue_size,
                                             [this](const std::string& name) { load_demanded(name); });
@@ -54,7 +54,7 @@ Repository::Repository(Options options, ModelFactory factory, Metrics& metrics)
 Repository::~Repository() { stop(); }
 
 void Repository::stop() {
-  tickets_.cancel_all();
+  in_flight_loads_.cancel_all();
   poller_.reset();
   if (demand_) demand_->stop();
   planner_.close();
@@ -171,7 +171,7 @@ void Repository::serve_found(const LoadPlan& found) {
   const std::string root = found.layout.root.string();
   ModelStamp stamp = found.stamp;
   try {
-    const LoadTickets::Ticket ticket(tickets_, name);
+    const InFlightLoads::Load load(in_flight_loads_, name);
     const auto room = budget_.hold();
     const NameLocks::Held held = names_.hold(name);
     // While this waited a training job may have added a version.

@@ -14,8 +14,8 @@
 #include "server/repository/demand_loads.h"
 #include "server/repository/ensemble_steps.h"
 #include "server/repository/folder/folder_changes.h"
+#include "server/repository/in_flight_loads.h"
 #include "server/repository/load_planner.h"
-#include "server/repository/load_tickets.h"
 #include "server/repository/memory_budget.h"
 #include "server/repository/model_table.h"
 #include "server/repository/name_locks.h"
@@ -183,7 +183,7 @@ class Repository final : public ModelDirectory {
   EnsembleSteps ensembles_;
   // Of loads. Order: budget, a name, the table. Only who has the budget waits for a second name.
   MemoryBudget budget_;
-  LoadTickets tickets_;
+  InFlightLoads in_flight_loads_;
   NameLocks names_;  // held while versions of a model come or go
   RetiredVersions retired_;
   std::atomic<bool> is_loaded_{false};

@@ -69,7 +69,7 @@ void Repository::load_steps(const LoadPlan& plan, std::vector<std::string> chain
 void Repository::load_model(const LoadRequest& request, bool is_along, const std::vector<std::string>& chain) {
   const std::string& name = request.name;
   if (planner_.keeps_what_is_served(request)) return;
-  const LoadTickets::Ticket ticket(tickets_, name);
+  const InFlightLoads::Load load(in_flight_loads_, name);
   LoadPlan plan;
   if (!request.has_weights_alone()) plan = planner_.of_request(request);
   const EnsembleSteps::Hold hold(ensembles_, plan.layout.config);
@@ -97,7 +97,7 @@ void Repository::load_model(const LoadRequest& request, bool is_along, const std
 void Repository::plan_ensembles_again(const std::string& step) {
   for (const std::string& name : ensembles_.running(step)) {
     try {
-      const LoadTickets::Ticket ticket(tickets_, name);
+      const InFlightLoads::Load load(in_flight_loads_, name);
       const auto room = budget_.hold();
       const NameLocks::Held held = names_.hold(name);
       if (!ensembles_.is_outdated(name)) continue;
@@ -156,7 +156,7 @@ Repository::Unloading Repository::unload(const std::string& name, bool with_depe
 Repository::Unloading Repository::unload_for_client(const std::string& name, bool with_dependents) {
   check_explicit();
   if (!models_.has(name)) return {.name = name, .gone = {}, .owners = {}};
-  tickets_.cancel(name);
+  in_flight_loads_.cancel(name);
   return unload(name, with_dependents);
 }
 

@@ -74,7 +74,7 @@ Repository::RolledBack Repository::roll_back(const std::string& name) {
 
 Repository::Added Repository::add_version_alone(const std::string& name, const WriteVersion& write,
                                                 const std::string& file_name) {
-  const LoadTickets::Ticket ticket(tickets_, name);
+  const InFlightLoads::Load load(in_flight_loads_, name);
   const auto room = budget_.hold();
   const NameLocks::Held held = names_.hold(name);
   const std::string root = planner_.root_of(name);
@@ -110,7 +110,7 @@ Repository::Added Repository::add_version_alone(const std::string& name, const W
 }
 
 Repository::RolledBack Repository::roll_back_alone(const std::string& name) {
-  const LoadTickets::Ticket ticket(tickets_, name);
+  const InFlightLoads::Load load(in_flight_loads_, name);
   const auto room = budget_.hold();
   const NameLocks::Held held = names_.hold(name);
   find(name, "");  // throws where there is no such model

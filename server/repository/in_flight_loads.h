@@ -13,29 +13,29 @@ namespace tensord::server {
 // Loads that are under way or wait for their turn, so that they can be given up: what a model file does at load time
 // (constants,
 // `__setstate__`, the warm-up) may never end. Thread-safe.
-class LoadTickets {
+class InFlightLoads {
  public:
   // Of loads from now on; 0: none.
-  explicit LoadTickets(int64_t timeout_ns) : timeout_ns_(timeout_ns) {}
+  explicit InFlightLoads(int64_t timeout_ns) : timeout_ns_(timeout_ns) {}
 
-  // The calling thread loads a model: what it does from here to the end of the ticket looks with
+  // The calling thread loads a model: what it does from here to the end of the load looks with
   // check_work_cancelled().
-  class Ticket {
+  class Load {
    public:
-    Ticket(LoadTickets& tickets, const std::string& name);
-    ~Ticket();
-    Ticket(const Ticket&) = delete;
-    Ticket& operator=(const Ticket&) = delete;
+    Load(InFlightLoads& in_flight_loads, const std::string& name);
+    ~Load();
+    Load(const Load&) = delete;
+    Load& operator=(const Load&) = delete;
 
    private:
-    friend class LoadTickets;
-    bool is_given_up() const;
+    friend class InFlightLoads;
+    bool is_cancelled() const;
 
-    LoadTickets& tickets_;
+    InFlightLoads& in_flight_loads_;
     const std::string name_;
     const int64_t began_ns_;
     std::atomic<bool> is_cancelled_{false};
-    std::list<Ticket*>::iterator place_;
+    std::list<Load*>::iterator place_;
     const CancellationScope scope_;
   };
 
@@ -47,7 +47,7 @@ class LoadTickets {
  private:
   const int64_t timeout_ns_;
   Mutex mutex_;
-  std::list<Ticket*> tickets_ TENSORD_GUARDED_BY(mutex_);
+  std::list<Load*> in_flight_loads_ TENSORD_GUARDED_BY(mutex_);
   std::atomic<bool> is_closed_{false};
 };
 
