@@ -61,7 +61,7 @@ std::unique_ptr<ResponseCache> make_cache(const ServerOptions& options) {
   return max_bytes > 0 ? std::make_unique<ResponseCache>(max_bytes) : nullptr;
 }
 
-// One that serves, and one for when that is held up.
+// One that serves, and one for when that is stalled.
 constexpr int kMinDefaultThreads = 2;
 
 GrpcServer::Options grpc_options(const ServerOptions& options) {

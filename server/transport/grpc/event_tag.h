@@ -20,7 +20,7 @@ class EventTag {
   }
   // `ok` false: the operation did not happen (the server is shutting down, the peer has gone).
   virtual void on_event(bool ok) = 0;
-  // Its handler takes no time and waits for nothing: it goes on while all else is held up (QueueThreads).
+  // Its handler takes no time and waits for nothing: it goes on while all else is stalled (QueueThreads).
   virtual bool is_light() const { return false; }
 };
 

@@ -35,7 +35,7 @@ constexpr double kIdleCores = 0.5;
 
 struct Use {
   int serving = 0;   // threads that served all the time
-  int held_up = 0;   // of these
+  int stalled = 0;   // of these
   double cores = 0;  // that all used, one that is left out too
 };
 
@@ -51,7 +51,7 @@ Use use_between(const QueueThreadStates& before, const QueueThreadStates& now, s
     if (i == left_out) continue;
     const bool is_with_event = thread.steps % 2 == 1;
     ++use.serving;
-    if (thread.steps == then.steps && (is_with_event || share > kBusyShare)) ++use.held_up;
+    if (thread.steps == then.steps && (is_with_event || share > kBusyShare)) ++use.stalled;
   }
   return use;
 }
@@ -71,9 +71,9 @@ gpr_timespec after_tick() {
 
 }  // namespace
 
-bool are_held_up(const QueueThreadStates& before, const QueueThreadStates& now, size_t left_out) {
+bool are_stalled(const QueueThreadStates& before, const QueueThreadStates& now, size_t left_out) {
   const Use use = use_between(before, now, left_out);
-  return use.serving > 0 && use.held_up == use.serving;
+  return use.serving > 0 && use.stalled == use.serving;
 }
 
 bool are_saturated(const QueueThreadStates& before, const QueueThreadStates& now) {
@@ -102,7 +102,7 @@ QueueThreads::QueueThreads(grpc::CompletionQueue& queue, int max) : queue_(queue
   } catch (const Error& error) {
     log(LogLevel::kWarning, "fewer threads serve gRPC than wanted", {{"reason", error.what()}});
   }
-  lookout_ = Thread("grpc-lookout", [this] { look_out(); });
+  watchdog_ = Thread("grpc-watchdog", [this] { watch(); });
 }
 
 void QueueThreads::shut_down() {
@@ -115,7 +115,7 @@ QueueThreads::~QueueThreads() {
   for (Member& member : members_) {
     if (member.thread.joinable()) member.thread.join();
   }
-  lookout_.join();
+  watchdog_.join();
 }
 
 void QueueThreads::serve_always(Member& me) {
@@ -154,7 +154,7 @@ bool QueueThreads::watch() {
     for (int tick = 0; tick < kWindowTicks; ++tick) {
       if (!wait_for_tick()) return false;
       QueueThreadStates now = look();
-      if (are_held_up(last, now, members_.size())) return true;
+      if (are_stalled(last, now, members_.size())) return true;
       last = std::move(now);
     }
     const bool is_saturated = are_saturated(begin, last);
@@ -172,7 +172,7 @@ void QueueThreads::serve_while_needed(size_t index) {
   Member& me = members_[index];
   me.serves = true;
   if (all_serve()) {
-    const MutexLock lock(mutex_);  // the lookout sees it, or waits already
+    const MutexLock lock(mutex_);  // the watchdog sees it, or waits already
     changed_.notify_all();
   }
   QueueThreadStates last = look();
@@ -184,7 +184,7 @@ void QueueThreads::serve_while_needed(size_t index) {
     if (status == grpc::CompletionQueue::GOT_EVENT) handle(me, tag, ok);
     if (Clock::system().now_ns() - last.at_ns < kTickNs) continue;
     QueueThreadStates now = look();
-    is_needed = !are_enough(last, now, index) || are_held_up(last, now, index);
+    is_needed = !are_enough(last, now, index) || are_stalled(last, now, index);
     last = std::move(now);
   }
   me.serves = false;
@@ -233,13 +233,13 @@ bool QueueThreads::wait_until_all_serve() {
   return !is_stopped_;
 }
 
-void QueueThreads::look_out() {
+void QueueThreads::watch() {
   while (wait_until_all_serve()) {
     QueueThreadStates last = look();
     for (int quiet_ticks = 0; all_serve();) {
       if (!wait_for_tick()) return;
       QueueThreadStates now = look();
-      if (are_held_up(last, now, members_.size())) {
+      if (are_stalled(last, now, members_.size())) {
         if (!serve_light_ones()) return;
       } else {
         wake_for_deferred();

@@ -30,7 +30,7 @@ struct QueueThreadStates {
 
 // What those did that served from `before` to `now`, without one that may leave (`left_out`; none: their number).
 // Held up: with one event all the time, or busy inside gRPC without one, which reads or writes a large message then.
-bool are_held_up(const QueueThreadStates& before, const QueueThreadStates& now, size_t left_out);
+bool are_stalled(const QueueThreadStates& before, const QueueThreadStates& now, size_t left_out);
 // Each had a core and used it to the full.
 bool are_saturated(const QueueThreadStates& before, const QueueThreadStates& now);
 // What all had to do would have left the others some time.
@@ -41,8 +41,8 @@ bool had_events(const QueueThreadStates& before, const QueueThreadStates& now);
 // The threads that take events (EventTag) from a completion queue and handle them: one always, more only while they are
 // needed. A second thread is not free: threads that wait on one queue hand it to each other at each event, so a small
 // request costs a switch of threads, and finds its data in the other core's cache. While there is traffic, one of the
-// threads that do not serve watches: it serves when those that do are held up for 2 ms, or saturated for 0.1 s while
-// another core is idle. When all of them serve and are held up, by whatever it is, one more looks out: it takes events
+// threads that do not serve watches: it serves when those that do are stalled for 2 ms, or saturated for 0.1 s while
+// another core is idle. When all of them serve and are stalled, by whatever it is, one more looks out: it takes events
 // too, handles the light ones (EventTag::is_light), such as those of health calls, and leaves the others for those that
 // come back. So no client can hold up health, and a queue of its own for health, whose thread would take turns with the
 // others at waiting for the network, is not needed.
@@ -73,7 +73,7 @@ class QueueThreads {
   void take(Member& me, void* tag, bool ok);
   void take_deferred(Member& me);
   bool all_serve() const;
-  void look_out();
+  void watch();
   bool wait_until_all_serve();
   bool serve_light_ones();
   void wake_for_deferred();
@@ -100,7 +100,7 @@ class QueueThreads {
   Wake wake_;
   grpc::Alarm wake_alarm_;              // brings wake_ to one that waits for events
   std::atomic<bool> is_waking_{false};  // and it has not come yet
-  Thread lookout_;
+  Thread watchdog_;
 };
 
 }  // namespace tensord::server

@@ -1,4 +1,4 @@
-// Threads of a completion queue come when those that serve it are held up, and go.
+// Threads of a completion queue come when those that serve it are stalled, and go.
 #include "server/transport/grpc/queue_threads.h"
 
 #include <gmock/gmock.h>
@@ -33,24 +33,24 @@ constexpr size_t kNone = 9;
 
 TEST(QueueThreadStates, OneEventAllTheTimeHoldsUp) {
   const auto before = at(0, {serving(7, 0), {}});
-  EXPECT_TRUE(are_held_up(before, at(1, {serving(7, 0), {}}), kNone)) << "it may wait for a lock";
-  EXPECT_FALSE(are_held_up(before, at(1, {serving(8, 1), {}}), kNone)) << "it has ended";
-  EXPECT_FALSE(are_held_up(before, at(1, {serving(9, 1), {}}), kNone)) << "it is the next one";
+  EXPECT_TRUE(are_stalled(before, at(1, {serving(7, 0), {}}), kNone)) << "it may wait for a lock";
+  EXPECT_FALSE(are_stalled(before, at(1, {serving(8, 1), {}}), kNone)) << "it has ended";
+  EXPECT_FALSE(are_stalled(before, at(1, {serving(9, 1), {}}), kNone)) << "it is the next one";
 }
 
 TEST(QueueThreadStates, WorkInsideGrpcHoldsUp) {
   const auto before = at(0, {serving(8, 0), {}});
-  EXPECT_TRUE(are_held_up(before, at(1, {serving(8, 0.8), {}}), kNone));
-  EXPECT_FALSE(are_held_up(before, at(1, {serving(8, 0.1), {}}), kNone)) << "it waits for events";
-  EXPECT_FALSE(are_held_up(before, at(1, {serving(20, 0.8), {}}), kNone)) << "it handles them";
+  EXPECT_TRUE(are_stalled(before, at(1, {serving(8, 0.8), {}}), kNone));
+  EXPECT_FALSE(are_stalled(before, at(1, {serving(8, 0.1), {}}), kNone)) << "it waits for events";
+  EXPECT_FALSE(are_stalled(before, at(1, {serving(20, 0.8), {}}), kNone)) << "it handles them";
 }
 
 TEST(QueueThreadStates, OnlyAllOfThemAreHeldUp) {
   const auto before = at(0, {serving(7, 0), serving(4, 0)});
-  EXPECT_FALSE(are_held_up(before, at(1, {serving(7, 1), serving(4, 0)}), kNone));
-  EXPECT_TRUE(are_held_up(before, at(1, {serving(7, 1), serving(4, 1)}), kNone));
-  EXPECT_TRUE(are_held_up(before, at(1, {serving(7, 1), serving(4, 0)}), 1)) << "the others, if the second leaves";
-  EXPECT_FALSE(are_held_up(at(0, {{}, {}}), at(1, {{}, {}}), kNone)) << "nobody serves yet";
+  EXPECT_FALSE(are_stalled(before, at(1, {serving(7, 1), serving(4, 0)}), kNone));
+  EXPECT_TRUE(are_stalled(before, at(1, {serving(7, 1), serving(4, 1)}), kNone));
+  EXPECT_TRUE(are_stalled(before, at(1, {serving(7, 1), serving(4, 0)}), 1)) << "the others, if the second leaves";
+  EXPECT_FALSE(are_stalled(at(0, {{}, {}}), at(1, {{}, {}}), kNone)) << "nobody serves yet";
 }
 
 TEST(QueueThreadStates, SaturatedThreadsHaveNoTimeLeft) {
@@ -77,8 +77,8 @@ TEST(QueueThreadStates, TheEventsOfAnyThreadAreTraffic) {
 // Each share at its bound.
 TEST(QueueThreadStates, SharesOfTheirTime) {
   const auto before = at(0, {serving(8, 0), {}}), both = at(0, {serving(8, 0), serving(8, 0)});
-  EXPECT_FALSE(are_held_up(before, at(1, {serving(8, 0.5), {}}), kNone)) << "half of it may be waiting";
-  EXPECT_TRUE(are_held_up(before, at(1, {serving(8, 0.51), {}}), kNone));
+  EXPECT_FALSE(are_stalled(before, at(1, {serving(8, 0.5), {}}), kNone)) << "half of it may be waiting";
+  EXPECT_TRUE(are_stalled(before, at(1, {serving(8, 0.51), {}}), kNone));
   EXPECT_TRUE(are_saturated(before, at(1, {serving(20, 0.9), {}})));
   EXPECT_FALSE(are_saturated(before, at(1, {serving(20, 0.89), {}})));
   EXPECT_FALSE(are_enough(both, at(1, {serving(20, 0.7), serving(20, 0)}), 1));
@@ -149,7 +149,7 @@ std::string sleeps_of_lookout() {
   for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
     std::string name, line;
     std::ifstream(thread.path() / "comm") >> name;
-    if (name != "grpc-lookout") continue;
+    if (name != "grpc-watchdog") continue;
     std::ifstream status(thread.path() / "status");
     while (std::getline(status, line)) {
       if (line.starts_with("voluntary_ctxt_switches:")) return line;
