@@ -16,7 +16,7 @@
 #include "server/training/training_service.h"
 #include "server/training/weights_update.h"
 #include "server/transport/access/http_access.h"
-#include "server/transport/grpc/memory_keeper.h"
+#include "server/transport/grpc/heap_trimmer.h"
 #include "server/transport/grpc_server.h"
 #include "server/transport/hosts/joiner.h"
 #include "server/web/routes.h"
@@ -222,7 +222,7 @@ struct Daemon::Impl {
     std::unique_ptr<TrainingService>& training;
     ~TrainingEnd() { training.reset(); }
   } training_end{training};
-  MemoryKeeper memory_keeper{state.limits};
+  HeapTrimmer heap_trimmer{state.limits};
   GrpcServer grpc;  // its calls use what is above
   std::unique_ptr<RestHandler> rest_handler;
   // Null: off. Last: they use all of that.

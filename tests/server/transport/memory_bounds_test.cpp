@@ -10,7 +10,7 @@
 #include "protos/inference.pb.h"
 #include "server/training/jobs/job_store.h"
 #include "server/transport/calls/health_watch.h"
-#include "server/transport/grpc/memory_keeper.h"
+#include "server/transport/grpc/heap_trimmer.h"
 #include "server/transport/infer/decode.h"
 #include "tests/server/error_of.h"
 #include "tests/server/fake_models.h"
@@ -127,8 +127,8 @@ TEST(MessageBounds, EmptyTextsCountAsWhatTheyBecome) {
   EXPECT_THAT(message_of([&] { decode(0); }), HasSubstr("string elements for"));
 }
 
-TEST(FreeMemory, WhatWasUsedWithinTenSecondsIsKept) {
-  FreeMemory free;
+TEST(TrimPolicy, WhatWasUsedWithinTenSecondsIsKept) {
+  TrimPolicy free;
   const auto ten_looks = [&free](uint64_t low_mb, uint64_t high_mb) {
     uint64_t kept = 0;
     for (int i = 0; i < 10; ++i) kept = free.keep((i == 4 ? low_mb : high_mb) * kMb);
@@ -140,23 +140,23 @@ TEST(FreeMemory, WhatWasUsedWithinTenSecondsIsKept) {
   EXPECT_EQ(ten_looks(50, 60), 60u);
 }
 
-TEST(FreeMemory, LessIsKeptWhereRequestsMayHaveLess) {
-  FreeMemory free(128 * kMb);
+TEST(TrimPolicy, LessIsKeptWhereRequestsMayHaveLess) {
+  TrimPolicy free(128 * kMb);
   uint64_t kept = 0;
   for (int i = 0; i < 10; ++i) kept = free.keep(100 * kMb);
   EXPECT_EQ(kept, 32 * kMb);
 }
 
-TEST(FreeMemory, TheHeapIsTrimmedAfterABurst) {
-  FreeMemory free;
+TEST(TrimPolicy, TheHeapIsTrimmedAfterABurst) {
+  TrimPolicy free;
   EXPECT_FALSE(free.is_heap_to_trim(10 * kMb, 0));
   EXPECT_FALSE(free.is_heap_to_trim(100 * kMb, 60 * kMb));
   EXPECT_TRUE(free.is_heap_to_trim(60 * kMb, 20 * kMb));
   EXPECT_FALSE(free.is_heap_to_trim(20 * kMb, 0)) << "once";
-  EXPECT_TRUE(FreeMemory().is_heap_to_trim(32 * kMb, 0));
-  EXPECT_FALSE(FreeMemory().is_heap_to_trim(32 * kMb - 1, 0));
-  EXPECT_TRUE(FreeMemory().is_heap_to_trim(40 * kMb, 10 * kMb));
-  EXPECT_FALSE(FreeMemory().is_heap_to_trim(40 * kMb, 10 * kMb + 1));
+  EXPECT_TRUE(TrimPolicy().is_heap_to_trim(32 * kMb, 0));
+  EXPECT_FALSE(TrimPolicy().is_heap_to_trim(32 * kMb - 1, 0));
+  EXPECT_TRUE(TrimPolicy().is_heap_to_trim(40 * kMb, 10 * kMb));
+  EXPECT_FALSE(TrimPolicy().is_heap_to_trim(40 * kMb, 10 * kMb + 1));
 }
 
 TEST(RequestLimits, KnowTheirPeak) {

@@ -1,4 +1,4 @@
-#include "server/transport/grpc/memory_keeper.h"
+#include "server/transport/grpc/heap_trimmer.h"
 
 #include <malloc.h>
 
@@ -18,10 +18,10 @@ constexpr uint64_t kTrimmedPeakBytes = uint64_t{32} << 20;
 
 }  // namespace
 
-FreeMemory::FreeMemory(uint64_t max_bytes)
+TrimPolicy::TrimPolicy(uint64_t max_bytes)
     : kept_bytes_(max_bytes == 0 ? kKeptBytes : std::min(kKeptBytes, max_bytes / 4)) {}
 
-uint64_t FreeMemory::keep(uint64_t free_bytes) {
+uint64_t TrimPolicy::keep(uint64_t free_bytes) {
   least_free_ = std::min(least_free_, free_bytes);
   if (++looks_ < kLooksOfWindow) return free_bytes;
   const uint64_t unused = least_free_ - std::min(least_free_, kept_bytes_);
@@ -30,17 +30,17 @@ uint64_t FreeMemory::keep(uint64_t free_bytes) {
   return free_bytes - unused;
 }
 
-bool FreeMemory::is_heap_to_trim(uint64_t peak_bytes, uint64_t bytes) {
+bool TrimPolicy::is_heap_to_trim(uint64_t peak_bytes, uint64_t bytes) {
   max_bytes_ = std::max(max_bytes_, peak_bytes);
   if (max_bytes_ < kTrimmedPeakBytes || bytes > max_bytes_ / 4) return false;
   max_bytes_ = bytes;
   return true;
 }
 
-MemoryKeeper::MemoryKeeper(RequestLimits& limits)
+HeapTrimmer::HeapTrimmer(RequestLimits& limits)
     : limits_(limits), free_(limits.max_bytes()), thread_(std::chrono::seconds(1), [this] { look(); }) {}
 
-void MemoryKeeper::look() {
+void HeapTrimmer::look() {
   const uint64_t free_bytes = cpu_allocator().stats().cached_bytes;
   const uint64_t kept = free_.keep(free_bytes);
   if (kept < free_bytes) cpu_allocator().trim(kept);

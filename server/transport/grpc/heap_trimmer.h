@@ -8,10 +8,10 @@
 namespace tensord::server {
 
 // How much of what is free goes back to the system. Pure.
-class FreeMemory {
+class TrimPolicy {
  public:
   // `max_bytes`: what requests may have; 0: no limit.
-  explicit FreeMemory(uint64_t max_bytes = 0);
+  explicit TrimPolicy(uint64_t max_bytes = 0);
   // What is to be kept of `free_bytes`, asked once a second: all that was used within ten seconds, and some.
   uint64_t keep(uint64_t free_bytes);
   // Whether the heap is to be trimmed: requests had far more bytes than they have now.
@@ -26,15 +26,15 @@ class FreeMemory {
 
 // Gives memory back to the system that requests had and none needs any more: what the tensors' allocator keeps, and
 // what the heap does. Has a thread that looks once a second.
-class MemoryKeeper {
+class HeapTrimmer {
  public:
-  explicit MemoryKeeper(RequestLimits& limits);
+  explicit HeapTrimmer(RequestLimits& limits);
 
  private:
   void look();
 
   RequestLimits& limits_;
-  FreeMemory free_;
+  TrimPolicy free_;
   PeriodicThread thread_;  // last: it uses the rest
 };
 
