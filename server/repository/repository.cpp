@@ -14,7 +14,7 @@
 #include "core/base/thread.h"
 #include "core/base/utf8.h"
 #include "core/tensor/memory/caching_allocator.h"
-#include "server/repository/folder/passing_failure.h"
+#include "server/repository/folder/transient_error.h"
 
 namespace tensord::server {
 namespace {
@@ -185,7 +185,7 @@ void Repository::serve_found(const LoadPlan& found) {
     plan.layout = planner_.scan(root, name);
     serve(plan);
   } catch (const std::exception& error) {
-    set_error(name, root, may_pass(error) ? ModelStamp() : stamp, error.what());
+    set_error(name, root, is_retryable(error) ? ModelStamp() : stamp, error.what());
   }
 }
 

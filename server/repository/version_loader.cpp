@@ -13,7 +13,7 @@
 #include "core/tensor/memory/caching_allocator.h"
 #include "core/tensor/memory/owner_limit.h"
 #include "server/executor/strategies/ensemble_plan.h"
-#include "server/repository/folder/passing_failure.h"
+#include "server/repository/folder/transient_error.h"
 
 namespace tensord::server {
 namespace {
@@ -138,7 +138,7 @@ LoadedVersion VersionLoader::load(const ModelLayout& model, const ModelLayout::V
   } catch (const std::exception& error) {
     loaded.handle = nullptr;
     loaded.reason = to_valid_utf8(why_not_loaded(error));
-    loaded.may_load_later = !model.config.is_ensemble() && may_pass(error);
+    loaded.may_load_later = !model.config.is_ensemble() && is_retryable(error);
   }
   metrics_.count_load(model.name, loaded.handle != nullptr);
   const double seconds = static_cast<double>(clock.now_ns() - start_ns) * 1e-9;

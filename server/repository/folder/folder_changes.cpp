@@ -6,7 +6,7 @@
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "server/repository/folder/layout_hints.h"
-#include "server/repository/folder/passing_failure.h"
+#include "server/repository/folder/transient_error.h"
 
 namespace tensord::server {
 namespace {
@@ -96,7 +96,7 @@ FolderChanges::Found FolderChanges::plan(const std::string& name, const std::vec
     plan.layout = planner_.scan(roots[0], name);
   } catch (const std::exception& error) {
     found.error = error.what();
-    if (may_pass(error)) found.stamp = {};  // to the next look it has changed
+    if (is_retryable(error)) found.stamp = {};  // to the next look it has changed
     return found;
   }
   if (plan.layout.versions.empty() && !models_.is_served(name)) {

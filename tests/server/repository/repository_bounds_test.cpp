@@ -18,7 +18,7 @@
 #include "server/repository/folder/layout_hints.h"
 #include "server/repository/folder/model_overrides.h"
 #include "server/repository/folder/model_stamp.h"
-#include "server/repository/folder/passing_failure.h"
+#include "server/repository/folder/transient_error.h"
 #include "server/repository/load_planner.h"
 #include "server/repository/version_labels.h"
 #include "tests/server/repository/repository_fixture.h"
@@ -69,15 +69,15 @@ TEST(RepositoryBounds, ModesOfControl) {
 // Failures that go by themselves, so that it is worth to try again.
 TEST(RepositoryBounds, FailuresThatMayPass) {
   const auto of_files = [](std::errc code) { return fs::filesystem_error("x", std::make_error_code(code)); };
-  EXPECT_TRUE(may_pass(DiskError(ErrorCode::kResourceExhausted, "disk full")));
-  EXPECT_TRUE(may_pass(Error(ErrorCode::kUnavailable, "x")));
-  EXPECT_FALSE(may_pass(Error(ErrorCode::kResourceExhausted, "x")));
-  EXPECT_FALSE(may_pass(std::runtime_error("x")));
+  EXPECT_TRUE(is_retryable(DiskError(ErrorCode::kResourceExhausted, "disk full")));
+  EXPECT_TRUE(is_retryable(Error(ErrorCode::kUnavailable, "x")));
+  EXPECT_FALSE(is_retryable(Error(ErrorCode::kResourceExhausted, "x")));
+  EXPECT_FALSE(is_retryable(std::runtime_error("x")));
   for (const std::errc code : {std::errc::too_many_files_open, std::errc::too_many_files_open_in_system,
                                std::errc::not_enough_memory, std::errc::io_error}) {
-    EXPECT_TRUE(may_pass(of_files(code))) << static_cast<int>(code);
+    EXPECT_TRUE(is_retryable(of_files(code))) << static_cast<int>(code);
   }
-  EXPECT_FALSE(may_pass(of_files(std::errc::no_such_file_or_directory)));
+  EXPECT_FALSE(is_retryable(of_files(std::errc::no_such_file_or_directory)));
 }
 
 TEST(RepositoryBounds, NamesThatAreLoaded) {

@@ -6,6 +6,6 @@ namespace tensord::server {
 
 // Whether the same may work later though no file changes: the disk was full or failed, the system had no more files or
 // memory.
-bool may_pass(const std::exception& error);
+bool is_retryable(const std::exception& error);
 
 }  // namespace tensord::server

@@ -1,4 +1,4 @@
-#include "server/repository/folder/passing_failure.h"
+#include "server/repository/folder/transient_error.h"
 
 #include <filesystem>
 #include <system_error>
@@ -8,7 +8,7 @@
 
 namespace tensord::server {
 
-bool may_pass(const std::exception& error) {
+bool is_retryable(const std::exception& error) {
   if (dynamic_cast<const DiskError*>(&error) != nullptr) return true;
   if (const auto* known = dynamic_cast<const Error*>(&error)) return known->code() == ErrorCode::kUnavailable;
   const auto* of_files = dynamic_cast<const std::filesystem::filesystem_error*>(&error);
