@@ -34,7 +34,7 @@ Repository::Options repository_options(const ServerOptions& options, RateLimiter
           .memory_limit_bytes = given.memory_limit_bytes,
           .override_limit_bytes = given.override_limit_bytes,
           .config_name = given.config_name,
-          .needs_whole_configs = !given.completes_configs,
+          .needs_complete_configs = !given.completes_configs,
           .allows_labels = given.allow_version_labels,
           .copies_archives = given.copies_archives(),
           .workers = options.workers,

@@ -5,7 +5,7 @@
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "server/config/pbtxt/model_config_text.h"
-#include "server/repository/folder/whole_config.h"
+#include "server/repository/folder/config_completeness.h"
 
 namespace tensord::server {
 namespace {
@@ -68,7 +68,7 @@ std::string LoadPlanner::root_of(const std::string& name) const {
 
 ModelLayout LoadPlanner::scan(const std::string& root, const std::string& name, const ModelConfig* config) const {
   ModelLayout model = scan_model(root, name, config, settings_.config_name);
-  if (settings_.needs_whole_configs) check_whole_config(model);
+  if (settings_.needs_complete_configs) check_config_completeness(model);
   return model;
 }
 

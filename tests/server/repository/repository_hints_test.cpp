@@ -199,7 +199,7 @@ TEST_F(RepositoryHintsTest, NothingIsCompletedWhereConfigurationsMustBeWhole) {
     fs::remove_all(root() / "m");
     add("m", "1");
     if (config != "none") configure("m", config);
-    start({.roots = {}, .only = {}, .needs_whole_configs = true});
+    start({.roots = {}, .only = {}, .needs_complete_configs = true});
     EXPECT_THAT(states("m"), HasSubstr(expected)) << config;
     EXPECT_EQ(repository_->is_all_ready(), expected == "1 READY") << config;
     start({});
@@ -207,7 +207,7 @@ TEST_F(RepositoryHintsTest, NothingIsCompletedWhereConfigurationsMustBeWhole) {
   }
   // What a client brings with a load is held to the same.
   configure("m", trials[0].first);
-  start({.roots = {}, .only = {}, .mode = ControlMode::kExplicit, .needs_whole_configs = true});
+  start({.roots = {}, .only = {}, .mode = ControlMode::kExplicit, .needs_complete_configs = true});
   const auto load = [&](const char* config) {
     return error_of([&] { repository_->load({.name = "m", .config = config, .files = {}}); }).second;
   };

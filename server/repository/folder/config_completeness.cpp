@@ -1,4 +1,4 @@
-#include "server/repository/folder/whole_config.h"
+#include "server/repository/folder/config_completeness.h"
 
 #include "core/base/error.h"
 
@@ -15,7 +15,7 @@ void check_tensors(const std::vector<ModelConfig::TensorConfig>& tensors, const 
 
 }  // namespace
 
-void check_whole_config(const ModelLayout& model) {
+void check_config_completeness(const ModelLayout& model) {
   const ModelConfig& config = model.config;
   const std::string file = (model.folder / "config.pbtxt").string();
   check(!config.source.empty(), "failed to open text file for read ", file,
