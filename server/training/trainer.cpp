@@ -14,8 +14,8 @@
 #include "core/tensor/memory/caching_allocator.h"
 #include "core/tensor/memory/owner_limit.h"
 #include "server/training/evaluation_metrics.h"
-#include "server/training/finite.h"
 #include "server/training/jobs/job_json.h"
+#include "server/training/non_finite.h"
 #include "server/training/trainer_state.h"
 #include "server/training/weights_update.h"
 
@@ -266,7 +266,7 @@ void Trainer::record_rank(std::span<const Tensor> batch) {
 }
 
 void Trainer::check_parameters(const char* when) const {
-  const std::string parameter = first_not_finite(parameters_, /*gradients=*/false);
+  const std::string parameter = first_non_finite(parameters_, /*gradients=*/false);
   if (parameter.empty()) return;
   fail(ErrorCode::kFailedPrecondition, "step ", step_, ": parameter '", parameter, "' is not finite ", when);
 }

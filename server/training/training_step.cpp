@@ -8,8 +8,8 @@
 #include "core/base/error.h"
 #include "core/jit/runtime/step/module_step.h"
 #include "core/nn/optim/clip_grad.h"
-#include "server/training/finite.h"
 #include "server/training/jobs/optimizer_checks.h"
+#include "server/training/non_finite.h"
 
 namespace tensord::server {
 
@@ -116,7 +116,7 @@ void TrainingStep::clip(bool wants_norm, double& norm) {
   }
   if (!std::isfinite(norm)) {
     fail(ErrorCode::kFailedPrecondition, "the gradient is not finite, first that of parameter '",
-         first_not_finite(parameters_, /*gradients=*/true), "'");
+         first_non_finite(parameters_, /*gradients=*/true), "'");
   }
   if (clipping.value > 0) nn::clip_grad_value_(tensors_, clipping.value);
 }
@@ -125,11 +125,11 @@ void TrainingStep::clip(bool wants_norm, double& norm) {
 void TrainingStep::check_loss(double loss, std::span<const Tensor> batch) const {
   if (std::isfinite(loss)) return;
   const std::string what = std::isnan(loss) ? "the loss is not a number" : "the loss is infinite";
-  const std::string parameter = first_not_finite(parameters_, /*gradients=*/false);
+  const std::string parameter = first_non_finite(parameters_, /*gradients=*/false);
   if (!parameter.empty()) fail(ErrorCode::kFailedPrecondition, what, ": parameter '", parameter, "' is not finite");
   std::vector<std::pair<std::string, Tensor>> arrays;
   for (size_t i = 0; i < batch.size(); ++i) arrays.emplace_back(parts_.model.arrays()[i], batch[i]);
-  const std::string array = first_not_finite(arrays, /*gradients=*/false);
+  const std::string array = first_non_finite(arrays, /*gradients=*/false);
   if (!array.empty())
     fail(ErrorCode::kInvalidArgument, what, ": '", array, "' of the data is not finite in this batch");
   const auto [name, value] = largest(parameters_);

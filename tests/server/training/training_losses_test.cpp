@@ -5,7 +5,7 @@
 
 #include "server/training/builtin_loss.h"
 #include "server/training/evaluation_metrics.h"
-#include "server/training/finite.h"
+#include "server/training/non_finite.h"
 #include "tests/server/error_of.h"
 
 namespace tensord::server::training_losses_test {
@@ -175,11 +175,11 @@ TEST(TrainingLossesTest, TheLargestAndTheFirstThatIsNotFinite) {
             (std::pair<std::string, double>{"b", 9}));
   for (const float bad : {NAN, INFINITY, -INFINITY}) {
     for (const auto& values : {floats({3}, {bad, 0, 1}), floats({3}, {0, 0, bad}), floats({3}, {0, bad, 1})}) {
-      EXPECT_EQ(first_not_finite(Named{{"a", floats({1}, {1})}, {"b", values}, {"c", values}}, false), "b");
+      EXPECT_EQ(first_non_finite(Named{{"a", floats({1}, {1})}, {"b", values}, {"c", values}}, false), "b");
     }
   }
-  EXPECT_EQ(first_not_finite(Named{{"a", floats({1}, {1})}, {"n", Tensor()}}, false), "");
-  EXPECT_EQ(first_not_finite(Named{{"a", floats({1}, {NAN})}}, true), "");  // it has no gradient
+  EXPECT_EQ(first_non_finite(Named{{"a", floats({1}, {1})}, {"n", Tensor()}}, false), "");
+  EXPECT_EQ(first_non_finite(Named{{"a", floats({1}, {NAN})}}, true), "");  // it has no gradient
 }
 
 }  // namespace

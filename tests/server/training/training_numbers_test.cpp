@@ -8,8 +8,8 @@
 #include "core/base/error.h"
 #include "server/training/builtin_loss.h"
 #include "server/training/evaluation_metrics.h"
-#include "server/training/finite.h"
 #include "server/training/learning_rate.h"
+#include "server/training/non_finite.h"
 #include "server/training/progress_meter.h"
 
 namespace tensord::server::training_numbers_test {
@@ -253,7 +253,7 @@ TEST(FiniteNumbers, TheLargestOfAll) {
 
 TEST(FiniteNumbers, TheFirstAndTheLastElementCount) {
   const auto of = [](const std::vector<float>& values) {
-    return first_not_finite({{"a", floats({std::ssize(values)}, values)}}, false);
+    return first_non_finite({{"a", floats({std::ssize(values)}, values)}}, false);
   };
   EXPECT_EQ(of({NAN, 1, 1}), "a");
   EXPECT_EQ(of({1, 1, -INFINITY}), "a");

@@ -9,8 +9,8 @@
 #include "server/training/builtin_loss.h"
 #include "server/training/data/batch_source.h"
 #include "server/training/evaluation_metrics.h"
-#include "server/training/finite.h"
 #include "server/training/learning_rate.h"
+#include "server/training/non_finite.h"
 #include "server/training/progress_meter.h"
 #include "tests/server/temporary_folder.h"
 
@@ -391,9 +391,9 @@ TEST(ProgressMeterTest, InNoTimeThereIsNoSpeed) {
 TEST(FiniteTest, NamesTheFirst) {
   const std::vector<std::pair<std::string, Tensor>> tensors = {
       {"a", floats({2}, {1, -9})}, {"b", floats({2}, {1, NAN})}, {"c", floats({1}, {INFINITY})}};
-  EXPECT_EQ(first_not_finite(tensors, false), "b");
-  EXPECT_EQ(first_not_finite({tensors[0]}, false), "");
-  EXPECT_EQ(first_not_finite(tensors, true), "");  // they have no gradients
+  EXPECT_EQ(first_non_finite(tensors, false), "b");
+  EXPECT_EQ(first_non_finite({tensors[0]}, false), "");
+  EXPECT_EQ(first_non_finite(tensors, true), "");  // they have no gradients
   EXPECT_EQ(largest({{"s", floats({1}, {2})}, tensors[0]}).first, "a");
 }
 

@@ -1,4 +1,4 @@
-#include "server/training/finite.h"
+#include "server/training/non_finite.h"
 
 #include <algorithm>
 #include <cmath>
@@ -40,7 +40,7 @@ std::pair<std::string, double> largest(const std::vector<std::pair<std::string, 
   return out;
 }
 
-std::string first_not_finite(const std::vector<std::pair<std::string, Tensor>>& tensors, bool gradients) {
+std::string first_non_finite(const std::vector<std::pair<std::string, Tensor>>& tensors, bool gradients) {
   for (const auto& [name, tensor] : tensors) {
     Tensor checked = gradients ? autograd::grad(tensor) : tensor;
     if (const ops::SparsePtr sparse = checked.defined() ? ops::as_sparse(checked) : nullptr) checked = sparse->values();

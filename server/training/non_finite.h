@@ -9,7 +9,7 @@
 namespace tensord::server {
 
 // The name of the first tensor (or gradient of it) that holds NaN or an infinity; empty when there is none.
-std::string first_not_finite(const std::vector<std::pair<std::string, Tensor>>& tensors, bool gradients);
+std::string first_non_finite(const std::vector<std::pair<std::string, Tensor>>& tensors, bool gradients);
 
 // The name and the magnitude of the tensor with the largest one. REQUIRES: all are finite.
 std::pair<std::string, double> largest(const std::vector<std::pair<std::string, Tensor>>& tensors);
