@@ -9,7 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/base/utf8.h"
-#include "server/executor/model/wide_unsigned.h"
+#include "server/executor/model/unsigned_widening.h"
 #include "server/rest/json_reader.h"
 #include "server/transport/infer/contents.h"
 
@@ -212,8 +212,8 @@ void read_json_data(std::string_view json, int64_t count, const std::string& mod
   JsonReader reader(json, &charge, "failed to parse the data of input '" + out.name + "' for model '" + model + "'");
   if (datatype == DataType::kBytes) {
     read_strings(reader, count, out);
-  } else if (is_wide_unsigned(datatype)) {
-    const WideTensor wide = make_wide_tensor(datatype, out.shape);
+  } else if (is_widened_unsigned(datatype)) {
+    const WidenedTensor wide = make_widened_tensor(datatype, out.shape);
     read_into(reader, datatype, count, wide.wire_bytes);
     widen(wide, datatype, concat("inference input '", out.name, "' for model '", model, "'"));
     out.tensor = wide.tensor;

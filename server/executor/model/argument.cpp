@@ -1,7 +1,7 @@
 #include "server/executor/model/argument.h"
 
 #include "core/base/error.h"
-#include "server/executor/model/wide_unsigned.h"
+#include "server/executor/model/unsigned_widening.h"
 
 namespace tensord::server {
 namespace {

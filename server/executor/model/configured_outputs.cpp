@@ -8,7 +8,7 @@
 #include "server/executor/model/generation_options.h"
 #include "server/executor/model/reshape.h"
 #include "server/executor/model/sequence_model.h"
-#include "server/executor/model/wide_unsigned.h"
+#include "server/executor/model/unsigned_widening.h"
 
 namespace tensord::server {
 namespace {
@@ -119,7 +119,7 @@ void ConfiguredOutputs::add(const std::string& file, const ModelConfig::TensorCo
   TensorSpec spec = index < 0 ? spec_named(output.name) : *own;
   const std::string own_name = spec.name;
   apply_config(output, file, has_batch, spec);
-  check(!spec.datatype || !is_wide_unsigned(*spec.datatype), file, ": data_type ", output.datatype, " of output '",
+  check(!spec.datatype || !is_widened_unsigned(*spec.datatype), file, ": data_type ", output.datatype, " of output '",
         output.name, "' is not supported: no tensor has it");
   check(index < 0 || !own->datatype || own->datatype == spec.datatype, file, ": config.pbtxt: output '", output.name,
         "' is of type ", output.datatype, ", but forward returns ", index < 0 ? "" : name_of(*own->datatype));

@@ -4,7 +4,7 @@
 
 #include "core/base/error.h"
 #include "server/executor/model/model.h"
-#include "server/executor/model/wide_unsigned.h"
+#include "server/executor/model/unsigned_widening.h"
 
 namespace tensord::server {
 namespace {

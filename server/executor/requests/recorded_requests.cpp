@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "server/executor/model/wide_unsigned.h"
+#include "server/executor/model/unsigned_widening.h"
 
 namespace tensord::server {
 namespace {
@@ -119,8 +119,8 @@ class Reader {
       return out;
     }
     check_record(count <= bytes / size_of(out.datatype) && count * size_of(out.datatype) == bytes);
-    if (is_wide_unsigned(out.datatype)) {
-      const WideTensor wide = make_wide_tensor(out.datatype, out.shape);
+    if (is_widened_unsigned(out.datatype)) {
+      const WidenedTensor wide = make_widened_tensor(out.datatype, out.shape);
       read(wide.wire_bytes, bytes);
       widen(wide, out.datatype, concat(path_, ": record ", number_, ", '", out.name, "'"));
       out.tensor = wide.tensor;

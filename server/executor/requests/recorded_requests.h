@@ -27,7 +27,7 @@ class RecordWriter {
  public:
   RecordWriter(const std::string& model, const std::string& version, const std::string& id, int64_t time_unix_us);
   // Inputs first, then outputs.
-  // `wire_datatype`: the type that the client sent, which is the tensor's or (wide_unsigned.h) a narrower one.
+  // `wire_datatype`: the type that the client sent, which is the tensor's or (unsigned_widening.h) a narrower one.
   void add_input(const InferTensor& tensor, DataType wire_datatype) { add(tensor, wire_datatype, inputs_); }
   void add_input(const InferTensor& tensor) { add_input(tensor, tensor.datatype); }
   void add_output(const InferTensor& tensor) { add(tensor, tensor.datatype, outputs_); }

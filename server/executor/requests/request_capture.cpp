@@ -9,7 +9,7 @@
 #include "core/base/log.h"
 #include "core/base/mutex.h"
 #include "core/base/thread.h"
-#include "server/executor/model/wide_unsigned.h"
+#include "server/executor/model/unsigned_widening.h"
 
 namespace tensord::server {
 namespace {

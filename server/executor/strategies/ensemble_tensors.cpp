@@ -1,7 +1,7 @@
 #include "server/executor/strategies/ensemble_tensors.h"
 
 #include "server/executor/model/reshape.h"
-#include "server/executor/model/wide_unsigned.h"
+#include "server/executor/model/unsigned_widening.h"
 
 namespace tensord::server {
 
@@ -19,7 +19,7 @@ void fit_batch(InferTensor& tensor, const EnsemblePlan::BatchFit& fit) {
 }
 
 DataType wire_type(const InferTensor& tensor, const std::optional<DataType>& declared) {
-  const bool is_narrower = declared && is_wide_unsigned(*declared) && tensor_datatype(*declared) == tensor.datatype;
+  const bool is_narrower = declared && is_widened_unsigned(*declared) && tensor_datatype(*declared) == tensor.datatype;
   return is_narrower ? *declared : tensor.datatype;
 }
 

@@ -12,7 +12,7 @@
 #include "core/tensor/shape.h"
 #include "server/executor/model/read_exactly.h"
 #include "server/executor/model/sequence_model.h"
-#include "server/executor/model/wide_unsigned.h"
+#include "server/executor/model/unsigned_widening.h"
 #include "server/executor/requests/recorded_requests.h"
 
 namespace tensord::server {
@@ -81,8 +81,8 @@ InferTensor make_input(const std::string& name, DataType datatype, Dims shape, S
     return out;
   }
   Tensor tensor = Tensor::empty(out.shape, *to_dtype(tensor_datatype(datatype)));
-  if (source == Source::kFile && is_wide_unsigned(datatype)) {
-    const WideTensor wide = make_wide_tensor(datatype, out.shape);
+  if (source == Source::kFile && is_widened_unsigned(datatype)) {
+    const WidenedTensor wide = make_widened_tensor(datatype, out.shape);
     read_exactly(file, wide.wire_bytes, static_cast<size_t>(count) * size_of(datatype), what);
     widen(wide, datatype, what);
     tensor = wide.tensor;

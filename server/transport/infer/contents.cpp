@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "core/base/error.h"
-#include "server/executor/model/wide_unsigned.h"
+#include "server/executor/model/unsigned_widening.h"
 
 namespace tensord::server {
 namespace {
@@ -64,7 +64,7 @@ class ElementWriter {
         left_(target.numel()),
         count_(target.numel()),
         size_bytes_(size_of(tensor_datatype(datatype))),
-        is_wide_unsigned_(is_wide_unsigned(datatype)),
+        is_widened_unsigned_(is_widened_unsigned(datatype)),
         wire_bits_(8 * size_of(datatype)),
         is_bool_(datatype == DataType::kBool),
         what_(what) {}
@@ -75,7 +75,7 @@ class ElementWriter {
                                                  : reader.read_fixed64();
     if (left_-- == 0) fail_count(what_, count_);
     if (is_bool_) bits = bits != 0;
-    if (is_wide_unsigned_) {
+    if (is_widened_unsigned_) {
       if (wire_bits_ < 64) bits &= (uint64_t{1} << wire_bits_) - 1;
       check(bits <= INT64_MAX, what_, " has an element above ", INT64_MAX, ", which no tensor can hold");
     }
@@ -104,7 +104,7 @@ class ElementWriter {
   int64_t left_;
   int64_t count_;
   size_t size_bytes_;  // of an element of the tensor
-  bool is_wide_unsigned_;
+  bool is_widened_unsigned_;
   size_t wire_bits_;
   bool is_bool_;
   const std::string& what_;

@@ -9,7 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/base/thread_budget_scope.h"
-#include "server/executor/model/wide_unsigned.h"
+#include "server/executor/model/unsigned_widening.h"
 #include "server/transport/infer/contents.h"
 
 namespace tensord::server {
@@ -118,10 +118,10 @@ class InputDecoder {
 
   // `copy` writes the elements as they came to where it is told.
   template <class Copy>
-  void decode_wide_unsigned(uint64_t size_bytes, InferTensor& out, DecodedInputs& totals, const Copy& copy) const {
+  void decode_widened_unsigned(uint64_t size_bytes, InferTensor& out, DecodedInputs& totals, const Copy& copy) const {
     const DataType wire_type = out.datatype;
     count_bytes(2 * size_bytes);
-    const WideTensor wide = make_wide_tensor(wire_type, out.shape);
+    const WidenedTensor wide = make_widened_tensor(wire_type, out.shape);
     copy(reinterpret_cast<uint8_t*>(wide.wire_bytes));
     widen(wide, wire_type, what(out));
     out.tensor = wide.tensor;
@@ -137,9 +137,9 @@ class InputDecoder {
       return;
     }
     check_size(out, count, raw.remaining());
-    if (is_wide_unsigned(out.datatype)) {
+    if (is_widened_unsigned(out.datatype)) {
       const size_t size_bytes = raw.remaining();
-      return decode_wide_unsigned(size_bytes, out, totals, [&](uint8_t* to) { raw.copy_to(to, size_bytes); });
+      return decode_widened_unsigned(size_bytes, out, totals, [&](uint8_t* to) { raw.copy_to(to, size_bytes); });
     }
     const DType dtype = *to_dtype(out.datatype);
     const uint8_t* data = raw.contiguous();
@@ -174,9 +174,9 @@ class InputDecoder {
       return;
     }
     check_size(out, count, range.size_bytes);
-    if (is_wide_unsigned(out.datatype)) {
+    if (is_widened_unsigned(out.datatype)) {
       check_copy(range, out);
-      return decode_wide_unsigned(range.size_bytes, out, totals, [&](uint8_t* to) { range.copy_to(to); });
+      return decode_widened_unsigned(range.size_bytes, out, totals, [&](uint8_t* to) { range.copy_to(to); });
     }
     const DType dtype = *to_dtype(out.datatype);
     const bool is_usable =

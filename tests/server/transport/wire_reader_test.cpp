@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-#include "server/executor/model/wide_unsigned.h"
+#include "server/executor/model/unsigned_widening.h"
 #include "tests/server/error_of.h"
 
 namespace tensord::server::wire_reader_test {
@@ -198,7 +198,7 @@ TEST(WireReaderBounds, LargeCopiesBeginAndEndAnywhere) {
 TEST(WideUnsigned, EveryNumberThatATensorCanHold) {
   const auto through = [](DataType datatype, const std::string& wire) {
     const auto count = static_cast<int64_t>(wire.size() / size_of(datatype));
-    const WideTensor wide = make_wide_tensor(datatype, Dims{count});
+    const WidenedTensor wide = make_widened_tensor(datatype, Dims{count});
     std::memcpy(wide.wire_bytes, wire.data(), wire.size());
     widen(wide, datatype, "input 'x'");
     std::string back;

@@ -1,4 +1,4 @@
-#include "server/executor/model/wide_unsigned.h"
+#include "server/executor/model/unsigned_widening.h"
 
 #include <cstring>
 #include <limits>
@@ -10,7 +10,7 @@ namespace {
 
 // From the first on: each is read before it is written.
 template <class From, class To>
-void widen_elements(const WideTensor& wide, const std::string& what) {
+void widen_elements(const WidenedTensor& wide, const std::string& what) {
   const auto count = static_cast<size_t>(wide.tensor.numel());
   auto* const to = static_cast<char*>(wide.tensor.raw_data());
   for (size_t i = 0; i < count; ++i) {
@@ -25,15 +25,15 @@ void widen_elements(const WideTensor& wide, const std::string& what) {
 
 }  // namespace
 
-WideTensor make_wide_tensor(DataType datatype, const Dims& shape) {
-  WideTensor wide{.tensor = Tensor::empty(shape, *to_dtype(tensor_datatype(datatype)))};
+WidenedTensor make_widened_tensor(DataType datatype, const Dims& shape) {
+  WidenedTensor wide{.tensor = Tensor::empty(shape, *to_dtype(tensor_datatype(datatype)))};
   const size_t count = static_cast<size_t>(wide.tensor.numel());
   // At the end of the tensor's memory.
   wide.wire_bytes = static_cast<char*>(wide.tensor.raw_data()) + (wide.tensor.size_bytes() - count * size_of(datatype));
   return wide;
 }
 
-void widen(const WideTensor& wide, DataType datatype, const std::string& what) {
+void widen(const WidenedTensor& wide, DataType datatype, const std::string& what) {
   if (datatype == DataType::kUint16) widen_elements<uint16_t, int32_t>(wide, what);
   if (datatype == DataType::kUint32) widen_elements<uint32_t, int64_t>(wide, what);
   if (datatype == DataType::kUint64) widen_elements<uint64_t, int64_t>(wide, what);

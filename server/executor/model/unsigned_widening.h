@@ -18,17 +18,17 @@ inline DataType tensor_datatype(DataType datatype) {
   }
 }
 
-inline bool is_wide_unsigned(DataType datatype) { return tensor_datatype(datatype) != datatype; }
+inline bool is_widened_unsigned(DataType datatype) { return tensor_datatype(datatype) != datatype; }
 
 // A tensor for elements of this type as they are on the wire, which begin at `wire_bytes`; widen() makes them the
-// tensor's own. REQUIRES: is_wide_unsigned(datatype).
-struct WideTensor {
+// tensor's own. REQUIRES: is_widened_unsigned(datatype).
+struct WidenedTensor {
   Tensor tensor;
   char* wire_bytes = nullptr;
 };
-WideTensor make_wide_tensor(DataType datatype, const Dims& shape);
+WidenedTensor make_widened_tensor(DataType datatype, const Dims& shape);
 // Throws Error{kInvalidArgument} for an element that no tensor can hold, naming `what`.
-void widen(const WideTensor& wide, DataType datatype, const std::string& what);
+void widen(const WidenedTensor& wide, DataType datatype, const std::string& what);
 // Adds the elements as they were on the wire. REQUIRES: the tensor is contiguous, and came from such ones.
 void append_narrowed(const Tensor& tensor, DataType datatype, std::string& out);
 
