@@ -367,7 +367,7 @@ std::unique_ptr<RankTeam> TrainingService::make_team(TrainingJob& job) {
                                                            .host = options_.host,
                                                            .interface = options_.interface,
                                                            .hosts = &hosts_,
-                                                           .facts = &facts_,
+                                                           .fingerprints = &fingerprints_,
                                                            .saved_status = [this, &job] { save(job); }});
 }
 

@@ -15,7 +15,7 @@
 #include "core/base/thread.h"
 #include "server/repository/repository.h"
 #include "server/training/hosts/host_registry.h"
-#include "server/training/jobs/file_facts.h"
+#include "server/training/jobs/file_fingerprint.h"
 #include "server/training/jobs/job_store.h"
 #include "server/training/jobs/training_job.h"
 #include "server/training/publisher.h"
@@ -131,7 +131,7 @@ class TrainingService {
   const JobStore store_;
   Publisher publisher_;
   HostRegistry hosts_;
-  KnownFacts facts_;
+  FingerprintCache fingerprints_;
   Mutex create_mutex_;  // one job at a time is made
   Mutex save_mutex_;    // the newest status is saved last
   mutable Mutex mutex_;

@@ -51,9 +51,9 @@ bool FileCache::has(const HostFile& file, const std::function<bool()>& is_cancel
   const fs::path cached = folder_ / file.sha256;
   std::error_code error;
   if (!fs::exists(cached, error)) return false;
-  const auto facts = facts_of(cached, is_cancelled);
-  if (!facts) fail_cancelled();
-  if (facts->sha256 == file.sha256) return true;
+  const auto fingerprints = fingerprint_of(cached, is_cancelled);
+  if (!fingerprints) fail_cancelled();
+  if (fingerprints->sha256 == file.sha256) return true;
   log(LogLevel::kWarning, "a cached file has changed and is removed", {{"file", cached.string()}});
   fs::remove(cached, error);
   return false;

@@ -8,7 +8,7 @@
 #include "core/base/mutex.h"
 
 #include "server/training/hosts/host_messages.h"
-#include "server/training/jobs/file_facts.h"
+#include "server/training/jobs/file_fingerprint.h"
 
 namespace tensord::server {
 

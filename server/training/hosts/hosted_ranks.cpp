@@ -122,8 +122,8 @@ class HostedRanks::Start {
       const std::string path = resolve_data_file(hosted_.options_.data_folder, file.path, "files");
       std::error_code error;
       if (fs::file_size(path, error) != file.size_bytes) return std::nullopt;
-      const auto facts = known_.of(path, [this] { return is_stopped(); });
-      return facts && facts->sha256 == file.sha256 ? std::optional(path) : std::nullopt;
+      const auto fingerprints = known_.of(path, [this] { return is_stopped(); });
+      return fingerprints && fingerprints->sha256 == file.sha256 ? std::optional(path) : std::nullopt;
     } catch (const Error&) {
       return std::nullopt;
     }
@@ -192,7 +192,7 @@ class HostedRanks::Start {
   const PrepareOrder order_;
   const fs::path folder_;
   std::string data_folder_;
-  KnownFacts known_;
+  FingerprintCache known_;
   mutable Mutex mutex_;
   CondVar changed_;
   bool is_stopped_ TENSORD_GUARDED_BY(mutex_) = false;

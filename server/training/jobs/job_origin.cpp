@@ -9,7 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/file_text.h"
 #include "server/training/data/batch_source.h"
-#include "server/training/jobs/file_facts.h"
+#include "server/training/jobs/file_fingerprint.h"
 #include "server/training/jobs/job_json.h"
 
 namespace tensord::server {
@@ -19,9 +19,9 @@ namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
 // Null when it was interrupted.
-Json json_facts_of(const fs::path& file, const std::function<bool()>& is_interrupted) {
-  const std::optional<FileFacts> facts = facts_of(file, is_interrupted);
-  return facts ? Json{{"size_bytes", facts->size_bytes}, {"sha256", facts->sha256}} : Json();
+Json json_fingerprint_of(const fs::path& file, const std::function<bool()>& is_interrupted) {
+  const std::optional<FileFingerprint> fingerprints = fingerprint_of(file, is_interrupted);
+  return fingerprints ? Json{{"size_bytes", fingerprints->size_bytes}, {"sha256", fingerprints->sha256}} : Json();
 }
 
 Json read_inputs(const fs::path& file) {
@@ -50,18 +50,18 @@ void JobInputs::note(const JobSpec& spec, const fs::path& base_archive, int64_t 
                      const std::function<bool()>& is_interrupted) const {
   Json inputs = read_inputs(file());
   if (!inputs.contains("base")) {
-    inputs["base"] = json_facts_of(base_archive, is_interrupted);
+    inputs["base"] = json_fingerprint_of(base_archive, is_interrupted);
     if (inputs["base"].is_null()) return;
   }
   const auto add = [&](const char* use, const std::string& name, const char* field) {
     if (name.empty()) return true;
-    Json facts = json_facts_of(resolve_data_file(data_folder_, name, field), is_interrupted);
-    if (facts.is_null()) return false;
+    Json fingerprints = json_fingerprint_of(resolve_data_file(data_folder_, name, field), is_interrupted);
+    if (fingerprints.is_null()) return false;
     const Json* before = newest_of(inputs["data"], use, name);
-    const bool is_same = before != nullptr && before->value("sha256", "") == facts["sha256"].get<std::string>();
+    const bool is_same = before != nullptr && before->value("sha256", "") == fingerprints["sha256"].get<std::string>();
     if (is_same) return true;
-    facts.update({{"use", use}, {"file", name}, {"from_step", step}});
-    inputs["data"].push_back(std::move(facts));
+    fingerprints.update({{"use", use}, {"file", name}, {"from_step", step}});
+    inputs["data"].push_back(std::move(fingerprints));
     return true;
   };
   if (!add("training", spec.data.file, "data.file")) return;

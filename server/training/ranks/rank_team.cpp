@@ -100,7 +100,7 @@ bool RankTeam::gather_hosts() {
   world_size_ = static_cast<int>(wanted);
   if (host_size_ == world_size_) return true;
   remote_ = std::make_unique<RemoteHosts>(job_, RemoteHosts::Options{.registry = options_.hosts,
-                                                                     .facts = options_.facts,
+                                                                     .fingerprints = options_.fingerprints,
                                                                      .resting = &resting_,
                                                                      .folder = options_.folder,
                                                                      .base_archive = options_.base_archive,

@@ -33,7 +33,7 @@ class RankTeam {
     std::string host;       // this host's name
     std::string interface;  // that other hosts reach this one by; empty: the one of the route to them
     HostRegistry* hosts = nullptr;
-    KnownFacts* facts = nullptr;
+    FingerprintCache* fingerprints = nullptr;
     std::function<void()> saved_status;
   };
   RankTeam(TrainingJob& job, Options options);

@@ -118,9 +118,9 @@ bool RemoteHosts::gather(const Tell& tell) {
 // False when it was interrupted.
 bool RemoteHosts::find_files(std::vector<File>& files) const {
   const auto add = [&](const fs::path& path, const std::string& name, bool is_data) {
-    const auto facts = options_.facts->of(path, [this] { return is_interrupted(); });
-    if (facts) files.push_back({{name, is_data, facts->size_bytes, facts->sha256}, path});
-    return facts.has_value();
+    const auto fingerprints = options_.fingerprints->of(path, [this] { return is_interrupted(); });
+    if (fingerprints) files.push_back({{name, is_data, fingerprints->size_bytes, fingerprints->sha256}, path});
+    return fingerprints.has_value();
   };
   // Of a job that goes on: the model is in the checkpoint.
   if (const auto found = Checkpoints(options_.folder, job_.spec().checkpoints.keep).newest()) {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "server/training/hosts/host_registry.h"
-#include "server/training/jobs/file_facts.h"
+#include "server/training/jobs/file_fingerprint.h"
 #include "server/training/jobs/training_job.h"
 #include "server/training/ranks/rank_link.h"
 #include "server/training/ranks/rank_task.h"
@@ -30,7 +30,7 @@ class RemoteHosts {
  public:
   struct Options {
     HostRegistry* registry = nullptr;
-    KnownFacts* facts = nullptr;
+    FingerprintCache* fingerprints = nullptr;
     RestingHosts* resting = nullptr;
     std::filesystem::path folder;  // of the job
     std::string base_archive, data_folder;

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "server/training/hosts/host_messages.h"
-#include "server/training/jobs/file_facts.h"
+#include "server/training/jobs/file_fingerprint.h"
 #include "tests/server/temporary_folder.h"
 
 // Files that daemons give each other, in tests.

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "server/training/jobs/file_facts.h"
+#include "server/training/jobs/file_fingerprint.h"
 #include "tests/server/error_of.h"
 #include "tests/server/temporary_folder.h"
 
@@ -161,7 +161,7 @@ TEST_F(JobOriginTest, WithoutABestStepTheLastCounts) {
 TEST_F(JobOriginTest, FactsOfAFileAreOfAllOfIt) {
   const auto never = [] { return false; };
   const fs::path file = folder_ / "base.pt", missing = folder_ / "missing";
-  KnownFacts known;
+  FingerprintCache known;
   EXPECT_FALSE(known.of(file, [] { return true; }));
   EXPECT_EQ(known.of(file, never)->sha256, kAbc);
   int looks = 0;
@@ -170,8 +170,8 @@ TEST_F(JobOriginTest, FactsOfAFileAreOfAllOfIt) {
   write("base.pt", "abcd");
   EXPECT_EQ(known.of(file, never)->size_bytes, 4U);
   EXPECT_EQ(error_of([&] { known.of(missing, never); }).code(), ErrorCode::kNotFound);
-  EXPECT_EQ(error_of([&] { facts_of(missing, never); }).code(), ErrorCode::kNotFound);
-  EXPECT_NE(std::string(error_of([&] { facts_of(folder_, never); }).what()).find("read"), std::string::npos);
+  EXPECT_EQ(error_of([&] { fingerprint_of(missing, never); }).code(), ErrorCode::kNotFound);
+  EXPECT_NE(std::string(error_of([&] { fingerprint_of(folder_, never); }).what()).find("read"), std::string::npos);
 }
 
 TEST_F(JobOriginTest, AFileThatIsNotThereIsNamed) {

@@ -1,4 +1,4 @@
-#include "server/training/jobs/file_facts.h"
+#include "server/training/jobs/file_fingerprint.h"
 
 #include <openssl/evp.h>
 #include <sys/stat.h>
@@ -46,26 +46,27 @@ std::string Sha256::finish() {
   return digits;
 }
 
-std::optional<FileFacts> facts_of(const std::filesystem::path& file, const std::function<bool()>& is_interrupted) {
+std::optional<FileFingerprint> fingerprint_of(const std::filesystem::path& file,
+                                              const std::function<bool()>& is_interrupted) {
   std::ifstream in(file, std::ios::binary);
   if (!in) fail(ErrorCode::kNotFound, file.string(), ": cannot be read");
   Sha256 hash;
-  FileFacts facts;
+  FileFingerprint fingerprints;
   std::vector<char> piece(kPieceBytes);
   while (in) {
     if (is_interrupted()) return std::nullopt;
     in.read(piece.data(), static_cast<std::streamsize>(piece.size()));
     const auto count = static_cast<size_t>(in.gcount());
     hash.add({piece.data(), count});
-    facts.size_bytes += count;
+    fingerprints.size_bytes += count;
   }
   if (in.bad()) fail_file(file.string(), "read", errno);
-  facts.sha256 = hash.finish();
-  return facts;
+  fingerprints.sha256 = hash.finish();
+  return fingerprints;
 }
 
-std::optional<FileFacts> KnownFacts::of(const std::filesystem::path& file,
-                                        const std::function<bool()>& is_interrupted) {
+std::optional<FileFingerprint> FingerprintCache::of(const std::filesystem::path& file,
+                                                    const std::function<bool()>& is_interrupted) {
   struct stat status {};
   if (stat(file.c_str(), &status) != 0) fail(ErrorCode::kNotFound, file.string(), ": cannot be read");
   const auto ns = [](const timespec& time) { return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; };
@@ -73,14 +74,14 @@ std::optional<FileFacts> KnownFacts::of(const std::filesystem::path& file,
                     ns(status.st_ctim)};
   {
     const MutexLock lock(mutex_);
-    if (const auto found = facts_.find(stamp); found != facts_.end()) return found->second;
+    if (const auto found = fingerprints_.find(stamp); found != fingerprints_.end()) return found->second;
   }
-  const std::optional<FileFacts> facts = facts_of(file, is_interrupted);
-  if (!facts) return facts;
+  const std::optional<FileFingerprint> fingerprints = fingerprint_of(file, is_interrupted);
+  if (!fingerprints) return fingerprints;
   const MutexLock lock(mutex_);
-  if (facts_.size() >= kMaxKnown) facts_.clear();
-  facts_[stamp] = *facts;
-  return facts;
+  if (fingerprints_.size() >= kMaxKnown) fingerprints_.clear();
+  fingerprints_[stamp] = *fingerprints;
+  return fingerprints;
 }
 
 }  // namespace tensord::server

@@ -29,25 +29,26 @@ class Sha256 {
 };
 
 // What tells a file's content.
-struct FileFacts {
+struct FileFingerprint {
   uint64_t size_bytes = 0;
   std::string sha256;
-  bool operator==(const FileFacts&) const = default;
+  bool operator==(const FileFingerprint&) const = default;
 };
 
 // Reads the whole file; none when `is_interrupted`, which is asked between pieces, says so. Throws Error{kNotFound},
 // kDataLoss.
-std::optional<FileFacts> facts_of(const std::filesystem::path& file, const std::function<bool()>& is_interrupted);
+std::optional<FileFingerprint> fingerprint_of(const std::filesystem::path& file,
+                                              const std::function<bool()>& is_interrupted);
 
 // The same, but a file that is as it was (device, inode, size, times) is not read again. Thread-safe.
-class KnownFacts {
+class FingerprintCache {
  public:
-  std::optional<FileFacts> of(const std::filesystem::path& file, const std::function<bool()>& is_interrupted);
+  std::optional<FileFingerprint> of(const std::filesystem::path& file, const std::function<bool()>& is_interrupted);
 
  private:
   using Stamp = std::tuple<uint64_t, uint64_t, uint64_t, int64_t, int64_t>;
   Mutex mutex_;
-  std::map<Stamp, FileFacts> facts_ TENSORD_GUARDED_BY(mutex_);
+  std::map<Stamp, FileFingerprint> fingerprints_ TENSORD_GUARDED_BY(mutex_);
 };
 
 }  // namespace tensord::server
