@@ -256,7 +256,7 @@ void Trainer::record_local_operators() {
 void Trainer::record_rank(std::span<const Tensor> batch) {
   own_samples_ += batch.empty() ? 0 : batch.front().size(0);
   const RankProgress own{.rank = ranks_->rank(),
-                         .host = {},  // the team knows it
+                         .host = {},  // the group knows it
                          .pid = getpid(),
                          .step = step_,
                          .samples = static_cast<uint64_t>(own_samples_),

@@ -16,7 +16,7 @@
 #include "core/jit/formats/new_weights.h"
 #include "server/training/evaluation_metrics.h"
 #include "server/training/jobs/job_origin.h"
-#include "server/training/ranks/rank_team.h"
+#include "server/training/ranks/worker_group.h"
 #include "server/training/trainer.h"
 #include "server/training/trainer_state.h"
 #include "server/training/weights_update.h"
@@ -356,19 +356,19 @@ std::unique_ptr<Trainer> TrainingService::make_trainer(TrainingJob& job) {
   }
 }
 
-std::unique_ptr<RankTeam> TrainingService::make_team(TrainingJob& job) {
-  return std::make_unique<RankTeam>(job, RankTeam::Options{.program = options_.rank_program,
-                                                           .folder = store_.job_folder(job.id()),
-                                                           .base_archive = store_.base_archive(job.id()).string(),
-                                                           .data_folder = options_.data_folder,
-                                                           .threads = job_threads(job.spec(), options_.threads),
-                                                           .memory_bytes = job.spec().resources.memory_bytes,
-                                                           .nice = options_.nice,
-                                                           .host = options_.host,
-                                                           .interface = options_.interface,
-                                                           .hosts = &hosts_,
-                                                           .fingerprints = &fingerprints_,
-                                                           .saved_status = [this, &job] { save(job); }});
+std::unique_ptr<WorkerGroup> TrainingService::make_worker_group(TrainingJob& job) {
+  return std::make_unique<WorkerGroup>(job, WorkerGroup::Options{.program = options_.rank_program,
+                                                                 .folder = store_.job_folder(job.id()),
+                                                                 .base_archive = store_.base_archive(job.id()).string(),
+                                                                 .data_folder = options_.data_folder,
+                                                                 .threads = job_threads(job.spec(), options_.threads),
+                                                                 .memory_bytes = job.spec().resources.memory_bytes,
+                                                                 .nice = options_.nice,
+                                                                 .host = options_.host,
+                                                                 .interface = options_.interface,
+                                                                 .hosts = &hosts_,
+                                                                 .fingerprints = &fingerprints_,
+                                                                 .saved_status = [this, &job] { save(job); }});
 }
 
 // Empty when the job stops for the daemon to end: it goes on at the next start.
@@ -397,18 +397,18 @@ std::optional<TrainingService::Ended> TrainingService::train_here(TrainingJob& j
 }
 
 std::optional<TrainingService::Ended> TrainingService::train_by_ranks(TrainingJob& job, const JobInputs& inputs) {
-  const std::unique_ptr<RankTeam> team = make_team(job);
+  const std::unique_ptr<WorkerGroup> group = make_worker_group(job);
   inputs.note(job.spec(), store_.base_archive(job.id()), job.status().progress.step,
               [&] { return job.request() != JobRequest::kNone; });
-  switch (team->run()) {
+  switch (group->run()) {
     case Trainer::Outcome::kPaused: return Ended{JobState::kPaused, ""};
     case Trainer::Outcome::kCancelled: return Ended{JobState::kCancelled, ""};
     case Trainer::Outcome::kStopped: return std::nullopt;
     case Trainer::Outcome::kStarved: return Ended{JobState::kPaused, starved(job)};
     case Trainer::Outcome::kDone: break;
   }
-  return publish(job, inputs, team->warning(), [&](const std::string& path) {
-    copy_as_base(store_.base_archive(job.id()).string(), team->result().string(), path);
+  return publish(job, inputs, group->warning(), [&](const std::string& path) {
+    copy_as_base(store_.base_archive(job.id()).string(), group->result().string(), path);
   });
 }
 

@@ -23,7 +23,7 @@
 namespace tensord::server {
 
 class JobInputs;
-class RankTeam;
+class WorkerGroup;
 class Trainer;
 
 // The training jobs of the daemon: takes them, keeps them on disk, and runs them one after the other on threads of low
@@ -108,7 +108,7 @@ class TrainingService {
   };
   std::shared_ptr<TrainingJob> with_world_size(const TrainingJob& job, int64_t world_size);
   std::unique_ptr<Trainer> make_trainer(TrainingJob& job);
-  std::unique_ptr<RankTeam> make_team(TrainingJob& job);
+  std::unique_ptr<WorkerGroup> make_worker_group(TrainingJob& job);
   std::optional<Ended> train_here(TrainingJob& job, const JobInputs& inputs);
   std::optional<Ended> train_by_ranks(TrainingJob& job, const JobInputs& inputs);
   Ended publish(TrainingJob& job, const JobInputs& inputs, const std::string& warning,

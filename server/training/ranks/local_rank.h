@@ -4,14 +4,14 @@
 #include <string>
 
 #include "core/distributed/launch/child_process.h"
-#include "server/training/ranks/rank_link.h"
 #include "server/training/ranks/rank_task.h"
 #include "server/training/ranks/stream_feeder.h"
+#include "server/training/ranks/worker_handle.h"
 
 namespace tensord::server {
 
 // A rank that is a child of this process, and dies with the thread that started it.
-class LocalRank final : public RankLink {
+class LocalRank final : public WorkerHandle {
  public:
   // `program`: the binary that has the command kRankCommand. `stream`: where its batches come from; null: from files,
   // or from another rank. Throws Error{kNotFound}, kUnavailable.

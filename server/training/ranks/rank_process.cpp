@@ -30,7 +30,7 @@ using Json = nlohmann::json;
 constexpr int kEvents = 3;
 constexpr auto kRankLookInterval = 50ms;
 constexpr auto kHeartbeat = 500ms;
-// Ranks wait for rank 0 while it evaluates or saves; one that is lost or frozen is the team's to notice.
+// Ranks wait for rank 0 while it evaluates or saves; one that is lost or frozen is the group's to notice.
 constexpr auto kGroupTimeout = std::chrono::hours(24);
 constexpr auto kStartTimeout = std::chrono::minutes(10);
 
@@ -44,7 +44,7 @@ void say(const Json& json) {
   }
 }
 
-// Tells the team of the job's changes, and that this process lives.
+// Tells the group of the job's changes, and that this process lives.
 class Reporter {
  public:
   Reporter(const TrainingJob& job, bool sends_points)
@@ -116,7 +116,7 @@ class Reporter {
   Thread thread_;  // last: it uses the rest
 };
 
-// What the team wants, until it is gone.
+// What the group wants, until it is gone.
 void read_orders(TrainingJob& job) {
   for (std::string line; std::getline(std::cin, line);) {
     if (line == "pause") job.set_request(JobRequest::kPause);

@@ -27,7 +27,7 @@ std::string hosts_text(size_t count) { return concat(count, count == 1 ? " host"
 }  // namespace
 
 // Seen from here: what its host says of it.
-class RemoteHosts::Rank final : public RankLink {
+class RemoteHosts::Rank final : public WorkerHandle {
  public:
   Rank(JoinedHost& host, std::string start, int64_t number, std::map<int64_t, Rank*>& registered)
       : host_(host), start_(std::move(start)), number_(number), registered_(registered) {
@@ -173,8 +173,8 @@ std::string RemoteHosts::own_address() const {
   return address;
 }
 
-std::vector<std::unique_ptr<RankLink>> RemoteHosts::start(const RankTask& task, int64_t first) {
-  std::vector<std::unique_ptr<RankLink>> out;
+std::vector<std::unique_ptr<WorkerHandle>> RemoteHosts::start(const RankTask& task, int64_t first) {
+  std::vector<std::unique_ptr<WorkerHandle>> out;
   for (size_t i = 0; i < leases_.size(); ++i) {
     StartOrder order{.start = start_, .ranks = {}, .task = to_text(task)};
     const int64_t end = std::min(first + spec_.processes_per_host, world_size_);

@@ -11,9 +11,9 @@
 #include "server/training/hosts/host_registry.h"
 #include "server/training/jobs/file_fingerprint.h"
 #include "server/training/jobs/training_job.h"
-#include "server/training/ranks/rank_link.h"
 #include "server/training/ranks/rank_task.h"
 #include "server/training/ranks/resting_hosts.h"
+#include "server/training/ranks/worker_handle.h"
 
 namespace tensord::server {
 
@@ -55,7 +55,7 @@ class RemoteHosts {
   // The address of this host, in digits, that the others reach it by. Throws Error.
   std::string own_address() const;
   // Ranks from `first` on, so many on each host. `task` has what is the same for all.
-  std::vector<std::unique_ptr<RankLink>> start(const RankTask& task, int64_t first);
+  std::vector<std::unique_ptr<WorkerHandle>> start(const RankTask& task, int64_t first);
   // Takes over what the hosts said; the links have it then. Throws what a host could not do, HostDiskError where its
   // disk did not let it, Error{kUnavailable} where it was lost.
   void read();

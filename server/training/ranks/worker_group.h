@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "server/training/jobs/training_job.h"
-#include "server/training/ranks/rank_link.h"
 #include "server/training/ranks/remote_hosts.h"
+#include "server/training/ranks/worker_handle.h"
 #include "server/training/trainer.h"
 
 namespace tensord::server {
@@ -21,7 +21,7 @@ class LocalRank;
 // other hosts, passes on what is wanted of the job, takes over their progress, and starts all of them again, from the
 // last checkpoint, when one was lost, or its host was, or another host's disk is full or fails. Runs on the calling
 // thread, with which the processes of this host die. Not thread-safe.
-class RankTeam {
+class WorkerGroup {
  public:
   struct Options {
     std::string program;  // the binary that has the command kRankCommand
@@ -36,8 +36,8 @@ class RankTeam {
     FingerprintCache* fingerprints = nullptr;
     std::function<void()> saved_status;
   };
-  RankTeam(TrainingJob& job, Options options);
-  ~RankTeam();  // kills the processes
+  WorkerGroup(TrainingJob& job, Options options);
+  ~WorkerGroup();  // kills the processes
 
   // Throws what made a rank fail, or Error{kUnavailable} when ranks were lost too often.
   Trainer::Outcome run();
@@ -58,7 +58,7 @@ class RankTeam {
   void start();
   void rewind_stream(const std::string& reason);
   RankTask task() const;
-  void add_rank(std::unique_ptr<RankLink> link);
+  void add_rank(std::unique_ptr<WorkerHandle> link);
   void read_news();
   void pass_on(JobRequest request);  // kNone only before anything else
   void take(Rank& rank, std::string_view line);

@@ -1,4 +1,4 @@
-#include "server/training/ranks/rank_team.h"
+#include "server/training/ranks/worker_group.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -39,15 +39,15 @@ class RankStore {
   distributed::TcpStoreServer server;
 };
 
-struct RankTeam::Rank {
-  Rank(int number, std::unique_ptr<RankLink> link) : number(number), link(std::move(link)) {}
+struct WorkerGroup::Rank {
+  Rank(int number, std::unique_ptr<WorkerHandle> link) : number(number), link(std::move(link)) {}
   struct Failure {
     Error error;
     bool is_other;
   };
 
   const int number;
-  const std::unique_ptr<RankLink> link;
+  const std::unique_ptr<WorkerHandle> link;
   Clock::time_point heard = Clock::now();
   // Of a rank that has been in one wait for others since then.
   std::optional<Clock::time_point> waits_since;
@@ -59,17 +59,17 @@ struct RankTeam::Rank {
   Clock::time_point failed_at;
 };
 
-RankTeam::RankTeam(TrainingJob& job, Options options)
+WorkerGroup::WorkerGroup(TrainingJob& job, Options options)
     : job_(job),
       options_(std::move(options)),
       world_size_(static_cast<int>(job.spec().distribution.world_size)),
       host_size_(
           static_cast<int>(std::min(job.spec().distribution.world_size, job.spec().distribution.processes_per_host))),
       timeout_(job.spec().distribution.timeout_seconds) {}
-RankTeam::~RankTeam() = default;
+WorkerGroup::~WorkerGroup() = default;
 
 // What all ranks of this host have in common; other hosts put in their own paths.
-RankTask RankTeam::task() const {
+RankTask WorkerGroup::task() const {
   RankTask task;
   task.job = job_.status();
   task.job.spec.distribution.world_size = world_size_;
@@ -86,16 +86,16 @@ RankTask RankTeam::task() const {
   return task;
 }
 
-void RankTeam::add_rank(std::unique_ptr<RankLink> link) {
+void WorkerGroup::add_rank(std::unique_ptr<WorkerHandle> link) {
   Rank& rank = *ranks_.emplace_back(std::make_unique<Rank>(static_cast<int>(ranks_.size()), std::move(link)));
   rank.progress.rank = rank.number;
   rank.progress.host = rank.link->host();
   record_pid(rank);
 }
 
-void RankTeam::record_pid(Rank& rank) { rank.progress.pid = rank.link->pid(); }
+void WorkerGroup::record_pid(Rank& rank) { rank.progress.pid = rank.link->pid(); }
 
-bool RankTeam::gather_hosts() {
+bool WorkerGroup::gather_hosts() {
   const int64_t wanted = job_.spec().distribution.world_size;
   world_size_ = static_cast<int>(wanted);
   if (host_size_ == world_size_) return true;
@@ -122,7 +122,7 @@ bool RankTeam::gather_hosts() {
   return true;
 }
 
-void RankTeam::start() {
+void WorkerGroup::start() {
   const std::string address = remote_ ? remote_->own_address() : "127.0.0.1";
   store_ = std::make_unique<RankStore>(address);
   passed_on_ = JobRequest::kNone;
@@ -145,7 +145,7 @@ void RankTeam::start() {
        {"port", store_->server.port()}});
 }
 
-std::optional<Trainer::Outcome> RankTeam::attempt(Lost& lost) {
+std::optional<Trainer::Outcome> WorkerGroup::attempt(Lost& lost) {
   try {
     if (!gather_hosts()) return outcome_of(job_.request());
     start();
@@ -166,7 +166,7 @@ std::optional<Trainer::Outcome> RankTeam::attempt(Lost& lost) {
   }
 }
 
-Trainer::Outcome RankTeam::run() {
+Trainer::Outcome WorkerGroup::run() {
   for (;;) {
     Lost lost;
     const std::optional<Trainer::Outcome> outcome = attempt(lost);
@@ -190,7 +190,7 @@ Trainer::Outcome RankTeam::run() {
 }
 
 // Batches since the last checkpoint are needed again: those that are kept, or the client has to send them.
-void RankTeam::rewind_stream(const std::string& reason) {
+void WorkerGroup::rewind_stream(const std::string& reason) {
   const auto stream = job_.stream();
   if (!stream) return;
   const int64_t first = next_batch_after(Checkpoints(options_.folder, job_.spec().checkpoints.keep));
@@ -202,14 +202,14 @@ void RankTeam::rewind_stream(const std::string& reason) {
   stream->close(ErrorCode::kUnavailable, concat(reason, "; batches from ", first, " on are needed again"));
 }
 
-void RankTeam::pass_on(JobRequest request) {
+void WorkerGroup::pass_on(JobRequest request) {
   if (request == passed_on_) return;
   passed_on_ = request;
   // Rank 0 tells the others, so that all stop after the same step. One that has ended hears nothing.
   first_->write_input(request == JobRequest::kPause ? "pause" : "stop");
 }
 
-std::optional<Trainer::Outcome> RankTeam::supervise(Lost& lost) {
+std::optional<Trainer::Outcome> WorkerGroup::supervise(Lost& lost) {
   for (;;) {
     const JobRequest request = job_.request();
     if (request == JobRequest::kCancel) return Trainer::Outcome::kCancelled;
@@ -235,11 +235,11 @@ std::optional<Trainer::Outcome> RankTeam::supervise(Lost& lost) {
   }
 }
 
-std::string RankTeam::name_of(const Rank& rank) const {
+std::string WorkerGroup::name_of(const Rank& rank) const {
   return remote_ ? concat("rank ", rank.number, " of host ", rank.link->host()) : concat("rank ", rank.number);
 }
 
-void RankTeam::read_news() {
+void WorkerGroup::read_news() {
   std::vector<pollfd> fds;
   for (const auto& rank : ranks_) rank->link->add_fds(fds);
   wait_for_news(fds);
@@ -259,7 +259,7 @@ void RankTeam::read_news() {
   }
 }
 
-void RankTeam::take(Rank& rank, std::string_view line) {
+void WorkerGroup::take(Rank& rank, std::string_view line) {
   rank.heard = Clock::now();
   const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) return;
@@ -283,7 +283,7 @@ void RankTeam::take(Rank& rank, std::string_view line) {
   }
 }
 
-void RankTeam::take_progress(Rank& rank, const std::string& line) {
+void WorkerGroup::take_progress(Rank& rank, const std::string& line) {
   const Json json = Json::parse(line);
   JobProgress progress = job_status_from_json(json.at("status")).progress;
   if (!progress.ranks.empty()) {
@@ -316,7 +316,7 @@ void RankTeam::take_progress(Rank& rank, const std::string& line) {
   options_.saved_status();
 }
 
-std::optional<RankTeam::Lost> RankTeam::lost_rank() const {
+std::optional<WorkerGroup::Lost> WorkerGroup::lost_rank() const {
   for (const auto& rank : ranks_) {
     if (!rank->ended.empty()) continue;
     const auto named = [&] { return concat(name_of(*rank), " (pid ", rank->link->pid(), ")"); };
@@ -335,7 +335,7 @@ std::optional<RankTeam::Lost> RankTeam::lost_rank() const {
 }
 
 // All live, and each waits for another one: their connections are dead, and nothing tells them.
-std::optional<RankTeam::Lost> RankTeam::lost_together() const {
+std::optional<WorkerGroup::Lost> WorkerGroup::lost_together() const {
   const bool are_stuck = std::all_of(ranks_.begin(), ranks_.end(), [&](const auto& rank) {
     return !rank->ended.empty() || (rank->waits_since && Clock::now() - *rank->waits_since > timeout_);
   });

@@ -12,10 +12,10 @@
 namespace tensord::server {
 
 // A rank's process, on this host or another one. It ends with this. For one thread.
-class RankLink {
+class WorkerHandle {
  public:
   using OnLine = std::function<void(std::string_view line)>;
-  virtual ~RankLink() = default;
+  virtual ~WorkerHandle() = default;
 
   virtual const std::string& host() const = 0;
   virtual int64_t pid() const = 0;  // 0: not known yet
