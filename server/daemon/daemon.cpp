@@ -18,7 +18,7 @@
 #include "server/transport/access/http_access.h"
 #include "server/transport/grpc/heap_trimmer.h"
 #include "server/transport/grpc_server.h"
-#include "server/transport/hosts/joiner.h"
+#include "server/transport/hosts/node_agent.h"
 #include "server/web/routes.h"
 
 namespace tensord::server {
@@ -91,19 +91,19 @@ std::unique_ptr<TrainingService> make_training(const ServerOptions& options, Rep
 }
 
 // Null: this daemon joins none.
-std::unique_ptr<HostJoiner> make_joiner(const ServerOptions& options, const std::string& version) {
+std::unique_ptr<NodeAgent> make_node_agent(const ServerOptions& options, const std::string& version) {
   if (!options.join.is_wanted()) return nullptr;
   const std::string folder = options.training_folder;
-  return std::make_unique<HostJoiner>(HostJoiner::Options{.join = options.join,
-                                                          .version = version,
-                                                          .training_folder = folder,
-                                                          .ranks = {.folder = folder + "/hosted",
-                                                                    .data_folder = options.training_data,
-                                                                    .host = host_name_of(options.join),
-                                                                    .interface = options.join.interface,
-                                                                    .nice = options.training_nice,
-                                                                    .memory_bytes = options.training_memory_bytes,
-                                                                    .processes = TrainingService::max_processes()}});
+  return std::make_unique<NodeAgent>(NodeAgent::Options{.join = options.join,
+                                                        .version = version,
+                                                        .training_folder = folder,
+                                                        .ranks = {.folder = folder + "/hosted",
+                                                                  .data_folder = options.training_data,
+                                                                  .host = host_name_of(options.join),
+                                                                  .interface = options.join.interface,
+                                                                  .nice = options.training_nice,
+                                                                  .memory_bytes = options.training_memory_bytes,
+                                                                  .processes = TrainingService::max_processes()}});
 }
 
 std::string join_address(const std::string& address, int port) {
@@ -227,7 +227,7 @@ struct Daemon::Impl {
   std::unique_ptr<RestHandler> rest_handler;
   // Null: off. Last: they use all of that.
   std::unique_ptr<HttpServer> metrics_http, http;
-  std::unique_ptr<HostJoiner> joiner;  // null: this daemon joins none, or is not loaded yet
+  std::unique_ptr<NodeAgent> node_agent;  // null: this daemon joins none, or is not loaded yet
 };
 
 Daemon::Daemon(const ServerOptions& options, ModelFactory factory, const std::string& version)
@@ -246,7 +246,7 @@ void Daemon::load() {
     fail(ErrorCode::kFailedPrecondition, "--exit-on-error: a model cannot be served; the log says which and why");
   }
   if (impl_->training) impl_->training->start();
-  impl_->joiner = make_joiner(impl_->options, impl_->state.version);
+  impl_->node_agent = make_node_agent(impl_->options, impl_->state.version);
   const ServerOptions& options = impl_->options;
   log(LogLevel::kInfo, "models loaded", {{"all_ready", impl_->repository.is_all_ready()}});
   if (options.ready_file.empty()) return;
@@ -275,7 +275,7 @@ void Daemon::stop(int64_t timeout_ms) {
   impl_->state.is_draining = true;
   // Jobs write their checkpoints while requests end.
   Thread training("stop-training", [this] {
-    if (impl_->joiner) impl_->joiner->stop();
+    if (impl_->node_agent) impl_->node_agent->stop();
     if (impl_->training) impl_->training->stop();
   });
   // Requests that wait for models are answered.

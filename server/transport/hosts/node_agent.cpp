@@ -1,4 +1,4 @@
-#include "server/transport/hosts/joiner.h"
+#include "server/transport/hosts/node_agent.h"
 
 #include <grpcpp/grpcpp.h>
 
@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kJoinerPingInterval = 500ms;
+constexpr auto kNodeAgentPingInterval = 500ms;
 constexpr auto kLookInterval = 200ms;
 constexpr auto kFetchTimeout = 60s;  // of a piece
 constexpr std::chrono::milliseconds kFirstRest = 500ms, kLongestRest = 5s;
@@ -68,7 +68,7 @@ std::string random_name() { return distributed::hex_of(distributed::random_bytes
 
 }  // namespace
 
-struct HostJoiner::Impl {
+struct NodeAgent::Impl {
   explicit Impl(Options given)
       : options(std::move(given)),
         token(trimmed(read_text("--join-token-file", options.join.token_file))),
@@ -152,7 +152,7 @@ struct HostJoiner::Impl {
       std::atomic<bool> is_over{false};
       Thread writer("join-write", [&] {
         // Where a write fails reading ends, which closes the outbox.
-        while (const auto message = outbox.pop(kJoinerPingInterval)) stream->Write(*message);
+        while (const auto message = outbox.pop(kNodeAgentPingInterval)) stream->Write(*message);
       });
       Thread watch("join-watch", [&] { watch_silence(call, ranks, heard, is_over, reason); });
       const std::string broken = read_orders(*stream, ranks, heard, was_joined);
@@ -242,8 +242,8 @@ struct HostJoiner::Impl {
   Thread thread;  // last: it uses the rest
 };
 
-HostJoiner::HostJoiner(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}
-HostJoiner::~HostJoiner() { stop(); }
-void HostJoiner::stop() { impl_->stop(); }
+NodeAgent::NodeAgent(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}
+NodeAgent::~NodeAgent() { stop(); }
+void NodeAgent::stop() { impl_->stop(); }
 
 }  // namespace tensord::server

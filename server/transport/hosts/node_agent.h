@@ -10,7 +10,7 @@
 namespace tensord::server {
 
 // Joins another daemon, again and again until stopped, and runs ranks for it while both are there. Thread-safe.
-class HostJoiner {
+class NodeAgent {
  public:
   struct Options {
     JoinOptions join;
@@ -19,8 +19,8 @@ class HostJoiner {
     HostedRanks::Options ranks;
   };
   // Throws Error for files that cannot be read.
-  explicit HostJoiner(Options options);
-  ~HostJoiner();
+  explicit NodeAgent(Options options);
+  ~NodeAgent();
   // Ranks that run here end.
   void stop();
 

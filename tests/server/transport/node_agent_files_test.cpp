@@ -3,15 +3,15 @@
 
 #include <fstream>
 
-#include "server/transport/hosts/joiner.h"
+#include "server/transport/hosts/node_agent.h"
 #include "tests/server/error_of.h"
 #include "tests/server/temporary_folder.h"
 
-namespace tensord::server::joiner_files_test {
+namespace tensord::server::node_agent_files_test {
 namespace {
 
-TEST(JoinerFiles, WhatCannotBeReadIsNamed) {
-  const fixtures::TemporaryFolder folder("joiner");
+TEST(NodeAgentFiles, WhatCannotBeReadIsNamed) {
+  const fixtures::TemporaryFolder folder("node_agent");
   std::filesystem::create_symlink(folder.path() / "nothing", folder.path() / "link");
   const std::string large = folder.path() / "large", link = folder.path() / "link", none = folder.path() / "none";
   std::ofstream(large) << std::string((1 << 20) + 1, 'x');
@@ -21,28 +21,28 @@ TEST(JoinerFiles, WhatCannotBeReadIsNamed) {
                                                                       {"--join-key", &JoinOptions::key}};
   for (const auto& [flag, member] : flags) {
     for (const std::string& path : {folder.path().string(), link, none, large}) {
-      HostJoiner::Options options;
+      NodeAgent::Options options;
       options.join.address = "127.0.0.1:1";
       options.join.*member = path;
       options.training_folder = folder.path() / "training";
       options.ranks.folder = folder.path() / "ranks";
-      const Error error = error_of([&] { HostJoiner joiner(options); });
+      const Error error = error_of([&] { NodeAgent node_agent(options); });
       EXPECT_EQ(error.code(), path == large ? ErrorCode::kInvalidArgument : ErrorCode::kNotFound) << flag << path;
       EXPECT_THAT(error.what(), ::testing::HasSubstr(concat(flag, ": ", path))) << error.what();
     }
   }
 }
 
-TEST(JoinerFiles, ATokenMayBeAsLongAsAFile) {
-  const fixtures::TemporaryFolder folder("joiner");
-  HostJoiner::Options options;
+TEST(NodeAgentFiles, ATokenMayBeAsLongAsAFile) {
+  const fixtures::TemporaryFolder folder("node_agent");
+  NodeAgent::Options options;
   options.join.address = "127.0.0.1:1";
   options.join.token_file = folder.path() / "token";
   std::ofstream(options.join.token_file) << std::string(1 << 20, 'x');
   options.training_folder = folder.path() / "training";
   options.ranks.folder = folder.path() / "ranks";
-  EXPECT_NO_THROW(HostJoiner{options});
+  EXPECT_NO_THROW(NodeAgent{options});
 }
 
 }  // namespace
-}  // namespace tensord::server::joiner_files_test
+}  // namespace tensord::server::node_agent_files_test

@@ -11,10 +11,10 @@
 
 #include "core/base/log.h"
 #include "protos/hosts.grpc.pb.h"
-#include "server/transport/hosts/joiner.h"
+#include "server/transport/hosts/node_agent.h"
 #include "tests/server/temporary_folder.h"
 
-namespace tensord::server::joiner_stream_test {
+namespace tensord::server::node_agent_stream_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -41,19 +41,19 @@ class Service final : public rpc::HostService::Service {
   std::atomic<bool> was_called_{false};
 };
 
-TEST(JoinerStream, ItsEndHasAReason) {
+TEST(NodeAgentStream, ItsEndHasAReason) {
   set_log_sink(note_reason);
   Service service;
   int port = 0;
   grpc::ServerBuilder builder;
   builder.RegisterService(&service).AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
   const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  const fixtures::TemporaryFolder folder("joiner");
-  HostJoiner::Options options;
+  const fixtures::TemporaryFolder folder("node_agent");
+  NodeAgent::Options options;
   options.join.address = "127.0.0.1:" + std::to_string(port);
   options.training_folder = folder.path() / "training";
   options.ranks.folder = folder.path() / "ranks";
-  HostJoiner joiner(options);
+  NodeAgent node_agent(options);
   {
     std::unique_lock lock(log_mutex);
     const auto is_said = [] { return reasons.size() >= 2; };
@@ -61,9 +61,9 @@ TEST(JoinerStream, ItsEndHasAReason) {
     EXPECT_THAT(reasons, ::testing::Contains(HasSubstr("the stream has ended")));
     EXPECT_THAT(reasons, ::testing::Contains(HasSubstr("no host is wanted")));
   }
-  joiner.stop();
+  node_agent.stop();
   server->Shutdown();
 }
 
 }  // namespace
-}  // namespace tensord::server::joiner_stream_test
+}  // namespace tensord::server::node_agent_stream_test
