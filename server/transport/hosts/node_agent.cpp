@@ -16,7 +16,7 @@
 #include "core/distributed/proof.h"
 #include "protos/hosts.grpc.pb.h"
 #include "server/transport/hosts/host_wire.h"
-#include "server/transport/hosts/outbox.h"
+#include "server/transport/hosts/send_queue.h"
 
 namespace tensord::server {
 namespace {
@@ -134,32 +134,32 @@ struct NodeAgent::Impl {
     OpenCall opened(*this);
     grpc::ClientContext& call = opened.context;
     const auto stream = stub->Join(&call);
-    HostOutbox outbox;
-    outbox.push(HostInfo{.name = options.ranks.host,
-                         .instance = instance,
-                         .version = options.version,
-                         .processes = options.ranks.processes,
-                         .address = {}});
+    HostSendQueue send_queue;
+    send_queue.push(HostInfo{.name = options.ranks.host,
+                             .instance = instance,
+                             .version = options.version,
+                             .processes = options.ranks.processes,
+                             .address = {}});
     std::string reason;
     {
       HostedRanks ranks(
           options.ranks, cache,
           [&](const HostReport& report) {
-            if (!outbox.push(report)) call.TryCancel();
+            if (!send_queue.push(report)) call.TryCancel();
           },
           [&](const HostFile& file, const FileCache::Take& take) { fetch(file, take); });
       std::atomic<int64_t> heard{now_ns()};
       std::atomic<bool> is_over{false};
       Thread writer("join-write", [&] {
-        // Where a write fails reading ends, which closes the outbox.
-        while (const auto message = outbox.pop(kNodeAgentPingInterval)) stream->Write(*message);
+        // Where a write fails reading ends, which closes the send_queue.
+        while (const auto message = send_queue.pop(kNodeAgentPingInterval)) stream->Write(*message);
       });
       Thread watch("join-watch", [&] { watch_silence(call, ranks, heard, is_over, reason); });
       const std::string broken = read_orders(*stream, ranks, heard, was_joined);
       if (!broken.empty()) call.TryCancel();
       cancel_fetches(call);
       is_over = true;
-      outbox.close();
+      send_queue.close();
       writer.join();
       watch.join();
       if (reason.empty()) reason = broken;

@@ -1,4 +1,4 @@
-#include "server/transport/hosts/outbox.h"
+#include "server/transport/hosts/send_queue.h"
 
 #include <utility>
 
@@ -6,7 +6,7 @@
 
 namespace tensord::server {
 
-bool HostOutbox::push(const HostReport& report) {
+bool HostSendQueue::push(const HostReport& report) {
   hosts::v1::HostReport message;
   to_message(report, message);
   const size_t size = message.ByteSizeLong();
@@ -18,7 +18,7 @@ bool HostOutbox::push(const HostReport& report) {
   return true;
 }
 
-std::optional<hosts::v1::HostReport> HostOutbox::pop(std::chrono::milliseconds interval) {
+std::optional<hosts::v1::HostReport> HostSendQueue::pop(std::chrono::milliseconds interval) {
   MutexLock lock(mutex_);
   changed_.wait_for(lock, interval, [this]() TENSORD_REQUIRES(mutex_) { return is_closed_ || !messages_.empty(); });
   if (is_closed_) return std::nullopt;
@@ -29,7 +29,7 @@ std::optional<hosts::v1::HostReport> HostOutbox::pop(std::chrono::milliseconds i
   return message;
 }
 
-void HostOutbox::close() {
+void HostSendQueue::close() {
   const MutexLock lock(mutex_);
   is_closed_ = true;
   changed_.notify_all();

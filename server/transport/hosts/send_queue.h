@@ -12,7 +12,7 @@
 namespace tensord::server {
 
 // What waits to be said to a coordinator; one thread says it. Thread-safe.
-class HostOutbox {
+class HostSendQueue {
  public:
   // So many bytes of messages may wait.
   static constexpr size_t kMaxBytes = 64 << 20;
