@@ -11,8 +11,8 @@
 #include "server/training/hosts/host_registry.h"
 #include "server/training/jobs/file_fingerprint.h"
 #include "server/training/jobs/training_job.h"
+#include "server/training/ranks/host_backoff.h"
 #include "server/training/ranks/rank_task.h"
-#include "server/training/ranks/resting_hosts.h"
 #include "server/training/ranks/worker_handle.h"
 
 namespace tensord::server {
@@ -31,7 +31,7 @@ class RemoteHosts {
   struct Options {
     HostRegistry* registry = nullptr;
     FingerprintCache* fingerprints = nullptr;
-    RestingHosts* resting = nullptr;
+    HostBackoff* resting = nullptr;
     std::filesystem::path folder;  // of the job
     std::string base_archive, data_folder;
     std::string interface;  // that hosts reach this one by; empty: the one that the route to them takes

@@ -101,7 +101,7 @@ bool WorkerGroup::gather_hosts() {
   if (host_size_ == world_size_) return true;
   remote_ = std::make_unique<RemoteHosts>(job_, RemoteHosts::Options{.registry = options_.hosts,
                                                                      .fingerprints = options_.fingerprints,
-                                                                     .resting = &resting_,
+                                                                     .resting = &backoff_,
                                                                      .folder = options_.folder,
                                                                      .base_archive = options_.base_archive,
                                                                      .data_folder = options_.data_folder,
@@ -155,7 +155,7 @@ std::optional<Trainer::Outcome> WorkerGroup::attempt(Lost& lost) {
     const DistributionSpec& spec = job_.spec().distribution;
     const bool has_fewer = spec.min_world_size > 0 && spec.min_world_size < spec.world_size;
     const std::chrono::seconds more(has_fewer ? spec.join_timeout_seconds : 0);
-    resting_.add(error.host, error.what(), Clock::now(), more);
+    backoff_.add(error.host, error.what(), Clock::now(), more);
     lost.reason = error.what();
     return std::nullopt;
   } catch (const Error& error) {

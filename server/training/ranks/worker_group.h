@@ -74,7 +74,7 @@ class WorkerGroup {
   const int host_size_;  // of them on each host
   const std::chrono::seconds timeout_;
   std::unique_ptr<class RankStore> store_;
-  RestingHosts resting_;
+  HostBackoff backoff_;
   std::unique_ptr<RemoteHosts> remote_;  // null: all ranks are here
   std::vector<std::unique_ptr<Rank>> ranks_;
   LocalRank* first_ = nullptr;  // rank 0, which is always here

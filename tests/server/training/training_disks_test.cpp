@@ -8,7 +8,7 @@
 
 #include "core/base/atomic_file.h"
 #include "server/training/hosts/file_cache.h"
-#include "server/training/ranks/resting_hosts.h"
+#include "server/training/ranks/host_backoff.h"
 #include "tests/server/error_of.h"
 #include "tests/server/temporary_folder.h"
 
@@ -112,8 +112,8 @@ TEST_F(CacheRoom, WhatHasRoomOrMayHaveSomeIsFetched) {
 }
 
 TEST(Resting, EachTimeTwiceAsLongUpToFiveMinutes) {
-  RestingHosts hosts;
-  RestingHosts::Clock::time_point now{};
+  HostBackoff hosts;
+  HostBackoff::Clock::time_point now{};
   for (const auto rest : {5s, 10s, 20s, 40s, 80s, 160s, 300s, 300s}) {
     hosts.add("b", "full", now, 0s);
     EXPECT_THAT(hosts.at(now), ElementsAre(Pair("b", "full")));

@@ -297,7 +297,7 @@ TEST_F(TrainingHostRegistry, AJobThatHasTooFewHostsSaysHowMany) {
     status.spec.distribution.processes_per_host = 1;
     status.spec.distribution.join_timeout_seconds = 0;
     const TrainingJob job(status);
-    RestingHosts resting;
+    HostBackoff resting;
     RemoteHosts::Options options;
     options.registry = &registry_;
     options.resting = &resting;

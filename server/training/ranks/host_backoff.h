@@ -8,7 +8,7 @@ namespace tensord::server {
 
 // Hosts whose disk ended a start of a job's ranks, which get none for a while: 5 seconds, and twice as long each time
 // up to 5 minutes, so that a disk that stays full does not use up a job's restarts at once. Not thread-safe.
-class RestingHosts {
+class HostBackoff {
  public:
   using Clock = std::chrono::steady_clock;
   // `more` is added to its time.
