@@ -23,7 +23,7 @@ LocalRank::LocalRank(const std::string& program, std::string host, const RankTas
                 .has_events = true,
                 .has_data = stream != nullptr}) {
   if (!write_input(to_text(task))) fail(ErrorCode::kUnavailable, "rank ", task.rank, " ended before it began");
-  if (stream) feeder_ = std::make_unique<StreamFeeder>(std::move(stream), process_.data());
+  if (stream) broadcaster_ = std::make_unique<StreamBroadcaster>(std::move(stream), process_.data());
 }
 
 std::optional<std::string> LocalRank::read(const OnLine& on_event, const OnLine& on_output) {

@@ -5,7 +5,7 @@
 
 #include "core/distributed/launch/child_process.h"
 #include "server/training/ranks/rank_task.h"
-#include "server/training/ranks/stream_feeder.h"
+#include "server/training/ranks/stream_broadcaster.h"
 #include "server/training/ranks/worker_handle.h"
 
 namespace tensord::server {
@@ -33,7 +33,7 @@ class LocalRank final : public WorkerHandle {
   distributed::ChildProcess process_;
   bool has_ended_ = false;
   distributed::LineCutter events_{kMaxEventBytes}, output_, errors_;
-  std::unique_ptr<StreamFeeder> feeder_;  // last: it writes to the process
+  std::unique_ptr<StreamBroadcaster> broadcaster_;  // last: it writes to the process
 };
 
 // Until one of them has news, for 20 ms at most.

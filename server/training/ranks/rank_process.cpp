@@ -18,7 +18,7 @@
 #include "core/distributed/store/tcp_store.h"
 #include "server/training/jobs/job_json.h"
 #include "server/training/ranks/rank_task.h"
-#include "server/training/ranks/stream_feeder.h"
+#include "server/training/ranks/stream_broadcaster.h"
 #include "server/training/trainer.h"
 
 namespace tensord::server {

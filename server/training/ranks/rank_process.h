@@ -12,8 +12,8 @@ inline constexpr const char* kRankCommand = "training-rank";
 //   {"waits": 17}                                        it waits for other ranks, as it did 17 times before
 //   {"ended": "done" | "paused" | "stopped" | "starved", "warning": "…"}
 //   {"failed": "why", "code": 3, "is_other": true}       is_other: it only heard of it from another rank
-// Rank 0 has streamed batches from file descriptor 4 (StreamFeeder). Later lines of the input are "pause" and "stop";
-// its end is that of the process. Gives the exit code.
+// Rank 0 has streamed batches from file descriptor 4 (StreamBroadcaster). Later lines of the input are "pause" and
+// "stop"; its end is that of the process. Gives the exit code.
 int run_rank_process();
 
 }  // namespace tensord::server

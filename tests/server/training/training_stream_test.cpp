@@ -12,7 +12,7 @@
 #include "core/base/thread.h"
 #include "server/training/data/batch_stream.h"
 #include "server/training/jobs/training_job.h"
-#include "server/training/ranks/stream_feeder.h"
+#include "server/training/ranks/stream_broadcaster.h"
 
 namespace tensord::server::training_stream_test {
 namespace {
@@ -143,10 +143,10 @@ class FedStream {
     near_ = std::make_unique<FileDescriptor>(ends[0]);
     far_ = std::make_unique<FileDescriptor>(ends[1]);
     reader_ = Thread("reader", [this] { read_streamed(far_->get(), seen); });
-    feeder_ = std::make_unique<StreamFeeder>(std::move(stream), near_->get());
+    broadcaster_ = std::make_unique<StreamBroadcaster>(std::move(stream), near_->get());
   }
   ~FedStream() {
-    feeder_.reset();
+    broadcaster_.reset();
     near_.reset();
     // The reader may wait for room.
     seen.close(ErrorCode::kUnavailable, "the end");
@@ -158,10 +158,10 @@ class FedStream {
  private:
   std::unique_ptr<FileDescriptor> near_, far_;
   Thread reader_;
-  std::unique_ptr<StreamFeeder> feeder_;
+  std::unique_ptr<StreamBroadcaster> broadcaster_;
 };
 
-TEST(StreamFeederTest, BringsBatchesClientAndEnd) {
+TEST(StreamBroadcasterTest, BringsBatchesClientAndEnd) {
   const auto stream = std::make_shared<BatchStream>(1 << 20, 7, /*keeps=*/true);
   FedStream fed(stream, 7);
   stream->attach();
@@ -189,7 +189,7 @@ TEST(StreamFeederTest, BringsBatchesClientAndEnd) {
 }
 
 // However many batches come of it.
-TEST(StreamFeederTest, AClientThatStaysIsThereOnce) {
+TEST(StreamBroadcasterTest, AClientThatStaysIsThereOnce) {
   const auto stream = std::make_shared<BatchStream>(1 << 20, 0);
   FedStream fed(stream, 0);
   stream->attach();
@@ -208,7 +208,7 @@ struct EndOfThread {
   std::atomic<bool>* is_over = nullptr;
 };
 
-TEST(StreamFeederTest, EndsWithTheFirstBatchThatCannotBeWritten) {
+TEST(StreamBroadcasterTest, EndsWithTheFirstBatchThatCannotBeWritten) {
   int ends[2];
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
   const FileDescriptor near(ends[0]);
@@ -224,12 +224,12 @@ TEST(StreamFeederTest, EndsWithTheFirstBatchThatCannotBeWritten) {
                  end.is_over = &is_over;
                }));
   stream->push({}, batch(1), account([&] { took_second = true; }));
-  const StreamFeeder feeder(stream, near.get());
+  const StreamBroadcaster broadcaster(stream, near.get());
   while (!took_second && !is_over) std::this_thread::sleep_for(1ms);
   EXPECT_FALSE(took_second);
 }
 
-TEST(StreamFeederTest, EndsWhereNobodyReads) {
+TEST(StreamBroadcasterTest, EndsWhereNobodyReads) {
   const auto stream = std::make_shared<BatchStream>(1 << 30, 0);
   FedStream fed(stream, 0);
   // More than the socket and the reader take.

@@ -13,13 +13,13 @@ inline constexpr int kStreamedBatches = 4;
 
 // Carries what a client streams to the process of rank 0: batches, whether somebody streams, the end. What the process
 // does not read holds the client back. Works on a thread of its own.
-class StreamFeeder {
+class StreamBroadcaster {
  public:
   // `socket` stays open as long as this lives.
-  StreamFeeder(std::shared_ptr<BatchStream> stream, int socket);
-  ~StreamFeeder();  // waits for nobody
-  StreamFeeder(const StreamFeeder&) = delete;
-  StreamFeeder& operator=(const StreamFeeder&) = delete;
+  StreamBroadcaster(std::shared_ptr<BatchStream> stream, int socket);
+  ~StreamBroadcaster();  // waits for nobody
+  StreamBroadcaster(const StreamBroadcaster&) = delete;
+  StreamBroadcaster& operator=(const StreamBroadcaster&) = delete;
 
  private:
   void work();

@@ -1,4 +1,4 @@
-#include "server/training/ranks/stream_feeder.h"
+#include "server/training/ranks/stream_broadcaster.h"
 
 #include <sys/socket.h>
 #include <unistd.h>
@@ -71,16 +71,16 @@ void push(const ValueDict& message, BatchStream& stream) {
 
 }  // namespace
 
-StreamFeeder::StreamFeeder(std::shared_ptr<BatchStream> stream, int socket)
-    : stream_(std::move(stream)), socket_(socket), thread_("stream-feeder", [this] { work(); }) {}
+StreamBroadcaster::StreamBroadcaster(std::shared_ptr<BatchStream> stream, int socket)
+    : stream_(std::move(stream)), socket_(socket), thread_("stream-broadcaster", [this] { work(); }) {}
 
-StreamFeeder::~StreamFeeder() {
+StreamBroadcaster::~StreamBroadcaster() {
   is_stopped_ = true;
   shutdown(socket_, SHUT_RDWR);
   thread_.join();
 }
 
-void StreamFeeder::work() {
+void StreamBroadcaster::work() {
   for (bool told_client = false; !is_stopped_;) {
     StreamedBatch batch;
     const BatchStream::Popped popped = stream_->pop(kPopTimeout, batch);
