@@ -8,8 +8,8 @@
 
 #include "core/base/error.h"
 #include "core/base/parallel.h"
+#include "core/distributed/hmac.h"
 #include "core/distributed/launch/environment.h"
-#include "core/distributed/proof.h"
 #include "core/tensor/device_runtime.h"
 #include "server/commands/commands.h"
 #include "server/commands/launch_workers.h"

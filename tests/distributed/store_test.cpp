@@ -14,7 +14,7 @@
 
 #include "core/base/error.h"
 #include "core/base/thread.h"
-#include "core/distributed/proof.h"
+#include "core/distributed/hmac.h"
 #include "core/distributed/store/file_store.h"
 #include "core/distributed/store/memory_store.h"
 #include "core/distributed/store/prefix_store.h"
@@ -345,7 +345,7 @@ TEST(TcpStore, RubbishEndsItsOwnConnectionOnly) {
     ASSERT_EQ(recv(fd.get(), greeting, sizeof(greeting), MSG_WAITALL), 32);
     std::string bytes;
     if (i % 2) {  // past the door, then rubbish
-      bytes = tcp::Writer(tcp::Command::kHello).text(message_proof("", std::string_view(greeting + 16, 16))).finish();
+      bytes = tcp::Writer(tcp::Command::kHello).text(hmac_sha256("", std::string_view(greeting + 16, 16))).finish();
     }
     for (int j = 0; j < 40; ++j) {
       if (i % 4 == 3 && j % 10 == 0) bytes += std::string("\x05\0\0\0", 4);  // a size that can be
@@ -432,9 +432,9 @@ TEST(Proof, IsHmacSha256) {
     }
     return digits;
   };
-  EXPECT_EQ(hex(message_proof("Jefe", "what do ya want for nothing?")),
+  EXPECT_EQ(hex(hmac_sha256("Jefe", "what do ya want for nothing?")),
             "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
-  EXPECT_EQ(hex(message_proof(std::string(131, '\xaa'), "Test Using Larger Than Block-Size Key - Hash Key First")),
+  EXPECT_EQ(hex(hmac_sha256(std::string(131, '\xaa'), "Test Using Larger Than Block-Size Key - Hash Key First")),
             "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
   EXPECT_NE(random_bytes(16), random_bytes(16));
 }

@@ -1,4 +1,4 @@
-#include "core/distributed/proof.h"
+#include "core/distributed/hmac.h"
 #include "core/distributed/store/tcp_server.h"
 #include "core/distributed/store/tcp_wire.h"
 #include "tests/fuzz/fuzz.h"
@@ -24,7 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   while ((got = recv(fd.get(), greeting, sizeof(greeting), MSG_WAITALL)) < 0 && errno == EINTR) {
   }
   if (got != sizeof(greeting)) std::abort();
-  std::string bytes = tcp::Writer(tcp::Command::kHello).text(message_proof("", {greeting + 16, 16})).finish();
+  std::string bytes = tcp::Writer(tcp::Command::kHello).text(hmac_sha256("", {greeting + 16, 16})).finish();
   bytes += fuzz::text_of(data, size);
   if (send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) < 0) return 0;
   shutdown(fd.get(), SHUT_WR);

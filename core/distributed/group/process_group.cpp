@@ -6,7 +6,7 @@
 #include "core/base/log.h"
 #include "core/base/mutex.h"
 #include "core/distributed/group/item.h"
-#include "core/distributed/proof.h"
+#include "core/distributed/hmac.h"
 #include "core/distributed/store/prefix_store.h"
 
 namespace tensord::distributed {
@@ -70,14 +70,16 @@ void ProcessGroup::prove_connections() {
   const auto nonce_key = [](int rank) { return concat("nonce/", rank); };
   store_->set(nonce_key(rank_), random_bytes(32));
   const auto proof = [&](int from, int to) {
-    return message_proof(options_.secret, concat(name_, " ", from, " ", to, " ") + store_->get(nonce_key(to)));
+    return hmac_sha256(options_.secret, concat(name_, " ", from, " ", to, " ") + store_->get(nonce_key(to)));
   };
   std::string shown, seen(static_cast<size_t>(size_) * 32, '\0');
   for (int to = 0; to < size_; ++to) shown += proof(rank_, to);
   all_to_all_on_host(reinterpret_cast<const std::byte*>(shown.data()), reinterpret_cast<std::byte*>(seen.data()), 32,
                      {tag_of("proof"), deadline});
   for (int from = 0; from < size_; ++from) {
-    if (is_same_proof(std::string_view(seen).substr(static_cast<size_t>(from) * 32, 32), proof(from, rank_))) continue;
+    if (is_equal_in_constant_time(std::string_view(seen).substr(static_cast<size_t>(from) * 32, 32),
+                                  proof(from, rank_)))
+      continue;
     fail(ErrorCode::kFailedPrecondition, "group ", name_, ": what answers as rank ", from,
          " does not know the job's secret");
   }

@@ -5,8 +5,8 @@
 
 #include "core/base/error.h"
 #include "core/distributed/group/engine_object.h"
+#include "core/distributed/hmac.h"
 #include "core/distributed/mpi/module_interface.h"
-#include "core/distributed/proof.h"
 #include "core/distributed/store/tcp_store.h"
 
 namespace tensord::distributed {

@@ -13,7 +13,7 @@
 #include <cstring>
 
 #include "core/base/log.h"
-#include "core/distributed/proof.h"
+#include "core/distributed/hmac.h"
 #include "core/distributed/store/tcp_wire.h"
 
 namespace tensord::distributed {
@@ -245,7 +245,7 @@ bool TcpStoreServer::answer_requests(Client& client) {
 bool TcpStoreServer::admit(Client& client, std::string_view message) {
   Reader reader(message);
   const bool is_right = reader.kind() == static_cast<uint8_t>(Command::kHello) &&
-                        is_same_proof(reader.text(), message_proof(token_, client.nonce));
+                        is_equal_in_constant_time(reader.text(), hmac_sha256(token_, client.nonce));
   client.is_admitted = is_right;
   client.out += is_right ? Writer(tcp::kDone).finish()
                          : error_reply(ErrorCode::kFailedPrecondition, "store: the token is not that of the server");

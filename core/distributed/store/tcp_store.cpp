@@ -15,7 +15,7 @@
 #include "core/base/cancellable_wait.h"
 #include "core/base/error.h"
 #include "core/base/mutex.h"
-#include "core/distributed/proof.h"
+#include "core/distributed/hmac.h"
 #include "core/distributed/store/tcp_wire.h"
 
 namespace tensord::distributed {
@@ -107,7 +107,7 @@ class TcpStore::Connection {
     if (!greeting.starts_with(tcp::kGreeting)) {
       fail(ErrorCode::kFailedPrecondition, "store at ", place_.name(), ": what answers there is no store of tensord");
     }
-    const std::string proof = message_proof(place_.token, greeting.substr(tcp::kGreeting.size()));
+    const std::string proof = hmac_sha256(place_.token, greeting.substr(tcp::kGreeting.size()));
     call(Writer(Command::kHello).text(proof).finish(), deadline);
   }
 

@@ -6,7 +6,7 @@
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/distributed/gloo/gloo_engine.h"
-#include "core/distributed/proof.h"
+#include "core/distributed/hmac.h"
 #include "core/jit/formats/new_weights.h"
 #include "server/training/checkpoint.h"
 #include "server/training/data/batch_source.h"

@@ -5,7 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/base/log.h"
-#include "core/distributed/proof.h"
+#include "core/distributed/hmac.h"
 #include "core/distributed/store/tcp_server.h"
 #include "server/training/jobs/job_json.h"
 #include "server/training/ranks/local_rank.h"

@@ -13,7 +13,7 @@
 #include "core/base/log.h"
 #include "core/base/mutex.h"
 #include "core/base/thread.h"
-#include "core/distributed/proof.h"
+#include "core/distributed/hmac.h"
 #include "protos/hosts.grpc.pb.h"
 #include "server/transport/hosts/host_wire.h"
 #include "server/transport/hosts/send_queue.h"

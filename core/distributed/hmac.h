@@ -6,9 +6,9 @@
 namespace tensord::distributed {
 
 // HMAC-SHA256 (RFC 2104), 32 bytes: proves that its maker knows `key`, which it does not show.
-std::string message_proof(std::string_view key, std::string_view message);
+std::string hmac_sha256(std::string_view key, std::string_view message);
 // Takes the same time wherever two strings of one length differ.
-bool is_same_proof(std::string_view a, std::string_view b);
+bool is_equal_in_constant_time(std::string_view a, std::string_view b);
 // From the system's generator. Throws Error{kUnavailable}.
 std::string random_bytes(size_t count);
 // "0a1b".

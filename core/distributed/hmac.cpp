@@ -1,4 +1,4 @@
-#include "core/distributed/proof.h"
+#include "core/distributed/hmac.h"
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
@@ -13,21 +13,21 @@
 namespace tensord::distributed {
 namespace {
 
-constexpr unsigned int kProofBytes = 32;
+constexpr unsigned int kHmacBytes = 32;
 
 }  // namespace
 
-std::string message_proof(std::string_view key, std::string_view message) {
-  std::string proof(kProofBytes, '\0');
+std::string hmac_sha256(std::string_view key, std::string_view message) {
+  std::string proof(kHmacBytes, '\0');
   unsigned int size = 0;
   const unsigned char* made = HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
                                    reinterpret_cast<const unsigned char*>(message.data()), message.size(),
                                    reinterpret_cast<unsigned char*>(proof.data()), &size);
-  check_internal(made != nullptr && size == kProofBytes, "OpenSSL makes no HMAC-SHA256");
+  check_internal(made != nullptr && size == kHmacBytes, "OpenSSL makes no HMAC-SHA256");
   return proof;
 }
 
-bool is_same_proof(std::string_view a, std::string_view b) {
+bool is_equal_in_constant_time(std::string_view a, std::string_view b) {
   return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
