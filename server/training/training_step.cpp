@@ -21,11 +21,11 @@ TrainingStep::TrainingStep(Parts parts, std::vector<std::pair<std::string, Tenso
   jit::PlannedStepOptions options;
   options.is_enabled = parts_.plans != "off";
   options.keeps_bits = parts_.plans != "fused";
-  options.obstacle = plan_obstacle();
+  options.unsupported_reason = unsupported_plan_reason();
   planned_ = jit::make_planned_step(parts_.model.module(), parts_.model.methods_of_loss(), std::move(options));
 }
 
-std::string TrainingStep::plan_obstacle() const {
+std::string TrainingStep::unsupported_plan_reason() const {
   if (parts_.ranks) return "the job has several processes";
   return needs_closure_ ? "the optimiser computes the loss as often as it likes" : "";
 }

@@ -54,7 +54,7 @@ class TrainingStep {
   Tensor compute_gradients(std::span<const Tensor> batch, int64_t rows, bool wants_norm, double& norm);
   Tensor loss_of(std::span<const Tensor> batch);
   // Why steps are interpreted, in the form that the job chose; empty: nothing is in the way.
-  std::string plan_obstacle() const;
+  std::string unsupported_plan_reason() const;
   Tensor run_planned(std::span<const Tensor> batch);
   // Of the loss, with those of other ranks; undefined where this rank has no row. From here to clip() the parameters
   // have the gradients of the whole batch.

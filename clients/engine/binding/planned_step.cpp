@@ -18,14 +18,13 @@ std::vector<Tensor> read_tensors(nb::handle given) {
 
 class PythonStep {
  public:
-  PythonStep(nb::handle tensors, bool keeps_bits)
-      : step_(read_tensors(tensors), {}, options(keeps_bits)) {}
+  PythonStep(nb::handle tensors, bool keeps_bits) : step_(read_tensors(tensors), {}, options(keeps_bits)) {}
 
-  // `loss` takes nothing. `obstacle`: why it must be interpreted now, if not empty.
-  nb::object run(nb::handle batch, nb::object loss, std::string obstacle) {
+  // `loss` takes nothing. `unsupported_reason`: why it must be interpreted now, if not empty.
+  nb::object run(nb::handle batch, nb::object loss, std::string unsupported_reason) {
     if (is_running_) fail(ErrorCode::kFailedPrecondition, "plan_step: the step is running, in this thread or another");
     const std::vector<Tensor> tensors = read_tensors(batch);
-    obstacle_ = std::move(obstacle);
+    unsupported_reason_ = std::move(unsupported_reason);
     const Held held(std::move(loss));
     is_running_ = true;
     struct Ended {
@@ -34,7 +33,8 @@ class PythonStep {
     } const ended{is_running_};
     return wrap(interruptible([&] {
       const std::function<bool()> asks = is_interrupted;
-      return step_.run(tensors, [&] { return call(held); }, {}, &asks);
+      return step_.run(
+          tensors, [&] { return call(held); }, {}, &asks);
     }));
   }
   const jit::PlannedStepReport& report() const { return step_.report(); }
@@ -43,7 +43,7 @@ class PythonStep {
   jit::PlannedStepOptions options(bool keeps_bits) const {
     jit::PlannedStepOptions out;
     out.keeps_bits = keeps_bits;
-    out.find_obstacle = [this] { return obstacle_; };
+    out.find_unsupported_reason = [this] { return unsupported_reason_; };
     out.takes_constants = false;
     return out;
   }
@@ -51,13 +51,14 @@ class PythonStep {
     const nb::gil_scoped_acquire gil;
     const nb::object result = loss.get()();
     if (!is_tensor(result.ptr())) {
-      PyErr_Format(PyExc_TypeError, "plan_step: the function must give the loss, a tensor, not %s", class_of(result.ptr()).c_str());
+      PyErr_Format(PyExc_TypeError, "plan_step: the function must give the loss, a tensor, not %s",
+                   class_of(result.ptr()).c_str());
       throw nb::python_error();
     }
     return tensor_in(result.ptr());
   }
 
-  std::string obstacle_;
+  std::string unsupported_reason_;
   jit::PlannedStep step_;
   bool is_running_ = false;
 };
@@ -83,7 +84,7 @@ nb::dict report_of(const PythonStep& self) {
 void bind_planned_step(nb::module_& module) {
   auto type = nb::class_<PythonStep>(module, "_PlannedStep");
   type.def(nb::init<nb::handle, bool>(), nb::arg("tensors"), nb::arg("keeps_bits"));
-  type.def("run", &PythonStep::run, nb::arg("batch"), nb::arg("loss"), nb::arg("obstacle"));
+  type.def("run", &PythonStep::run, nb::arg("batch"), nb::arg("loss"), nb::arg("unsupported_reason"));
   type.def_prop_ro("interpreted", [](const PythonStep& self) { return self.report().interpreted; });
   type.def_prop_ro("report", report_of);
 }

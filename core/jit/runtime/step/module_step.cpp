@@ -71,9 +71,9 @@ std::unique_ptr<PlannedStep> make_planned_step(const Module& module, std::span<c
   }
   for (const std::string& name : methods) {
     const std::string effect = find_effect(module.method(name).graph().block());
-    if (options.obstacle.empty() && !effect.empty()) options.obstacle = concat(name, ": ", effect);
+    if (options.unsupported_reason.empty() && !effect.empty()) options.unsupported_reason = concat(name, ": ", effect);
   }
-  options.find_obstacle = [&module] { return std::string(module.has_hooks() ? "modules have hooks" : ""); };
+  options.find_unsupported_reason = [&module] { return std::string(module.has_hooks() ? "modules have hooks" : ""); };
   collect(Value(module.object()), options.lasting);
   return std::make_unique<PlannedStep>(std::move(parameters), std::move(others), std::move(options));
 }

@@ -170,11 +170,11 @@ PlannedStep::Entry* PlannedStep::find(std::span<const Tensor> inputs) {
   return entries_.back().get();
 }
 
-std::string PlannedStep::obstacle() const {
+std::string PlannedStep::unsupported_reason() const {
   if (autograd::is_anomaly_mode()) return "anomaly mode is on";
   if (autograd::hooks_are_set()) return "there are hooks for saved tensors";
-  if (options_.find_obstacle) {
-    if (std::string found = options_.find_obstacle(); !found.empty()) return found;
+  if (options_.find_unsupported_reason) {
+    if (std::string found = options_.find_unsupported_reason(); !found.empty()) return found;
   }
   if (!is_grad_enabled() || is_inference_mode()) return "gradients are off";
   for (const Tensor& parameter : parameters_) {
@@ -189,9 +189,9 @@ Tensor PlannedStep::run(std::span<const Tensor> batch, const Loss& loss,
                         const std::function<void(const Tensor&)>& check_loss,
                         const std::function<bool()>* is_cancelled) {
   report_.is_planned = report_.is_settled = false;
-  report_.reason = options_.is_enabled ? options_.obstacle : "plans are off";
+  report_.reason = options_.is_enabled ? options_.unsupported_reason : "plans are off";
   report_.is_settled = !report_.reason.empty();
-  if (report_.reason.empty()) report_.reason = obstacle();
+  if (report_.reason.empty()) report_.reason = unsupported_reason();
   const std::vector<Tensor> inputs = inputs_of(batch);
   Entry* entry = report_.reason.empty() ? find(inputs) : nullptr;
   if (!entry && report_.reason.empty()) report_.reason = "there were too many shapes";

@@ -17,11 +17,11 @@
 namespace tensord::jit {
 
 struct PlannedStepOptions {
-  bool is_enabled = true;  // false: every step is interpreted
-  std::string obstacle;    // why every step is interpreted; empty: nothing known
-  PassOptions passes;      // as of inference
+  bool is_enabled = true;          // false: every step is interpreted
+  std::string unsupported_reason;  // why every step is interpreted; empty: nothing known
+  PassOptions passes;              // as of inference
   // Why this step must be interpreted, where that hangs on what no recording shows; empty: nothing. May be null.
-  std::function<std::string()> find_obstacle = {};
+  std::function<std::string()> find_unsupported_reason = {};
   bool takes_constants = true;  // see StepRecording
   // Planned steps run the kernels of interpreted ones, in their order: the same bits, or they are not used. False: they
   // are fused and use prepared forms, as inference, and may differ by rounding.
@@ -85,7 +85,7 @@ class PlannedStep {
   std::vector<Tensor> inputs_of(std::span<const Tensor> batch) const;
   Entry* find(std::span<const Tensor> inputs);
   // Why a step must be interpreted that might otherwise be planned; empty: nothing.
-  std::string obstacle() const;
+  std::string unsupported_reason() const;
   Tensor interpret(const Loss& loss, const std::function<void(const Tensor&)>& check_loss,
                    std::string* hooks = nullptr);
   Tensor record(Entry& entry, std::span<const Tensor> inputs, const Loss& loss,

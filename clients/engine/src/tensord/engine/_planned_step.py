@@ -30,7 +30,7 @@ class _Outlook:
     def __init__(self):
         self.state: list = []
         self.tensors: list = []
-        self.obstacle = ""
+        self.unsupported_reason = ""
         self._seen: dict = {}  # by identity; holds what is in the state by its identity
         self._known: set = set()
 
@@ -94,7 +94,7 @@ class _Outlook:
 
     def _visit_module(self, module) -> None:
         if module._forward_pre_hooks or module._forward_hooks or module._backward_hooks:
-            self.obstacle = "modules have hooks"
+            self.unsupported_reason = "modules have hooks"
         for name, value in vars(module).items():
             if name in _OF_EVERY_MODULE:
                 continue
@@ -113,9 +113,9 @@ class _Outlook:
     def _visit_loaded(self, loaded) -> None:
         self.state.append(loaded.is_training())
         if not loaded.is_trainable():
-            self.obstacle = "a model was not loaded with trainable=True"
+            self.unsupported_reason = "a model was not loaded with trainable=True"
         elif loaded.has_hooks():
-            self.obstacle = "modules have hooks"
+            self.unsupported_reason = "modules have hooks"
         for _, tensor in loaded.named_tensors():
             self._visit_tensor(tensor)
 
@@ -183,15 +183,15 @@ class PlannedStep:
         """Leaves the gradients in the parameters' `grad`, gives the loss, detached."""
         batch: list = []
         outlook, key = self._look(args, kwargs, batch)
-        obstacle = self._obstacle or outlook.obstacle
+        unsupported_reason = self._obstacle or outlook.unsupported_reason
         if any(tensor.requires_grad for tensor in batch):
-            obstacle = obstacle or "the batch requires a gradient"
-        step = self._step_for(key, outlook) if not obstacle else self._alone
-        if step is self._alone and not obstacle:
-            obstacle = "there were too many states of modules and arguments"
+            unsupported_reason = unsupported_reason or "the batch requires a gradient"
+        step = self._step_for(key, outlook) if not unsupported_reason else self._alone
+        if step is self._alone and not unsupported_reason:
+            unsupported_reason = "there were too many states of modules and arguments"
         self._last = step
         before = step.interpreted
-        loss = step.run(batch, lambda: self._loss(*args, **kwargs), obstacle)
+        loss = step.run(batch, lambda: self._loss(*args, **kwargs), unsupported_reason)
         if step.interpreted != before and not self._obstacle and self._look(args, kwargs, [])[1] != key:
             self._obstacle = "the function changes attributes, tensors or variables that it hangs on"
         return loss
