@@ -46,9 +46,9 @@ Trainer::Trainer(TrainingJob& job, Options options)
   if (options_.group != nullptr && spec_.distribution.sync_batch_norm) {
     statistics_ = std::make_unique<StatisticsGroups>(*options_.group);
   }
-  model_ =
-      std::make_unique<TrainingModel>(archive, spec_.loss, spec_.data.inputs, needs_output,
-                                      statistics_ ? statistics_->stand_ins() : decltype(statistics_->stand_ins())());
+  model_ = std::make_unique<TrainingModel>(
+      archive, spec_.loss, spec_.data.inputs, needs_output,
+      statistics_ ? statistics_->operator_overrides() : decltype(statistics_->operator_overrides())());
   optimizer_ = make_job_optimizer(spec_.optimizer, model_->module().named_parameters());
   if (options_.group != nullptr && spec_.distribution.zero > 0) {
     zero_ = std::make_unique<nn::ZeroRedundancy>(*optimizer_, *options_.group);

@@ -74,11 +74,11 @@ bool has_sparse_choice(const jit::Block* block) {
 
 TrainingModel::TrainingModel(const std::string& archive, const LossSpec& loss,
                              const std::map<std::string, std::string>& inputs, bool needs_output,
-                             std::vector<std::shared_ptr<const ops::Op>> stand_ins)
+                             std::vector<std::shared_ptr<const ops::Op>> operator_overrides)
     : spec_(loss), frame_(jit::make_frame()) {
   jit::LoadOptions options;
   options.for_training = true;
-  options.stand_ins = std::move(stand_ins);
+  options.operator_overrides = std::move(operator_overrides);
   module_ = jit::Module::load(archive, options);
   for (const auto& [name, tensor] : module_->named_parameters()) {
     if (is_floating(tensor.dtype())) {

@@ -19,9 +19,9 @@ class TrainingModel {
  public:
   // Loads the archive for training. Throws Error: kInvalidArgument naming the field of the job that does not fit the
   // model, or whatever loading says.
-  // `stand_ins`: operators that run instead of those of the model's code (jit::LoadOptions).
+  // `operator_overrides`: operators that run instead of those of the model's code (jit::LoadOptions).
   TrainingModel(const std::string& archive, const LossSpec& loss, const std::map<std::string, std::string>& inputs,
-                bool needs_output, std::vector<std::shared_ptr<const ops::Op>> stand_ins = {});
+                bool needs_output, std::vector<std::shared_ptr<const ops::Op>> operator_overrides = {});
 
   // The arrays of the data that a batch has, in this order.
   const std::vector<std::string>& arrays() const { return arrays_; }

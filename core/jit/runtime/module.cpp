@@ -26,9 +26,9 @@
 #include "core/jit/runtime/interpreter.h"
 #include "core/jit/runtime/module_impl.h"
 #include "core/jit/runtime/module_tensors.h"
+#include "core/jit/runtime/operator_override.h"
 #include "core/jit/runtime/program_library.h"
 #include "core/jit/runtime/save_archive.h"
-#include "core/jit/runtime/stand_in.h"
 #include "core/tensor/allocator.h"
 
 namespace tensord::jit {
@@ -57,7 +57,7 @@ std::unique_ptr<Graph> Module::Impl::prepare(const Graph& source, ops::ObjectPtr
                  context.self && !options.for_training ? inference_pipeline() : simplification_pipeline());
     check_keeps_shapes(*graph, *functions);
   }
-  for (const auto& stand_in : options.stand_ins) use_stand_in(graph->block(), *stand_in);
+  for (const auto& stand_in : options.operator_overrides) override_operator(graph->block(), *stand_in);
   return graph;
 }
 
@@ -217,10 +217,11 @@ void Module::Impl::add_slots() {
   for (const Tensor& tensor : with_gradient) {
     if (options.for_training) autograd::set_requires_grad(tensor);
   }
-  if (!options.for_training && !with_gradient.empty()) options.stand_ins.push_back(requires_grad_of(with_gradient));
+  if (!options.for_training && !with_gradient.empty())
+    options.operator_overrides.push_back(requires_grad_of(with_gradient));
   hooks = std::make_unique<ModuleHooks>(*functions, [this](const Function& function) {
     auto graph = function.graph->clone();
-    for (const auto& stand_in : options.stand_ins) use_stand_in(graph->block(), *stand_in);
+    for (const auto& stand_in : options.operator_overrides) override_operator(graph->block(), *stand_in);
     return graph;
   });
   for (const std::string& name : functions->method_names(object->type->name())) {

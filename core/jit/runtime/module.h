@@ -36,7 +36,7 @@ struct LoadOptions {
   // not reach the module.
   bool copies_files = false;
   // Composites that run wherever the code has the operator of the registry with their name; same arguments and results.
-  std::vector<std::shared_ptr<const ops::Op>> stand_ins;
+  std::vector<std::shared_ptr<const ops::Op>> operator_overrides;
 };
 
 // One method of a loaded module, optimised and ready to run. Immutable, shared by workers.

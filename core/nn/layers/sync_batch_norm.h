@@ -38,9 +38,9 @@ class SyncBatchNorm final : public Layer {
   const BatchNormOptions options_;
 };
 
-// Stands in for "aten::batch_norm" or "aten::native_batch_norm" in a module's code (jit::LoadOptions::stand_ins): in
-// training it is sync_batch_norm over the group that `group` gives at each call; where that is null or has one rank,
-// and in evaluation, it is the operator itself.
+// Stands in for "aten::batch_norm" or "aten::native_batch_norm" in a module's code
+// (jit::LoadOptions::operator_overrides): in training it is sync_batch_norm over the group that `group` gives at each
+// call; where that is null or has one rank, and in evaluation, it is the operator itself.
 std::shared_ptr<const ops::Op> batch_norm_over_ranks(std::string_view name,
                                                      std::function<distributed::ProcessGroup*()> group);
 

@@ -7,7 +7,7 @@
 
 namespace tensord::server {
 
-std::vector<std::shared_ptr<const ops::Op>> StatisticsGroups::stand_ins() const {
+std::vector<std::shared_ptr<const ops::Op>> StatisticsGroups::operator_overrides() const {
   const auto current = [this] { return current_; };
   return {nn::batch_norm_over_ranks("aten::batch_norm", current),
           nn::batch_norm_over_ranks("aten::native_batch_norm", current)};

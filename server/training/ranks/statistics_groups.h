@@ -17,7 +17,7 @@ class StatisticsGroups {
   explicit StatisticsGroups(distributed::ProcessGroup& group) : group_(group) {}
 
   // What runs in the place of the model's batch norms; they use this object.
-  std::vector<std::shared_ptr<const ops::Op>> stand_ins() const;
+  std::vector<std::shared_ptr<const ops::Op>> operator_overrides() const;
 
   // While one lives, batch norms in training are over the ranks that have rows of a batch of so many. Made by all ranks
   // for each pass, whether they have rows or not.

@@ -9,7 +9,7 @@
 namespace tensord::jit {
 
 // Puts `stand_in` in the place of every operator of its name in the block and those inside. It must outlive the graph.
-void use_stand_in(Block* block, const ops::Op& stand_in);
+void override_operator(Block* block, const ops::Op& stand_in);
 
 // prim::requires_grad where these tensors are said to require one, though autograd knows nothing of them: parameters of
 // a served module, of which a script may ask.

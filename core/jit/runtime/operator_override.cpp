@@ -1,4 +1,4 @@
-#include "core/jit/runtime/stand_in.h"
+#include "core/jit/runtime/operator_override.h"
 
 #include <unordered_set>
 
@@ -6,10 +6,10 @@
 
 namespace tensord::jit {
 
-void use_stand_in(Block* block, const ops::Op& stand_in) {
+void override_operator(Block* block, const ops::Op& stand_in) {
   for (Node* node = block->first(); node != nullptr;) {
     Node* const next = node->next();
-    for (Block* inner : node->blocks()) use_stand_in(inner, stand_in);
+    for (Block* inner : node->blocks()) override_operator(inner, stand_in);
     if (node->is_op(stand_in.schema.full_name())) {
       Node* const other = block->graph()->create(stand_in, node->inputs());
       other->set_location(node->location());
