@@ -52,7 +52,7 @@ using ops::IntList;
 using ops::TensorMeta;
 using ops::Value;
 
-constexpr double kNothing = -std::numeric_limits<double>::infinity();
+constexpr double kLogZero = -std::numeric_limits<double>::infinity();
 
 std::vector<TensorMeta> infer_ctc(const Tensor& log_probs, const Tensor& targets, const IntList& input_lengths,
                                   const IntList& target_lengths, int64_t blank) {
@@ -94,7 +94,7 @@ Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const IntList& i
   const std::vector<Value> arguments{
       p, targets, ops::make_int_list(input_lengths), ops::make_int_list(target_lengths), blank, zero_infinity};
   Expr losses = Expr(ops::run(op, arguments).at(0));
-  if (zero_infinity) losses = gradient::where(losses == -kNothing, 0.0, losses);
+  if (zero_infinity) losses = gradient::where(losses == -kLogZero, 0.0, losses);
   if (reduction == kLossMean) {
     const Tensor lengths = Tensor::empty(Dims{static_cast<int64_t>(target_lengths.size())}, losses.tensor().dtype());
     Dims counts = target_lengths;

@@ -15,11 +15,11 @@ namespace {
 using ops::IntList;
 using ops::KernelContext;
 
-constexpr double kNothing = -std::numeric_limits<double>::infinity();
+constexpr double kLogZero = -std::numeric_limits<double>::infinity();
 
 double log_add(double a, double b) {
   const double high = std::max(a, b), low = std::min(a, b);
-  return high == kNothing ? kNothing : high + std::log1p(std::exp(low - high));
+  return high == kLogZero ? kLogZero : high + std::log1p(std::exp(low - high));
 }
 
 void check_ctc_labels(const CtcBatch& batch, const int64_t* labels) {
@@ -55,12 +55,12 @@ struct Sample {
 // alpha[t][s]: of the first t + 1 steps, ending in state s. Gives minus the logarithm of the likelihood.
 double forward(const Sample& sample, int64_t row, double* alpha) {
   const int64_t states = sample.states();
-  if (sample.steps == 0) return sample.length == 0 ? 0 : -kNothing;
+  if (sample.steps == 0) return sample.length == 0 ? 0 : -kLogZero;
   for (int64_t t = 0; t < sample.steps; ++t) {
     double* now = alpha + t * row;
     const double* before = now - row;
     for (int64_t s = 0; s < states; ++s) {
-      double sum = t == 0 ? (s < 2 ? 0 : kNothing) : before[s];
+      double sum = t == 0 ? (s < 2 ? 0 : kLogZero) : before[s];
       if (t > 0 && s > 0) sum = log_add(sum, before[s - 1]);
       if (t > 0 && sample.skips(s)) sum = log_add(sum, before[s - 2]);
       now[s] = sum + sample.at(t, s);
@@ -76,10 +76,10 @@ void backward(const Sample& sample, const CtcBatch& batch, const double* alpha, 
   const int64_t states = sample.states();
   std::vector<double> beta(static_cast<size_t>(states)), before(beta), through(static_cast<size_t>(batch.classes));
   for (int64_t t = sample.steps - 1; t >= 0; --t) {
-    std::fill(through.begin(), through.end(), kNothing);
+    std::fill(through.begin(), through.end(), kLogZero);
     for (int64_t s = 0; s < states; ++s) {
       const auto i = static_cast<size_t>(s);
-      double sum = kNothing;
+      double sum = kLogZero;
       if (t == sample.steps - 1) {
         if (s >= states - 2) sum = 0;
       } else {
@@ -106,7 +106,7 @@ void run_ctc(const KernelContext&, const Tensor& log_probs, const Tensor& target
                loss = Tensor::empty(losses.sizes(), DType::kFloat64),
                alpha = Tensor::empty(log_alpha.sizes(), DType::kFloat64);
   check_ctc_labels(batch, labels.data<int64_t>());
-  std::fill_n(alpha.data<double>(), alpha.numel(), kNothing);
+  std::fill_n(alpha.data<double>(), alpha.numel(), kLogZero);
   parallel_for(batch.count, 1, [&](int64_t begin, int64_t end) {
     for (int64_t n = begin; n < end; ++n) {
       loss.data<double>()[n] = forward(Sample(batch, p.data<double>(), labels.data<int64_t>(), n), batch.states,
@@ -129,7 +129,7 @@ void run_ctc_backward(const KernelContext&, const Tensor& g, const Tensor& log_p
   parallel_for(batch.count, 1, [&](int64_t begin, int64_t end) {
     for (int64_t n = begin; n < end; ++n) {
       const double of = loss.data<double>()[n];
-      if (zero_infinity && of == -kNothing) continue;
+      if (zero_infinity && of == -kLogZero) continue;
       backward(Sample(batch, p.data<double>(), labels.data<int64_t>(), n), batch,
                alpha.data<double>() + n * batch.steps * batch.states, of, incoming.data<double>()[n],
                dx.data<double>() + n * batch.classes);
