@@ -3,8 +3,8 @@
 #include "core/autograd/hooks/saved_hooks.h"
 #include "core/autograd/storage_changes.h"
 #include "tests/autograd/support.h"
-#include "tests/device/late_device.h"
-#include "tests/device/late_kernels.h"
+#include "tests/device/async_device.h"
+#include "tests/device/async_kernels.h"
 
 namespace tensord::autograd::device_autograd_test {
 namespace {

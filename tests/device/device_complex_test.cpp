@@ -2,8 +2,8 @@
 #include "core/ops/complex.h"
 #include "core/tensor/complex.h"
 #include "tests/autograd/support.h"
-#include "tests/device/late_device.h"
-#include "tests/device/late_kernels.h"
+#include "tests/device/async_device.h"
+#include "tests/device/async_kernels.h"
 
 namespace tensord::device_complex_test {
 namespace {

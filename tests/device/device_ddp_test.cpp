@@ -8,7 +8,7 @@
 #include "core/nn/optim/optimizer.h"
 #include "core/ops/generator.h"
 #include "core/ops/run.h"
-#include "tests/device/late_kernels.h"
+#include "tests/device/async_kernels.h"
 #include "tests/distributed/on_device.h"
 
 namespace tensord::device_ddp_test {

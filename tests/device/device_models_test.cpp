@@ -14,8 +14,8 @@
 #include "core/nn/optim/optimizer.h"
 #include "core/ops/generator.h"
 #include "core/ops/run.h"
-#include "tests/device/late_device.h"
-#include "tests/device/late_kernels.h"
+#include "tests/device/async_device.h"
+#include "tests/device/async_kernels.h"
 #include "tests/support/places.h"
 #include "tests/support/ways_to_run.h"
 

@@ -11,8 +11,8 @@
 #include "core/autograd/variable.h"
 #include "core/ops/generator.h"
 #include "core/tensor/complex.h"
-#include "tests/device/late_device.h"
-#include "tests/device/late_kernels.h"
+#include "tests/device/async_device.h"
+#include "tests/device/async_kernels.h"
 #include "tests/ops/op_cases.h"
 
 namespace tensord::device_op_cases_test {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/tensor/tensor.h"
-#include "tests/device/late_device.h"
+#include "tests/device/async_device.h"
 
 namespace tensord::late {
 

@@ -7,7 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/distributed/group/reduce_op.h"
-#include "tests/device/late_device.h"
+#include "tests/device/async_device.h"
 #include "tests/distributed/fake_elements.h"
 
 namespace tensord::distributed::fake_nccl {

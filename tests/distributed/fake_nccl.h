@@ -6,8 +6,8 @@
 #include "core/distributed/nccl/nccl_api.h"
 
 // A table of NCCL's functions for tests: ranks are threads of this process, memory is that of the tests' second device
-// (tests/device/late_device.h), and an operation runs when it is its turn in the streams of all its ranks, as on a GPU.
-// What NCCL would not notice or not survive (ranks that call different things, two threads in one communicator, a
+// (tests/device/async_device.h), and an operation runs when it is its turn in the streams of all its ranks, as on a
+// GPU. What NCCL would not notice or not survive (ranks that call different things, two threads in one communicator, a
 // communicator that is gone, a group that is not ended) is a misuse, which the test asks for.
 namespace tensord::distributed::fake_nccl {
 

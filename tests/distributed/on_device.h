@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/distributed/nccl/nccl_engine.h"
-#include "tests/device/late_device.h"
+#include "tests/device/async_device.h"
 #include "tests/distributed/fake_nccl.h"
 #include "tests/distributed/ranks.h"
 

@@ -12,7 +12,7 @@
 #include "core/tensor/memory/caching_allocator.h"
 #include "core/tensor/memory/pinned_memory.h"
 #include "core/tensor/tensor.h"
-#include "tests/device/late_device.h"
+#include "tests/device/async_device.h"
 
 namespace tensord::device_tensor_test {
 namespace {

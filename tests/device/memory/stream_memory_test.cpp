@@ -6,7 +6,7 @@
 #include "core/tensor/memory/caching_allocator.h"
 #include "core/tensor/memory/storage_allocator.h"
 #include "core/tensor/tensor.h"
-#include "tests/device/late_device.h"
+#include "tests/device/async_device.h"
 
 namespace tensord::stream_memory_test {
 namespace {

@@ -1,11 +1,11 @@
 // Operators on the device of the tests: a kernel of the processor's, run late in memory that is not the host's.
-#include "tests/device/late_kernels.h"
+#include "tests/device/async_kernels.h"
 
 #include "core/ops/generator.h"
 #include "tests/autograd/support.h"
-#include "tests/device/late_device.h"
+#include "tests/device/async_device.h"
 
-namespace tensord::late_kernels_test {
+namespace tensord::async_kernels_test {
 namespace {
 
 using autograd::constant;
@@ -53,7 +53,7 @@ KERNEL("test::draw", kCPU, [](const ops::KernelContext&, const Tensor&, Tensor& 
 Tensor number(double value) { return constant({value}, Dims{}); }
 Numbers numbers(const Tensor& x) { return autograd::numbers(x.to(Device{})); }
 
-TEST(LateKernels, RunWhenTheirResultIsWaitedFor) {
+TEST(AsyncKernels, RunWhenTheirResultIsWaitedFor) {
   const Tensor x = constant({1, 2, 3}).to(kFirst);
   synchronize(kFirst);
   const size_t before = late::waiting();
@@ -66,14 +66,14 @@ TEST(LateKernels, RunWhenTheirResultIsWaitedFor) {
 }
 
 // A number on the host goes along with the call.
-TEST(LateKernels, TakeNumbersOfTheHostAtTheCall) {
+TEST(AsyncKernels, TakeNumbersOfTheHostAtTheCall) {
   const Tensor x = constant({1, 2}).to(kFirst), factor = number(3);
   const Tensor y = ops::call("test::times", x, factor);
   *factor.data<double>() = 100;
   EXPECT_EQ(numbers(y), (Numbers{3, 6}));
 }
 
-TEST(LateKernels, WriteInPlaceAndIntoOut) {
+TEST(AsyncKernels, WriteInPlaceAndIntoOut) {
   const Tensor x = constant({1, 2}).to(kFirst), out = Tensor::empty(Dims{0}, DType::kFloat64, kFirst);
   ops::call("test::times.out", x, number(3), out);
   EXPECT_EQ(numbers(out), (Numbers{3, 6}));
@@ -82,7 +82,7 @@ TEST(LateKernels, WriteInPlaceAndIntoOut) {
   EXPECT_EQ(x.version(), 1u);
 }
 
-TEST(LateKernels, HaveGradientsOnTheDevice) {
+TEST(AsyncKernels, HaveGradientsOnTheDevice) {
   const Tensor x = constant({1, 2}).to(kFirst);
   autograd::set_requires_grad(x);
   const Tensor y = ops::call("test::times", ops::call("test::times", x, number(3)), number(5));
@@ -93,14 +93,14 @@ TEST(LateKernels, HaveGradientsOnTheDevice) {
   EXPECT_EQ(numbers(gradient), (Numbers{15, 150}));
 }
 
-TEST(LateKernels, FailWhenTheyRunByTheirName) {
+TEST(AsyncKernels, FailWhenTheyRunByTheirName) {
   const Tensor x = constant({1}).to(kFirst);
   const Tensor y = ops::call("test::times", x, number(-1));
   EXPECT_EQ(error_of([&] { synchronize(kFirst); }), "test::times: a negative factor");
   EXPECT_EQ(error_of([&] { synchronize(kFirst); }), "no error");
 }
 
-TEST(LateKernels, DrawNumbersInTheOrderOfTheCalls) {
+TEST(AsyncKernels, DrawNumbersInTheOrderOfTheCalls) {
   const Tensor host = constant({0, 0}), there = host.to(kFirst);
   Numbers expected, got;
   for (const bool is_late : {false, true}) {
@@ -120,7 +120,7 @@ TEST(LateKernels, DrawNumbersInTheOrderOfTheCalls) {
   EXPECT_EQ(got, expected);
 }
 
-TEST(LateKernels, RefuseTensorsOfSeveralDevices) {
+TEST(AsyncKernels, RefuseTensorsOfSeveralDevices) {
   const Tensor x = constant({1, 2});
   EXPECT_THAT(error_of([&] {
                 ops::call("test::sum", std::vector<Tensor>{x, x.to(kFirst)});
@@ -129,4 +129,4 @@ TEST(LateKernels, RefuseTensorsOfSeveralDevices) {
 }
 
 }  // namespace
-}  // namespace tensord::late_kernels_test
+}  // namespace tensord::async_kernels_test

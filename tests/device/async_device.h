@@ -12,7 +12,7 @@
 //    with signal 11 there and then; the device's own work goes by the other mapping.
 //  - What it is given runs as late as the interface allows: when somebody waits for it. A missing wait is a wrong
 //    result, each time.
-//  - Its kernels are the processor's (late_kernels.h), its errors come when it is waited for.
+//  - Its kernels are the processor's (async_kernels.h), its errors come when it is waited for.
 namespace tensord::late {
 
 inline constexpr int kDevices = 2;

@@ -1,9 +1,9 @@
-#include "tests/device/late_kernels.h"
+#include "tests/device/async_kernels.h"
 
 #include <vector>
 
 #include "core/ops/registry.h"
-#include "tests/device/late_device.h"
+#include "tests/device/async_device.h"
 #include "tests/device/seen_tensor.h"
 
 namespace tensord::late {
@@ -79,7 +79,7 @@ Value moved_back(const Value& value, Device device, const SeenTensors& seen) {
 }
 
 // What is made is known when it was computed, so the host waits, as it does on any device.
-ops::DirectFn make_late_dynamic(const ops::Op&, const ops::DirectFn& entry) {
+ops::DirectFn make_async_dynamic(const ops::Op&, const ops::DirectFn& entry) {
   return [entry](std::span<const Value> arguments, std::vector<Value>& returns) {
     const Tensor first = device_tensor(arguments);
     if (!first.defined() || first.is_meta()) return entry(arguments, returns);
@@ -95,7 +95,7 @@ ops::DirectFn make_late_dynamic(const ops::Op&, const ops::DirectFn& entry) {
 }  // namespace
 
 void install_kernels() {
-  static const bool once = (ops::derive_kernels(kPrivateUse, kCPU, make_late, make_late_dynamic), true);
+  static const bool once = (ops::derive_kernels(kPrivateUse, kCPU, make_late, make_async_dynamic), true);
   static_cast<void>(once);
 }
 

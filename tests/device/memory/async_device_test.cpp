@@ -1,5 +1,5 @@
 // The device of the tests itself, and the DeviceRuntime that it and the processor have.
-#include "tests/device/late_device.h"
+#include "tests/device/async_device.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include "core/tensor/memory/caching_allocator.h"
 #include "core/tensor/tensor.h"
 
-namespace tensord::late_device_test {
+namespace tensord::async_device_test {
 namespace {
 
 using late::kFirst;
@@ -33,7 +33,7 @@ std::vector<float> numbers(const Tensor& tensor) {
 using Numbers = std::vector<float>;
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-TEST(LateDevice, MemoryIsNotTheHosts) {
+TEST(AsyncDevice, MemoryIsNotTheHosts) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
       {
@@ -46,7 +46,7 @@ TEST(LateDevice, MemoryIsNotTheHosts) {
 }
 #endif
 
-TEST(LateDevice, TouchesOfTheHostCanBeCounted) {
+TEST(AsyncDevice, TouchesOfTheHostCanBeCounted) {
   const Tensor x = on_device({1, 2});
   synchronize(kFirst);
   late::HostTouches touches;
@@ -57,7 +57,7 @@ TEST(LateDevice, TouchesOfTheHostCanBeCounted) {
   EXPECT_EQ(touches.take(), 1u);
 }
 
-TEST(LateDevice, WorkRunsWhenSomebodyWaits) {
+TEST(AsyncDevice, WorkRunsWhenSomebodyWaits) {
   const Tensor x = on_device({1, 2, 3});
   synchronize(kFirst);
   EXPECT_EQ(late::waiting(), 0u);
@@ -71,7 +71,7 @@ TEST(LateDevice, WorkRunsWhenSomebodyWaits) {
 }
 
 // What the host gives to a copy may be written or gone at once.
-TEST(LateDevice, CopiesFromTheHostTakeItsMemoryAlong) {
+TEST(AsyncDevice, CopiesFromTheHostTakeItsMemoryAlong) {
   const Tensor host = Tensor::empty(Dims{2}, DType::kFloat32);
   host.data<float>()[0] = 1, host.data<float>()[1] = 2;
   const Tensor x = host.to(kFirst);
@@ -80,7 +80,7 @@ TEST(LateDevice, CopiesFromTheHostTakeItsMemoryAlong) {
   EXPECT_EQ(numbers(x), (Numbers{1, 2}));
 }
 
-TEST(LateDevice, StreamsKnowNothingOfEachOther) {
+TEST(AsyncDevice, StreamsKnowNothingOfEachOther) {
   DeviceRuntime& runtime = device_runtime(kFirst);
   const Tensor x = on_device({1, 1});
   synchronize(kFirst);
@@ -101,7 +101,7 @@ TEST(LateDevice, StreamsKnowNothingOfEachOther) {
   EXPECT_TRUE(event->is_done());
 }
 
-TEST(LateDevice, EventsPassWhenTheirWorkHasRun) {
+TEST(AsyncDevice, EventsPassWhenTheirWorkHasRun) {
   DeviceRuntime& runtime = device_runtime(kFirst);
   DeviceStream& stream = current_stream(kFirst);
   stream.synchronize();
@@ -122,7 +122,7 @@ TEST(LateDevice, EventsPassWhenTheirWorkHasRun) {
   EXPECT_EQ(done, 3);
 }
 
-TEST(LateDevice, ErrorsComeOnceWhenItIsWaitedFor) {
+TEST(AsyncDevice, ErrorsComeOnceWhenItIsWaitedFor) {
   DeviceStream& stream = current_stream(kFirst);
   late::queue(stream, [] { fail(ErrorCode::kInvalidArgument, "an index is wrong"); });
   int done = 0;
@@ -138,7 +138,7 @@ TEST(LateDevice, ErrorsComeOnceWhenItIsWaitedFor) {
   stream.synchronize();
 }
 
-TEST(LateDevice, WorkHasTheContextOfWhoQueuedIt) {
+TEST(AsyncDevice, WorkHasTheContextOfWhoQueuedIt) {
   OwnerId seen = 0;
   {
     const MemoryOwnerScope owner(memory_owner("late"));
@@ -205,4 +205,4 @@ TEST(DeviceRuntime, MemoryIsChargedAndKeptByTheDevicesAllocator) {
 }
 
 }  // namespace
-}  // namespace tensord::late_device_test
+}  // namespace tensord::async_device_test

@@ -1,4 +1,4 @@
-#include "tests/device/late_device.h"
+#include "tests/device/async_device.h"
 
 #include <signal.h>
 #include <sys/mman.h>
@@ -121,13 +121,13 @@ void wait_until(const Fn& done) {
 }
 
 // Everything of it is guarded by device_mutex().
-class LateStream final : public DeviceStream {
+class AsyncStream final : public DeviceStream {
  public:
-  explicit LateStream(Device device) : DeviceStream(device) {
+  explicit AsyncStream(Device device) : DeviceStream(device) {
     const std::lock_guard lock(device_mutex());
     all().push_back(this);
   }
-  ~LateStream() override {
+  ~AsyncStream() override {
     wait_until([this] { return run_to(given_); });
     {
       const std::lock_guard lock(device_mutex());
@@ -135,10 +135,10 @@ class LateStream final : public DeviceStream {
     }
     close();
   }
-  void* handle() const override { return const_cast<LateStream*>(this); }
+  void* handle() const override { return const_cast<AsyncStream*>(this); }
 
-  static std::vector<LateStream*>& all() {
-    static auto* const streams = new std::vector<LateStream*>;
+  static std::vector<AsyncStream*>& all() {
+    static auto* const streams = new std::vector<AsyncStream*>;
     return *streams;
   }
 
@@ -189,18 +189,18 @@ class LateStream final : public DeviceStream {
   std::exception_ptr error_;  // of the first piece that failed since the last wait
 };
 
-LateStream& late_stream(DeviceStream& stream) { return static_cast<LateStream&>(stream); }
+AsyncStream& async_stream(DeviceStream& stream) { return static_cast<AsyncStream&>(stream); }
 
-class LateEvent final : public DeviceEvent {
+class AsyncEvent final : public DeviceEvent {
  public:
   void record(DeviceStream& stream) override {
     const std::lock_guard lock(device_mutex());
-    stream_ = &late_stream(stream);
+    stream_ = &async_stream(stream);
     point_ = stream_->given();
   }
   void hold(DeviceStream& stream) const override {
     if (stream_ == &stream) return;
-    late_stream(stream).give([] {}, [event = *this] { return event.advance(); });
+    async_stream(stream).give([] {}, [event = *this] { return event.advance(); });
   }
   // Who asks again and again gets on: a question that is answered by no runs one piece of the work.
   bool is_done() const override {
@@ -219,17 +219,17 @@ class LateEvent final : public DeviceEvent {
 
   // A stream that is gone has run everything.
   bool is_pending() const {
-    const auto& all = LateStream::all();
+    const auto& all = AsyncStream::all();
     return std::find(all.begin(), all.end(), stream_) != all.end() && stream_->done() < point_;
   }
 
-  LateStream* stream_ = nullptr;
+  AsyncStream* stream_ = nullptr;
   uint64_t point_ = 0;
 };
 
-class LateAllocator final : public Allocator {
+class AsyncAllocator final : public Allocator {
  public:
-  explicit LateAllocator(Device device) : device_(device) {}
+  explicit AsyncAllocator(Device device) : device_(device) {}
   void* allocate(size_t size_bytes) override {
     const std::lock_guard lock(device_mutex());
     return memory().allocate(size_bytes);
@@ -237,9 +237,9 @@ class LateAllocator final : public Allocator {
   // As cudaFree, after all work that may use it.
   void free(void* data, size_t size_bytes) override {
     wait_until([] {
-      const auto streams = LateStream::all();
+      const auto streams = AsyncStream::all();
       return std::all_of(streams.begin(), streams.end(),
-                         [](LateStream* stream) { return stream->run_to(stream->given()); });
+                         [](AsyncStream* stream) { return stream->run_to(stream->given()); });
     });
     const std::lock_guard lock(device_mutex());
     memory().free(data, size_bytes);
@@ -250,24 +250,24 @@ class LateAllocator final : public Allocator {
   const Device device_;
 };
 
-class LateRuntime final : public DeviceRuntime {
+class AsyncRuntime final : public DeviceRuntime {
  public:
   int count() const override { return kDevices; }
   std::unique_ptr<Allocator> make_allocator(int index) override {
-    return std::make_unique<LateAllocator>(Device{kPrivateUse, static_cast<int8_t>(index)});
+    return std::make_unique<AsyncAllocator>(Device{kPrivateUse, static_cast<int8_t>(index)});
   }
   DeviceStream& default_stream(int index) override { return index == 0 ? first_ : second_; }
   std::unique_ptr<DeviceStream> make_stream(int index) override {
-    return std::make_unique<LateStream>(Device{kPrivateUse, static_cast<int8_t>(index)});
+    return std::make_unique<AsyncStream>(Device{kPrivateUse, static_cast<int8_t>(index)});
   }
-  std::unique_ptr<DeviceEvent> make_event() override { return std::make_unique<LateEvent>(); }
+  std::unique_ptr<DeviceEvent> make_event() override { return std::make_unique<AsyncEvent>(); }
   void synchronize(int index) override {
-    std::vector<LateStream*> streams;
+    std::vector<AsyncStream*> streams;
     {
       const std::lock_guard lock(device_mutex());
-      streams = LateStream::all();
+      streams = AsyncStream::all();
     }
-    for (LateStream* stream : streams) {
+    for (AsyncStream* stream : streams) {
       if (stream->device().index == index) stream->synchronize();
     }
   }
@@ -276,28 +276,28 @@ class LateRuntime final : public DeviceRuntime {
             DeviceStream& stream) override {
     if (from_device.is_host()) {
       const auto* const bytes = static_cast<const char*>(from);
-      late_stream(stream).give([to = memory().seen(to), staged = std::vector<char>(bytes, bytes + size_bytes)] {
+      async_stream(stream).give([to = memory().seen(to), staged = std::vector<char>(bytes, bytes + size_bytes)] {
         std::memcpy(to, staged.data(), staged.size());
       });
       return;
     }
     void* const target = to_device.is_host() ? to : memory().seen(to);
-    late_stream(stream).give([target, source = memory().seen(const_cast<void*>(from)), size_bytes] {
+    async_stream(stream).give([target, source = memory().seen(const_cast<void*>(from)), size_bytes] {
       std::memmove(target, source, size_bytes);
     });
   }
 
   void fill(void* data, uint8_t byte, size_t size_bytes, DeviceStream& stream) override {
-    late_stream(stream).give([data = memory().seen(data), byte, size_bytes] { std::memset(data, byte, size_bytes); });
+    async_stream(stream).give([data = memory().seen(data), byte, size_bytes] { std::memset(data, byte, size_bytes); });
   }
 
   void copy_strided(const Tensor& target, const Tensor& source, DeviceStream& stream) override {
     SeenTensors seen;
-    late_stream(stream).give([to = seen.of(target), from = seen.of(source)] { strided_copy(to, from); });
+    async_stream(stream).give([to = seen.of(target), from = seen.of(source)] { strided_copy(to, from); });
   }
 
  private:
-  LateStream first_{kFirst}, second_{kSecond};
+  AsyncStream first_{kFirst}, second_{kSecond};
 };
 
 std::atomic<size_t> touches{0};
@@ -336,7 +336,7 @@ size_t HostTouches::take() {
 
 void install() {
   static auto* const runtime = [] {
-    auto* const made = new LateRuntime;
+    auto* const made = new AsyncRuntime;
     register_device_runtime(kPrivateUse, *made);
     register_pinned_memory(kPrivateUse, make_cpu_source());
     return made;
@@ -347,13 +347,13 @@ void install() {
 size_t waiting() {
   const std::lock_guard lock(device_mutex());
   size_t count = 0;
-  for (const LateStream* stream : LateStream::all()) count += stream->waiting();
+  for (const AsyncStream* stream : AsyncStream::all()) count += stream->waiting();
   return count;
 }
 
-void queue(DeviceStream& stream, std::function<void()> work) { late_stream(stream).give(std::move(work)); }
+void queue(DeviceStream& stream, std::function<void()> work) { async_stream(stream).give(std::move(work)); }
 void queue(DeviceStream& stream, std::function<bool()> is_ready, std::function<void()> work) {
-  late_stream(stream).give(std::move(work), std::move(is_ready));
+  async_stream(stream).give(std::move(work), std::move(is_ready));
 }
 
 void* as_seen_by_device(void* data) { return memory().seen(data); }
