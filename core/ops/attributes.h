@@ -8,8 +8,8 @@
 namespace tensord::ops {
 
 // What is said of an operator beside its schema and its ways to run: at most one value of each type. Who reads an
-// attribute declares its type (the passes `KeepsSamples`, a family of kernels its own); the record knows none of them.
-// Filled before main, then constant.
+// attribute declares its type (the passes `BatchIndependent`, a family of kernels its own); the record knows none of
+// them. Filled before main, then constant.
 class Attributes {
  public:
   // Null when nothing was said.

@@ -154,7 +154,7 @@ class OpBuilder {
   OpBuilder& dynamic_shape();
   OpBuilder& keeps_layout();
   OpBuilder& shape_only();
-  // An attribute: `.set<KeepsSamples>(function)`.
+  // An attribute: `.set<BatchIndependent>(function)`.
   template <class T, class... Parts>
   OpBuilder& set(Parts&&... parts) {
     if (!op_->attributes.set(T{std::forward<Parts>(parts)...})) report_second_attribute();

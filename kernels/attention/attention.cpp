@@ -2,7 +2,7 @@
 // and by composites. Schema and shapes.
 #include <optional>
 
-#include "core/ops/attributes/samples.h"
+#include "core/ops/attributes/batch_independence.h"
 #include "core/ops/op.h"
 #include "kernels/attention/attention_gradient.h"
 
@@ -64,7 +64,7 @@ TensorMeta infer_attention(const Tensor& query, const Tensor& key, const Tensor&
 // query whose scores are all minus infinity has zeros and gives no gradient; else NaN, as softmax.
 OP("tensord::attention(Tensor query, Tensor key, Tensor value, Tensor? mask, float scale, float? fill=None, "
    "bool fills_where=True, bool is_causal=False, bool transposes=False, bool is_safe=False) -> Tensor")
-    .set<ops::KeepsSamples>([](std::span<const ops::Value> v) { return v[0].to_tensor().ndim() >= 3; })
+    .set<ops::BatchIndependent>([](std::span<const ops::Value> v) { return v[0].to_tensor().ndim() >= 3; })
     .infer(&infer_attention)
     .gradient(&gradient_of_attention)
     .saves("query, key, value, mask");

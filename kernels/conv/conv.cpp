@@ -1,8 +1,8 @@
 // Convolutions: schemas and shapes. The kernels are in conv_cpu.cpp.
 #include "kernels/conv/conv.h"
 
+#include "core/ops/attributes/batch_independence.h"
 #include "core/ops/attributes/rank.h"
-#include "core/ops/attributes/samples.h"
 #include "core/ops/op.h"
 #include "kernels/conv/conv_gradient.h"
 #include "kernels/conv/packed_conv.h"
@@ -268,21 +268,21 @@ struct General {
 
 OP("aten::conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] dilation=1, "
    "int groups=1) -> Tensor")
-    .set<ops::KeepsSamples>(ops::has_constant_weight)
+    .set<ops::BatchIndependent>(ops::has_constant_weight)
     .set<ops::KeepsRank>()
     .infer(&Conv<1>::infer)
     .gradient(&Conv<1>::gradient)
     .saves("input, weight");
 OP("aten::conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] dilation=1, "
    "int groups=1) -> Tensor")
-    .set<ops::KeepsSamples>(ops::has_constant_weight)
+    .set<ops::BatchIndependent>(ops::has_constant_weight)
     .set<ops::KeepsRank>()
     .infer(&Conv<2>::infer)
     .gradient(&Conv<2>::gradient)
     .saves("input, weight");
 OP("aten::conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] dilation=1, "
    "int groups=1) -> Tensor")
-    .set<ops::KeepsSamples>(ops::has_constant_weight)
+    .set<ops::BatchIndependent>(ops::has_constant_weight)
     .set<ops::KeepsRank>()
     .infer(&Conv<3>::infer)
     .gradient(&Conv<3>::gradient)
@@ -296,28 +296,28 @@ PACK("aten::conv3d", DeviceKind::kCPU, &Conv<3>::pack);
 
 OP("aten::conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, str padding=\"valid\", "
    "int[1] dilation=1, int groups=1) -> Tensor")
-    .set<ops::KeepsSamples>(ops::has_constant_weight)
+    .set<ops::BatchIndependent>(ops::has_constant_weight)
     .set<ops::KeepsRank>()
     .infer(&infer_conv_mode)
     .gradient(&gradient_of_conv_mode)
     .saves("input, weight");
 OP("aten::conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, str padding=\"valid\", "
    "int[2] dilation=1, int groups=1) -> Tensor")
-    .set<ops::KeepsSamples>(ops::has_constant_weight)
+    .set<ops::BatchIndependent>(ops::has_constant_weight)
     .set<ops::KeepsRank>()
     .infer(&infer_conv_mode)
     .gradient(&gradient_of_conv_mode)
     .saves("input, weight");
 OP("aten::conv3d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, str padding=\"valid\", "
    "int[3] dilation=1, int groups=1) -> Tensor")
-    .set<ops::KeepsSamples>(ops::has_constant_weight)
+    .set<ops::BatchIndependent>(ops::has_constant_weight)
     .set<ops::KeepsRank>()
     .infer(&infer_conv_mode)
     .gradient(&gradient_of_conv_mode)
     .saves("input, weight");
 OP("aten::_convolution_mode(Tensor input, Tensor weight, Tensor? bias, int[] stride, str padding, int[] dilation, int "
    "groups) -> Tensor")
-    .set<ops::KeepsSamples>(ops::has_constant_weight)
+    .set<ops::BatchIndependent>(ops::has_constant_weight)
     .infer(&infer_conv_mode)
     .gradient(&gradient_of_conv_mode)
     .saves("input, weight");
@@ -332,21 +332,21 @@ PACK("aten::_convolution_mode", DeviceKind::kCPU, &pack_conv_mode);
 
 OP("aten::convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool "
    "transposed, int[] output_padding, int groups) -> Tensor")
-    .set<ops::KeepsSamples>(ops::has_constant_weight)
+    .set<ops::BatchIndependent>(ops::has_constant_weight)
     .infer(&General<>::infer)
     .gradient(&General<>::gradient)
     .saves("input, weight");
 OP("aten::_convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool "
    "transposed, int[] output_padding, int groups, bool benchmark, bool deterministic, bool cudnn_enabled, bool "
    "allow_tf32) -> Tensor")
-    .set<ops::KeepsSamples>(ops::has_constant_weight)
+    .set<ops::BatchIndependent>(ops::has_constant_weight)
     .infer(&General<bool, bool, bool, bool>::infer)
     .gradient((&General<bool, bool, bool, bool>::gradient))
     .saves("input, weight");
 OP("aten::_convolution.deprecated(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] "
    "dilation, bool transposed, int[] output_padding, int groups, bool benchmark, bool deterministic, bool "
    "cudnn_enabled) -> Tensor")
-    .set<ops::KeepsSamples>(ops::has_constant_weight)
+    .set<ops::BatchIndependent>(ops::has_constant_weight)
     .infer(&General<bool, bool, bool>::infer)
     .gradient((&General<bool, bool, bool>::gradient))
     .saves("input, weight");

@@ -1,6 +1,6 @@
 // embedding and index_select: rows of a table, by index. Schemas, shapes and gradients.
 #include "core/base/error.h"
-#include "core/ops/attributes/samples.h"
+#include "core/ops/attributes/batch_independence.h"
 #include "core/ops/attributes/written.h"
 #include "core/ops/op.h"
 #include "core/ops/run.h"
@@ -94,7 +94,7 @@ std::vector<Tensor> gradient_of_index_select(const ops::GradArgs& args) {
 
 OP("aten::embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool "
    "sparse=False) -> Tensor")
-    .set<ops::KeepsSamples>([](std::span<const ops::Value> v) { return ops::is_constant_tensor(v[0]); })
+    .set<ops::BatchIndependent>([](std::span<const ops::Value> v) { return ops::is_constant_tensor(v[0]); })
     .infer(embedding_meta)
     .gradient(gradient_of_embedding)
     .saves("indices");

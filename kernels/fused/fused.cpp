@@ -2,14 +2,14 @@
 // of it; otherwise its calls run one by one.
 #include "core/ops/attributes/fused.h"
 
-#include "core/ops/attributes/samples.h"
+#include "core/ops/attributes/batch_independence.h"
 #include "kernels/fused/tile_program.h"
 
 namespace tensord::kernels {
 namespace {
 
 OP("tensord::fused(tensord.Fused group, Tensor[] inputs) -> Tensor[]")
-    .set<ops::KeepsSamples>([](std::span<const ops::Value> v) {  // pointwise but for the last dimension
+    .set<ops::BatchIndependent>([](std::span<const ops::Value> v) {  // pointwise but for the last dimension
       const auto& inputs = v[1].to_list()->items;
       return std::any_of(inputs.begin(), inputs.end(), [](const ops::Value& x) { return x.to_tensor().ndim() >= 2; });
     })

@@ -1,8 +1,8 @@
 // linear: input @ weight^T + bias over the last dimension of an input of any rank.
 #include <optional>
 
+#include "core/ops/attributes/batch_independence.h"
 #include "core/ops/attributes/rank.h"
-#include "core/ops/attributes/samples.h"
 #include "core/ops/attributes/written.h"
 #include "core/ops/op.h"
 #include "kernels/linear/matmul_gradient.h"
@@ -44,7 +44,7 @@ TensorMeta infer_linear(const Tensor& input, const Tensor& weight, const MaybeTe
 }
 
 OP("aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor")
-    .set<ops::KeepsSamples>(ops::has_constant_weight)
+    .set<ops::BatchIndependent>(ops::has_constant_weight)
     .set<ops::KeepsRank>()
     .infer(&infer_linear)
     .gradient(&gradient::of_linear)

@@ -1,7 +1,7 @@
 // Matrix products: schemas and shapes.
 #include <ostream>
 
-#include "core/ops/attributes/samples.h"
+#include "core/ops/attributes/batch_independence.h"
 #include "core/ops/attributes/written.h"
 #include "core/ops/op.h"
 #include "kernels/linear/matmul_gradient.h"
@@ -93,14 +93,14 @@ TensorMeta infer_addmv(const Tensor& self, const Tensor& a, const Tensor& b, con
 }
 
 OP("aten::mm(Tensor self, Tensor mat2) -> Tensor")
-    .set<ops::KeepsSamples>([](std::span<const ops::Value> v) { return ops::is_constant_tensor(v[1]); })
+    .set<ops::BatchIndependent>([](std::span<const ops::Value> v) { return ops::is_constant_tensor(v[1]); })
     .infer(&infer_mm)
     .gradient(&gradient::of_mm)
     .saves("self, mat2")
     .set<WritesInto>(WritesInto::kSameDType)
     .with_out();
 OP("aten::bmm(Tensor self, Tensor mat2) -> Tensor")
-    .set<ops::KeepsSamples>(ops::always_keeps_samples)
+    .set<ops::BatchIndependent>(ops::always_batch_independent)
     .infer(&infer_bmm)
     .gradient(&gradient::of_bmm)
     .saves("self, mat2")
@@ -174,13 +174,13 @@ TensorMeta infer_matmul(const Tensor& a, const Tensor& b) {
 }
 
 // A matrix of fewer dimensions belongs to all samples; two of two dimensions are one product.
-bool matmul_keeps_samples(std::span<const ops::Value> v) {
+bool is_matmul_batch_independent(std::span<const ops::Value> v) {
   const auto ndim_of = [](const ops::Value& value) { return value.is_tensor() ? value.to_tensor().ndim() : 0; };
   return ops::is_constant_tensor(v[1]) ? ndim_of(v[1]) <= 2 : std::max(ndim_of(v[0]), ndim_of(v[1])) >= 3;
 }
 
 OP("aten::matmul(Tensor self, Tensor other) -> Tensor")
-    .set<ops::KeepsSamples>(matmul_keeps_samples)
+    .set<ops::BatchIndependent>(is_matmul_batch_independent)
     .infer(&infer_matmul)
     .gradient(&gradient::of_matmul)
     .saves("self, other")

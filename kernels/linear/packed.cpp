@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "core/ops/attributes/samples.h"
+#include "core/ops/attributes/batch_independence.h"
 #include "kernels/common/prepared_operand.h"
 
 namespace tensord::kernels {
@@ -20,19 +20,20 @@ bool is_sole_holder(const Tensor& tensor) {
 
 bool all_calls_keep_samples(std::span<const ops::Value> v) {
   const auto* packed = dynamic_cast<const ops::PackedOp*>(v[0].to_opaque().get());
-  return packed && std::all_of(packed->calls().begin(), packed->calls().end(),
-                               [](const ops::BoundCall& call) { return ops::keeps_samples(*call.op, call.arguments); });
+  return packed && std::all_of(packed->calls().begin(), packed->calls().end(), [](const ops::BoundCall& call) {
+           return ops::is_batch_independent(*call.op, call.arguments);
+         });
 }
 
 OP("tensord::packed(tensord.Packed packed, Tensor input) -> Tensor")
-    .set<ops::KeepsSamples>(all_calls_keep_samples)
+    .set<ops::BatchIndependent>(all_calls_keep_samples)
     .direct([](const PackedPtr& packed, const Tensor& input) {
       check(!packed->has_other(), "this packed operator takes two tensors");
       return packed->run(input, Tensor(), false);
     })
     .runs(ops::Way::kComposite);
 OP("tensord::packed.other(tensord.Packed packed, Tensor input, Tensor other) -> Tensor")
-    .set<ops::KeepsSamples>(all_calls_keep_samples)
+    .set<ops::BatchIndependent>(all_calls_keep_samples)
     .direct([](const PackedPtr& packed, const Tensor& input, const Tensor& other) {
       check(packed->has_other(), "this packed operator takes one tensor");
       return packed->run(input, other, is_sole_holder(other));

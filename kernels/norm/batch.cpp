@@ -2,8 +2,8 @@
 // applied by the elementwise formula "affine", so every memory order is handled there.
 #include <vector>
 
+#include "core/ops/attributes/batch_independence.h"
 #include "core/ops/attributes/rank.h"
-#include "core/ops/attributes/samples.h"
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "kernels/norm/batch.h"
@@ -60,7 +60,7 @@ std::optional<ops::Epilogue> join_batch_norm(std::span<const ops::Value> v) {
 // The running statistics are written in training; in evaluation it is pure and can be folded.
 OP("aten::batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!)? running_mean, Tensor(b!)? running_var, "
    "bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor")
-    .set<ops::KeepsSamples>([](std::span<const ops::Value> v) { return v[5].is_bool() && !v[5].to_bool(); })
+    .set<ops::BatchIndependent>([](std::span<const ops::Value> v) { return v[5].is_bool() && !v[5].to_bool(); })
     .set<ops::KeepsRank>()
     .set<ops::JoinsAs>(join_batch_norm)
     .infer([](const Tensor& in, MaybeTensor weight, MaybeTensor bias, MaybeTensor mean, MaybeTensor variance, bool,

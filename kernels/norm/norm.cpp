@@ -2,7 +2,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/ops/attributes/samples.h"
+#include "core/ops/attributes/batch_independence.h"
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "kernels/norm/norm_gradient.h"
@@ -43,7 +43,7 @@ std::vector<ops::Value> native_layer_norm_gradient(const ops::GradArgs& args) {
 
 OP("aten::layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, "
    "bool cudnn_enable=True) -> Tensor")
-    .set<ops::KeepsSamples>([](std::span<const ops::Value> v) {
+    .set<ops::BatchIndependent>([](std::span<const ops::Value> v) {
       return v[1].is_list() && v[0].to_tensor().ndim() > static_cast<int64_t>(v[1].to_list()->items.size());
     })
     .infer([](const Tensor& in, const IntList& shape, MaybeTensor weight, MaybeTensor bias, double, bool) {
@@ -85,7 +85,7 @@ void check_groups(const Tensor& in, int64_t groups) {
 
 OP("aten::group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool "
    "cudnn_enabled=True) -> Tensor")
-    .set<ops::KeepsSamples>(ops::always_keeps_samples)
+    .set<ops::BatchIndependent>(ops::always_batch_independent)
     .infer([](const Tensor& in, int64_t groups, MaybeTensor weight, MaybeTensor bias, double, bool) {
       check_channels("group_norm", in, weight, bias);
       check_groups(in, groups);

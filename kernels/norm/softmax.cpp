@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "core/ops/attributes/samples.h"
+#include "core/ops/attributes/batch_independence.h"
 #include "core/ops/complex.h"
 #include "core/ops/run.h"
 #include "kernels/common/lanes.h"
@@ -34,7 +34,7 @@ void add(const char* name, const char* schema, bool is_log) {
       .infer([name](const Tensor& in, int64_t dim, std::optional<DType> dtype) {
         return infer_softmax(name, in, dim, dtype);
       })
-      .set<ops::KeepsSamples>(ops::works_along_other_dims)
+      .set<ops::BatchIndependent>(ops::works_along_other_dims)
       .gradient([is_log](const ops::GradArgs& args) { return softmax_gradient(args, is_log); })
       .saves("result")
       .reduction();
@@ -56,7 +56,7 @@ void add(const char* name, const char* schema, bool is_log) {
 void add_internal(const char* name, const char* schema, bool is_log) {
   ops::OpBuilder(schema, __FILE__, __LINE__)
       .infer([name](const Tensor& in, int64_t dim, bool) { return infer_softmax(name, in, dim, {}); })
-      .set<ops::KeepsSamples>(ops::works_along_other_dims)
+      .set<ops::BatchIndependent>(ops::works_along_other_dims)
       .gradient([is_log](const ops::GradArgs& args) { return softmax_gradient(args, is_log); })
       .saves("result")
       .reduction();

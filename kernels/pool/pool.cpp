@@ -2,8 +2,8 @@
 // dimension (pool.h), so max, average and adaptive pooling share two kernels (pool_cpu.cpp).
 #include "kernels/pool/pool.h"
 
+#include "core/ops/attributes/batch_independence.h"
 #include "core/ops/attributes/rank.h"
-#include "core/ops/attributes/samples.h"
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "kernels/pool/windows.h"
@@ -196,7 +196,7 @@ using MaybeInt = std::optional<int64_t>;
 
 OP("aten::max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, bool "
    "ceil_mode=False) -> Tensor")
-    .set<ops::KeepsSamples>(ops::always_keeps_samples)
+    .set<ops::BatchIndependent>(ops::always_batch_independent)
     .set<ops::KeepsRank>()
     .infer(&Max<1>::infer)
     .gradient(max_gradient<1>)
@@ -204,7 +204,7 @@ OP("aten::max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] p
     .keeps_layout();
 OP("aten::max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool "
    "ceil_mode=False) -> Tensor")
-    .set<ops::KeepsSamples>(ops::always_keeps_samples)
+    .set<ops::BatchIndependent>(ops::always_batch_independent)
     .set<ops::KeepsRank>()
     .infer(&Max<2>::infer)
     .gradient(max_gradient<2>)
@@ -212,7 +212,7 @@ OP("aten::max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] p
     .keeps_layout();
 OP("aten::max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool "
    "ceil_mode=False) -> Tensor")
-    .set<ops::KeepsSamples>(ops::always_keeps_samples)
+    .set<ops::BatchIndependent>(ops::always_batch_independent)
     .set<ops::KeepsRank>()
     .infer(&Max<3>::infer)
     .gradient(max_gradient<3>)
@@ -248,7 +248,7 @@ KERNEL("aten::max_pool3d_with_indices", kCPU, &Max<3>::run_both);
 
 OP("aten::avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool ceil_mode=False, bool "
    "count_include_pad=True) -> Tensor")
-    .set<ops::KeepsSamples>(ops::always_keeps_samples)
+    .set<ops::BatchIndependent>(ops::always_batch_independent)
     .set<ops::KeepsRank>()
     .infer(&Avg<1>::infer)
     .gradient(avg_gradient<1>)
@@ -256,7 +256,7 @@ OP("aten::avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] p
     .keeps_layout();
 OP("aten::avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool "
    "count_include_pad=True, int? divisor_override=None) -> Tensor")
-    .set<ops::KeepsSamples>(ops::always_keeps_samples)
+    .set<ops::BatchIndependent>(ops::always_batch_independent)
     .set<ops::KeepsRank>()
     .infer(&Avg<2, MaybeInt>::infer)
     .gradient(avg_gradient<2>)
@@ -264,7 +264,7 @@ OP("aten::avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] p
     .keeps_layout();
 OP("aten::avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, bool "
    "count_include_pad=True, int? divisor_override=None) -> Tensor")
-    .set<ops::KeepsSamples>(ops::always_keeps_samples)
+    .set<ops::BatchIndependent>(ops::always_batch_independent)
     .set<ops::KeepsRank>()
     .infer(&Avg<3, MaybeInt>::infer)
     .gradient(avg_gradient<3>)
@@ -278,21 +278,21 @@ KERNEL("aten::avg_pool3d", kCPU, (&Avg<3, MaybeInt>::run));
 PREPARE("aten::avg_pool3d", kCPU, preparer(&Avg<3, MaybeInt>::problem));
 
 OP("aten::adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor")
-    .set<ops::KeepsSamples>(ops::always_keeps_samples)
+    .set<ops::BatchIndependent>(ops::always_batch_independent)
     .set<ops::KeepsRank>()
     .infer(&Adaptive<1>::infer_avg)
     .gradient(adaptive_avg_gradient<1>)
     .saves("")
     .keeps_layout();
 OP("aten::adaptive_avg_pool2d(Tensor self, int[2] output_size) -> Tensor")
-    .set<ops::KeepsSamples>(ops::always_keeps_samples)
+    .set<ops::BatchIndependent>(ops::always_batch_independent)
     .set<ops::KeepsRank>()
     .infer(&Adaptive<2>::infer_avg)
     .gradient(adaptive_avg_gradient<2>)
     .saves("")
     .keeps_layout();
 OP("aten::adaptive_avg_pool3d(Tensor self, int[3] output_size) -> Tensor")
-    .set<ops::KeepsSamples>(ops::always_keeps_samples)
+    .set<ops::BatchIndependent>(ops::always_batch_independent)
     .set<ops::KeepsRank>()
     .infer(&Adaptive<3>::infer_avg)
     .gradient(adaptive_avg_gradient<3>)

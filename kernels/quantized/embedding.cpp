@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "core/ops/attributes/samples.h"
+#include "core/ops/attributes/batch_independence.h"
 #include "core/ops/custom_class.h"
 
 namespace tensord::kernels {
@@ -88,11 +88,11 @@ TensorMeta infer_bags(const EmbeddingParamsPtr& params, const Tensor& indices, c
 OP("quantized::embedding_byte(" TABLE ", Tensor indices, bool pruned_weights=False) -> Tensor")
     .infer(&infer_embedding<false>)
     .constant_result()
-    .set<ops::KeepsSamples>(ops::always_keeps_samples);
+    .set<ops::BatchIndependent>(ops::always_batch_independent);
 OP("quantized::embedding_4bit(" TABLE ", Tensor indices, bool pruned_weights=False) -> Tensor")
     .infer(&infer_embedding<true>)
     .constant_result()
-    .set<ops::KeepsSamples>(ops::always_keeps_samples);
+    .set<ops::BatchIndependent>(ops::always_batch_independent);
 OP("quantized::embedding_bag_byte(" TABLE BAG_ARGUMENTS).infer(&infer_bags<false>).constant_result();
 OP("quantized::embedding_bag_4bit(" TABLE BAG_ARGUMENTS).infer(&infer_bags<true>).constant_result();
 

@@ -2,7 +2,7 @@
 // scale for all of it, so a row's result hangs on the other rows. Schemas, shapes and packing.
 #include <optional>
 
-#include "core/ops/attributes/samples.h"
+#include "core/ops/attributes/batch_independence.h"
 #include "core/ops/run.h"
 #include "kernels/quantized/linear_params.h"
 
@@ -47,7 +47,7 @@ OP("quantized::linear_dynamic_fp16(Tensor X, __torch__.torch.classes.quantized.L
    "-> Tensor")
     .infer(&infer_half)
     .constant_result()
-    .set<ops::KeepsSamples>(ops::always_keeps_samples);
+    .set<ops::BatchIndependent>(ops::always_batch_independent);
 OP("quantized::linear_relu_dynamic_fp16(Tensor X, __torch__.torch.classes.quantized.LinearPackedParamsBase W_prepack) "
    "-> Tensor")
     .infer(&infer_half)

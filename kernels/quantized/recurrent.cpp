@@ -1,5 +1,5 @@
 // LSTM, GRU and single cells whose products are dynamic linear layers: schemas, and cells out of archives.
-#include "core/ops/attributes/samples.h"
+#include "core/ops/attributes/batch_independence.h"
 #include "core/ops/custom_class.h"
 #include "core/ops/op.h"
 #include "kernels/quantized/cell_params.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "core/ops/attributes/samples.h"
+#include "core/ops/attributes/batch_independence.h"
 #include "kernels/common/lane_call.h"
 #include "kernels/common/lanes.h"
 #include "kernels/pointwise/pointwise.h"
@@ -111,7 +111,7 @@ LaneCall make_lane(const Form& form, std::span<const ops::Value> v) {
 void add(const char* op, Form form) {
   ops::PrepareBuilder(op, DeviceKind::kCPU, [form](const ops::PrepareArgs& args) { return prepare(form, args); });
   if (form.dims < 0) return;
-  ops::set_attribute(op, ops::KeepsSamples{ops::works_along_other_dims});
+  ops::set_attribute(op, ops::BatchIndependent{ops::works_along_other_dims});
   add_lane_maker(
       op, [form](std::span<const ops::Value> v) { return make_lane(form, v); }, false);
 }

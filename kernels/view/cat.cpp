@@ -1,5 +1,5 @@
 #include "kernels/view/cat.h"
-#include "core/ops/attributes/samples.h"
+#include "core/ops/attributes/batch_independence.h"
 #include "core/ops/attributes/written.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/view/view.h"
@@ -150,7 +150,7 @@ std::vector<ops::Value> dstack_gradient(const ops::GradArgs& args) {
 }
 
 OP("aten::cat(Tensor[] tensors, int dim=0) -> Tensor")
-    .set<ops::KeepsSamples>([](std::span<const ops::Value> v) {
+    .set<ops::BatchIndependent>([](std::span<const ops::Value> v) {
       const auto& items = v[0].to_list()->items;
       return !items.empty() && !ops::is_along_samples(v[1], items.front().to_tensor().ndim());
     })

@@ -1,6 +1,6 @@
 #include "core/base/parallel.h"
+#include "core/ops/attributes/batch_independence.h"
 #include "core/ops/attributes/converts.h"
-#include "core/ops/attributes/samples.h"
 #include "core/ops/complex.h"
 #include "core/tensor/device_copy.h"
 #include "core/tensor/memory_order.h"
@@ -169,7 +169,7 @@ std::vector<Tensor> write_gradient(const GradArgs& args) {
       .runs(ops::Way::kComposite)
 COPY("aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)", contiguous);
 COPY("aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", clone)
-    .set<ops::KeepsSamples>(ops::always_keeps_samples);
+    .set<ops::BatchIndependent>(ops::always_batch_independent);
 COPY(
     "aten::to.device(Tensor(a) self, Device device, ScalarType dtype, bool non_blocking=False, bool copy=False, "
     "MemoryFormat? memory_format=None) -> Tensor(a)",

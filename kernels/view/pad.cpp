@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "core/ops/attributes/batch_independence.h"
 #include "core/ops/attributes/rank.h"
-#include "core/ops/attributes/samples.h"
 #include "kernels/fused/gradient_expr.h"
 
 namespace tensord::kernels {
@@ -114,7 +114,7 @@ Tensor any_gradient(const GradArgs& args, const Tensor& g) {
 }
 
 OP("aten::constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor")
-    .set<ops::KeepsSamples>([](std::span<const ops::Value> v) {
+    .set<ops::BatchIndependent>([](std::span<const ops::Value> v) {
       return v[1].is_list() && static_cast<int64_t>(v[1].to_list()->items.size()) < 2 * v[0].to_tensor().ndim();
     })
     .set<ops::KeepsRank>()

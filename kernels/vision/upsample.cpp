@@ -4,7 +4,7 @@
 #include <cmath>
 #include <optional>
 
-#include "core/ops/attributes/samples.h"
+#include "core/ops/attributes/batch_independence.h"
 #include "core/ops/attributes/written.h"
 #include "kernels/fused/gradient_expr.h"
 
@@ -158,7 +158,7 @@ using F = MaybeFloat;
 #define NEAREST(NAME, MODE, SPATIAL, RANK, SCALES, ...)                                                              \
   OP("aten::" NAME "(Tensor self, int[" #SPATIAL "] output_size, " SCALES ") -> Tensor")                             \
       .infer(&Sized<Mode::MODE, __VA_ARGS__>::infer)                                                                 \
-      .set<ops::KeepsSamples>(ops::always_keeps_samples)                                                             \
+      .set<ops::BatchIndependent>(ops::always_batch_independent)                                                     \
       .gradient(forward_gradient("aten::" NAME))                                                                     \
       .saves("")                                                                                                     \
       .keeps_layout()                                                                                                \
@@ -172,7 +172,7 @@ using F = MaybeFloat;
       .keeps_layout();                                                                                               \
   OP("aten::" NAME ".vec(Tensor input, int[]? output_size, float[]? scale_factors) -> Tensor")                       \
       .infer(&Factored<Mode::MODE, SPATIAL>::infer)                                                                  \
-      .set<ops::KeepsSamples>(ops::always_keeps_samples)                                                             \
+      .set<ops::BatchIndependent>(ops::always_batch_independent)                                                     \
       .gradient(factored_gradient("aten::" NAME, Mode::MODE, SPATIAL, false))                                        \
       .saves("")                                                                                                     \
       .keeps_layout()                                                                                                \
@@ -180,7 +180,7 @@ using F = MaybeFloat;
 #define ALIGNED(NAME, MODE, SPATIAL, RANK, SCALES, ...)                                                            \
   OP("aten::" NAME "(Tensor self, int[" #SPATIAL "] output_size, bool align_corners, " SCALES ") -> Tensor")       \
       .infer(&Sized<Mode::MODE, __VA_ARGS__>::infer_aligned)                                                       \
-      .set<ops::KeepsSamples>(ops::always_keeps_samples)                                                           \
+      .set<ops::BatchIndependent>(ops::always_batch_independent)                                                   \
       .gradient(forward_gradient("aten::" NAME))                                                                   \
       .saves("")                                                                                                   \
       .keeps_layout()                                                                                              \
@@ -194,7 +194,7 @@ using F = MaybeFloat;
       .keeps_layout();                                                                                             \
   OP("aten::" NAME ".vec(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor") \
       .infer(&Factored<Mode::MODE, SPATIAL>::infer_aligned)                                                        \
-      .set<ops::KeepsSamples>(ops::always_keeps_samples)                                                           \
+      .set<ops::BatchIndependent>(ops::always_batch_independent)                                                   \
       .gradient(factored_gradient("aten::" NAME, Mode::MODE, SPATIAL, true))                                       \
       .saves("")                                                                                                   \
       .keeps_layout()                                                                                              \

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "core/ops/attributes/batch_independence.h"
 #include "core/ops/attributes/rank.h"
-#include "core/ops/attributes/samples.h"
 #include "tests/ops/op_cases.h"
 #include "tests/ops/prepared_cases.h"
 
@@ -46,7 +46,7 @@ inline std::string check_samples(const ops::Op& op, const std::vector<Value>& ar
   for (const Tensor& t : tensors) {
     if (t.ndim() == max_dims) samples = std::max(samples, t.sizes()[0]);
   }
-  if (samples < 2 || !ops::keeps_samples(op, ops::bind(op, copy_all(arguments, true)))) return "";
+  if (samples < 2 || !ops::is_batch_independent(op, ops::bind(op, copy_all(arguments, true)))) return "";
   for (int64_t sample = 0; sample < samples; ++sample) {
     std::vector<Value> alone, made;
     for (const Value& value : own) alone.push_back(sample_of(value, sample, samples, max_dims));

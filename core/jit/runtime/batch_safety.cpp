@@ -4,7 +4,7 @@
 #include <set>
 
 #include "core/jit/ir/operator_search.h"
-#include "core/ops/attributes/samples.h"
+#include "core/ops/attributes/batch_independence.h"
 
 namespace tensord::jit {
 namespace {

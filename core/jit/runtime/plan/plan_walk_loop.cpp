@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/jit/runtime/plan/plan_walk.h"
-#include "core/ops/attributes/samples.h"
+#include "core/ops/attributes/batch_independence.h"
 
 namespace tensord::jit {
 
@@ -73,7 +73,7 @@ void PlanWalk::loop_call(const Node& node, const Operands& inputs, std::span<con
   std::vector<Value> arguments;
   for (const GraphValue* input : node.inputs())
     arguments.push_back(input->constant() ? *input->constant() : input->known());
-  require(ops::keeps_samples(*node.op(), arguments), "it does not keep samples apart");
+  require(ops::is_batch_independent(*node.op(), arguments), "it does not keep samples apart");
   for (const Tensor& result : results) {
     require(result.ndim() > 0 && result.sizes()[0] == loop_->call->loop->samples && result.numel() > 0,
             "a result has not the samples along its first dimension");
@@ -91,7 +91,7 @@ void PlanWalk::body_call(size_t part, const Node& node, const Operands& inputs, 
   Memory& memory = loop_->parts[part];
   const int64_t samples = loop_->call->loop->samples, tile = loop_->call->loop->parts[part].tile;
   const PlanCall& call = memory.plan.calls.at(loop_->next);
-  // Operands of fewer dimensions, or of one sample, belong to all samples (core/ops/attributes/samples.h).
+  // Operands of fewer dimensions, or of one sample, belong to all samples (core/ops/attributes/batch_independence.h).
   int64_t max_dims = 0;
   for (const Held& held : inputs) max_dims = std::max(max_dims, held.value < 0 ? 0 : held.tensor.ndim());
   Operands tiles = inputs;

@@ -8,7 +8,7 @@
 #include "core/base/error.h"
 #include "core/jit/runtime/plan/plan_placement.h"
 #include "core/jit/runtime/plan/sample_loop.h"
-#include "core/ops/attributes/samples.h"
+#include "core/ops/attributes/batch_independence.h"
 #include "core/ops/run.h"
 
 namespace tensord::jit {
@@ -56,7 +56,7 @@ struct Range {
 // How a call uses its operands: bytes between samples, 0 for what all samples share. Empty when the call does
 // not keep the samples apart.
 std::optional<std::vector<int64_t>> strides_of(const Plan& plan, const PlanCall& call, int64_t samples) {
-  if (!call.prepared || samples < 2 || !ops::keeps_samples(*call.op, call.arguments)) return std::nullopt;
+  if (!call.prepared || samples < 2 || !ops::is_batch_independent(*call.op, call.arguments)) return std::nullopt;
   int64_t max_dims = 0;
   for (const uint32_t id : call.inputs) max_dims = std::max(max_dims, plan.tensors[id].meta.ndim());
   std::vector<int64_t> strides;

@@ -1,4 +1,4 @@
-#include "core/ops/attributes/samples.h"
+#include "core/ops/attributes/batch_independence.h"
 
 #include <algorithm>
 
@@ -6,15 +6,15 @@ namespace tensord::ops {
 
 using Arguments = std::span<const Value>;
 
-bool keeps_samples(const Op& op, Arguments arguments) {
+bool is_batch_independent(const Op& op, Arguments arguments) {
   if (op.is_pointwise) return true;
-  const auto* attribute = op.attributes.get<KeepsSamples>();
+  const auto* attribute = op.attributes.get<BatchIndependent>();
   return attribute && attribute->says(arguments);
 }
 
 bool mixes_samples(const Op& op) { return op.attributes.get<MixesSamples>() != nullptr; }
 
-bool always_keeps_samples(Arguments) { return true; }
+bool always_batch_independent(Arguments) { return true; }
 
 bool is_constant_tensor(const Value& value) { return value.is_tensor() && !value.to_tensor().is_meta(); }
 

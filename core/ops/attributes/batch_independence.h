@@ -9,14 +9,14 @@ namespace tensord::ops {
 // An operator's attribute: whether a call whose tensors (meta) have the samples of a batch along dimension 0 keeps them
 // apart. Sample i of each result then depends on sample i of the operands alone, and results have them there too.
 // Operands of fewer dimensions than the others, or of one sample, belong to all samples.
-struct KeepsSamples {
+struct BatchIndependent {
   std::function<bool(std::span<const Value> arguments)> says;
 };
-// True for pointwise operators, and where the operator's KeepsSamples says so of these arguments.
-bool keeps_samples(const Op& op, std::span<const Value> arguments);
+// True for pointwise operators, and where the operator's BatchIndependent says so of these arguments.
+bool is_batch_independent(const Op& op, std::span<const Value> arguments);
 
 // What several operators say.
-bool always_keeps_samples(std::span<const Value> arguments);
+bool always_batch_independent(std::span<const Value> arguments);
 // The weight (argument 1) and the bias (2) are constants: one that comes with each run could be as large as the batch.
 bool has_constant_weight(std::span<const Value> arguments);
 // The dimensions of argument 1 leave out the first of argument 0.
