@@ -38,7 +38,7 @@ std::vector<ops::Value> native_batch_norm_gradient(const ops::GradArgs& args) {
 }
 
 // After a packed operator it is a scale and a shift of its channels.
-std::optional<ops::Epilogue> join_batch_norm(std::span<const ops::Value> v) {
+std::optional<ops::Epilogue> batch_norm_epilogue(std::span<const ops::Value> v) {
   if (!v[0].is_none() || !v[3].is_tensor() || !v[5].is_bool() || !v[7].is_float()) return std::nullopt;
   const int64_t channels = v[3].to_tensor().numel();
   for (size_t i = 1; i < 5; ++i) {
@@ -62,7 +62,7 @@ OP("aten::batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!)? run
    "bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor")
     .set<ops::BatchIndependent>([](std::span<const ops::Value> v) { return v[5].is_bool() && !v[5].to_bool(); })
     .set<ops::KeepsRank>()
-    .set<ops::JoinsAs>(join_batch_norm)
+    .set<ops::EpilogueMaker>(batch_norm_epilogue)
     .infer([](const Tensor& in, MaybeTensor weight, MaybeTensor bias, MaybeTensor mean, MaybeTensor variance, bool,
               double, double, bool) {
       return infer_batch_norm("batch_norm", in, {&weight, &bias, &mean, &variance});

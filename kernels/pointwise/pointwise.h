@@ -125,7 +125,8 @@ void add_pointwise_kernel(const char* op, F make) {
   [&]<class... A>(std::type_identity<std::tuple<A...>>) {
     ((tensors |= std::is_same_v<std::remove_cvref_t<A>, Tensor> ? bit : 0, bit <<= 1), ...);
   }(std::type_identity<Arguments>());
-  ops::set_attribute(op, ops::JoinsAs{[=](std::span<const ops::Value> v) { return epilogue_of(maker, tensors, v); }});
+  ops::set_attribute(op,
+                     ops::EpilogueMaker{[=](std::span<const ops::Value> v) { return epilogue_of(maker, tensors, v); }});
 }
 
 // One loop over dense operands of the compute type: float, double or int64; unused operands

@@ -51,7 +51,7 @@ std::vector<ops::Value> sample_arguments(const ops::Schema& schema) {
 
 // Whether a layer with packed weights does the operator on its way out.
 bool is_joined(const ops::Op& op) {
-  const auto* joins = op.attributes.get<ops::JoinsAs>();
+  const auto* joins = op.attributes.get<ops::EpilogueMaker>();
   const ops::Op& linear = ops::get_op("aten::linear");
   const ops::PackFn& pack = linear.pack[static_cast<size_t>(DeviceKind::kCPU)];
   if (!joins || !pack) return false;

@@ -112,7 +112,7 @@ struct Follower {
 std::vector<Follower> followers() {
   std::vector<Follower> out;
   for (const ops::Op* op : ops::all_ops()) {
-    const auto* joins = op->attributes.get<ops::JoinsAs>();
+    const auto* joins = op->attributes.get<ops::EpilogueMaker>();
     if (!joins) continue;
     const auto& arguments = op->schema.arguments;
     const bool takes_two = arguments.size() > 1 && arguments[1].type->kind() == ops::TypeKind::kTensor;
@@ -204,7 +204,7 @@ TEST(Epilogues, OfAConvolutionInThreeDimensions) {
 TEST(Epilogues, BoundsThatCrossAreThePlainOperators) {
   const Packed linear = pack("aten::linear", {Value(), random({4, 3}), Value()});
   const ops::Op& op = ops::get_op("aten::hardtanh");
-  const auto& joins = *op.attributes.get<ops::JoinsAs>();
+  const auto& joins = *op.attributes.get<ops::EpilogueMaker>();
   for (const auto& [low, high] : {std::pair(1.0, -1.0), std::pair(0.0, std::nan("")), std::pair(std::nan(""), 1.0)}) {
     const std::vector<Value> call{Value(), Value(low), Value(high)};
     const auto epilogue = joins.says(call);

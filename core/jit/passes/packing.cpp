@@ -47,7 +47,7 @@ std::optional<Candidate> candidate_after(Node* producer) {
   if (!use || use->node->block() != producer->block()) return std::nullopt;
   Node* user = use->node;
   const ops::Op* op = functional_op(*user);
-  const auto* joins = op ? op->attributes.get<ops::JoinsAs>() : nullptr;
+  const auto* joins = op ? op->attributes.get<ops::EpilogueMaker>() : nullptr;
   if (!joins || user->outputs().size() != 1) return std::nullopt;
   Candidate found{producer, user, {op, {}, static_cast<int>(use->index), -1}, {}};
   for (size_t i = 0; i < user->inputs().size(); ++i) {

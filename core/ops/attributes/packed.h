@@ -30,7 +30,7 @@ struct Epilogue {
 
 // An operator's attribute: what it is after a packed one. Sees the arguments with None where a tensor comes only with
 // each call; empty when these arguments do not allow it.
-struct JoinsAs {
+struct EpilogueMaker {
   std::function<std::optional<Epilogue>(std::span<const Value> arguments)> says;
 };
 
