@@ -16,7 +16,7 @@ HWY_BEFORE_NAMESPACE();
 namespace tensord::kernels::HWY_NAMESPACE {
 namespace {
 
-#include "kernels/conv/finish-inl.h"
+#include "kernels/conv/epilogue-inl.h"
 
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON
 constexpr int kRowPixels = 7;

@@ -5,15 +5,15 @@
 
 namespace tensord::kernels {
 
-std::optional<ConvFinish> conv_finish_of(const Epilogues& epilogues) {
-  using Kind = FinishStep::Kind;
-  using To = ConvFinish::Kind;
-  ConvFinish finish;
+std::optional<ConvEpilogue> conv_epilogue_of(const Epilogues& epilogues) {
+  using Kind = EpilogueStep::Kind;
+  using To = ConvEpilogue::Kind;
+  ConvEpilogue finish;
   const auto add = [&](To kind, double alpha = 0, double beta = 0) {
     finish.steps[static_cast<size_t>(finish.count++)] = {kind, static_cast<float>(alpha), static_cast<float>(beta)};
   };
   for (size_t i = 0; i < epilogues.steps.size(); ++i) {
-    const FinishStep& e = epilogues.steps[i];
+    const EpilogueStep& e = epilogues.steps[i];
     if (static_cast<size_t>(finish.count) + 2 > finish.steps.size()) return std::nullopt;
     switch (e.kind) {
       case Kind::kRelu:

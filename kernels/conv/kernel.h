@@ -81,7 +81,7 @@ std::unique_ptr<ConvKernel> make_winograd_conv(const ConvProblem& problem);
 std::unique_ptr<ConvKernel> make_gemm_conv(const ConvProblem& problem);
 
 // The functions after the sum, if the vector code has them.
-std::optional<ConvFinish> conv_finish_of(const Epilogues& epilogues);
+std::optional<ConvEpilogue> conv_epilogue_of(const Epilogues& epilogues);
 // A convolution over one dimension as one over two, the first of size 1.
 struct ConvPlane {
   int64_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w, pad_h, pad_w;

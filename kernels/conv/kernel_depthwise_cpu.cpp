@@ -9,7 +9,7 @@ namespace {
 
 class DepthwiseKernel final : public ConvKernel {
  public:
-  DepthwiseKernel(const ConvProblem& p, const ConvPlane& plane, const ConvFinish& finish)
+  DepthwiseKernel(const ConvProblem& p, const ConvPlane& plane, const ConvEpilogue& finish)
       : rows_(plane.batch * plane.out_h) {
     variant = "depthwise";
     const int64_t channels = plane.in_channels, taps = plane.kernel_h * plane.kernel_w;
@@ -73,7 +73,7 @@ std::unique_ptr<ConvKernel> make_depthwise_conv(const ConvProblem& p) {
       plane.dilation_w != 1 || plane.out_h * plane.out_w == 0)
     return nullptr;
   if (!covers_depthwise(plane.kernel_h, plane.stride_h, plane.in_channels)) return nullptr;
-  const std::optional<ConvFinish> finish = conv_finish_of(p.epilogues);
+  const std::optional<ConvEpilogue> finish = conv_epilogue_of(p.epilogues);
   if (!finish) return nullptr;
   return std::make_unique<DepthwiseKernel>(p, plane, *finish);
 }

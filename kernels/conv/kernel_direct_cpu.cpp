@@ -15,7 +15,7 @@ constexpr int64_t kSkew = 16;
 
 class DirectKernel final : public ConvKernel {
  public:
-  DirectKernel(const ConvProblem& p, const ConvFinish& finish) : plane_(conv_plane_of(p)) {
+  DirectKernel(const ConvProblem& p, const ConvEpilogue& finish) : plane_(conv_plane_of(p)) {
     variant = "direct";
     reads_planes = p.has_planes;
     conv_.finish = finish;
@@ -185,7 +185,7 @@ std::unique_ptr<ConvKernel> make_direct_conv(const ConvProblem& p) {
   for (const int64_t size : p.output) {
     if (size == 0) return nullptr;
   }
-  const std::optional<ConvFinish> finish = conv_finish_of(p.epilogues);
+  const std::optional<ConvEpilogue> finish = conv_epilogue_of(p.epilogues);
   if (!finish) return nullptr;
   ConvProblem direct = p;
   direct.has_planes = p.has_planes && p.input[1] <= kMaxPlanes;

@@ -23,7 +23,7 @@ class GemmKernel final : public ConvKernel {
     if (!lays_out_ && (plane.stride_h != 1 || plane.stride_w != 1)) {
       for (int64_t i = 0; i < pixels; ++i) rows.offsets.push_back(pixel_at(i));
     }
-    gemm_ = std::make_unique<PackedGemm>(p.packed_weight<PackedMatrix>("taps", [&] { return pack(p); }), finish_of(p),
+    gemm_ = std::make_unique<PackedGemm>(p.packed_weight<PackedMatrix>("taps", [&] { return pack(p); }), epilogue_of(p),
                                          std::move(rows), pixels, p.threads);
     name_ = gemm_->variant();
     variant = name_.c_str();
@@ -88,12 +88,12 @@ class GemmKernel final : public ConvKernel {
     return PackedMatrix(Matrix{rows.data(), out, in * taps, in * taps, 1}, DType::kFloat32, p.scale(), p.precision);
   }
 
-  static std::shared_ptr<const GemmFinish> finish_of(const ConvProblem& p) {
-    auto finish = std::make_shared<GemmFinish>();
+  static std::shared_ptr<const GemmEpilogue> epilogue_of(const ConvProblem& p) {
+    auto finish = std::make_shared<GemmEpilogue>();
     finish->bias.assign(static_cast<size_t>(p.output[1]), 0.0f);
     if (p.epilogues.bias.defined())
       std::copy_n(p.epilogues.bias.data<float>(), finish->bias.size(), finish->bias.begin());
-    if (p.epilogues.has_add) finish->steps.push_back({FinishStep::Kind::kAdd, 0, 0});
+    if (p.epilogues.has_add) finish->steps.push_back({EpilogueStep::Kind::kAdd, 0, 0});
     finish->steps.insert(finish->steps.end(), p.epilogues.steps.begin(), p.epilogues.steps.end());
     return finish;
   }

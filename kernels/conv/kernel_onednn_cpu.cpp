@@ -21,7 +21,7 @@ class OnednnConv final : public ConvKernel {
     const Tensor packed = onednn_weight(p.store, pd.weights_desc(), p.weight, p.epilogues.scale, describe);
     plan_ = std::make_unique<PackedPlan>(dnnl::convolution_forward(pd), descs.src, descs.dst, pd.scratchpad_desc(),
                                          std::pair(pd.weights_desc(), packed), std::pair(descs.bias, bias));
-    const std::vector<FinishStep>& steps = p.epilogues.steps;
+    const std::vector<EpilogueStep>& steps = p.epilogues.steps;
     steps_.assign(steps.begin() + static_cast<int64_t>(p.epilogues.onednn_steps()), steps.end());
     columns_ = p.output[1];
     rows_ = columns_ > 0 ? checked_numel(p.output) / columns_ : 0;
@@ -55,7 +55,7 @@ class OnednnConv final : public ConvKernel {
   }
 
   std::unique_ptr<PackedPlan> plan_;
-  std::vector<FinishStep> steps_;
+  std::vector<EpilogueStep> steps_;
   int64_t rows_, columns_;      // of the result, in the order N, spatial…, C
   std::vector<float> no_bias_;  // it is added already
 };

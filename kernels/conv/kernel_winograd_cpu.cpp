@@ -21,7 +21,7 @@ int64_t winograd_tile(int64_t in, int64_t out, int64_t min) {
 
 class WinogradKernel final : public ConvKernel {
  public:
-  WinogradKernel(const ConvProblem& p, const ConvPlane& plane, int64_t tile, const ConvFinish& finish) {
+  WinogradKernel(const ConvProblem& p, const ConvPlane& plane, int64_t tile, const ConvEpilogue& finish) {
     variant = tile == 4 ? "winograd 4x4" : "winograd 2x2";
     conv_.in_h = plane.in_h, conv_.in_w = plane.in_w, conv_.out_h = plane.out_h, conv_.out_w = plane.out_w;
     conv_.in_channels = plane.in_channels, conv_.out_channels = plane.out_channels;
@@ -85,7 +85,7 @@ std::unique_ptr<ConvKernel> make_winograd_conv(const ConvProblem& p) {
   const int64_t tile = winograd_tile(plane.in_channels, plane.out_channels, p.min_winograd);
   if (tile == 0 || plane.in_channels % kVector != 0 || plane.out_channels % kVector != 0) return nullptr;
   if (plane.batch * plane.out_h * plane.out_w == 0) return nullptr;
-  const std::optional<ConvFinish> finish = conv_finish_of(p.epilogues);
+  const std::optional<ConvEpilogue> finish = conv_epilogue_of(p.epilogues);
   if (!finish) return nullptr;
   return std::make_unique<WinogradKernel>(p, plane, tile, *finish);
 }

@@ -11,7 +11,7 @@
 namespace tensord::kernels {
 
 // What is done to each result after bias and sum: a clamp, and then functions in order.
-struct ConvFinish {
+struct ConvEpilogue {
   enum class Kind : uint8_t { kLeaky, kClip, kLinear, kSigmoid, kSilu, kHardSwish };
   struct Step {
     Kind kind;
@@ -34,7 +34,7 @@ struct DirectConv {
   std::vector<int64_t> taps;                             // where they begin, from the pixel's first
   const float* weights = nullptr;
   const float* bias = nullptr;  // groups × panels × panel width
-  ConvFinish finish;
+  ConvEpilogue finish;
 
   int64_t group_channels() const { return out_channels / groups; }
 };
@@ -68,7 +68,7 @@ struct DepthwiseConv {
   const float* weights = nullptr;
   const float* bias = nullptr;   // channels
   const float* zeros = nullptr;  // channels, stands for pixels outside of the image
-  ConvFinish finish;
+  ConvEpilogue finish;
 };
 bool covers_depthwise(int64_t kernel, int64_t stride, int64_t channels);
 // Rows are counted over all images.
@@ -81,7 +81,7 @@ struct WinogradConv {
   const float* weights = nullptr;  // [(tile+2)²] times panels
   const float* bias = nullptr;     // out_channels
   const float* zeros = nullptr;    // in_channels
-  ConvFinish finish;
+  ConvEpilogue finish;
 
   int64_t side() const { return tile + 2; }
   int64_t tiles_w() const { return (out_w + tile - 1) / tile; }

@@ -1,6 +1,6 @@
 // Included inside HWY_NAMESPACE by the convolutions' vector code: one tile of results in registers.
 
-#include "kernels/conv/finish-inl.h"
+#include "kernels/conv/epilogue-inl.h"
 
 constexpr int kTileVectors = 2;
 constexpr int64_t kLineFloats = 16;  // of a cache line

@@ -113,8 +113,8 @@ HWY_INLINE void TapsOf(const float* from, int64_t position_step, float (&taps)[9
 }
 
 // A block of inputs by kLanes outputs at a time, so that lines of memory are written whole.
-void Finish(const WinogradSums& sums, const float* from, int64_t begin, int64_t end, float* out, int64_t out_step,
-            int64_t in_step, int64_t tap_step) {
+void Epilogue(const WinogradSums& sums, const float* from, int64_t begin, int64_t end, float* out, int64_t out_step,
+              int64_t in_step, int64_t tap_step) {
   constexpr int64_t kBlock = 16;
   const int64_t in = sums.conv.in_channels, channels = sums.conv.out_channels;
   for (int64_t first = begin; first < end; first += kBlock) {
@@ -148,9 +148,9 @@ void RunAdd(const WinogradSums& sums, const float* inputs, const float* gradient
             int64_t begin, int64_t end, float* to) {
   AddSums(sums, inputs, gradients, count, accumulates, begin, end, to);
 }
-void RunFinish(const WinogradSums& sums, const float* from, int64_t begin, int64_t end, float* out, int64_t out_step,
-               int64_t in_step, int64_t tap_step) {
-  Finish(sums, from, begin, end, out, out_step, in_step, tap_step);
+void RunEpilogue(const WinogradSums& sums, const float* from, int64_t begin, int64_t end, float* out, int64_t out_step,
+                 int64_t in_step, int64_t tap_step) {
+  Epilogue(sums, from, begin, end, out, out_step, in_step, tap_step);
 }
 
 }  // namespace tensord::kernels::HWY_NAMESPACE
@@ -161,7 +161,7 @@ namespace tensord::kernels {
 
 HWY_EXPORT(RunTransform);
 HWY_EXPORT(RunAdd);
-HWY_EXPORT(RunFinish);
+HWY_EXPORT(RunEpilogue);
 
 void transform_winograd_sums(const WinogradSums& sums, const float* src, const float* grad, int64_t first,
                              int64_t begin, int64_t end, float* inputs, float* gradients) {
@@ -173,7 +173,7 @@ void add_winograd_sums(const WinogradSums& sums, const float* inputs, const floa
 }
 void finish_winograd_sums(const WinogradSums& sums, const float* from, int64_t begin, int64_t end, float* out,
                           int64_t out_step, int64_t in_step, int64_t tap_step) {
-  HWY_DYNAMIC_DISPATCH(RunFinish)(sums, from, begin, end, out, out_step, in_step, tap_step);
+  HWY_DYNAMIC_DISPATCH(RunEpilogue)(sums, from, begin, end, out, out_step, in_step, tap_step);
 }
 
 }  // namespace tensord::kernels

@@ -48,8 +48,9 @@ RowLayout RowLayout::of(const Tensor& tensor) {
   return layout;
 }
 
-bool GemmFinish::adds_other() const {
-  return std::any_of(steps.begin(), steps.end(), [](const FinishStep& s) { return s.kind == FinishStep::Kind::kAdd; });
+bool GemmEpilogue::adds_other() const {
+  return std::any_of(steps.begin(), steps.end(),
+                     [](const EpilogueStep& s) { return s.kind == EpilogueStep::Kind::kAdd; });
 }
 
 // What one thread does: blocks of rows by panels, in memory of its own.
@@ -64,7 +65,7 @@ struct PackedGemm::Part {
   int64_t a_stride;
 };
 
-PackedGemm::PackedGemm(std::shared_ptr<const PackedMatrix> matrix, std::shared_ptr<const GemmFinish> finish,
+PackedGemm::PackedGemm(std::shared_ptr<const PackedMatrix> matrix, std::shared_ptr<const GemmEpilogue> finish,
                        RowLayout rows, int64_t other_rows, int threads)
     : matrix_(std::move(matrix)),
       finish_(std::move(finish)),
@@ -244,7 +245,7 @@ void PackedGemm::finish(const Part& part, int64_t block, int64_t panel, int64_t 
   const int64_t n = matrix_->columns(), width = kernels().panel_columns(), column = panel * width;
   const int64_t row = first_row(block), in_chunk = row - first_row(block - (block - part.first_block) % chunk_blocks_);
   const bool is_int8 = matrix_->type() == WordType::kInt8;
-  static constexpr FinishStep kBiasOnly;
+  static constexpr EpilogueStep kBiasOnly;
   const bool has_steps = !finish_->steps.empty();
   finish_tile({tile, group_panels_ * width, first_row(block + 1) - row, std::min(panels * width, n - column),
                finish_->bias.data() + column, has_steps ? finish_->steps.data() : &kBiasOnly,

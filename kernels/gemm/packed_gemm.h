@@ -63,9 +63,9 @@ struct RowLayout {
 };
 
 // What happens to the sums: bias, then the steps in order. At most one step adds another tensor.
-struct GemmFinish {
+struct GemmEpilogue {
   std::vector<float> bias;  // one per column
-  std::vector<FinishStep> steps;
+  std::vector<EpilogueStep> steps;
 
   bool adds_other() const;
 };
@@ -74,7 +74,7 @@ struct GemmFinish {
 class PackedGemm {
  public:
   // `other_rows` rows of the other tensor are added, over and over; ignored without such a step.
-  PackedGemm(std::shared_ptr<const PackedMatrix> matrix, std::shared_ptr<const GemmFinish> finish, RowLayout rows,
+  PackedGemm(std::shared_ptr<const PackedMatrix> matrix, std::shared_ptr<const GemmEpilogue> finish, RowLayout rows,
              int64_t other_rows, int threads);
 
   // y is row-major; `other` too, or null, and may be y. `scratch` is aligned to 64.
@@ -100,7 +100,7 @@ class PackedGemm {
   void finish(const Part& part, int64_t block, int64_t panel, int64_t panels, float* tile) const;
 
   std::shared_ptr<const PackedMatrix> matrix_;
-  std::shared_ptr<const GemmFinish> finish_;
+  std::shared_ptr<const GemmEpilogue> finish_;
   RowLayout layout_;
   int64_t other_rows_;
   bool adds_other_;

@@ -20,7 +20,7 @@ HWY_BEFORE_NAMESPACE();
 namespace tensord::kernels::HWY_NAMESPACE {
 namespace {
 
-using Kind = FinishStep::Kind;
+using Kind = EpilogueStep::Kind;
 // Columns done at once, those of a panel: loops of a fixed length become straight vector code, whose chains of
 // operations overlap.
 constexpr int64_t kBlock = kTileVectors * std::max<int64_t>(HWY_LANES(float), 4);
@@ -50,7 +50,7 @@ struct StepRun {
   int64_t out_stride;
   int64_t rows, columns;
   const float* bias;
-  const FinishRun* finish;
+  const EpilogueRun* finish;
   float alpha, beta;
 };
 
@@ -105,7 +105,7 @@ void dispatch_step(Kind kind, const StepRun& run) {
   }
 }
 
-void dequantize(const FinishRun& run) {
+void dequantize(const EpilogueRun& run) {
   for (int64_t r = 0; r < run.rows; ++r) {
     float* row = run.tile + r * run.tile_stride;
     const float by = run.row_scale[r];
@@ -161,12 +161,12 @@ void load_row(WordType type, const float* in, int64_t k, uint32_t* out, float* s
   }
 }
 
-void finish(const FinishRun* run) {
+void finish(const EpilogueRun* run) {
   if (run->column_scale) dequantize(*run);
   const float* in = run->tile;
   int64_t in_stride = run->tile_stride;
   for (int64_t i = 0; i < run->step_count; ++i) {
-    const FinishStep& step = run->steps[i];
+    const EpilogueStep& step = run->steps[i];
     const bool is_last = i + 1 == run->step_count;
     const StepRun one{in,
                       in_stride,
@@ -191,7 +191,7 @@ namespace tensord::kernels {
 HWY_EXPORT(load_row);
 HWY_EXPORT(finish);
 
-void finish_tile(const FinishRun& run) { HWY_DYNAMIC_DISPATCH(finish)(&run); }
+void finish_tile(const EpilogueRun& run) { HWY_DYNAMIC_DISPATCH(finish)(&run); }
 
 namespace {
 

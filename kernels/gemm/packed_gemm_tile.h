@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "core/ops/prepared.h"
-#include "kernels/gemm/finish_step.h"
+#include "kernels/gemm/epilogue_step.h"
 
 // What packed_gemm.cpp asks of the code that is compiled per instruction set.
 namespace tensord::kernels {
@@ -61,12 +61,12 @@ void load_rows(WordType type, const RowSource& source, int64_t begin, int64_t en
                int64_t stride, float* scales, float* space);
 
 // Turns the sums of a tile into results: scales them (8-bit), adds the bias, does the steps.
-struct FinishRun {
+struct EpilogueRun {
   float* tile;  // written over
   int64_t tile_stride;
   int64_t rows, columns;
   const float* bias;
-  const FinishStep* steps;
+  const EpilogueStep* steps;
   int64_t step_count;            // at least 1
   const float* other = nullptr;  // row `first_row` modulo `other_rows` belongs to the tile's first row
   int64_t other_stride = 0, first_row = 0, other_rows = 1;
@@ -77,6 +77,6 @@ struct FinishRun {
   const float* column_scale = nullptr;
   const float* row_scale = nullptr;
 };
-void finish_tile(const FinishRun& run);
+void finish_tile(const EpilogueRun& run);
 
 }  // namespace tensord::kernels

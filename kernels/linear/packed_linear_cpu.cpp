@@ -51,11 +51,11 @@ class PackedLinear final : public PackedOp {
         needs_matrix_(weights.needs_matrix),
         is_widened_(args.widened != 0),
         precision_(precision) {
-    GemmFinish finish;
+    GemmEpilogue finish;
     finish.bias.assign(static_cast<size_t>(weight_.sizes()[0]), 0.0f);
     if (weights.bias.defined()) std::copy_n(weights.bias.data<float>(), finish.bias.size(), finish.bias.begin());
     if (weights.scale != 1) scale_ = filled(weight_.sizes()[0], static_cast<float>(weights.scale));
-    finish_ = std::make_shared<const GemmFinish>(std::move(finish));
+    finish_ = std::make_shared<const GemmEpilogue>(std::move(finish));
   }
   // Copies what is constant; `with` may change it.
   PackedLinear(const PackedLinear& other)
@@ -118,22 +118,22 @@ class PackedLinear final : public PackedOp {
 
   // False, and nothing changed, when `next` cannot come after what is there.
   bool join(const ops::Epilogue& next) {
-    GemmFinish finish = *finish_;
+    GemmEpilogue finish = *finish_;
     if (next.kind == ops::Epilogue::Kind::kChannelAffine) {
       if (!join_affine(next, finish)) return false;
     } else {
       constexpr size_t kMaxSteps = 6;
-      const std::optional<FinishStep> step = finish_step_of(next);
+      const std::optional<EpilogueStep> step = epilogue_step_of(next);
       if (!step || finish.steps.size() >= kMaxSteps) return false;
-      if (step->kind == FinishStep::Kind::kAdd && finish.adds_other()) return false;
+      if (step->kind == EpilogueStep::Kind::kAdd && finish.adds_other()) return false;
       finish.steps.push_back(*step);
     }
-    finish_ = std::make_shared<const GemmFinish>(std::move(finish));
+    finish_ = std::make_shared<const GemmEpilogue>(std::move(finish));
     return true;
   }
 
   // A batch norm goes into the weights and the bias.
-  bool join_affine(const ops::Epilogue& next, GemmFinish& finish) {
+  bool join_affine(const ops::Epilogue& next, GemmEpilogue& finish) {
     const auto channels = static_cast<int64_t>(finish.bias.size());
     if (!finish.steps.empty() || next.scale.numel() != channels || next.shift.numel() != channels) return false;
     const Tensor scale = scale_.defined() ? scale_.clone() : filled(channels, 1.0f);
@@ -201,7 +201,7 @@ class PackedLinear final : public PackedOp {
 
   Tensor weight_;  // as the archive has it
   Tensor scale_;   // of its rows, or undefined
-  std::shared_ptr<const GemmFinish> finish_;
+  std::shared_ptr<const GemmEpilogue> finish_;
   bool needs_matrix_;
   bool is_widened_;  // halves that are float32 in the call
   Precision precision_;

@@ -11,7 +11,7 @@
 #include "core/base/shared_cache.h"
 #include "core/ops/attributes/packed.h"
 #include "kernels/common/onednn.h"
-#include "kernels/gemm/finish_step.h"
+#include "kernels/gemm/epilogue_step.h"
 
 namespace tensord::kernels {
 
@@ -65,7 +65,7 @@ Tensor onednn_weight(ops::PackStore* store, const MemoryDesc& packed, const Tens
 struct Epilogues {
   Tensor scale, bias;  // f32 per output channel, or undefined
   bool has_add = false;
-  std::vector<FinishStep> steps;  // elementwise, in order, after the sum
+  std::vector<EpilogueStep> steps;  // elementwise, in order, after the sum
 
   // False, and nothing changed, when `next` cannot come after what is there.
   bool join(const ops::Epilogue& next, int64_t channels);

@@ -114,7 +114,7 @@ Tensor onednn_weight(ops::PackStore* store, const MemoryDesc& packed, const Tens
 }
 
 bool Epilogues::join(const ops::Epilogue& next, int64_t channels) {
-  using Kind = FinishStep::Kind;
+  using Kind = EpilogueStep::Kind;
   if (next.kind == ops::Epilogue::Kind::kChannelAffine) {
     if (has_add || !steps.empty() || next.scale.numel() != channels || next.shift.numel() != channels) return false;
     const Tensor new_scale = Tensor::empty(Dims{channels}, DType::kFloat32),
@@ -128,14 +128,15 @@ bool Epilogues::join(const ops::Epilogue& next, int64_t channels) {
     bias = new_bias;
     return true;
   }
-  const std::optional<FinishStep> step = finish_step_of(next);
+  const std::optional<EpilogueStep> step = epilogue_step_of(next);
   if (!step) return false;
   if (step->kind == Kind::kAdd) {
     if (has_add || !steps.empty()) return false;
     return has_add = true;
   }
   // Two post-ops of one algorithm and other numbers: oneDNN 2.6's vector code gives both the first one's.
-  if (std::any_of(steps.begin(), steps.end(), [&](const FinishStep& e) { return e.kind == step->kind; })) return false;
+  if (std::any_of(steps.begin(), steps.end(), [&](const EpilogueStep& e) { return e.kind == step->kind; }))
+    return false;
   constexpr size_t kMaxSteps = 3;
   if (steps.size() >= kMaxSteps) return false;
   steps.push_back(*step);
@@ -143,13 +144,13 @@ bool Epilogues::join(const ops::Epilogue& next, int64_t channels) {
 }
 
 size_t Epilogues::onednn_steps() const {
-  using Kind = FinishStep::Kind;
+  using Kind = EpilogueStep::Kind;
   // On processors without AVX2 its sigmoid makes a 0 of a NaN.
   static const bool has_sigmoid = [] {
     const dnnl::cpu_isa isa = dnnl::get_effective_cpu_isa();
     return isa != dnnl::cpu_isa::sse41 && isa != dnnl::cpu_isa::avx;
   }();
-  const auto is_ours = [](const FinishStep& step) {
+  const auto is_ours = [](const EpilogueStep& step) {
     return step.kind == Kind::kRelu || step.kind == Kind::kClip || step.kind == Kind::kHardSigmoid ||
            (step.kind == Kind::kSigmoid && !has_sigmoid);
   };
@@ -157,14 +158,14 @@ size_t Epilogues::onednn_steps() const {
 }
 
 dnnl::primitive_attr Epilogues::attributes() const {
-  using Kind = FinishStep::Kind;
+  using Kind = EpilogueStep::Kind;
   using A = dnnl::algorithm;
   dnnl::post_ops post;
   if (has_add) post.append_sum(1.0f);
   const auto add = [&](A algorithm, double alpha = 0, double beta = 0) {
     onednn_append(post, algorithm, static_cast<float>(alpha), static_cast<float>(beta));
   };
-  for (const FinishStep& e : std::span(steps).first(onednn_steps())) {
+  for (const EpilogueStep& e : std::span(steps).first(onednn_steps())) {
     switch (e.kind) {
       case Kind::kLinear: add(A::eltwise_linear, e.alpha, e.beta); break;
       case Kind::kSigmoid: add(A::eltwise_logistic); break;

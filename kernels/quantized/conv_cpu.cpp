@@ -68,7 +68,7 @@ void for_each_tap(const Shape& s, int64_t index, Fn&& fn) {
 
 // Pixels first … end of one group's outputs; `out` is where the group's first output of pixel 0 goes.
 void run_group(const Shape& s, const ConvParams& params, int64_t group, const uint8_t* x, int64_t first, int64_t end,
-               QuantizedFinish finish, std::vector<uint8_t>& memory) {
+               QuantizedEpilogue finish, std::vector<uint8_t>& memory) {
   const QuantizedMatrix& matrix = params.matrix(group);
   const int64_t stride = matrix.row_words() * 4, inputs = params.group_inputs(), per_group = matrix.columns();
   memory.resize(static_cast<size_t>((end - first) * stride + 64));
@@ -98,7 +98,7 @@ void run_group(const Shape& s, const ConvParams& params, int64_t group, const ui
 }
 
 void run_depthwise(const Shape& s, const ConvParams& params, const uint8_t* x, int64_t first, int64_t end,
-                   QuantizedFinish finish) {
+                   QuantizedEpilogue finish) {
   const int64_t channels = s.channels;
   const int8_t* weight = params.depthwise_weight().data();
   std::vector<int32_t> sums(static_cast<size_t>(channels));
@@ -124,7 +124,7 @@ Tensor quantized_conv(const Tensor& x, const ConvParams& params, const Requantiz
   const Tensor last = ops::call("aten::permute", x, Dims{0, 2, 3, 4, 1}).contiguous();
   const int64_t outputs = params.outputs();
   const Tensor out = Tensor::empty(Dims{s.batch, s.out[0], s.out[1], s.out[2], outputs}, DType::kUInt8);
-  QuantizedFinish finish = requantization.finish;
+  QuantizedEpilogue finish = requantization.finish;
   finish.out8 = out.data<uint8_t>();
   finish.out_stride = outputs;
   params.column_sums();           // packs, before threads share the work

@@ -33,7 +33,7 @@ void run_linear(std::span<const Value> v, std::vector<Value>& returns) {
     for (int64_t i = 0; i < matrix.depth(); ++i) row_sums[static_cast<size_t>(r)] += row[i];
   }
   Requantization requantization(x, result, weight.scales(), params->bias_or_zeros(), kRelu);
-  QuantizedFinish& finish = requantization.finish;
+  QuantizedEpilogue& finish = requantization.finish;
   finish.column_sums = weight.column_sums();
   finish.weight_zero_points = weight.zero_points();
   finish.row_sums = row_sums.data();

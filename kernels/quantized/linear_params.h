@@ -21,7 +21,7 @@ class QuantizedWeight {
   int64_t outputs() const { return weight_->sizes()[0]; }
   int64_t inputs() const { return weight_->sizes()[1]; }
   const QuantizedMatrix& matrix() const;
-  // By output; see QuantizedFinish.
+  // By output; see QuantizedEpilogue.
   const std::vector<float>& scales() const { return scales_; }
   const int32_t* column_sums() const;  // packs
   const int32_t* zero_points() const { return has_zero_points_ ? zero_points_.data() : nullptr; }

@@ -35,7 +35,7 @@ void DynamicLinear::run(const float* x, int64_t rows, float* y, void* scratch, i
   auto* words = static_cast<uint32_t*>(scratch);
   auto* row_sums = weight.zero_points() ? reinterpret_cast<int32_t*>(words + rows * matrix.row_words()) : nullptr;
   quantize_rows(quantizer, x, rows, matrix.depth(), words, matrix.row_words(), row_sums);
-  QuantizedFinish finish;
+  QuantizedEpilogue finish;
   finish.zero_point = quantizer.zero_point;
   finish.column_sums = weight.column_sums();
   finish.weight_zero_points = weight.zero_points();

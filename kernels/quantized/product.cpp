@@ -56,7 +56,7 @@ namespace {
 
 // Blocks of rows by panels, for one thread: all panels by the rows that stay in the cache, then the next rows.
 void run_part(const QuantizedMatrix& matrix, const uint32_t* rows, int64_t first_row, int64_t last_row,
-              int64_t first_panel, int64_t last_panel, const QuantizedFinish& finish) {
+              int64_t first_panel, int64_t last_panel, const QuantizedEpilogue& finish) {
   const TileKernels& kernels = matrix.kernels();
   const int64_t words = matrix.words(), stride = matrix.row_words(), width = kernels.panel_columns();
   constexpr int kMaxLanes = 16;
@@ -84,7 +84,7 @@ void run_part(const QuantizedMatrix& matrix, const uint32_t* rows, int64_t first
 }  // namespace
 
 void quantized_product(const QuantizedMatrix& matrix, const uint32_t* rows, int64_t row_count,
-                       const QuantizedFinish& finish, int threads) {
+                       const QuantizedEpilogue& finish, int threads) {
   const int64_t blocks = divide_up(row_count, matrix.kernels().max_rows), panels = matrix.panels();
   if (blocks == 0 || panels == 0) return;
   const double ns = static_cast<double>(row_count) * static_cast<double>(matrix.columns() * matrix.depth()) / 150;

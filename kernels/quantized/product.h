@@ -42,7 +42,7 @@ class QuantizedMatrix {
 // What becomes of the sums, by column of the result. With x's zero point and the weights' taken off:
 //   to f32     fma(sum, multiplier, bias)
 //   to 8 bits  clamp(rint((sum + bias) · multiplier) + out_zero_point, least, most)
-struct QuantizedFinish {
+struct QuantizedEpilogue {
   int32_t zero_point = 0;                       // of x
   const int32_t* column_sums = nullptr;         // of the weights, less k times their zero point
   const int32_t* weight_zero_points = nullptr;  // null: all 0
@@ -61,7 +61,7 @@ struct QuantizedFinish {
 
 // `rows` lie row_words() words apart, aligned to 64 bytes, with zeros after their k bytes. Runs on at most `threads`.
 void quantized_product(const QuantizedMatrix& matrix, const uint32_t* rows, int64_t row_count,
-                       const QuantizedFinish& finish, int threads);
+                       const QuantizedEpilogue& finish, int threads);
 
 // How x is rounded: clamp(rint(x / scale) + zero_point), the quotient by a product with the reciprocal.
 struct RowQuantizer {
@@ -91,7 +91,7 @@ struct SumTile {
   int64_t stride;
   int64_t first_row, rows, first_column, columns;
 };
-void finish_sums(const QuantizedFinish& finish, const SumTile& tile);
+void finish_sums(const QuantizedEpilogue& finish, const SumTile& tile);
 // sums[c] = the sum over taps of (x[c] - zero_point) · (weight[c] - weight_zero_points[c]); x of a tap may be null,
 // which adds nothing, and so may weight_zero_points. Weights lie [tap][channel].
 void depthwise_sums(const std::vector<const uint8_t*>& taps, int32_t zero_point, const int8_t* weight,

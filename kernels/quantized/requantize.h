@@ -12,7 +12,7 @@ namespace tensord::kernels {
 // From sums of products to 8 bits again, for one call: what depends on the scales of input and result.
 struct Requantization {
   std::vector<float> multipliers, scaled_bias;  // by output
-  QuantizedFinish finish;                       // of these; the caller fills in where results go
+  QuantizedEpilogue finish;                     // of these; the caller fills in where results go
 
   // `scales`: of the weights; `bias`: never null. The input is quint8.
   Requantization(const QuantizedTensor& x, const Quantizer& result, const std::vector<float>& scales, const float* bias,

@@ -26,7 +26,7 @@ int32_t to_ordered(float x) {
 }
 float from_ordered(int32_t x) { return std::bit_cast<float>(x ^ ((x >> 31) & 0x7fffffff)); }
 
-int32_t sum_at(const QuantizedFinish& f, int32_t sum, int64_t row, int64_t column) {
+int32_t sum_at(const QuantizedEpilogue& f, int32_t sum, int64_t row, int64_t column) {
   // Wraps as the sums do; the result fits again.
   uint32_t out =
       static_cast<uint32_t>(sum) - static_cast<uint32_t>(f.zero_point) * static_cast<uint32_t>(f.column_sums[column]);
@@ -35,7 +35,7 @@ int32_t sum_at(const QuantizedFinish& f, int32_t sum, int64_t row, int64_t colum
   return static_cast<int32_t>(out);
 }
 
-void finish_float(const QuantizedFinish& f, const SumTile& tile) {
+void epilogue_float(const QuantizedEpilogue& f, const SumTile& tile) {
   for (int64_t r = 0; r < tile.rows; ++r) {
     const auto* sums = reinterpret_cast<const int32_t*>(tile.sums) + r * tile.stride;
     const int64_t row = tile.first_row + r, column = tile.first_column;
@@ -64,7 +64,7 @@ void finish_float(const QuantizedFinish& f, const SumTile& tile) {
 }
 
 // Bytes may alias everything, so that what the loop reads is told to lie still: in locals, and the results in a block.
-void finish_bytes(const QuantizedFinish& f, const SumTile& tile) {
+void epilogue_bytes(const QuantizedEpilogue& f, const SumTile& tile) {
   constexpr int64_t kBlock = 64;
   const auto zero_point = static_cast<float>(f.out_zero_point), least = static_cast<float>(f.least),
              most = static_cast<float>(f.most);
@@ -125,7 +125,9 @@ void quantize_row(const RowQuantizer& quantizer, const float* x, int64_t k, uint
   *sum = total;
 }
 
-void finish(const QuantizedFinish& f, const SumTile& tile) { f.out ? finish_float(f, tile) : finish_bytes(f, tile); }
+void finish(const QuantizedEpilogue& f, const SumTile& tile) {
+  f.out ? epilogue_float(f, tile) : epilogue_bytes(f, tile);
+}
 
 void depthwise(const uint8_t* const* taps, size_t count, int32_t zero_point, const int8_t* weight,
                const int32_t* weight_zero_points, int64_t channels, int32_t* sums) {
@@ -171,7 +173,7 @@ HWY_EXPORT(finish);
 HWY_EXPORT(to_extremes);
 HWY_EXPORT(depthwise);
 
-void finish_sums(const QuantizedFinish& f, const SumTile& tile) { HWY_DYNAMIC_DISPATCH(finish)(f, tile); }
+void finish_sums(const QuantizedEpilogue& f, const SumTile& tile) { HWY_DYNAMIC_DISPATCH(finish)(f, tile); }
 
 void depthwise_sums(const std::vector<const uint8_t*>& taps, int32_t zero_point, const int8_t* weight,
                     const int32_t* weight_zero_points, int64_t channels, int32_t* sums) {

@@ -9,7 +9,7 @@
 namespace tensord::kernels {
 
 // A function of the sum, or the addition of the other tensor.
-struct FinishStep {
+struct EpilogueStep {
   enum class Kind : uint8_t {
     kRelu,    // max(x, 0) + alpha * min(x, 0)
     kClip,    // min(max(x, alpha), beta)
@@ -29,6 +29,6 @@ struct FinishStep {
 };
 
 // Empty for what is no step: another formula or numbers, or a scale of channels.
-std::optional<FinishStep> finish_step_of(const ops::Epilogue& epilogue);
+std::optional<EpilogueStep> epilogue_step_of(const ops::Epilogue& epilogue);
 
 }  // namespace tensord::kernels

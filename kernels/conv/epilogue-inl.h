@@ -52,8 +52,8 @@ HWY_INLINE AnyV clamp_of(AnyV x, AnyV low, AnyV high) {
   return at_most(at_least(x, low), high);
 }
 
-HWY_INLINE V step_of(const ConvFinish::Step& step, V x) {
-  using Kind = ConvFinish::Kind;
+HWY_INLINE V step_of(const ConvEpilogue::Step& step, V x) {
+  using Kind = ConvEpilogue::Kind;
   const D d;
   const V alpha = hn::Set(d, step.alpha), beta = hn::Set(d, step.beta), zero = hn::Zero(d);
   switch (step.kind) {
@@ -86,10 +86,10 @@ HWY_INLINE void finish_lines(const Step& step, float* p, int64_t rows, int64_t r
   }
 }
 
-HWY_NOINLINE void finish_block(const ConvFinish& finish, float* p, int64_t rows, int64_t row_step, int64_t count) {
+HWY_NOINLINE void finish_block(const ConvEpilogue& finish, float* p, int64_t rows, int64_t row_step, int64_t count) {
   for (int s = 0; s < finish.count; ++s) {
-    const ConvFinish::Step step = finish.steps[static_cast<size_t>(s)];
-    if (step.kind == ConvFinish::Kind::kSilu)
+    const ConvEpilogue::Step step = finish.steps[static_cast<size_t>(s)];
+    if (step.kind == ConvEpilogue::Kind::kSilu)
       finish_lines([](V x) HWY_ATTR { return hn::Mul(x, sigmoid_of(x)); }, p, rows, row_step, count);
     else
       finish_lines([&](V x) HWY_ATTR { return step_of(step, x); }, p, rows, row_step, count);
