@@ -17,7 +17,7 @@ inline Tensor sample_of(const Tensor& t, int64_t sample) {
   return t.as_view(sizes, t.strides(), t.offset() + sample * t.strides()[0]);
 }
 
-// As the value, with one sample of the tensors that have `samples` of them along dimension 0; see plan/sample_split.
+// As the value, with one sample of the tensors that have `samples` of them along dimension 0; see plan/batch_tiling.
 inline Value sample_of(const Value& value, int64_t sample, int64_t samples, int64_t max_dims) {
   if (value.is_list() && !value.to_list()->items.empty() && value.to_list()->items[0].is_tensor()) {
     std::vector<Tensor> tensors;

@@ -6,8 +6,8 @@
 #include "core/jit/ir/text.h"
 #include "core/jit/ir/verify.h"
 #include "core/jit/passes/passes.h"
+#include "core/jit/runtime/plan/batch_tile_loop.h"
 #include "core/jit/runtime/plan/plan_verifier.h"
-#include "core/jit/runtime/plan/sample_loop.h"
 #include "core/jit/runtime/program.h"
 
 // Plans that are made from a graph and broken before they are verified.

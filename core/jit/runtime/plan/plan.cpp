@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "core/jit/runtime/plan/sample_loop.h"
+#include "core/jit/runtime/plan/batch_tile_loop.h"
 
 namespace tensord::jit {
 

@@ -4,9 +4,9 @@
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
+#include "core/jit/runtime/plan/batch_tile_loop.h"
 #include "core/jit/runtime/plan/memory_plan.h"
 #include "core/jit/runtime/plan/plan_slots.h"
-#include "core/jit/runtime/plan/sample_loop.h"
 #include "core/tensor/device_copy.h"
 #include "core/tensor/memory/memory_checks.h"
 

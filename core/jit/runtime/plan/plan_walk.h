@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/jit/runtime/plan/batch_tile_loop.h"
 #include "core/jit/runtime/plan/plan.h"
 #include "core/jit/runtime/plan/plan_contents.h"
 #include "core/jit/runtime/plan/plan_verifier.h"
-#include "core/jit/runtime/plan/sample_loop.h"
 
 namespace tensord::jit {
 

@@ -6,9 +6,9 @@
 
 #include "core/base/cancellation.h"
 #include "core/base/error.h"
+#include "core/jit/runtime/plan/batch_tiling.h"
 #include "core/jit/runtime/plan/plan_placement.h"
 #include "core/jit/runtime/plan/plan_verifier.h"
-#include "core/jit/runtime/plan/sample_split.h"
 #include "core/ops/attributes/packed.h"
 
 namespace tensord::jit {

@@ -1,4 +1,4 @@
-#include "core/jit/runtime/plan/sample_split.h"
+#include "core/jit/runtime/plan/batch_tiling.h"
 
 #include <algorithm>
 #include <map>
@@ -6,8 +6,8 @@
 
 #include "core/base/cpu_cache.h"
 #include "core/base/error.h"
+#include "core/jit/runtime/plan/batch_tile_loop.h"
 #include "core/jit/runtime/plan/plan_placement.h"
-#include "core/jit/runtime/plan/sample_loop.h"
 #include "core/ops/attributes/batch_independence.h"
 #include "core/ops/run.h"
 
@@ -21,7 +21,7 @@ namespace {
 constexpr double kNsPerByteFromMemory = 0.1;  // activations that left the cache
 constexpr double kNsPerWeightByte = 0.03;     // weights read again, while the processor computes
 constexpr double kNsPerFlop = 0.01;
-constexpr double kMeetingNs = 5000;  // threads that wait for one another after a call
+constexpr double kBarrierNs = 5000;  // threads that wait for one another after a call
 constexpr double kMinNs = 50'000;    // less work than this is not worth sending threads apart
 // Of the time, what has to be saved where no threads are spread: memory is read ahead while products are computed.
 constexpr double kMinShare = 0.03;
@@ -273,7 +273,7 @@ class Splitter {
     const double turns = static_cast<double>(range.samples) / static_cast<double>(tile);
     double gain = -weights * (turns - 1) * kNsPerWeightByte;
     if (is_over_cache) gain += operands * kNsPerByteFromMemory;
-    if (settings_.threads > 1 && range.samples >= settings_.threads) gain += kMeetingNs;
+    if (settings_.threads > 1 && range.samples >= settings_.threads) gain += kBarrierNs;
     return gain;
   }
 

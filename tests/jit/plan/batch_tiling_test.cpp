@@ -11,7 +11,7 @@
 #include "core/jit/passes/passes.h"
 #include "core/jit/runtime/interpreter.h"
 
-namespace tensord::jit::sample_split_test {
+namespace tensord::jit::batch_tiling_test {
 namespace {
 
 using ops::Value;
@@ -72,10 +72,10 @@ size_t count(const std::string& text, const std::string& part) {
   return found;
 }
 
-class SampleSplit : public ::testing::Test {
+class BatchTiling : public ::testing::Test {
  protected:
-  SampleSplit() : threads_(thread_budget()) { settings_.packs = &packs_; }
-  ~SampleSplit() override { set_thread_budget(threads_); }
+  BatchTiling() : threads_(thread_budget()) { settings_.packs = &packs_; }
+  ~BatchTiling() override { set_thread_budget(threads_); }
 
   // Runs the graph interpreted and planned, twice and on memory filled with NaN. Gives back the plan's text.
   std::string check_same(const std::string& body, const std::vector<Tensor>& inputs, int threads, size_t cache_bytes) {
@@ -108,14 +108,14 @@ const char* const kNet =
     "  %e : Tensor = aten::softmax.int(%d, %last, %none)\n"
     "  %out : Tensor = aten::mul.Tensor(%e, %d)\n";
 
-TEST_F(SampleSplit, DoesAsManySamplesAtATimeAsFitTheCache) {
+TEST_F(BatchTiling, DoesAsManySamplesAtATimeAsFitTheCache) {
   const std::vector<Tensor> inputs{random({8, 3, 5, 5}), random({3, 4, 4})};
   EXPECT_EQ(count(check_same(kNet, inputs, 1, 1), "for each of samples 0 to 7, 1 at a time, 1 side by side"), 1u);
   EXPECT_EQ(count(check_same(kNet, inputs, 1, 1300), "samples 0 to 7, 2 at a time"), 1u);
   EXPECT_EQ(count(check_same(kNet, inputs, 1, 1 << 20), "for each"), 0u);
 }
 
-TEST_F(SampleSplit, GivesThreadsSamplesOfTheirOwn) {
+TEST_F(BatchTiling, GivesThreadsSamplesOfTheirOwn) {
   const std::vector<Tensor> even{random({8, 3, 5, 5}), random({1, 3, 4, 4})};
   EXPECT_EQ(count(check_same(kNet, even, 2, 1), "samples 0 to 7, 1 at a time, 2 side by side"), 1u);
   const std::vector<Tensor> odd{random({5, 3, 5, 5}), random({5, 3, 4, 4})};
@@ -127,7 +127,7 @@ TEST_F(SampleSplit, GivesThreadsSamplesOfTheirOwn) {
   EXPECT_EQ(count(check_same(kNet, few, 3, 1), "samples 0 to 1, 1 at a time, 1 side by side"), 1u);
 }
 
-TEST_F(SampleSplit, StopsWhereSamplesMeet) {
+TEST_F(BatchTiling, StopsWhereSamplesMeet) {
   const std::string text = check_same(
       "  %a : Tensor = aten::relu(%x)\n"
       "  %b : Tensor = aten::neg(%a)\n"
@@ -140,7 +140,7 @@ TEST_F(SampleSplit, StopsWhereSamplesMeet) {
   EXPECT_GT(text.find("= softmax"), text.find("for each")) << text;
 }
 
-TEST_F(SampleSplit, ATensorOfFewerDimensionsBelongsToAllSamples) {
+TEST_F(BatchTiling, ATensorOfFewerDimensionsBelongsToAllSamples) {
   // As many rows as samples, but they are no samples.
   const std::string text = check_same(
       "  %a : Tensor = aten::relu(%x)\n"
@@ -150,7 +150,7 @@ TEST_F(SampleSplit, ATensorOfFewerDimensionsBelongsToAllSamples) {
   EXPECT_EQ(count(text, "for each of samples 0 to 3"), 1u) << text;
 }
 
-TEST_F(SampleSplit, AViewThatMovesSamplesEndsTheLoop) {
+TEST_F(BatchTiling, AViewThatMovesSamplesEndsTheLoop) {
   const std::string text = check_same(
       "  %a : Tensor = aten::relu(%x)\n"
       "  %b : Tensor = aten::exp(%a)\n"
@@ -163,7 +163,7 @@ TEST_F(SampleSplit, AViewThatMovesSamplesEndsTheLoop) {
 }
 
 // One operator before a pointwise one; whether its samples are kept apart, and the same results either way.
-TEST_F(SampleSplit, OperatorsSayWhetherTheyKeepSamplesApart) {
+TEST_F(BatchTiling, OperatorsSayWhetherTheyKeepSamplesApart) {
   struct Row {
     const char* call;
     Dims x, y;
@@ -218,7 +218,7 @@ TEST_F(SampleSplit, OperatorsSayWhetherTheyKeepSamplesApart) {
   }
 }
 
-TEST_F(SampleSplit, CountsTheTimeOfAllSamples) {
+TEST_F(BatchTiling, CountsTheTimeOfAllSamples) {
   const std::vector<Tensor> inputs{random({8, 3, 5, 5}), random({3, 4, 4})};
   set_thread_budget(2);
   settings_.threads = 2;
@@ -233,7 +233,7 @@ TEST_F(SampleSplit, CountsTheTimeOfAllSamples) {
   EXPECT_GT(profile.entries["relu"].time_ns, 0);
 }
 
-TEST_F(SampleSplit, IsCancelledBetweenCalls) {
+TEST_F(BatchTiling, IsCancelledBetweenCalls) {
   const std::vector<Tensor> inputs{random({8, 3, 5, 5}), random({3, 4, 4})};
   set_thread_budget(1);
   settings_.cache_bytes = 1;
@@ -252,7 +252,7 @@ TEST_F(SampleSplit, IsCancelledBetweenCalls) {
   EXPECT_EQ(asked, 11);
 }
 
-TEST_F(SampleSplit, AnErrorNamesTheCall) {
+TEST_F(BatchTiling, AnErrorNamesTheCall) {
   const std::string text =
       "graph(%x : Tensor):\n"
       "  %table : Tensor = prim::Constant[value=<table @0>]()\n"
@@ -288,4 +288,4 @@ TEST_F(SampleSplit, AnErrorNamesTheCall) {
 }
 
 }  // namespace
-}  // namespace tensord::jit::sample_split_test
+}  // namespace tensord::jit::batch_tiling_test

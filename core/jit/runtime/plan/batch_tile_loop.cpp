@@ -1,4 +1,4 @@
-#include "core/jit/runtime/plan/sample_loop.h"
+#include "core/jit/runtime/plan/batch_tile_loop.h"
 
 #include <algorithm>
 #include <atomic>
