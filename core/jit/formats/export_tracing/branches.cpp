@@ -9,7 +9,7 @@ namespace tensord::jit::tracing {
 using ops::Value;
 
 // What a way of a branch is allowed to write: memory of its own.
-void Tracer::check_way_writes(const Node& node, const Tensor& tensor) const {
+void Tracer::check_branch_writes(const Node& node, const Tensor& tensor) const {
   const StorageImpl* storage = tensor.storage().get();
   if (joined_storages_.contains(storage)) {
     refuse(node, "writes to the result of a branch on data, which may be another tensor's memory");
@@ -29,7 +29,7 @@ std::set<const StorageImpl*> Tracer::storages_so_far() const {
 }
 
 // The results of one way, for both examples, whichever way they go.
-std::vector<Traced> Tracer::run_way(const Node& node, const Traced& condition, bool way) {
+std::vector<Traced> Tracer::run_branch(const Node& node, const Traced& condition, bool way) {
   const std::vector<bool> dead = dead_probes_;
   const std::optional<std::set<const StorageImpl*>> outer = outer_storages_;
   for (size_t set = 0; set < dead.size(); ++set) {
@@ -39,7 +39,7 @@ std::vector<Traced> Tracer::run_way(const Node& node, const Traced& condition, b
   std::set<const StorageImpl*> known_storages = storages_so_far();
   if (outer) known_storages.insert(outer->begin(), outer->end());
   outer_storages_ = std::move(known_storages);
-  target_.begin_way();
+  target_.begin_branch();
   const std::vector<Traced> results = run_block(*node.blocks()[way ? 0 : 1]);
   std::vector<Traced> tensors;
   Strings names;
@@ -48,7 +48,7 @@ std::vector<Traced> Tracer::run_way(const Node& node, const Traced& condition, b
     tensors.push_back(result);
     names.push_back(name_of(result));
   }
-  target_.end_way(*this, tensors, names);
+  target_.end_branch(*this, tensors, names);
   dead_probes_ = dead;
   outer_storages_ = outer;
   return results;
@@ -76,10 +76,10 @@ Traced Tracer::join_tensors(const Traced& condition, const Traced& yes, const Tr
   return out;
 }
 
-void Tracer::run_ways(const Node& node, const Traced& condition) {
+void Tracer::run_branchs(const Node& node, const Traced& condition) {
   const std::set<const StorageImpl*> before = storages_so_far();
   std::vector<std::vector<Traced>> ways;
-  for (const bool way : {true, false}) ways.push_back(run_way(node, condition, way));
+  for (const bool way : {true, false}) ways.push_back(run_branch(node, condition, way));
   const auto is_shared = [&](const Traced& one) { return before.contains(one.a.to_tensor().storage().get()); };
   std::vector<Traced> tensors;
   for (size_t i = 0; i < node.outputs().size(); ++i) {

@@ -191,7 +191,7 @@ void Tracer::set_fixed_probes(Traced& value) const {
   value.probes = std::make_shared<const std::vector<std::optional<Value>>>(all);
 }
 
-void Tracer::record_way(const Node& node, const Traced& condition, bool way, bool may_raise) {
+void Tracer::record_branch(const Node& node, const Traced& condition, bool way, bool may_raise) {
   for (size_t set = 0; set < dead_probes_.size(); ++set) {
     const std::optional<Value> known = dead_probes_[set] ? std::nullopt : probe(condition, set);
     if (!known || !known->is_bool() || known->to_bool() == way) continue;

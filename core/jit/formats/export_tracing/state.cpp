@@ -39,7 +39,7 @@ void Tracer::check_written(const Node& node, const Tensor& tensor) const {
 void Tracer::check_writes(const Node& node, const std::vector<Tensor>& written, const std::vector<Traced>& arguments,
                           bool is_open) {
   for (const Tensor& tensor : written) {
-    check_way_writes(node, tensor);
+    check_branch_writes(node, tensor);
     if (target_.shares_memory()) {
       check_written(node, tensor);
     } else if (is_open) {

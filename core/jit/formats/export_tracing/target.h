@@ -30,10 +30,10 @@ class Target {
   virtual bool can_write(const ops::Op& op) const = 0;
   // Whether two numbers are the same for every input, as far as the file says.
   virtual bool is_same_number(const Traced& one, const Traced& other) const;
-  // The file goes one of two ways by a bool that is not known: begin_way, what a way computes, end_way
+  // The file goes one of two ways by a bool that is not known: begin_branch, what a way computes, end_branch
   // with its results, which are tensors; the same for the other way; add_choice, which names the results of both.
-  virtual void begin_way() = 0;
-  virtual void end_way(const Tracer& tracer, const std::vector<Traced>& results, const Strings& names) = 0;
+  virtual void begin_branch() = 0;
+  virtual void end_branch(const Tracer& tracer, const std::vector<Traced>& results, const Strings& names) = 0;
   virtual Strings add_choice(const Tracer& tracer, const std::string& condition,
                              const std::vector<Traced>& results) = 0;
   // Writes a call whose arguments are not the same for every input, or that gives tensors where memory is shared, and

@@ -266,11 +266,11 @@ void Tracer::run_if(const Node& node) {
                          is_arithmetic(*node.blocks()[1]);
   if (is_choice) return choose(node, Traced(condition));
   const bool has_two_ways = condition.is_dynamic && (way != condition.b.to_bool() || !only_raises(other));
-  if (has_two_ways && !condition.number.empty()) return run_ways(node, Traced(condition));
+  if (has_two_ways && !condition.number.empty()) return run_branchs(node, Traced(condition));
   if (has_two_ways) {
     refuse(node, "which way a branch goes hangs on an open size or on data, and this is not the same for every input");
   }
-  record_way(node, condition, way, only_raises(other));
+  record_branch(node, condition, way, only_raises(other));
   const std::vector<Traced> results = run_block(*node.blocks()[way ? 0 : 1]);
   for (size_t i = 0; i < results.size(); ++i) set(node.output(i), results[i]);
 }
@@ -291,16 +291,16 @@ std::optional<Traced> Tracer::join_ways(const Traced& condition, const Traced& y
 
 // Numbers that hang on an open size. Where nothing in the file says what they are, they are good for conditions alone.
 void Tracer::choose(const Node& node, const Traced& condition) {
-  const auto run_way = [&](bool way) { return run_block(*node.blocks()[way ? 0 : 1]); };
-  const bool first_way = condition.a.to_bool(), second_way = condition.b.to_bool();
-  const std::vector<Traced> first = run_way(first_way);
-  const std::vector<Traced> second = first_way == second_way ? first : run_way(second_way);
+  const auto run_branch = [&](bool way) { return run_block(*node.blocks()[way ? 0 : 1]); };
+  const bool first_branch = condition.a.to_bool(), second_branch = condition.b.to_bool();
+  const std::vector<Traced> first = run_branch(first_branch);
+  const std::vector<Traced> second = first_branch == second_branch ? first : run_branch(second_branch);
   // What the other way would give; it may fail where it is not taken.
   std::optional<std::vector<Traced>> other;
-  if (condition.equality && first_way == second_way) {
+  if (condition.equality && first_branch == second_branch) {
     const std::vector<bool> dead = dead_probes_;
     try {
-      other = run_way(!first_way);
+      other = run_branch(!first_branch);
     } catch (const Error&) {
     }
     dead_probes_ = dead;
@@ -308,14 +308,14 @@ void Tracer::choose(const Node& node, const Traced& condition) {
   for (size_t i = 0; i < first.size(); ++i) {
     Traced result = wrap(first[i].a, second[i].b);
     result.is_dynamic = true;
-    if (condition.equality && (other || first_way != second_way)) {
+    if (condition.equality && (other || first_branch != second_branch)) {
       const std::vector<Traced>& rest = other ? *other : second;
-      const Traced &yes = first_way ? first[i] : rest[i], &no = first_way ? rest[i] : first[i];
+      const Traced &yes = first_branch ? first[i] : rest[i], &no = first_branch ? rest[i] : first[i];
       if (const std::optional<Traced> known = join_ways(condition, yes, no)) result = *known;
     }
     const auto taken = [&](bool way) -> const Traced* {
-      if (way == first_way) return &first[i];
-      return first_way != second_way ? &second[i] : other ? &(*other)[i] : nullptr;
+      if (way == first_branch) return &first[i];
+      return first_branch != second_branch ? &second[i] : other ? &(*other)[i] : nullptr;
     };
     std::vector<std::optional<Value>> found;
     for (size_t set = 0; set < dead_probes_.size(); ++set) {

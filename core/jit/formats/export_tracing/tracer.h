@@ -75,11 +75,11 @@ class Tracer {
   void mark_results(std::vector<Traced>& results, const std::vector<Traced>& arguments, bool is_fixed);
   void run_if(const Node& node);
   void choose(const Node& node, const Traced& condition);
-  void run_ways(const Node& node, const Traced& condition);
-  std::vector<Traced> run_way(const Node& node, const Traced& condition, bool way);
+  void run_branchs(const Node& node, const Traced& condition);
+  std::vector<Traced> run_branch(const Node& node, const Traced& condition, bool way);
   Traced join_tensors(const Traced& condition, const Traced& yes, const Traced& no) const;
   std::set<const StorageImpl*> storages_so_far() const;
-  void check_way_writes(const Node& node, const Tensor& tensor) const;
+  void check_branch_writes(const Node& node, const Tensor& tensor) const;
   std::optional<Traced> join_ways(const Traced& condition, const Traced& yes, const Traced& no) const;
   void run_loop(const Node& node);
   void get_attribute(const Node& node);
@@ -95,7 +95,7 @@ class Tracer {
   void set_probes(Traced& result, const std::vector<std::optional<ops::Value>>& found) const;
   void set_fixed_probes(Traced& value) const;
   // A branch goes this way: probes that go the other, which raises an error, are dropped.
-  void record_way(const Node& node, const Traced& condition, bool way, bool may_raise);
+  void record_branch(const Node& node, const Traced& condition, bool way, bool may_raise);
   void construct(const Node& node);
   void unpack(const Node& node);
   const Traced& at(const GraphValue* value) const { return scope_.at(value); }

@@ -26,14 +26,14 @@ class OnnxFile : public tracing::Target {
   bool can_write(const ops::Op& op) const override {
     return find_handler(op.base ? op.base->schema.name : op.schema.name) != nullptr;
   }
-  void begin_way() override { writer_.begin_way(); }
-  void end_way(const Tracer& /*tracer*/, const std::vector<Traced>& results, const Strings& names) override {
+  void begin_branch() override { writer_.begin_branch(); }
+  void end_branch(const Tracer& /*tracer*/, const std::vector<Traced>& results, const Strings& names) override {
     std::vector<WrittenTensor> outputs;
     for (size_t i = 0; i < results.size(); ++i) {
       const Tensor& tensor = results[i].a.to_tensor();
       outputs.push_back({names[i], tensor.dtype(), Dims(static_cast<size_t>(tensor.ndim()), -1), {}});
     }
-    writer_.end_way(outputs);
+    writer_.end_branch(outputs);
   }
   Strings add_choice(const Tracer& /*tracer*/, const std::string& condition, const std::vector<Traced>&) override {
     return writer_.add_if(condition, "branch");

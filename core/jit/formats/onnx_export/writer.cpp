@@ -99,12 +99,12 @@ std::vector<const ModelWriter::NodeText*> ModelWriter::live_nodes(const std::vec
   return live;
 }
 
-void ModelWriter::begin_way() {
+void ModelWriter::begin_branch() {
   outside_.push_back(std::move(nodes_));
   nodes_.clear();
 }
 
-void ModelWriter::end_way(const std::vector<WrittenTensor>& outputs) {
+void ModelWriter::end_branch(const std::vector<WrittenTensor>& outputs) {
   std::vector<WrittenTensor> own = outputs;
   std::set<std::string> wanted;
   for (WrittenTensor& output : own) {

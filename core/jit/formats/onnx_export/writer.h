@@ -43,9 +43,9 @@ class ModelWriter {
   // A node with `count` outputs, whose names are given back.
   Strings add_node(const char* op_type, const Strings& inputs, const Attributes& attributes, size_t count,
                    std::string_view wish);
-  // Nodes go into a graph of their own until end_way, which gives it these outputs; they may read what is outside.
-  void begin_way();
-  void end_way(const std::vector<WrittenTensor>& outputs);
+  // Nodes go into a graph of their own until end_branch, which gives it these outputs; they may read what is outside.
+  void begin_branch();
+  void end_branch(const std::vector<WrittenTensor>& outputs);
   // An If over the last two ways, of which the first is for true; its outputs.
   Strings add_if(const std::string& condition, std::string_view wish);
   // Writes the file whole or not at all. Nodes that lead to no output are left out, and initializers that nobody reads.

@@ -47,8 +47,8 @@ class ProgramWriter : public tracing::Target {
   bool can_write(const ops::Op& op) const override;
   void write(Call& call) override;
   bool is_same_number(const Traced& one, const Traced& other) const override;
-  void begin_way() override;
-  void end_way(const tracing::Tracer& tracer, const std::vector<Traced>& results, const Strings& names) override;
+  void begin_branch() override;
+  void end_branch(const tracing::Tracer& tracer, const std::vector<Traced>& results, const Strings& names) override;
   Strings add_choice(const tracing::Tracer& tracer, const std::string& condition,
                      const std::vector<Traced>& results) override;
 

@@ -32,14 +32,15 @@ std::string ProgramWriter::condition_of(Call& call) {
   return name;
 }
 
-void ProgramWriter::begin_way() {
+void ProgramWriter::begin_branch() {
   outside_.push_back({std::move(nodes_), sizes_});
   nodes_.clear();
   sizes_.clear();  // sizes are asked for again, of the operands
 }
 
 // Results are memory of their own, as torch.cond wants.
-void ProgramWriter::end_way(const tracing::Tracer& tracer, const std::vector<Traced>& results, const Strings& names) {
+void ProgramWriter::end_branch(const tracing::Tracer& tracer, const std::vector<Traced>& results,
+                               const Strings& names) {
   Way way;
   for (size_t i = 0; i < results.size(); ++i) {
     const std::string name = new_name("clone");
