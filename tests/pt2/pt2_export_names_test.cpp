@@ -6,16 +6,16 @@
 namespace tensord::jit::pt2::pt2_export_names_test {
 namespace {
 
-std::string given_name(ProgramWriter& writer, const std::string& wish) {
+std::string given_name(ProgramWriter& writer, const std::string& hint) {
   const Tensor example = Tensor::empty({{2}}, DType::kFloat32);
-  return writer.add_input({.name = wish, .first = example, .second = example, .fixed = {}});
+  return writer.add_input({.name = hint, .first = example, .second = example, .fixed = {}});
 }
 
 TEST(Pt2ExportNames, WhatPythonTakes) {
   ProgramWriter writer;
-  for (const auto& [wish, name] : std::vector<std::pair<std::string, std::string>>{
+  for (const auto& [hint, name] : std::vector<std::pair<std::string, std::string>>{
            {"azAZ09", "azAZ09"}, {"0x", "v0x"}, {"9x", "v9x"}, {"data:0", "data_0"}, {"`{@[/:", "______"}, {"", "v"}})
-    EXPECT_EQ(given_name(writer, wish), name);
+    EXPECT_EQ(given_name(writer, hint), name);
 }
 
 TEST(Pt2ExportNames, EachOnce) {
@@ -28,8 +28,8 @@ TEST(Pt2ExportNames, EachOnce) {
 
 TEST(Pt2ExportNames, WhatMeansSomethingElseInPython) {
   ProgramWriter writer;
-  for (const std::string wish : {"in", "class", "self", "None", "lambda", "torch", "device"})
-    EXPECT_EQ(given_name(writer, wish), wish + "_1");
+  for (const std::string hint : {"in", "class", "self", "None", "lambda", "torch", "device"})
+    EXPECT_EQ(given_name(writer, hint), hint + "_1");
 }
 
 }  // namespace

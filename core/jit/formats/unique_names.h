@@ -16,16 +16,16 @@ class UniqueNames {
   /// Names that are not given.
   explicit UniqueNames(std::initializer_list<const char*> reserved) : taken_(reserved.begin(), reserved.end()) {}
 
-  std::string make(const std::string& wish) {
-    std::string name = wish;
-    // Tried from where the last one of this wish was found: thousands of nodes may have one.
-    for (int64_t& number = numbers_[wish]; !taken_.insert(name).second;) name = concat(wish, "_", ++number);
+  std::string make(const std::string& hint) {
+    std::string name = hint;
+    // Tried from where the last one of this hint was found: thousands of nodes may have one.
+    for (int64_t& number = numbers_[hint]; !taken_.insert(name).second;) name = concat(hint, "_", ++number);
     return name;
   }
 
  private:
   std::unordered_set<std::string> taken_;
-  std::unordered_map<std::string, int64_t> numbers_;  // the last of each wish
+  std::unordered_map<std::string, int64_t> numbers_;  // the last of each hint
 };
 
 }  // namespace tensord::jit

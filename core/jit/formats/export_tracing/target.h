@@ -21,8 +21,8 @@ class Target {
   // Whether operators of the file write to memory and share it as those of the program do. Then every operator on
   // tensors goes into the file; else what is the same for every input is worked out, and tensors are values.
   virtual bool shares_memory() const = 0;
-  // Puts a tensor into the file, by a name like the wish, and gives the name. `tensor` is the target's to keep.
-  virtual std::string add_constant(std::string_view wish, const Tensor& tensor) = 0;
+  // Puts a tensor into the file, by a name like the hint, and gives the name. `tensor` is the target's to keep.
+  virtual std::string add_constant(std::string_view hint, const Tensor& tensor) = 0;
   // A tensor of the model, where memory is shared: it stays one that can be trained.
   virtual std::string add_weight(const std::string& path, const Tensor& tensor, bool is_parameter) = 0;
   // Where memory is shared: writes a tensor of the file into one of the model, at the end of the program.

@@ -32,8 +32,8 @@ std::string Call::emit(const char* op_type, const Strings& inputs, const Attribu
 }
 
 Strings Call::emit_many(const char* op_type, const Strings& inputs, const Attributes& attributes, size_t count) {
-  const std::string& wish = node_.outputs().empty() ? std::string() : node_.output()->name();
-  return writer_.add_node(op_type, inputs, attributes, count, wish.empty() ? op_type : wish);
+  const std::string& hint = node_.outputs().empty() ? std::string() : node_.output()->name();
+  return writer_.add_node(op_type, inputs, attributes, count, hint.empty() ? op_type : hint);
 }
 
 std::string Call::int_vector(const Dims& values) {

@@ -14,8 +14,8 @@ class OnnxFile : public tracing::Target {
 
   std::string_view format() const override { return "ONNX"; }
   bool shares_memory() const override { return false; }
-  std::string add_constant(std::string_view wish, const Tensor& tensor) override {
-    return writer_.add_initializer(wish, tensor);
+  std::string add_constant(std::string_view hint, const Tensor& tensor) override {
+    return writer_.add_initializer(hint, tensor);
   }
   std::string add_weight(const std::string& path, const Tensor& tensor, bool) override {
     return writer_.add_initializer(path, tensor);
@@ -104,14 +104,14 @@ void export_model(const std::string& path, const Graph& graph, const ops::Object
   for (size_t i = 0; i < leaves.size(); ++i) {
     const auto& [own, value] = leaves[i];
     const bool has_names = output_names.size() == leaves.size() && !output_names[i].empty();
-    const std::string wish = has_names ? output_names[i] : !own.empty() ? own : concat("output_", i);
+    const std::string hint = has_names ? output_names[i] : !own.empty() ? own : concat("output_", i);
     const Tensor& a = value.a.to_tensor();
     Dims sizes = a.sizes();
     for (int64_t dim = 0; dim < a.ndim(); ++dim) {
       if (tracer.is_open_size(value, dim)) sizes[static_cast<size_t>(dim)] = -1;
     }
     // A value may be an input, a weight or two results at once; a node of its own gives it its name.
-    const std::string name = writer.add_node("Identity", {tracer.name_of(value)}, {}, 1, wish).front();
+    const std::string name = writer.add_node("Identity", {tracer.name_of(value)}, {}, 1, hint).front();
     writer.add_output({name, a.dtype(), sizes, {}});
   }
   writer.write(path, std::filesystem::path(path).stem().string());

@@ -56,24 +56,24 @@ MessageWriter value_info(const WrittenTensor& tensor) {
 
 }  // namespace
 
-std::string ModelWriter::new_name(std::string_view wish) {
-  return names_taken_.make(wish.empty() ? std::string("v") : std::string(wish));
+std::string ModelWriter::new_name(std::string_view hint) {
+  return names_taken_.make(hint.empty() ? std::string("v") : std::string(hint));
 }
 
-std::string ModelWriter::add_initializer(std::string_view wish, const Tensor& tensor) {
-  std::string name = new_name(wish);
+std::string ModelWriter::add_initializer(std::string_view hint, const Tensor& tensor) {
+  std::string name = new_name(hint);
   data_type_of(tensor.dtype());  // throws for those that ONNX lacks
   initializers_.push_back({name, tensor.contiguous()});
   return name;
 }
 
 Strings ModelWriter::add_node(const char* op_type, const Strings& inputs, const Attributes& attributes, size_t count,
-                              std::string_view wish) {
+                              std::string_view hint) {
   NodeText node;
   MessageWriter out;
   for (const std::string& input : inputs) out.text(kNodeInput, input);
   for (size_t i = 0; i < count; ++i) {
-    node.outputs.push_back(new_name(wish));
+    node.outputs.push_back(new_name(hint));
     out.text(kNodeOutput, node.outputs.back());
   }
   out.text(kNodeName, concat("node_", node.outputs.front()));
@@ -123,14 +123,14 @@ void ModelWriter::end_branch(const std::vector<WrittenTensor>& outputs) {
   outside_.pop_back();
 }
 
-Strings ModelWriter::add_if(const std::string& condition, std::string_view wish) {
+Strings ModelWriter::add_if(const std::string& condition, std::string_view hint) {
   const Way no = std::move(ways_.back()), yes = std::move(ways_[ways_.size() - 2]);
   ways_.resize(ways_.size() - 2);
   NodeText node;
   MessageWriter out;
   out.text(kNodeInput, condition);
   for (size_t i = 0; i < yes.outputs; ++i) {
-    node.outputs.push_back(new_name(wish));
+    node.outputs.push_back(new_name(hint));
     out.text(kNodeOutput, node.outputs.back());
   }
   out.text(kNodeName, new_name("node_if"));

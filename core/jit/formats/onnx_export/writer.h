@@ -34,20 +34,20 @@ struct WrittenTensor {
 // Collects a graph and writes it as a file.
 class ModelWriter {
  public:
-  // A name that nothing has yet, like the wish.
-  std::string new_name(std::string_view wish);
+  // A name that nothing has yet, like the hint.
+  std::string new_name(std::string_view hint);
   void add_input(const WrittenTensor& input) { inputs_.push_back(input); }
   void add_output(const WrittenTensor& output) { outputs_.push_back(output); }
   // A tensor in the file; its name may become another.
-  std::string add_initializer(std::string_view wish, const Tensor& tensor);
+  std::string add_initializer(std::string_view hint, const Tensor& tensor);
   // A node with `count` outputs, whose names are given back.
   Strings add_node(const char* op_type, const Strings& inputs, const Attributes& attributes, size_t count,
-                   std::string_view wish);
+                   std::string_view hint);
   // Nodes go into a graph of their own until end_branch, which gives it these outputs; they may read what is outside.
   void begin_branch();
   void end_branch(const std::vector<WrittenTensor>& outputs);
   // An If over the last two ways, of which the first is for true; its outputs.
-  Strings add_if(const std::string& condition, std::string_view wish);
+  Strings add_if(const std::string& condition, std::string_view hint);
   // Writes the file whole or not at all. Nodes that lead to no output are left out, and initializers that nobody reads.
   // Throws Error{kResourceExhausted} beyond 2 GB.
   void write(const std::string& path, const std::string& graph_name);

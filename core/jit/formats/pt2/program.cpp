@@ -178,8 +178,8 @@ void Program::add_user_input(const Json& argument, Function& function, GraphBuil
     input.value = reader.argument(argument, {});
   }
   input.name = leaf < input_names_.size() ? input_names_[leaf] : std::string();
-  const auto is_taken = [&](const std::string& wish) {
-    return std::ranges::any_of(inputs_, [&](const ProgramInput& other) { return other.name == wish; });
+  const auto is_taken = [&](const std::string& hint) {
+    return std::ranges::any_of(inputs_, [&](const ProgramInput& other) { return other.name == hint; });
   };
   if (input.name.empty() || is_taken(input.name)) input.name = name.empty() ? concat("constant.", leaf) : name;
   for (size_t i = 1; is_taken(input.name); ++i) input.name = concat(name, "_", i);

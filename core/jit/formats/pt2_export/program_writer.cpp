@@ -62,10 +62,10 @@ std::string torch_file_bytes(const std::string& beside, const ops::Value& value)
 
 }  // namespace
 
-// A name that Python takes and nothing has yet, like the wish.
-std::string ProgramWriter::new_name(std::string_view wish) {
+// A name that Python takes and nothing has yet, like the hint.
+std::string ProgramWriter::new_name(std::string_view hint) {
   std::string name;
-  for (const char c : wish) name += is_ascii_alnum(c) ? c : '_';
+  for (const char c : hint) name += is_ascii_alnum(c) ? c : '_';
   if (name.empty() || is_ascii_digit(name[0])) name = "v" + name;
   return names_taken_.make(name);
 }
@@ -155,8 +155,8 @@ std::string ProgramWriter::add_constant(std::string_view, const Tensor& tensor) 
 }
 
 std::string ProgramWriter::add_weight(const std::string& path, const Tensor& tensor, bool is_parameter) {
-  std::string wish = concat(is_parameter ? "p_" : "b_", path);
-  const std::string name = new_name(wish);
+  std::string hint = concat(is_parameter ? "p_" : "b_", path);
+  const std::string name = new_name(hint);
   // A copy of what the program may write to while it is traced.
   weights_.push_back({name, path, is_parameter ? tensor.contiguous() : tensor.clone().contiguous(), is_parameter});
   describe_fixed(name, weights_.back().tensor);

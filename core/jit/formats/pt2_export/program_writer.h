@@ -41,7 +41,7 @@ class ProgramWriter : public tracing::Target {
  public:
   std::string_view format() const override { return "exported programs"; }
   bool shares_memory() const override { return true; }
-  std::string add_constant(std::string_view wish, const Tensor& tensor) override;
+  std::string add_constant(std::string_view hint, const Tensor& tensor) override;
   std::string add_weight(const std::string& path, const Tensor& tensor, bool is_parameter) override;
   void write_weight(const std::string& weight, const std::string& value) override;
   bool can_write(const ops::Op& op) const override;
@@ -72,7 +72,7 @@ class ProgramWriter : public tracing::Target {
     bool is_parameter = false;
   };
 
-  std::string new_name(std::string_view wish);
+  std::string new_name(std::string_view hint);
   std::string new_symbol(int64_t min = 0);
   // Says of a tensor what it is; `known`: sizes that its own may come from.
   void describe(const tracing::Tracer& tracer, const std::string& name, const Traced& tensor,
@@ -81,7 +81,7 @@ class ProgramWriter : public tracing::Target {
   Json size_json(const OpenSize& size) const;
   Json strides_json(std::vector<OpenSize> strides, const std::vector<OpenSize>& sizes);
   std::vector<OpenSize> known_sizes(Call& call);
-  void add_node(std::string_view wish, const std::string& target, Json inputs, Json outputs, Strings names,
+  void add_node(std::string_view hint, const std::string& target, Json inputs, Json outputs, Strings names,
                 bool writes);
 
   // An argument of a call; `formal` is what the schema says of it.
