@@ -49,7 +49,7 @@ std::string node_name(const Op& op) {
 }
 
 Role role_of(const Op& op, const OpInfo& info) {
-  if (info.tensors.empty()) return Role::kPass;
+  if (info.tensors.empty()) return Role::kPassthrough;
   bool gives_tensor = false;
   for (const auto& item : op.schema.returns) gives_tensor |= is_tensor_type(*item.type);
   bool writes_list = false, writes_keyword = false;
@@ -57,10 +57,10 @@ Role role_of(const Op& op, const OpInfo& info) {
     writes_list |= is_list_type(*op.schema.arguments[i].type);
     writes_keyword |= op.schema.arguments[i].is_keyword_only;
   }
-  if (writes_list || (!gives_tensor && info.written.empty())) return Role::kPass;
+  if (writes_list || (!gives_tensor && info.written.empty())) return Role::kPassthrough;
   if (writes_keyword) return Role::kOut;
   const bool writes_target = !info.written.empty() && info.written.front() == info.tensors.front();
-  if (op.is_composite) return Role::kPass;
+  if (op.is_composite) return Role::kPassthrough;
   if (op.base && op.base->is_composite) return Role::kWriteComposite;
   if (writes_target) return Role::kWrite;
   return op.is_constant_result ? Role::kConstant : Role::kRecord;

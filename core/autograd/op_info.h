@@ -12,7 +12,7 @@ namespace tensord::autograd {
 // What the recorder needs to know of an operator, found out once.
 struct OpInfo {
   enum class Role : uint8_t {
-    kPass,            // nothing of it is autograd's business, or what it calls is recorded by itself
+    kPassthrough,     // nothing of it is autograd's business, or what it calls is recorded by itself
     kConstant,        // its results are constants
     kRecord,          // gives new tensors, or views
     kWrite,           // writes its argument `target` and gives it back
@@ -21,7 +21,7 @@ struct OpInfo {
   };
   const ops::Op* op = nullptr;
   const ops::Op* gradient_op = nullptr;  // whose gradient it is: itself, or the functional form
-  Role role = Role::kPass;
+  Role role = Role::kPassthrough;
   bool is_view = false;
   bool gives_many = false;               // a list, or several tensors
   uint8_t target = 0;                    // the argument written, or viewed

@@ -181,9 +181,10 @@ std::string short_name(const Op& op) {
 void record(const Op& op, Arguments arguments, std::vector<Value>& returns) {
   if (execution_context().is_below_autograd) return ops::compute(op, arguments, returns);
   const OpInfo& info = info_of(op);
-  if (info.role != Role::kPass && !info.written.empty() && writes(op, arguments)) check_not_inference(info, arguments);
+  if (info.role != Role::kPassthrough && !info.written.empty() && writes(op, arguments))
+    check_not_inference(info, arguments);
   switch (info.role) {
-    case Role::kPass: return ops::compute(op, arguments, returns);
+    case Role::kPassthrough: return ops::compute(op, arguments, returns);
     case Role::kConstant: return compute_below(op, arguments, returns);
     case Role::kRecord: return record_call(info, op, arguments, returns);
     case Role::kWrite: return record_write(info, op, arguments, returns);
