@@ -49,9 +49,9 @@ bool TileBuilder::add_formula(const PointwiseMaker& make, std::span<const ops::V
   return true;
 }
 
-bool TileBuilder::add_lane(const LaneMaker& make, std::span<const ops::Value> arguments,
-                           std::span<const std::pair<int, int>> operands, Step& step) {
-  step.is_lane = true;
+bool TileBuilder::add_row_kernel(const RowKernelMaker& make, std::span<const ops::Value> arguments,
+                                 std::span<const std::pair<int, int>> operands, Step& step) {
+  step.is_row_kernel = true;
   step.lane = make(arguments);
   if (step.lane.run == nullptr) return false;
   for (const auto& [argument, value] : operands) {
@@ -83,8 +83,8 @@ int TileBuilder::add_call(const ops::Op& op, std::vector<ops::Value> arguments,
   Step step;
   if (const PointwiseMaker* make = find_pointwise(op)) {
     if (!add_formula(*make, arguments, operands, step)) return -1;
-  } else if (const LaneMaker* lane = find_lane(op)) {
-    if (!add_lane(*lane, arguments, operands, step)) return -1;
+  } else if (const RowKernelMaker* lane = find_row_kernel(op)) {
+    if (!add_row_kernel(*lane, arguments, operands, step)) return -1;
   } else {
     return -1;
   }
@@ -95,7 +95,7 @@ int TileBuilder::add_call(const ops::Op& op, std::vector<ops::Value> arguments,
   }
   TileBuilder::Value result;
   result.tensor = ops::infer(op, arguments).front().to_tensor();
-  if (step.is_lane) {
+  if (step.is_row_kernel) {
     const Tensor& in = values_[static_cast<size_t>(step.input)].tensor;
     if (step.lane.length != 0 && step.lane.length != in.sizes().back()) {
       // A normalisation over several dimensions is one over their product.

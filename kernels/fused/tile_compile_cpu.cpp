@@ -50,7 +50,7 @@ class Compiler {
     if (!nest_.make(elements) || !emit()) return false;
     if (program_->streams.size() + buffers_.size() + program_->constants.size() > kMaxTileAddresses) return false;
     const int64_t bytes = allot();
-    const bool is_smallest = spaces_.has_lane() && program_->tile_rows == 1;
+    const bool is_smallest = spaces_.has_rows() && program_->tile_rows == 1;
     if (is_smallest && bytes > kMaxScratch) return false;
     *fits = bytes <= kTileBytes || is_smallest;
     elements_ = elements;
@@ -69,7 +69,7 @@ class Compiler {
     }
     p.part_bytes = align(static_cast<size_t>(bytes));
     // When nothing has to stay in the first cache the pieces may be larger.
-    const bool is_flat = !spaces_.has_lane() && buffers_.empty() && all_fixed() && p.columns > elements_;
+    const bool is_flat = !spaces_.has_rows() && buffers_.empty() && all_fixed() && p.columns > elements_;
     if (is_flat) p.tile_columns = std::min<int64_t>(p.columns / 8, 1 << 15) / 64 * 64 + 64;
     find_cost(threads);
     find_overwrites();
@@ -276,8 +276,8 @@ class Compiler {
       const int value = static_cast<int>(v);
       if (!spaces_.is_computed(value)) continue;
       const Step& step = spaces_.step_of(value);
-      if (step.is_lane)
-        emit_lane(value, step);
+      if (step.is_row_kernel)
+        emit_row_kernel(value, step);
       else if (!emit_formula(value, step))
         return false;
     }
@@ -339,12 +339,12 @@ class Compiler {
     return true;
   }
 
-  void emit_lane(int value, const Step& step) {
+  void emit_row_kernel(int value, const Step& step) {
     const int input = operand_address(step.input, step.lane.compute, Space::kFull);
     cost_ns_ += step.lane.cost_ns;
     place_result(value, step.lane.result, [&](int out) {
       if (step.lane.reduces && out >= kSlots) buffers_[static_cast<size_t>(out - kSlots)].shares = false;
-      TileInstruction& i = push(Kind::kLane, Space::kFull, out, input);
+      TileInstruction& i = push(Kind::kRow, Space::kFull, out, input);
       i.b = step.extra[0] < 0 ? -1 : nest_.extra(step.extra[0]);
       i.c = step.extra[1] < 0 ? -1 : nest_.extra(step.extra[1]);
       i.lane = step.lane;

@@ -22,7 +22,7 @@ bool TileNest::make(int64_t elements) {
     const int value = static_cast<int>(v);
     if (!spaces_.is_computed(value)) continue;
     const Step& step = spaces_.step_of(value);
-    const bool full = step.is_lane || spaces_.space(value) == Space::kFull;
+    const bool full = step.is_row_kernel || spaces_.space(value) == Space::kFull;
     for (const int operand : spaces_.operands_of(step)) {
       if (!spaces_.is_computed(operand)) add_input(operand, full ? Space::kFull : spaces_.space(value), full ? 0 : 1);
     }
@@ -82,7 +82,7 @@ void TileNest::add_input(int value, Space space, int use) {
 void TileNest::order_loops() {
   const Dims& sizes = spaces_.sizes();
   std::vector<size_t> order;
-  const size_t loops = sizes.size() - (spaces_.has_lane() ? 1 : 0);
+  const size_t loops = sizes.size() - (spaces_.has_rows() ? 1 : 0);
   for (size_t d = 0; d < loops; ++d) {
     if (sizes[d] != 1) order.push_back(d);
   }
@@ -94,7 +94,7 @@ void TileNest::order_loops() {
   });
   loop_strides_.resize(strides_.size());
   for (const size_t d : order) push_loop(d, true);
-  if (spaces_.has_lane()) push_loop(sizes.size() - 1, false);
+  if (spaces_.has_rows()) push_loop(sizes.size() - 1, false);
 }
 
 void TileNest::push_loop(size_t dim, bool may_merge) {
@@ -119,7 +119,7 @@ void TileNest::cut(int64_t elements) {
   p.columns = n > 0 ? loop_sizes_[n - 1] : 1;
   p.rows = n > 1 ? loop_sizes_[n - 2] : 1;
   for (size_t d = 0; d + 2 < n; ++d) p.outer.push_back(loop_sizes_[d]);
-  if (spaces_.has_lane() || p.columns <= elements) {
+  if (spaces_.has_rows() || p.columns <= elements) {
     p.tile_columns = p.columns;
     p.tile_rows = std::clamp<int64_t>(elements / p.columns, 1, p.rows);
   } else {

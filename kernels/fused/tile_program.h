@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/ops/prepared.h"
-#include "kernels/common/lane_call.h"
+#include "kernels/common/row_kernel.h"
 #include "kernels/pointwise/pointwise.h"
 
 // Elementwise calls around calls along the last dimension, done together for known shapes: the
@@ -36,12 +36,12 @@ class TileBuilder {
     ops::Scalar number = 0;
   };
   struct Step {
-    bool is_lane = false;
+    bool is_row_kernel = false;
     // Of a formula.
     PointwiseCall call;
     std::array<Operand, 3> operands;
     // Of a call along the last dimension.
-    LaneCall lane;
+    RowKernel lane;
     int input = -1;
     std::array<int, 2> extra = {-1, -1};
   };
@@ -54,8 +54,8 @@ class TileBuilder {
  private:
   bool add_formula(const PointwiseMaker& make, std::span<const ops::Value> arguments,
                    std::span<const std::pair<int, int>> operands, Step& step);
-  bool add_lane(const LaneMaker& make, std::span<const ops::Value> arguments,
-                std::span<const std::pair<int, int>> operands, Step& step);
+  bool add_row_kernel(const RowKernelMaker& make, std::span<const ops::Value> arguments,
+                      std::span<const std::pair<int, int>> operands, Step& step);
 
   bool is_alone_;
   std::vector<Value> values_;
@@ -79,7 +79,7 @@ struct TileStream {
 struct TileInstruction {
   enum class Kind : uint8_t {
     kFormula,  // out = row(a, b, c)
-    kLane,     // out = lane(a; extra b, c), row by row
+    kRow,      // out = lane(a; extra b, c), row by row
     kLoad,     // out = the strided stream a, dense and converted
     kStore,    // the strided stream out = a, of its dtype
     kConvert,  // out = a, converted
@@ -94,7 +94,7 @@ struct TileInstruction {
   std::array<int64_t, 4> steps = {0, 0, 0, 0};  // of these from row to row, in bytes; for by_row
   RowFn row = nullptr;
   Numbers numbers = {};
-  LaneCall lane = {};
+  RowKernel lane = {};
 };
 
 // The compiled form. Addresses are numbered: streams, then slots, then constants.

@@ -92,7 +92,7 @@ void convert(const TileInstruction& i, const char* from, char* out, int64_t coun
     store_tile(i.from, from, i.to, out, 1, count);
 }
 
-void run_lane(const TileInstruction& i, char* const* at, int64_t rows, int64_t columns) {
+void run_row_kernel(const TileInstruction& i, char* const* at, int64_t rows, int64_t columns) {
   const int64_t in_row = columns * static_cast<int64_t>(size_of(i.lane.compute));
   const int64_t out_row = (i.lane.reduces ? 1 : columns) * static_cast<int64_t>(size_of(i.lane.result));
   const void* extra[2] = {i.b >= 0 ? at[i.b] : nullptr, i.c >= 0 ? at[i.c] : nullptr};
@@ -123,7 +123,7 @@ void TileProgram::run_tile(char* const* at, Cursor& cursor, int64_t rows, int64_
         else
           i.row(at[i.out], at[i.a], at[i.b], at[i.c], i.numbers, count);
         break;
-      case Kind::kLane: run_lane(i, at, rows, columns); break;
+      case Kind::kRow: run_row_kernel(i, at, rows, columns); break;
       case Kind::kLoad: {
         Cursor::Loaded& loaded = cursor.loaded[static_cast<size_t>(i.out)];
         if (i.is_fixed && loaded.from == at[i.a] && loaded.rows >= rows && loaded.columns == columns) break;

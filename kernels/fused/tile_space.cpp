@@ -16,7 +16,7 @@ bool broadcasts_to(const Dims& sizes, const Dims& to) {
 }
 
 std::vector<int> TileSpaces::operands_of(const Step& step) const {
-  if (step.is_lane) return {step.input};
+  if (step.is_row_kernel) return {step.input};
   std::vector<int> out;
   for (size_t k = 0; k < step.call.count; ++k) {
     if (step.operands[k].value >= 0 && !is_number(step.operands[k].value)) out.push_back(step.operands[k].value);
@@ -29,7 +29,7 @@ bool TileSpaces::find() {
   for (size_t v = 0; v < values_.size(); ++v) {
     if (values_[v].step < 0) continue;
     const Step& step = step_of(static_cast<int>(v));
-    if (!(step.is_lane ? find_lane_space(v, step) : find_formula_space(v, step))) return false;
+    if (!(step.is_row_kernel ? find_row_space(v, step) : find_formula_space(v, step))) return false;
   }
   return check_outputs();
 }
@@ -37,21 +37,21 @@ bool TileSpaces::find() {
 bool TileSpaces::find_sizes() {
   if (outputs_.empty()) return false;
   for (const Step& step : steps_) {
-    if (!step.is_lane) continue;
-    if (has_lane_ && !(tensor(step.input).sizes() == sizes_)) return false;
-    has_lane_ = true;
+    if (!step.is_row_kernel) continue;
+    if (has_rows_ && !(tensor(step.input).sizes() == sizes_)) return false;
+    has_rows_ = true;
     sizes_ = tensor(step.input).sizes();
   }
-  if (!has_lane_) sizes_ = tensor(outputs_[0]).sizes();
+  if (!has_rows_) sizes_ = tensor(outputs_[0]).sizes();
   if (checked_numel(sizes_) == 0) return false;
   row_sizes_ = dropped_sizes_ = sizes_;
-  if (!has_lane_) return true;
+  if (!has_rows_) return true;
   row_sizes_.back() = 1;
   dropped_sizes_.erase(dropped_sizes_.size() - 1);
   return true;
 }
 
-bool TileSpaces::find_lane_space(size_t v, const Step& step) {
+bool TileSpaces::find_row_space(size_t v, const Step& step) {
   if (is_computed(step.input) && space(step.input) != Space::kFull) return false;
   const Dims& result = values_[v].tensor.sizes();
   if (step.lane.reduces) {

@@ -36,13 +36,13 @@ class TileSpaces {
     return space == Space::kFull ? sizes_ : space == Space::kRow ? row_sizes_ : dropped_sizes_;
   }
   // Whether a call along the last dimension keeps that from being cut.
-  bool has_lane() const { return has_lane_; }
+  bool has_rows() const { return has_rows_; }
   // The operands of a step that have elements; weights of a normalisation are not among them.
   std::vector<int> operands_of(const TileBuilder::Step& step) const;
 
  private:
   bool find_sizes();
-  bool find_lane_space(size_t v, const TileBuilder::Step& step);
+  bool find_row_space(size_t v, const TileBuilder::Step& step);
   bool find_formula_space(size_t v, const TileBuilder::Step& step);
   bool check_outputs() const;
 
@@ -50,7 +50,7 @@ class TileSpaces {
   const std::vector<TileBuilder::Step>& steps_;
   std::span<const int> outputs_;
   std::span<const Tensor> metas_;
-  bool has_lane_ = false;
+  bool has_rows_ = false;
   Dims sizes_, row_sizes_, dropped_sizes_;
   std::vector<Space> spaces_;
 };

@@ -40,9 +40,9 @@ struct BatchBackward {
   template <class T>
   void apply(ChannelSlopes<T> line, const T* g, const T* x, T* dx, int64_t count) const {
     if (training)
-      backward_lane(g, x, line, dx, count);
+      backward_row(g, x, line, dx, count);
     else
-      affine_lane(g, static_cast<double>(line.scale), 0.0, dx, count);
+      affine_row(g, static_cast<double>(line.scale), 0.0, dx, count);
   }
 
   template <class T>

@@ -50,7 +50,7 @@ bool apply_dense(const Tensor& in, const Tensor& scales, const Tensor& shifts, c
   if (inner > 1 && in.is_contiguous() && out.is_contiguous()) {
     parallel_for(in.sizes()[0] * channels, std::max<int64_t>(1, 16384 / inner), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i)
-        affine_lane(x + i * inner, s[i % channels], t[i % channels], y + i * inner, inner);
+        affine_row(x + i * inner, s[i % channels], t[i % channels], y + i * inner, inner);
     });
     return true;
   }
@@ -121,7 +121,7 @@ Statistics normalize_planes(const Tensor& in, const MaybeTensor& weight, const M
       const double scale = scales[i] / std::sqrt(sums[i].squares / sums[i].count + eps);
       for (int64_t n = 0; n < layout.batch; ++n) {
         const int64_t offset = n * layout.step() + c * layout.inner;
-        affine_lane(x + offset, scale, shifts[i] - sums[i].mean * scale, y + offset, layout.inner);
+        affine_row(x + offset, scale, shifts[i] - sums[i].mean * scale, y + offset, layout.inner);
       }
     }
   });

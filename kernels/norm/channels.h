@@ -56,8 +56,8 @@ template <class T>
 struct ChannelSlopes {
   T center, scale, slope, shift;
 };
-void backward_lane(const float* g, const float* x, ChannelSlopes<float> slopes, float* dx, int64_t count);
-void backward_lane(const double* g, const double* x, ChannelSlopes<double> slopes, double* dx, int64_t count);
+void backward_row(const float* g, const float* x, ChannelSlopes<float> slopes, float* dx, int64_t count);
+void backward_row(const double* g, const double* x, ChannelSlopes<double> slopes, double* dx, int64_t count);
 // `center`, `scale`, `slope` and `shift` lie one after the other, each of `channels` numbers.
 void backward_rows(const float* g, const float* x, const float* slopes, float* dx, int64_t rows, int64_t channels);
 void backward_rows(const double* g, const double* x, const double* slopes, double* dx, int64_t rows, int64_t channels);

@@ -20,7 +20,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 constexpr int64_t kBlock = 2048;  // elements that are summed in T
 
 template <class T>
-T lane_sum(const T* x, int64_t count) {
+T row_sum(const T* x, int64_t count) {
   T sum = 0;
 #pragma omp simd reduction(+ : sum)
   for (int64_t i = 0; i < count; ++i) sum += x[i];
@@ -29,14 +29,14 @@ T lane_sum(const T* x, int64_t count) {
 
 // Sums of (x - center)^2, or of g and g (x - center), over a lane; added to `out`.
 template <class T>
-void lane_squares(const T* x, T center, int64_t count, T* out) {
+void row_squares(const T* x, T center, int64_t count, T* out) {
   T sum = 0;
 #pragma omp simd reduction(+ : sum)
   for (int64_t i = 0; i < count; ++i) sum += (x[i] - center) * (x[i] - center);
   *out += sum;
 }
 template <class T>
-void lane_products(const T* x, const T* g, T center, int64_t count, T* sum_g, T* sum_gx) {
+void row_products(const T* x, const T* g, T center, int64_t count, T* sum_g, T* sum_gx) {
   T a = 0, b = 0;
 #pragma omp simd reduction(+ : a, b)
   for (int64_t i = 0; i < count; ++i) {
@@ -58,17 +58,17 @@ ChannelSums sum_block(const T* x, const T* g, int64_t planes, int64_t step, int6
     center = static_cast<T>(*mean);
   } else {
     T sum = 0;
-    for (int64_t p = 0; p < planes; ++p) sum += lane_sum(x + p * step, count);
+    for (int64_t p = 0; p < planes; ++p) sum += row_sum(x + p * step, count);
     block.mean = static_cast<double>(sum) / block.count;
     center = static_cast<T>(block.mean);
-    for (int64_t p = 0; p < planes; ++p) lane_squares(x + p * step, center, count, &squares);
+    for (int64_t p = 0; p < planes; ++p) row_squares(x + p * step, center, count, &squares);
   }
   const double off = block.mean - static_cast<double>(center);
   block.squares = static_cast<double>(squares) - block.count * off * off;
   block.squares = block.squares < 0 ? 0 : block.squares;  // rounding; NaN stays
   if (g != nullptr) {
     T sum_g = 0, sum_gx = 0;
-    for (int64_t p = 0; p < planes; ++p) lane_products(x + p * step, g + p * step, center, count, &sum_g, &sum_gx);
+    for (int64_t p = 0; p < planes; ++p) row_products(x + p * step, g + p * step, center, count, &sum_g, &sum_gx);
     block.sum_g = static_cast<double>(sum_g);
     block.sum_gx = static_cast<double>(sum_gx) - off * block.sum_g;
   }
@@ -195,7 +195,7 @@ void channel_rows(const T* x, const T* g, int64_t rows, int64_t channels, const 
 }
 
 template <class T>
-void lane_backward(const T* g, const T* x, ChannelSlopes<T> s, T* dx, int64_t count) {
+void row_backward(const T* g, const T* x, ChannelSlopes<T> s, T* dx, int64_t count) {
 #pragma GCC ivdep
   for (int64_t i = 0; i < count; ++i) dx[i] = g[i] * s.scale + ((x[i] - s.center) * s.slope + s.shift);
 }
@@ -227,11 +227,11 @@ void channel_rows_f64(const double* x, const double* g, int64_t rows, int64_t ch
                       ChannelSums* sums) {
   channel_rows(x, g, rows, channels, means, sums);
 }
-void lane_backward_f32(const float* g, const float* x, ChannelSlopes<float> s, float* dx, int64_t count) {
-  lane_backward(g, x, s, dx, count);
+void row_backward_f32(const float* g, const float* x, ChannelSlopes<float> s, float* dx, int64_t count) {
+  row_backward(g, x, s, dx, count);
 }
-void lane_backward_f64(const double* g, const double* x, ChannelSlopes<double> s, double* dx, int64_t count) {
-  lane_backward(g, x, s, dx, count);
+void row_backward_f64(const double* g, const double* x, ChannelSlopes<double> s, double* dx, int64_t count) {
+  row_backward(g, x, s, dx, count);
 }
 void rows_backward_f32(const float* g, const float* x, const float* s, float* dx, int64_t rows, int64_t channels) {
   rows_backward(g, x, s, dx, rows, channels);
@@ -249,8 +249,8 @@ HWY_EXPORT(channel_f32);
 HWY_EXPORT(channel_f64);
 HWY_EXPORT(channel_rows_f32);
 HWY_EXPORT(channel_rows_f64);
-HWY_EXPORT(lane_backward_f32);
-HWY_EXPORT(lane_backward_f64);
+HWY_EXPORT(row_backward_f32);
+HWY_EXPORT(row_backward_f64);
 HWY_EXPORT(rows_backward_f32);
 HWY_EXPORT(rows_backward_f64);
 
@@ -285,11 +285,11 @@ void sum_channel_rows(const double* x, const double* g, int64_t rows, int64_t ch
                       ChannelSums* sums) {
   HWY_DYNAMIC_DISPATCH(channel_rows_f64)(x, g, rows, channels, means, sums);
 }
-void backward_lane(const float* g, const float* x, ChannelSlopes<float> slopes, float* dx, int64_t count) {
-  HWY_DYNAMIC_DISPATCH(lane_backward_f32)(g, x, slopes, dx, count);
+void backward_row(const float* g, const float* x, ChannelSlopes<float> slopes, float* dx, int64_t count) {
+  HWY_DYNAMIC_DISPATCH(row_backward_f32)(g, x, slopes, dx, count);
 }
-void backward_lane(const double* g, const double* x, ChannelSlopes<double> slopes, double* dx, int64_t count) {
-  HWY_DYNAMIC_DISPATCH(lane_backward_f64)(g, x, slopes, dx, count);
+void backward_row(const double* g, const double* x, ChannelSlopes<double> slopes, double* dx, int64_t count) {
+  HWY_DYNAMIC_DISPATCH(row_backward_f64)(g, x, slopes, dx, count);
 }
 void backward_rows(const float* g, const float* x, const float* slopes, float* dx, int64_t rows, int64_t channels) {
   HWY_DYNAMIC_DISPATCH(rows_backward_f32)(g, x, slopes, dx, rows, channels);

@@ -8,17 +8,16 @@ namespace tensord::kernels {
 struct Moments {
   double mean, rstd;
 };
-Moments lane_moments(const float* in, int64_t count, double eps);
-Moments lane_moments(const double* in, int64_t count, double eps);
+Moments row_moments(const float* in, int64_t count, double eps);
+Moments row_moments(const double* in, int64_t count, double eps);
 
 // out = (in - mean) * rstd * weight + bias; weight and bias may be null; `in` may be `out`.
-void normalize_lane(const float* in, Moments moments, const float* weight, const float* bias, float* out,
-                    int64_t count);
-void normalize_lane(const double* in, Moments moments, const double* weight, const double* bias, double* out,
-                    int64_t count);
+void normalize_row(const float* in, Moments moments, const float* weight, const float* bias, float* out, int64_t count);
+void normalize_row(const double* in, Moments moments, const double* weight, const double* bias, double* out,
+                   int64_t count);
 // out = in * scale + shift
-void affine_lane(const float* in, double scale, double shift, float* out, int64_t count);
-void affine_lane(const double* in, double scale, double shift, double* out, int64_t count);
+void affine_row(const float* in, double scale, double shift, float* out, int64_t count);
+void affine_row(const double* in, double scale, double shift, double* out, int64_t count);
 // The same over `rows` rows of `channels` neighbours, each with its own scale and shift.
 void affine_rows(const float* in, const float* scale, const float* shift, float* out, int64_t rows, int64_t channels);
 

@@ -14,7 +14,7 @@ namespace {
 
 // Sums of h and of h (x - mean), h = g weight. Blocks are summed in T, and added in double.
 template <bool kHasWeight, class T>
-void lane_sums(const T* g, const T* x, const T* weight, T mean, int64_t count, double* sum_h, double* sum_hx) {
+void row_sums(const T* g, const T* x, const T* weight, T mean, int64_t count, double* sum_h, double* sum_hx) {
   constexpr int64_t kBlock = 2048;
   for (int64_t begin = 0; begin < count; begin += kBlock) {
     const int64_t end = begin + kBlock < count ? begin + kBlock : count;
@@ -31,8 +31,8 @@ void lane_sums(const T* g, const T* x, const T* weight, T mean, int64_t count, d
 }
 
 template <bool kHasWeight, bool kHasSums, class T>
-void lane_apply(const T* g, const T* x, const T* weight, T mean, T rstd, T slope, T shift, T* dx, T* dweight, T* dbias,
-                int64_t count) {
+void row_apply(const T* g, const T* x, const T* weight, T mean, T rstd, T slope, T shift, T* dx, T* dweight, T* dbias,
+               int64_t count) {
 #pragma GCC ivdep
   for (int64_t i = 0; i < count; ++i) {
     const T h = kHasWeight ? g[i] * weight[i] : g[i], centered = x[i] - mean;
@@ -49,12 +49,12 @@ void lane(const T* g, const T* x, const T* weight, Moments m, T* dx, T* dweight,
   const T mean = static_cast<T>(m.mean), rstd = static_cast<T>(m.rstd);
   if (dx != nullptr) {
     double sum_h = 0, sum_hx = 0;
-    lane_sums<kHasWeight>(g, x, weight, mean, count, &sum_h, &sum_hx);
+    row_sums<kHasWeight>(g, x, weight, mean, count, &sum_h, &sum_hx);
     const double n = static_cast<double>(count);
     const T slope = static_cast<T>(-m.rstd * m.rstd * m.rstd * sum_hx / n), shift = static_cast<T>(-m.rstd * sum_h / n);
     if (dweight != nullptr && dbias != nullptr)
-      return lane_apply<kHasWeight, true>(g, x, weight, mean, rstd, slope, shift, dx, dweight, dbias, count);
-    lane_apply<kHasWeight, false>(g, x, weight, mean, rstd, slope, shift, dx, dweight, dbias, count);
+      return row_apply<kHasWeight, true>(g, x, weight, mean, rstd, slope, shift, dx, dweight, dbias, count);
+    row_apply<kHasWeight, false>(g, x, weight, mean, rstd, slope, shift, dx, dweight, dbias, count);
   }
   if (dweight != nullptr) {
 #pragma GCC ivdep
@@ -68,13 +68,13 @@ void lane(const T* g, const T* x, const T* weight, Moments m, T* dx, T* dweight,
 
 }  // namespace
 
-void lane_f32(const float* g, const float* x, const float* weight, Moments m, float* dx, float* dweight, float* dbias,
-              int64_t count) {
+void row_f32(const float* g, const float* x, const float* weight, Moments m, float* dx, float* dweight, float* dbias,
+             int64_t count) {
   weight != nullptr ? lane<true>(g, x, weight, m, dx, dweight, dbias, count)
                     : lane<false>(g, x, weight, m, dx, dweight, dbias, count);
 }
-void lane_f64(const double* g, const double* x, const double* weight, Moments m, double* dx, double* dweight,
-              double* dbias, int64_t count) {
+void row_f64(const double* g, const double* x, const double* weight, Moments m, double* dx, double* dweight,
+             double* dbias, int64_t count) {
   weight != nullptr ? lane<true>(g, x, weight, m, dx, dweight, dbias, count)
                     : lane<false>(g, x, weight, m, dx, dweight, dbias, count);
 }
@@ -84,16 +84,16 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace tensord::kernels {
-HWY_EXPORT(lane_f32);
-HWY_EXPORT(lane_f64);
+HWY_EXPORT(row_f32);
+HWY_EXPORT(row_f64);
 
-void normalize_lane_backward(const float* g, const float* x, const float* weight, Moments moments, float* dx,
-                             float* dweight, float* dbias, int64_t count) {
-  HWY_DYNAMIC_DISPATCH(lane_f32)(g, x, weight, moments, dx, dweight, dbias, count);
+void normalize_row_backward(const float* g, const float* x, const float* weight, Moments moments, float* dx,
+                            float* dweight, float* dbias, int64_t count) {
+  HWY_DYNAMIC_DISPATCH(row_f32)(g, x, weight, moments, dx, dweight, dbias, count);
 }
-void normalize_lane_backward(const double* g, const double* x, const double* weight, Moments moments, double* dx,
-                             double* dweight, double* dbias, int64_t count) {
-  HWY_DYNAMIC_DISPATCH(lane_f64)(g, x, weight, moments, dx, dweight, dbias, count);
+void normalize_row_backward(const double* g, const double* x, const double* weight, Moments moments, double* dx,
+                            double* dweight, double* dbias, int64_t count) {
+  HWY_DYNAMIC_DISPATCH(row_f64)(g, x, weight, moments, dx, dweight, dbias, count);
 }
 
 }  // namespace tensord::kernels

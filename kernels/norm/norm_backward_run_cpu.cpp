@@ -71,9 +71,9 @@ void LayerBackward::run(const Mask& mask, const Tensor& dx, const Tensor& dweigh
         const T *from = x_data + row * length, *incoming = g_data + row * length;
         const Moments moments = mean_data != nullptr
                                     ? Moments{static_cast<double>(mean_data[row]), static_cast<double>(rstd_data[row])}
-                                    : lane_moments(from, length, eps);
-        normalize_lane_backward(incoming, from, w_data, moments, to ? to + row * length : nullptr,
-                                mask[1] ? near.data() : nullptr, mask[2] ? near.data() + n : nullptr, length);
+                                    : row_moments(from, length, eps);
+        normalize_row_backward(incoming, from, w_data, moments, to ? to + row * length : nullptr,
+                               mask[1] ? near.data() : nullptr, mask[2] ? near.data() + n : nullptr, length);
         if ((row - begin) % kFlush != kFlush - 1 && row + 1 != end) continue;
         for (size_t i = 0; i < near.size(); ++i) total[i] += static_cast<double>(std::exchange(near[i], T(0)));
       }
@@ -139,7 +139,7 @@ void GroupBackward::run(const Mask& mask, const Tensor& dx, const Tensor& dweigh
             const T *from = x_data + row * length, *incoming = g_data + row * length;
             const Moments m = mean_data != nullptr
                                   ? Moments{static_cast<double>(mean_data[row]), static_cast<double>(rstd_data[row])}
-                                  : lane_moments(from, length, eps);
+                                  : row_moments(from, length, eps);
             const auto weight_of = [&](int64_t c) {
               return w_data ? static_cast<double>(w_data[row % groups * per_group + c]) : 1.0;
             };
@@ -155,7 +155,7 @@ void GroupBackward::run(const Mask& mask, const Tensor& dx, const Tensor& dweigh
               const ChannelSlopes<T> slopes{static_cast<T>(m.mean), static_cast<T>(m.rstd * weight_of(c)),
                                             static_cast<T>(-m.rstd * m.rstd * m.rstd * sum_hx / n),
                                             static_cast<T>(-m.rstd * sum_h / n)};
-              backward_lane(incoming + c * inner, from + c * inner, slopes, to + row * length + c * inner, inner);
+              backward_row(incoming + c * inner, from + c * inner, slopes, to + row * length + c * inner, inner);
             }
           }
         });

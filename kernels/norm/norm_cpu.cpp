@@ -134,22 +134,22 @@ HWY_EXPORT(affine_f32);
 HWY_EXPORT(affine_f64);
 HWY_EXPORT(affine_rows_f32);
 
-Moments lane_moments(const float* in, int64_t count, double eps) {
+Moments row_moments(const float* in, int64_t count, double eps) {
   return HWY_DYNAMIC_DISPATCH(moments_f32)(in, count, eps);
 }
-Moments lane_moments(const double* in, int64_t count, double eps) {
+Moments row_moments(const double* in, int64_t count, double eps) {
   return HWY_DYNAMIC_DISPATCH(moments_f64)(in, count, eps);
 }
-void normalize_lane(const float* in, Moments m, const float* weight, const float* bias, float* out, int64_t count) {
+void normalize_row(const float* in, Moments m, const float* weight, const float* bias, float* out, int64_t count) {
   HWY_DYNAMIC_DISPATCH(normalize_f32)(in, m, weight, bias, out, count);
 }
-void normalize_lane(const double* in, Moments m, const double* weight, const double* bias, double* out, int64_t count) {
+void normalize_row(const double* in, Moments m, const double* weight, const double* bias, double* out, int64_t count) {
   HWY_DYNAMIC_DISPATCH(normalize_f64)(in, m, weight, bias, out, count);
 }
-void affine_lane(const float* in, double scale, double shift, float* out, int64_t count) {
+void affine_row(const float* in, double scale, double shift, float* out, int64_t count) {
   HWY_DYNAMIC_DISPATCH(affine_f32)(in, scale, shift, out, count);
 }
-void affine_lane(const double* in, double scale, double shift, double* out, int64_t count) {
+void affine_row(const double* in, double scale, double shift, double* out, int64_t count) {
   HWY_DYNAMIC_DISPATCH(affine_f64)(in, scale, shift, out, count);
 }
 void affine_rows(const float* in, const float* scale, const float* shift, float* out, int64_t rows, int64_t channels) {

@@ -4,8 +4,8 @@
 
 #include "core/base/parallel.h"
 #include "core/ops/op.h"
-#include "kernels/common/lane_call.h"
-#include "kernels/common/lanes.h"
+#include "kernels/common/lines.h"
+#include "kernels/common/row_kernel.h"
 #include "kernels/norm/norm.h"
 #include "kernels/pointwise/pointwise.h"
 
@@ -46,8 +46,8 @@ void layer_norm_rows(const Tensor& in, int64_t length, const MaybeTensor& weight
         load_tile(in.dtype(), row_in, 1, dtype_of<T>, scratch.data(), length);
         values = results = scratch.data();
       }
-      const Moments m = lane_moments(values, length, eps);
-      normalize_lane(values, m, weight ? w.data() : nullptr, bias ? b.data() : nullptr, results, length);
+      const Moments m = row_moments(values, length, eps);
+      normalize_row(values, m, weight ? w.data() : nullptr, bias ? b.data() : nullptr, results, length);
       if (!direct) store_tile(dtype_of<T>, results, out.dtype(), row_out, 1, length);
       if (means != nullptr) means[row] = static_cast<T>(m.mean);
       if (rstds != nullptr) rstds[row] = static_cast<T>(m.rstd);
@@ -68,24 +68,24 @@ void layer_norm(const Tensor& in, int64_t length, const MaybeTensor& weight, con
 }
 
 template <class T>
-void layer_norm_lane(const LaneCall& call, const void* from, const void* const* extra, void* to, int64_t length) {
+void layer_norm_row(const RowKernel& call, const void* from, const void* const* extra, void* to, int64_t length) {
   const T* in = static_cast<const T*>(from);
-  const Moments m = lane_moments(in, length, call.eps);
-  normalize_lane(in, m, static_cast<const T*>(extra[0]), static_cast<const T*>(extra[1]), static_cast<T*>(to), length);
+  const Moments m = row_moments(in, length, call.eps);
+  normalize_row(in, m, static_cast<const T*>(extra[0]), static_cast<const T*>(extra[1]), static_cast<T*>(to), length);
 }
-LaneCall layer_norm_call(std::span<const ops::Value> v) {
+RowKernel layer_norm_call(std::span<const ops::Value> v) {
   const Tensor& in = v[0].to_tensor();
   const auto shape = ops::Unbox<IntList>::get(v[1]);
-  LaneCall call;
+  RowKernel call;
   call.compute = call.result = loop_dtype(in.dtype());
-  call.run = call.compute == DType::kFloat64 ? layer_norm_lane<double> : layer_norm_lane<float>;
+  call.run = call.compute == DType::kFloat64 ? layer_norm_row<double> : layer_norm_row<float>;
   call.length = checked_numel(shape);
   call.extra = {2, 3};
   call.eps = v[4].is_int() ? static_cast<double>(v[4].to_int()) : v[4].to_float();
   call.cost_ns = 0.2;
   return call;
 }
-[[maybe_unused]] const bool layer_norm_is_lane = (add_lane_maker("aten::layer_norm", layer_norm_call), true);
+[[maybe_unused]] const bool layer_norm_is_row = (add_row_kernel_maker("aten::layer_norm", layer_norm_call), true);
 
 KERNEL("aten::layer_norm", kCPU,
        [](const KernelContext&, const Tensor& in, IntList shape, MaybeTensor weight, MaybeTensor bias, double eps, bool,
@@ -117,12 +117,12 @@ void group_norm_rows(const Tensor& in, int64_t groups, const MaybeTensor& weight
         load_tile(in.dtype(), values, 1, dtype_of<T>, scratch.data(), length);
         values = results = scratch.data();
       }
-      const Moments m = lane_moments(values, length, eps);
+      const Moments m = row_moments(values, length, eps);
       const int64_t first = row % groups * per_group;
       for (int64_t c = 0; c < per_group; ++c) {
         const double scale = m.rstd * (weight ? static_cast<double>(w[first + c]) : 1.0);
         const double shift = (bias ? static_cast<double>(b[first + c]) : 0.0) - m.mean * scale;
-        affine_lane(values + c * inner, scale, shift, results + c * inner, inner);
+        affine_row(values + c * inner, scale, shift, results + c * inner, inner);
       }
       if (!direct) store_tile(dtype_of<T>, results, out.dtype(), to + row * length * size, 1, length);
       if (means != nullptr) means[row] = static_cast<T>(m.mean);

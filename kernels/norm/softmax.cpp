@@ -6,7 +6,7 @@
 #include "core/ops/attributes/batch_independence.h"
 #include "core/ops/complex.h"
 #include "core/ops/run.h"
-#include "kernels/common/lanes.h"
+#include "kernels/common/lines.h"
 #include "kernels/norm/softmax_run.h"
 
 namespace tensord::kernels {
@@ -42,7 +42,7 @@ void add(const char* name, const char* schema, bool is_log) {
                      [is_log](const KernelContext&, const Tensor& in, int64_t dim, std::optional<DType>, Tensor& out) {
                        run_softmax(in, dim, is_log, out);
                      });
-  add_lane_maker(
+  add_row_kernel_maker(
       name,
       [is_log](std::span<const ops::Value> v) {
         const Tensor& in = v[0].to_tensor();
@@ -64,7 +64,7 @@ void add_internal(const char* name, const char* schema, bool is_log) {
                      [is_log](const KernelContext&, const Tensor& in, int64_t dim, bool, Tensor& out) {
                        run_softmax(in, dim, is_log, out);
                      });
-  add_lane_maker(
+  add_row_kernel_maker(
       name,
       [is_log](std::span<const ops::Value> v) {
         const Tensor& in = v[0].to_tensor();

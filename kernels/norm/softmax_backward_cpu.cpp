@@ -59,10 +59,8 @@ void columns(const T* g, const T* y, T* out, int64_t rows, int64_t step, int64_t
 
 }  // namespace
 
-void lane_f32(const float* g, const float* y, float* out, int64_t count, bool is_log) {
-  lane(g, y, out, count, is_log);
-}
-void lane_f64(const double* g, const double* y, double* out, int64_t count, bool is_log) {
+void row_f32(const float* g, const float* y, float* out, int64_t count, bool is_log) { lane(g, y, out, count, is_log); }
+void row_f64(const double* g, const double* y, double* out, int64_t count, bool is_log) {
   lane(g, y, out, count, is_log);
 }
 void columns_f32(const float* g, const float* y, float* out, int64_t rows, int64_t step, int64_t count, bool is_log) {
@@ -78,16 +76,16 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace tensord::kernels {
-HWY_EXPORT(lane_f32);
-HWY_EXPORT(lane_f64);
+HWY_EXPORT(row_f32);
+HWY_EXPORT(row_f64);
 HWY_EXPORT(columns_f32);
 HWY_EXPORT(columns_f64);
 
-void softmax_backward_lane(const float* g, const float* y, float* out, int64_t count, bool is_log) {
-  HWY_DYNAMIC_DISPATCH(lane_f32)(g, y, out, count, is_log);
+void softmax_backward_row(const float* g, const float* y, float* out, int64_t count, bool is_log) {
+  HWY_DYNAMIC_DISPATCH(row_f32)(g, y, out, count, is_log);
 }
-void softmax_backward_lane(const double* g, const double* y, double* out, int64_t count, bool is_log) {
-  HWY_DYNAMIC_DISPATCH(lane_f64)(g, y, out, count, is_log);
+void softmax_backward_row(const double* g, const double* y, double* out, int64_t count, bool is_log) {
+  HWY_DYNAMIC_DISPATCH(row_f64)(g, y, out, count, is_log);
 }
 void softmax_backward_columns(const float* g, const float* y, float* out, int64_t rows, int64_t step, int64_t count,
                               bool is_log) {

@@ -16,17 +16,17 @@ void run_softmax_backward(const Tensor& g, const Tensor& y, int64_t dim, bool is
   for (int64_t d = 0; d < y.ndim(); ++d) (d < dim ? outer : inner) *= d == dim ? 1 : y.sizes()[d];
   const int64_t length = y.ndim() == 0 ? 1 : y.sizes()[dim];
   const T *from = y.data<T>(), *incoming = g.data<T>();
-  const double lane_ns = (is_log ? 0.5 : 0.2) * static_cast<double>(length);
+  const double row_ns = (is_log ? 0.5 : 0.2) * static_cast<double>(length);
   if (inner == 1) {
-    return parallel_for_cost(outer, lane_ns, [&](int64_t begin, int64_t end) {
+    return parallel_for_cost(outer, row_ns, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i)
-        softmax_backward_lane(incoming + i * length, from + i * length, out + i * length, length, is_log);
+        softmax_backward_row(incoming + i * length, from + i * length, out + i * length, length, is_log);
     });
   }
   // Blocks of columns, so that a call of many rows and one of many columns are both cut.
   constexpr int64_t kColumns = 256;
   const int64_t blocks = (inner + kColumns - 1) / kColumns;
-  parallel_for_cost(outer * blocks, lane_ns * static_cast<double>(std::min(kColumns, inner)),
+  parallel_for_cost(outer * blocks, row_ns * static_cast<double>(std::min(kColumns, inner)),
                     [&](int64_t begin, int64_t end) {
                       for (int64_t i = begin; i < end; ++i) {
                         const int64_t column = i % blocks * kColumns, offset = i / blocks * length * inner + column;

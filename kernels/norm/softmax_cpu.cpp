@@ -15,7 +15,7 @@ HWY_BEFORE_NAMESPACE();
 namespace tensord::kernels::HWY_NAMESPACE {
 
 template <class T>
-T lane_maximum(const T* in, int64_t count) {
+T row_maximum(const T* in, int64_t count) {
   T largest = -formula::kInfinity<T>;
   int has_nan = 0;
 #pragma omp simd reduction(max : largest) reduction(| : has_nan)
@@ -28,7 +28,7 @@ T lane_maximum(const T* in, int64_t count) {
 
 template <class T>
 void softmax(const T* in, T* out, int64_t count, bool is_log) {
-  const T largest = lane_maximum(in, count);
+  const T largest = row_maximum(in, count);
   T sum = 0;
   if (is_log) {
 #pragma omp simd reduction(+ : sum)
@@ -117,10 +117,10 @@ HWY_EXPORT(softmax_f32);
 HWY_EXPORT(softmax_f64);
 HWY_EXPORT(columns_f32);
 
-void softmax_lane(const float* in, float* out, int64_t count, bool is_log) {
+void softmax_row(const float* in, float* out, int64_t count, bool is_log) {
   HWY_DYNAMIC_DISPATCH(softmax_f32)(in, out, count, is_log);
 }
-void softmax_lane(const double* in, double* out, int64_t count, bool is_log) {
+void softmax_row(const double* in, double* out, int64_t count, bool is_log) {
   HWY_DYNAMIC_DISPATCH(softmax_f64)(in, out, count, is_log);
 }
 

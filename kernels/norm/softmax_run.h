@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "core/ops/op.h"
-#include "kernels/common/lane_call.h"
+#include "kernels/common/row_kernel.h"
 
 namespace tensord::kernels {
 
@@ -11,6 +11,6 @@ namespace tensord::kernels {
 void run_softmax(const Tensor& in, int64_t dim, bool is_log, const Tensor& out);
 std::unique_ptr<ops::PreparedCall> prepare_softmax(const ops::PrepareArgs& args, bool is_log);
 // One lane as a step of a tile program; empty where the dimension is not the last.
-LaneCall softmax_call(const Tensor& in, int64_t dim, DType result, bool is_log);
+RowKernel softmax_call(const Tensor& in, int64_t dim, DType result, bool is_log);
 
 }  // namespace tensord::kernels

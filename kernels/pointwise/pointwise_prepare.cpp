@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "core/tensor/half.h"
-#include "kernels/common/lane_call.h"
+#include "kernels/common/row_kernel.h"
 #include "kernels/fused/tile_program.h"
 #include "kernels/pointwise/pointwise.h"
 
@@ -129,7 +129,7 @@ const PointwiseMaker* find_pointwise(const ops::Op& op) {
   const auto* attribute = op.attributes.get<Pointwise>();
   return attribute ? &attribute->make : nullptr;
 }
-const LaneMaker* find_lane(const ops::Op& op) {
+const RowKernelMaker* find_row_kernel(const ops::Op& op) {
   const auto* attribute = op.attributes.get<Lane>();
   return attribute ? &attribute->make : nullptr;
 }
@@ -169,7 +169,7 @@ void add_pointwise_maker(const char* op, PointwiseMaker maker) {
   ops::PrepareBuilder(op, DeviceKind::kCPU, prepare_alone);
 }
 
-void add_lane_maker(const char* op, LaneMaker maker, bool prepares) {
+void add_row_kernel_maker(const char* op, RowKernelMaker maker, bool prepares) {
   ops::set_attribute(op, Lane{std::move(maker)});
   if (prepares) ops::PrepareBuilder(op, DeviceKind::kCPU, prepare_alone);
 }

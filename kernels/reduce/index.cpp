@@ -25,7 +25,7 @@ using gradient::Expr;
 using ops::TensorMeta;
 using ops::WritesInto;
 
-void check_lane(const char* op, const Tensor& in, int64_t dim) {
+void check_row(const char* op, const Tensor& in, int64_t dim) {
   check(in.ndim() == 0 || in.sizes()[wrap_dim(dim, in.ndim())] > 0, op, "(): Expected reduction dim ", dim,
         " to have non-zero size.");
 }
@@ -36,7 +36,7 @@ void add_extreme(const char* name) {
       concat(by_dim, "(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)").c_str(), __FILE__,
       __LINE__)
       .infer([name](const Tensor& in, int64_t dim, bool keepdim) {
-        check_lane(name, in, dim);
+        check_row(name, in, dim);
         const ReducedDims reduced(in, Dims{dim});
         return std::vector<TensorMeta>{reduced.meta(in, keepdim, in.dtype()), reduced.meta(in, keepdim, DType::kInt64)};
       })
@@ -47,7 +47,7 @@ void add_extreme(const char* name) {
                  __LINE__)
       .infer([name](const Tensor& in, std::optional<int64_t> dim, bool keepdim) {
         if (dim)
-          check_lane(name, in, *dim);
+          check_row(name, in, *dim);
         else
           check(in.numel() > 0, "arg", name, "(): Expected reduction dim to be specified for input.numel() == 0.");
         return ReducedDims(in, dim ? std::optional(Dims{*dim}) : std::nullopt).meta(in, keepdim, DType::kInt64);

@@ -7,7 +7,7 @@
 #include "core/base/cancellation.h"
 #include "core/ops/op.h"
 #include "core/tensor/memory_order.h"
-#include "kernels/common/lanes.h"
+#include "kernels/common/lines.h"
 #include "kernels/pointwise/pointwise.h"
 #include "kernels/reduce/reduce.h"
 
@@ -46,7 +46,7 @@ int64_t position_of(const T* lane, int64_t count, Reducer reducer) {
 
 // A dense lane of T at `data`: where it lies, or converted into `scratch`.
 template <class T>
-const T* dense_lane(const Tensor& in, int64_t offset, int64_t step, int64_t length, std::vector<T>& scratch) {
+const T* dense_row(const Tensor& in, int64_t offset, int64_t step, int64_t length, std::vector<T>& scratch) {
   const char* source = static_cast<const char*>(in.raw_data()) + offset * static_cast<int64_t>(size_of(in.dtype()));
   if (in.dtype() == dtype_of<T> && step == 1) return reinterpret_cast<const T*>(source);
   scratch.resize(static_cast<size_t>(length));
@@ -68,16 +68,16 @@ void with_loop_type(DType dtype, Fn&& fn) {
 void find_extremes(const Tensor& in, int64_t dim, Reducer reducer, const Tensor* values, const Tensor& indices,
                    bool keepdim) {
   if (indices.numel() == 0) return;
-  const int64_t length = lane_length(in, dim), step = lane_stride(in, dim);
+  const int64_t length = line_length(in, dim), step = line_stride(in, dim);
   const auto outer = [&](const Tensor& out) { return keepdim ? without(out.strides(), dim) : out.strides(); };
   const auto size = static_cast<int64_t>(size_of(in.dtype()));
   with_loop_type(in.dtype(), [&]<class T>() {
-    for_each_lane<3>(without(in.sizes(), dim),
+    for_each_line<3>(without(in.sizes(), dim),
                      {without(in.strides(), dim), outer(indices), values ? outer(*values) : outer(indices)}, length,
                      [&](const std::array<int64_t, 3>& offset) {
                        thread_local std::vector<T> scratch;
                        const int64_t position =
-                           position_of(dense_lane<T>(in, offset[0], step, length, scratch), length, reducer);
+                           position_of(dense_row<T>(in, offset[0], step, length, scratch), length, reducer);
                        indices.data<int64_t>()[offset[1]] = position;
                        if (values == nullptr) return;
                        std::memcpy(static_cast<char*>(values->raw_data()) + offset[2] * size,
@@ -102,17 +102,17 @@ void scan(const Tensor& in, int64_t dim, const Tensor& out, Step step) {
   if (out.numel() == 0) return;
   dim = wrap_dim(dim, in.ndim());
   constexpr int64_t kMin = 8192;
-  if (in.numel() >= kMin && in.ndim() > 1 && lane_stride(in, dim) != 1) {
+  if (in.numel() >= kMin && in.ndim() > 1 && line_stride(in, dim) != 1) {
     // Lanes with gaps would read a line of the cache for each element.
     const Tensor rotated = with_last(in, dim).contiguous(), result = Tensor::empty(rotated.sizes(), out.dtype());
     scan(rotated, -1, result, step);
     return with_last(out, dim).copy_from(result);
   }
-  const int64_t length = lane_length(in, dim), in_step = lane_stride(in, dim), out_step = lane_stride(out, dim);
+  const int64_t length = line_length(in, dim), in_step = line_stride(in, dim), out_step = line_stride(out, dim);
   const auto run = [&]<class T>() {
     const auto in_size = static_cast<int64_t>(size_of(in.dtype()));
     const auto out_size = static_cast<int64_t>(size_of(out.dtype()));
-    for_each_lane<2>(without(in.sizes(), dim), {without(in.strides(), dim), without(out.strides(), dim)}, length,
+    for_each_line<2>(without(in.sizes(), dim), {without(in.strides(), dim), without(out.strides(), dim)}, length,
                      [&](const std::array<int64_t, 2>& offset) {
                        thread_local std::vector<T> scratch;
                        // An element more than a piece, for the last one of the piece before.
@@ -158,9 +158,9 @@ const auto kLogSumStep = []<class T>(T* lane, int64_t count) {
 void running_extreme(const Tensor& in, int64_t dim, bool is_max, const Tensor& values, const Tensor& indices) {
   if (in.numel() == 0) return;
   dim = wrap_dim(dim, in.ndim());
-  const int64_t length = lane_length(in, dim), in_step = lane_stride(in, dim), out_step = lane_stride(values, dim);
+  const int64_t length = line_length(in, dim), in_step = line_stride(in, dim), out_step = line_stride(values, dim);
   dispatch_all(in.dtype(), "cummax", [&]<class T>() {
-    for_each_lane<2>(without(in.sizes(), dim), {without(in.strides(), dim), without(values.strides(), dim)}, length,
+    for_each_line<2>(without(in.sizes(), dim), {without(in.strides(), dim), without(values.strides(), dim)}, length,
                      [&](const std::array<int64_t, 2>& offset) {
                        const T* source = in.data<T>() + offset[0];
                        int64_t best = 0;

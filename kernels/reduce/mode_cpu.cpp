@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/ops/op.h"
-#include "kernels/common/lanes.h"
+#include "kernels/common/lines.h"
 
 namespace tensord::kernels {
 namespace {
@@ -43,10 +43,10 @@ void mode_kernel(const KernelContext&, const Tensor& in, int64_t given_dim, bool
   if (indices.numel() == 0) return;
   const int64_t dim = wrap_dim(given_dim, in.ndim());
   const bool keepdim = given_keepdim && in.ndim() > 0;
-  const int64_t length = lane_length(in, dim), step = lane_stride(in, dim);
+  const int64_t length = line_length(in, dim), step = line_stride(in, dim);
   const auto outer = [&](const Tensor& out) { return keepdim ? without(out.strides(), dim) : out.strides(); };
   dispatch_all(in.dtype(), "mode", [&]<class T>() {
-    for_each_lane<3>(without(in.sizes(), dim), {without(in.strides(), dim), outer(indices), outer(values)}, length,
+    for_each_line<3>(without(in.sizes(), dim), {without(in.strides(), dim), outer(indices), outer(values)}, length,
                      [&](const std::array<int64_t, 3>& offset) {
                        thread_local std::vector<int64_t> order;
                        const T* x = in.data<T>() + offset[0];

@@ -25,7 +25,7 @@ void check_quantile(const Tensor& x, const Tensor& q, const std::string& interpo
 }
 
 // Lanes of the reduced dimension as the last one.
-Tensor lanes_of(const Tensor& x, const std::optional<int64_t>& dim) {
+Tensor lines_of(const Tensor& x, const std::optional<int64_t>& dim) {
   if (!dim) return call("aten::flatten.using_ints", x, int64_t{0}, int64_t{-1});
   if (wrap_dim(*dim, x.ndim()) == x.ndim() - 1 || x.ndim() == 0) return x.ndim() ? x : compose::unsqueeze(x, 0);
   return compose::transpose(compose::unsqueeze(x, -1), wrap_dim(*dim, x.ndim()), -1);
@@ -60,7 +60,7 @@ Tensor read_at(const Tensor& sorted, Tensor ranks, const std::string& interpolat
 Tensor quantile_of(const Tensor& x, const Tensor& q, std::optional<int64_t> dim, bool keepdim,
                    const std::string& interpolation, bool ignores_nan) {
   check_quantile(x, q, interpolation, ignores_nan ? "nanquantile" : "quantile");
-  const Tensor lanes = lanes_of(x, dim);
+  const Tensor lanes = lines_of(x, dim);
   const Tensor sorted = [&] {
     const ops::Op& sort = ops::get_op("aten::sort");
     return ops::run(sort, ops::bind(sort, {lanes, int64_t{-1}, false}))[0].to_tensor();

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "core/ops/attributes/batch_independence.h"
-#include "kernels/common/lane_call.h"
-#include "kernels/common/lanes.h"
+#include "kernels/common/lines.h"
+#include "kernels/common/row_kernel.h"
 #include "kernels/pointwise/pointwise.h"
 #include "kernels/reduce/dims.h"
 #include "kernels/reduce/reduce.h"
@@ -77,7 +77,7 @@ std::unique_ptr<ops::PreparedCall> prepare(const Form& form, const ops::PrepareA
                                              args.threads);
 }
 
-void run_lane(const LaneCall& call, const void* from, const void* const*, void* to, int64_t length) {
+void run_row_kernel(const RowKernel& call, const void* from, const void* const*, void* to, int64_t length) {
   Accumulator accumulator = call.loops->start;
   call.loops->row(from, length, 0, call.power, &accumulator);
   if (call.compute == DType::kInt64) return store_tile(DType::kInt64, &accumulator, call.result, to, 1, 1);
@@ -88,9 +88,9 @@ void run_lane(const LaneCall& call, const void* from, const void* const*, void* 
     store_tile(DType::kFloat64, &accumulator, call.result, to, 1, 1);
 }
 
-LaneCall make_lane(const Form& form, std::span<const ops::Value> v) {
+RowKernel make_row_kernel(const Form& form, std::span<const ops::Value> v) {
   const Tensor& in = v[0].to_tensor();
-  LaneCall call;
+  RowKernel call;
   if (in.ndim() == 0) return call;
   const Asked asked = read(form, v);
   for (int64_t d = 0; d < in.ndim(); ++d) {
@@ -104,7 +104,7 @@ LaneCall make_lane(const Form& form, std::span<const ops::Value> v) {
   call.cost_ns = 0.06;
   call.loops = &reduce_loops(asked.reduction.reducer, call.compute);
   call.scale = asked.reduction.scale;
-  call.run = run_lane;
+  call.run = run_row_kernel;
   return call;
 }
 
@@ -112,8 +112,8 @@ void add(const char* op, Form form) {
   ops::PrepareBuilder(op, DeviceKind::kCPU, [form](const ops::PrepareArgs& args) { return prepare(form, args); });
   if (form.dims < 0) return;
   ops::set_attribute(op, ops::BatchIndependent{ops::works_along_other_dims});
-  add_lane_maker(
-      op, [form](std::span<const ops::Value> v) { return make_lane(form, v); }, false);
+  add_row_kernel_maker(
+      op, [form](std::span<const ops::Value> v) { return make_row_kernel(form, v); }, false);
 }
 
 [[maybe_unused]] const bool reduce_prepare_registered = [] {

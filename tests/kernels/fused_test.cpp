@@ -125,7 +125,7 @@ TEST(PreparedPointwise, BatchNorm) {
   }
 }
 
-TEST(PreparedLanes, LastDimension) {
+TEST(PreparedLines, LastDimension) {
   for (const Dims& sizes : {Dims{5}, Dims{3, 4}, Dims{40, 768}, Dims{2, 3, 5000}, Dims{200, 33}}) {
     for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kFloat16}) {
       const Tensor x = random_tensor(sizes, dtype);
@@ -147,7 +147,7 @@ TEST(PreparedLanes, LastDimension) {
   expect_same("aten::softmax.int", {transposed(x), Value(-1), Value()});
 }
 
-TEST(PreparedLanes, SoftmaxOfOtherDimensions) {
+TEST(PreparedLines, SoftmaxOfOtherDimensions) {
   const Tensor x = random_tensor({2, 5, 30, 40});
   for (const Tensor& in : {x, channels_last(x), transposed(x), random_tensor({2, 5, 3, 4})}) {
     for (const int64_t dim : {0, 1, 2, 3}) {

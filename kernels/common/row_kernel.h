@@ -9,10 +9,10 @@
 // What an operator does to each row along the last dimension: a softmax, a normalisation, a sum.
 namespace tensord::kernels {
 
-struct LaneCall {
+struct RowKernel {
   // `in` is a dense row of `compute`, `extra` other dense rows of it or null. Writes one element of
   // `result`, or a row of them, which may be `in`.
-  using Run = void (*)(const LaneCall& call, const void* in, const void* const* extra, void* out, int64_t length);
+  using Run = void (*)(const RowKernel& call, const void* in, const void* const* extra, void* out, int64_t length);
   Run run = nullptr;  // null: the arguments ask for something else
   DType compute = DType::kFloat32, result = DType::kFloat32;
   bool reduces = false;
@@ -27,15 +27,15 @@ struct LaneCall {
 };
 
 // From an operator's arguments, the first of which is the tensor; tensors may be meta.
-using LaneMaker = std::function<LaneCall(std::span<const ops::Value> arguments)>;
+using RowKernelMaker = std::function<RowKernel(std::span<const ops::Value> arguments)>;
 // An operator's attribute.
 struct Lane {
-  LaneMaker make;
+  RowKernelMaker make;
 };
 // Null for operators that do no such thing.
-const LaneMaker* find_lane(const ops::Op& op);
+const RowKernelMaker* find_row_kernel(const ops::Op& op);
 // `op` is the name with its overload; also gives the operator a prepared form where it has none
 // of its own (`prepares`).
-void add_lane_maker(const char* op, LaneMaker maker, bool prepares = true);
+void add_row_kernel_maker(const char* op, RowKernelMaker maker, bool prepares = true);
 
 }  // namespace tensord::kernels

@@ -21,13 +21,13 @@ inline Dims without(const Dims& dims, int64_t dim) {
 }
 
 // Length and stride of the lanes; a 0-d tensor is one lane of one element.
-inline int64_t lane_length(const Tensor& tensor, int64_t dim) { return tensor.ndim() == 0 ? 1 : tensor.sizes()[dim]; }
-inline int64_t lane_stride(const Tensor& tensor, int64_t dim) { return tensor.ndim() == 0 ? 1 : tensor.strides()[dim]; }
+inline int64_t line_length(const Tensor& tensor, int64_t dim) { return tensor.ndim() == 0 ? 1 : tensor.sizes()[dim]; }
+inline int64_t line_stride(const Tensor& tensor, int64_t dim) { return tensor.ndim() == 0 ? 1 : tensor.strides()[dim]; }
 
 // Calls fn(offsets) for every lane of N operands, in parallel; offsets are the operands'
 // first elements. `outer` are the sizes without the lanes' dimension, `strides` fit them.
 template <size_t N, class Fn>
-void for_each_lane(const Dims& outer, const std::array<Dims, N>& strides, int64_t length, Fn&& fn) {
+void for_each_line(const Dims& outer, const std::array<Dims, N>& strides, int64_t length, Fn&& fn) {
   const LoopNest<N> nest(outer, strides);
   nest.parallel_rows(std::max<int64_t>(1, 16384 / std::max<int64_t>(1, length)),
                      [&](std::array<int64_t, N> offset, int64_t count, const std::array<int64_t, N>& step) {
