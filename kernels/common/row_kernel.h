@@ -29,7 +29,7 @@ struct RowKernel {
 // From an operator's arguments, the first of which is the tensor; tensors may be meta.
 using RowKernelMaker = std::function<RowKernel(std::span<const ops::Value> arguments)>;
 // An operator's attribute.
-struct Lane {
+struct RowKernelAttribute {
   RowKernelMaker make;
 };
 // Null for operators that do no such thing.

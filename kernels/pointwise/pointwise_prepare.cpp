@@ -130,7 +130,7 @@ const PointwiseMaker* find_pointwise(const ops::Op& op) {
   return attribute ? &attribute->make : nullptr;
 }
 const RowKernelMaker* find_row_kernel(const ops::Op& op) {
-  const auto* attribute = op.attributes.get<Lane>();
+  const auto* attribute = op.attributes.get<RowKernelAttribute>();
   return attribute ? &attribute->make : nullptr;
 }
 
@@ -170,7 +170,7 @@ void add_pointwise_maker(const char* op, PointwiseMaker maker) {
 }
 
 void add_row_kernel_maker(const char* op, RowKernelMaker maker, bool prepares) {
-  ops::set_attribute(op, Lane{std::move(maker)});
+  ops::set_attribute(op, RowKernelAttribute{std::move(maker)});
   if (prepares) ops::PrepareBuilder(op, DeviceKind::kCPU, prepare_alone);
 }
 
