@@ -5,7 +5,7 @@
 #include "core/tensor/loops.h"
 #include "core/tensor/tensor.h"
 
-// Work along one dimension: a lane is the line of elements that share all other indices.
+// Work along one dimension: a row is the line of elements that share all other indices.
 namespace tensord::kernels {
 
 // The type float16 and friends are computed in: float32, float64 or int64.
@@ -20,11 +20,11 @@ inline Dims without(const Dims& dims, int64_t dim) {
   return out;
 }
 
-// Length and stride of the lanes; a 0-d tensor is one lane of one element.
+// Length and stride of the rows; a 0-d tensor is one row of one element.
 inline int64_t line_length(const Tensor& tensor, int64_t dim) { return tensor.ndim() == 0 ? 1 : tensor.sizes()[dim]; }
 inline int64_t line_stride(const Tensor& tensor, int64_t dim) { return tensor.ndim() == 0 ? 1 : tensor.strides()[dim]; }
 
-// Calls fn(offsets) for every lane of N operands, in parallel; offsets are the operands'
+// Calls fn(offsets) for every row of N operands, in parallel; offsets are the operands'
 // first elements. `outer` are the sizes without the lanes' dimension, `strides` fit them.
 template <size_t N, class Fn>
 void for_each_line(const Dims& outer, const std::array<Dims, N>& strides, int64_t length, Fn&& fn) {

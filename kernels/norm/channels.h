@@ -51,7 +51,7 @@ Tensor dense_channels_like(const Tensor& x, const Tensor& like);
 // do not depend on the number of threads.
 std::vector<ChannelSums> channel_sums(const Tensor& x, const Tensor& g, std::span<const double> means);
 
-// dx = g scale + (x - center) slope + shift, over a dense lane, or with one of each for every channel of a row.
+// dx = g scale + (x - center) slope + shift, over a dense row, or with one of each for every channel of a row.
 template <class T>
 struct ChannelSlopes {
   T center, scale, slope, shift;

@@ -27,7 +27,7 @@ T row_sum(const T* x, int64_t count) {
   return sum;
 }
 
-// Sums of (x - center)^2, or of g and g (x - center), over a lane; added to `out`.
+// Sums of (x - center)^2, or of g and g (x - center), over a row; added to `out`.
 template <class T>
 void row_squares(const T* x, T center, int64_t count, T* out) {
   T sum = 0;

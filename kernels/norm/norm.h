@@ -4,7 +4,7 @@
 
 namespace tensord::kernels {
 
-// Mean and 1 / sqrt(variance + eps) of one dense lane.
+// Mean and 1 / sqrt(variance + eps) of one dense row.
 struct Moments {
   double mean, rstd;
 };

@@ -1,4 +1,4 @@
-// The backward of one lane of a normalisation, for each instruction set.
+// The backward of one row of a normalisation, for each instruction set.
 #include "kernels/norm/norm_backward.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -45,7 +45,7 @@ void row_apply(const T* g, const T* x, const T* weight, T mean, T rstd, T slope,
 }
 
 template <bool kHasWeight, class T>
-void lane(const T* g, const T* x, const T* weight, Moments m, T* dx, T* dweight, T* dbias, int64_t count) {
+void row(const T* g, const T* x, const T* weight, Moments m, T* dx, T* dweight, T* dbias, int64_t count) {
   const T mean = static_cast<T>(m.mean), rstd = static_cast<T>(m.rstd);
   if (dx != nullptr) {
     double sum_h = 0, sum_hx = 0;
@@ -70,13 +70,13 @@ void lane(const T* g, const T* x, const T* weight, Moments m, T* dx, T* dweight,
 
 void row_f32(const float* g, const float* x, const float* weight, Moments m, float* dx, float* dweight, float* dbias,
              int64_t count) {
-  weight != nullptr ? lane<true>(g, x, weight, m, dx, dweight, dbias, count)
-                    : lane<false>(g, x, weight, m, dx, dweight, dbias, count);
+  weight != nullptr ? row<true>(g, x, weight, m, dx, dweight, dbias, count)
+                    : row<false>(g, x, weight, m, dx, dweight, dbias, count);
 }
 void row_f64(const double* g, const double* x, const double* weight, Moments m, double* dx, double* dweight,
              double* dbias, int64_t count) {
-  weight != nullptr ? lane<true>(g, x, weight, m, dx, dweight, dbias, count)
-                    : lane<false>(g, x, weight, m, dx, dweight, dbias, count);
+  weight != nullptr ? row<true>(g, x, weight, m, dx, dweight, dbias, count)
+                    : row<false>(g, x, weight, m, dx, dweight, dbias, count);
 }
 
 }  // namespace tensord::kernels::HWY_NAMESPACE

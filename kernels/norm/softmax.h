@@ -4,7 +4,7 @@
 
 namespace tensord::kernels {
 
-// Softmax (or its logarithm) of one dense lane; `in` may be `out`.
+// Softmax (or its logarithm) of one dense row; `in` may be `out`.
 void softmax_row(const float* in, float* out, int64_t count, bool is_log);
 void softmax_row(const double* in, double* out, int64_t count, bool is_log);
 

@@ -1,4 +1,4 @@
-// The backward of softmax and log_softmax over one lane or a block of columns, for each instruction set.
+// The backward of softmax and log_softmax over one row or a block of columns, for each instruction set.
 #include "kernels/norm/softmax.h"
 #include "kernels/pointwise/math.h"
 
@@ -14,7 +14,7 @@ namespace tensord::kernels::HWY_NAMESPACE {
 namespace {
 
 template <class T>
-void lane(const T* g, const T* y, T* out, int64_t count, bool is_log) {
+void row(const T* g, const T* y, T* out, int64_t count, bool is_log) {
   T sum = 0;
   if (is_log) {
 #pragma omp simd reduction(+ : sum)
@@ -59,9 +59,9 @@ void columns(const T* g, const T* y, T* out, int64_t rows, int64_t step, int64_t
 
 }  // namespace
 
-void row_f32(const float* g, const float* y, float* out, int64_t count, bool is_log) { lane(g, y, out, count, is_log); }
+void row_f32(const float* g, const float* y, float* out, int64_t count, bool is_log) { row(g, y, out, count, is_log); }
 void row_f64(const double* g, const double* y, double* out, int64_t count, bool is_log) {
-  lane(g, y, out, count, is_log);
+  row(g, y, out, count, is_log);
 }
 void columns_f32(const float* g, const float* y, float* out, int64_t rows, int64_t step, int64_t count, bool is_log) {
   columns(g, y, out, rows, step, count, is_log);

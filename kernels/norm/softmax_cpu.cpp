@@ -1,4 +1,4 @@
-// One lane of softmax and log_softmax, for each instruction set. Three passes over a lane
+// One row of softmax and log_softmax, for each instruction set. Three passes over a row
 // that stays in the cache: maximum, exponentials with their sum, scaling.
 #include "kernels/norm/softmax.h"
 

@@ -1,4 +1,4 @@
-// softmax and log_softmax of tensors: lane by lane, or many neighbouring lanes at once.
+// softmax and log_softmax of tensors: row by row, or many neighbouring rows at once.
 #include <vector>
 
 #include "kernels/common/lines.h"
@@ -112,7 +112,7 @@ void run_softmax(const Tensor& in, int64_t dim, bool is_log, const Tensor& out) 
     run_lines<float>(in, dim, is_log, out);
 }
 
-// One lane as a step of a tile program.
+// One row as a step of a tile program.
 RowKernel softmax_call(const Tensor& in, int64_t dim, DType result, bool is_log) {
   RowKernel call;
   if (wrap_dim(dim, in.ndim()) + 1 != std::max<int64_t>(in.ndim(), 1)) return call;

@@ -80,7 +80,7 @@ bool has_zeros(const Tensor& x) {
   return ops::call<bool>("aten::Bool.Tensor", ops::call("aten::any", ops::call("aten::eq.Scalar", x, 0)));
 }
 // The same sum as products of what comes before and after, without a division: right in all derivatives at zeros, too.
-// One product of the rest of the lane for each element.
+// One product of the rest of the row for each element.
 Tensor cumprod_gradient_at_zeros(const Tensor& x, int64_t dim, const Tensor& g) {
   const int64_t size = x.size(dim);
   std::vector<Tensor> parts;
@@ -96,7 +96,7 @@ Tensor cumprod_gradient_at_zeros(const Tensor& x, int64_t dim, const Tensor& g) 
   }
   return ops::call("aten::cat", ops::make_tensor_list(parts), dim);
 }
-// Sum of g y from each element on, over x. What comes after the first zero of a lane has no gradient, and that
+// Sum of g y from each element on, over x. What comes after the first zero of a row has no gradient, and that
 // zero has the sum of g and the products without it.
 Tensor cumprod_gradient(const ops::GradArgs& args, Tensor g) {
   const Tensor& in = args.inputs[0].to_tensor();

@@ -1,4 +1,4 @@
-// Positions of extremes, and running sums, products and extremes, on the processor, lane by lane.
+// Positions of extremes, and running sums, products and extremes, on the processor, row by row.
 #include <cmath>
 #include <cstring>
 #include <optional>
@@ -21,12 +21,12 @@ bool is_nan(T x) {
   return x != x;  // NOLINT(misc-redundant-expression)
 }
 
-// First position of the extreme of a dense lane; the first NaN wins.
+// First position of the extreme of a dense row; the first NaN wins.
 template <class T>
-int64_t position_of(const T* lane, int64_t count, Reducer reducer) {
+int64_t position_of(const T* row, int64_t count, Reducer reducer) {
   const ReduceLoops& loops = reduce_loops(reducer, dtype_of<T>);
   Accumulator best = loops.start;
-  loops.row(lane, count, 0, 0, &best);
+  loops.row(row, count, 0, 0, &best);
   T value;
   if constexpr (std::is_integral_v<T>) {
     value = best.integer;
@@ -34,17 +34,17 @@ int64_t position_of(const T* lane, int64_t count, Reducer reducer) {
     value = static_cast<T>(best.value);
     if (is_nan(value)) {
       for (int64_t i = 0; i < count; ++i) {
-        if (is_nan(lane[i])) return i;
+        if (is_nan(row[i])) return i;
       }
     }
   }
   for (int64_t i = 0; i < count; ++i) {
-    if (lane[i] == value) return i;
+    if (row[i] == value) return i;
   }
   return 0;
 }
 
-// A dense lane of T at `data`: where it lies, or converted into `scratch`.
+// A dense row of T at `data`: where it lies, or converted into `scratch`.
 template <class T>
 const T* dense_row(const Tensor& in, int64_t offset, int64_t step, int64_t length, std::vector<T>& scratch) {
   const char* source = static_cast<const char*>(in.raw_data()) + offset * static_cast<int64_t>(size_of(in.dtype()));
@@ -117,16 +117,16 @@ void scan(const Tensor& in, int64_t dim, const Tensor& out, Step step) {
                        thread_local std::vector<T> scratch;
                        // An element more than a piece, for the last one of the piece before.
                        scratch.resize(static_cast<size_t>(std::min(length, kPieceElements)) + 1);
-                       T* const lane = scratch.data() + 1;
+                       T* const row = scratch.data() + 1;
                        const char* source = static_cast<const char*>(in.raw_data()) + offset[0] * in_size;
                        char* target = static_cast<char*>(out.raw_data()) + offset[1] * out_size;
                        in_pieces(length, kPieceElements, [&](int64_t begin, int64_t end) {
                          const int64_t count = end - begin, before = begin > 0 ? 1 : 0;
-                         load_tile(in.dtype(), source + begin * in_step * in_size, in_step, dtype_of<T>, lane, count);
-                         step(lane - before, count + before);
-                         store_tile(dtype_of<T>, lane, out.dtype(), target + begin * out_step * out_size, out_step,
+                         load_tile(in.dtype(), source + begin * in_step * in_size, in_step, dtype_of<T>, row, count);
+                         step(row - before, count + before);
+                         store_tile(dtype_of<T>, row, out.dtype(), target + begin * out_step * out_size, out_step,
                                     count);
-                         scratch[0] = lane[count - 1];
+                         scratch[0] = row[count - 1];
                        });
                      });
   };
@@ -135,22 +135,22 @@ void scan(const Tensor& in, int64_t dim, const Tensor& out, Step step) {
   else
     run.template operator()<int64_t>();
 }
-const auto kSumStep = []<class T>(T* lane, int64_t count) {
-  for (int64_t i = 1; i < count; ++i) lane[i] += lane[i - 1];
+const auto kSumStep = []<class T>(T* row, int64_t count) {
+  for (int64_t i = 1; i < count; ++i) row[i] += row[i - 1];
 };
-const auto kProductStep = []<class T>(T* lane, int64_t count) {
-  for (int64_t i = 1; i < count; ++i) lane[i] *= lane[i - 1];
+const auto kProductStep = []<class T>(T* row, int64_t count) {
+  for (int64_t i = 1; i < count; ++i) row[i] *= row[i - 1];
 };
 // log(exp(a) + exp(b)) without overflow.
-const auto kLogSumStep = []<class T>(T* lane, int64_t count) {
+const auto kLogSumStep = []<class T>(T* row, int64_t count) {
   for (int64_t i = 1; i < count; ++i) {
-    const double high = std::max(lane[i], lane[i - 1]), low = std::min(lane[i], lane[i - 1]);
-    if (std::isnan(lane[i - 1]))  // stays
-      lane[i] = lane[i - 1];
+    const double high = std::max(row[i], row[i - 1]), low = std::min(row[i], row[i - 1]);
+    if (std::isnan(row[i - 1]))  // stays
+      row[i] = row[i - 1];
     else if (std::isinf(high))
-      lane[i] = static_cast<T>(high);
+      row[i] = static_cast<T>(high);
     else
-      lane[i] = static_cast<T>(high + std::log1p(std::exp(low - high)));
+      row[i] = static_cast<T>(high + std::log1p(std::exp(low - high)));
   }
 };
 

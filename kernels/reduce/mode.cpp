@@ -1,4 +1,4 @@
-// mode: the most frequent element of each lane, the smallest of equals, where it stands last in sorted order.
+// mode: the most frequent element of each row, the smallest of equals, where it stands last in sorted order.
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/reduce/dims.h"
 

@@ -19,12 +19,12 @@ bool comes_before(T a, T b) {          // NaNs last
 
 // `order` is scratch.
 template <class T>
-int64_t mode_position(const T* lane, int64_t step, int64_t length, std::vector<int64_t>& order) {
+int64_t mode_position(const T* row, int64_t step, int64_t length, std::vector<int64_t>& order) {
   order.resize(static_cast<size_t>(length));
   std::iota(order.begin(), order.end(), 0);
-  const auto at = [&](size_t i) { return lane[order[i] * step]; };
+  const auto at = [&](size_t i) { return row[order[i] * step]; };
   std::stable_sort(order.begin(), order.end(),
-                   [&](int64_t a, int64_t b) { return comes_before(lane[a * step], lane[b * step]); });
+                   [&](int64_t a, int64_t b) { return comes_before(row[a * step], row[b * step]); });
   int64_t best = order[0], max = 0, run = 0;
   for (size_t i = 0; i < order.size(); ++i) {
     ++run;
