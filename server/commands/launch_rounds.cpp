@@ -13,7 +13,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file_descriptor.h"
-#include "core/distributed/gloo/gloo_engine.h"
+#include "core/distributed/gloo/gloo_backend.h"
 #include "core/distributed/launch/environment.h"
 #include "core/distributed/store/tcp_store.h"
 #include "server/commands/launch_workers.h"

@@ -49,7 +49,7 @@ std::vector<double> trained(ProcessGroup& group, const nn::DistributedOptions& o
   return values;
 }
 
-std::vector<std::vector<double>> of_ranks(const distributed::EngineFactory& engines,
+std::vector<std::vector<double>> of_ranks(const distributed::BackendFactory& engines,
                                           const nn::DistributedOptions& options) {
   std::vector<std::vector<double>> all(2);
   on_ranks(2, engines, [&](ProcessGroup& group) { all[static_cast<size_t>(group.rank())] = trained(group, options); });
@@ -62,7 +62,7 @@ TEST(DeviceDataParallel, TrainsAsOnTheHost) {
       nn::DistributedOptions options;
       options.reducer.gradient_as_bucket_view = has_views;
       options.reducer.find_unused_parameters = finds_unused;
-      const auto expected = of_ranks(distributed::local_engines(), options);
+      const auto expected = of_ranks(distributed::local_backends(), options);
       const OnDevice on_device;
       const auto found = of_ranks(fake_nccl_engines(), options);
       EXPECT_EQ(found[0], found[1]);

@@ -1,4 +1,4 @@
-// Every collective with every engine, dtype, op and layout, against what it should give written out.
+// Every collective with every backend, dtype, op and layout, against what it should give written out.
 #include <atomic>
 #include <cmath>
 #include <cstring>
@@ -87,7 +87,7 @@ class Collectives : public ::testing::TestWithParam<std::tuple<std::string, int>
   }
   bool is_nccl() const { return std::get<0>(GetParam()) == kNccl; }
   void run(const std::function<void(ProcessGroup&)>& fn) { on_ranks(size(), factory(), fn, {.timeout = 20s}); }
-  EngineFactory factory() const { return factory_of(std::get<0>(GetParam())); }
+  BackendFactory factory() const { return factory_of(std::get<0>(GetParam())); }
   int size() const { return std::get<1>(GetParam()); }
   std::optional<OnDevice> device_;
 
@@ -375,7 +375,7 @@ TEST_P(Collectives, TensorsWithoutElements) {
 
 TEST_P(Collectives, ManyElementsInAllSegments) {
   run([](ProcessGroup& group) {
-    // Several of the engine's segments, a number that divides by nothing.
+    // Several of the backend's segments, a number that divides by nothing.
     constexpr int64_t kCount = 1'300'003;
     const Tensor given = Tensor::empty(Dims{kCount}, DType::kInt32);
     for (int64_t i = 0; i < kCount; ++i) given.data<int32_t>()[i] = static_cast<int32_t>(i * (group.rank() + 1));
@@ -492,7 +492,7 @@ TEST_P(Collectives, WorksTellTheirEnd) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Engines, Collectives,
+INSTANTIATE_TEST_SUITE_P(Backends, Collectives,
                          ::testing::Combine(::testing::ValuesIn(names_with_nccl()), ::testing::Values(1, 2, 3, 4)),
                          [](const auto& info) { return concat(std::get<0>(info.param), std::get<1>(info.param)); });
 

@@ -39,7 +39,7 @@ class Failures : public ::testing::TestWithParam<std::string> {
   std::vector<std::string> errors(int size, const GroupOptions& options, const std::function<void(ProcessGroup&)>& fn,
                                   Milliseconds max) {
     const auto start = Clock::now();
-    auto all = errors_of_ranks(size, engines_of(GetParam()), options, fn);
+    auto all = errors_of_ranks(size, backends_of(GetParam()), options, fn);
     EXPECT_LT(Clock::now() - start, max);
     return all;
   }
@@ -200,7 +200,7 @@ TEST_P(Failures, AMessageThatDoesNotComeIsADeadline) {
 }
 
 TEST_P(Failures, AShortWaitLeavesTheOperationAlone) {
-  on_ranks(2, engines_of(GetParam()), [](ProcessGroup& group) {
+  on_ranks(2, backends_of(GetParam()), [](ProcessGroup& group) {
     group.barrier()->wait();
     const Tensor one = Tensor::scalar<int64_t>(1);
     if (group.rank() == 1) std::this_thread::sleep_for(300ms);
@@ -217,7 +217,7 @@ TEST_P(Failures, AShortWaitLeavesTheOperationAlone) {
 }
 
 TEST_P(Failures, WrongArgumentsEndNothing) {
-  on_ranks(2, engines_of(GetParam()), [](ProcessGroup& group) {
+  on_ranks(2, backends_of(GetParam()), [](ProcessGroup& group) {
     const auto text = [](const auto& fn) { return caught(fn).text; };
     const Tensor four = zeros({4}), whole = zeros({4}, DType::kInt32);
     EXPECT_TRUE(has(text([&] { group.broadcast(four, 2); }), "the root is rank 2, expected 0 to 1"));
@@ -252,7 +252,7 @@ TEST_P(Failures, WrongArgumentsEndNothing) {
 
 TEST_P(Failures, MonitoredBarrier) {
   std::atomic<int> gave_up{0}, gave_up_again{0};
-  on_ranks(3, engines_of(GetParam()), [&](ProcessGroup& group) {
+  on_ranks(3, backends_of(GetParam()), [&](ProcessGroup& group) {
     group.monitored_barrier();
     // The last one comes when the others are done with waiting for it.
     while (group.rank() == 2 && gave_up < 2) std::this_thread::sleep_for(5ms);
@@ -270,13 +270,13 @@ TEST_P(Failures, MonitoredBarrier) {
 
 TEST_P(Failures, WhoDoesNotKnowTheSecretIsNoRank) {
   const auto store = std::make_shared<MemoryStore>(20s);
-  const EngineFactory engines = engines_of(GetParam());
+  const BackendFactory backends = backends_of(GetParam());
   std::vector<std::string> texts(3);
   std::vector<Thread> threads;
   for (int rank = 0; rank < 3; ++rank) {
     threads.emplace_back("rank", [&, rank] {
       texts[static_cast<size_t>(rank)] = caught([&] {
-                                           ProcessGroup(store->clone(), "test", rank, 3, engines,
+                                           ProcessGroup(store->clone(), "test", rank, 3, backends,
                                                         {.timeout = 5s, .secret = rank == 1 ? "guess" : "secret"});
                                          }).text;
     });
@@ -285,10 +285,10 @@ TEST_P(Failures, WhoDoesNotKnowTheSecretIsNoRank) {
   EXPECT_TRUE(has(texts[0], "answers as rank 1 does not know the job's secret")) << texts[0];
   EXPECT_TRUE(has(texts[2], "answers as rank 1 does not know the job's secret")) << texts[2];
   EXPECT_NE(texts[1], "no error");
-  on_ranks(3, engines, [](ProcessGroup& group) { group.barrier()->wait(); }, {.timeout = 20s, .secret = "secret"});
+  on_ranks(3, backends, [](ProcessGroup& group) { group.barrier()->wait(); }, {.timeout = 20s, .secret = "secret"});
 }
 
-INSTANTIATE_TEST_SUITE_P(Engines, Failures, ::testing::ValuesIn(engine_names()),
+INSTANTIATE_TEST_SUITE_P(Backends, Failures, ::testing::ValuesIn(backend_names()),
                          [](const auto& info) { return info.param; });
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The engine over MPI: this program again under mpirun, each process a rank.
-#include "core/distributed/mpi/mpi_engine.h"
+// The backend over MPI: this program again under mpirun, each process a rank.
+#include "core/distributed/mpi/mpi_backend.h"
 
 #include <gmock/gmock.h>
 #include <sys/wait.h>
@@ -311,7 +311,7 @@ TEST(MpiRanks, DISABLED_Collectives) {
   ASSERT_TRUE(is_rank());
   World world;
   ProcessGroup& group = *world.group;
-  EXPECT_EQ(group.engine_name(), "mpi");
+  EXPECT_EQ(group.backend_name(), "mpi");
   check_types_and_layouts(group);
   check_gathers(group);
   check_parts_of_any_strides(group);

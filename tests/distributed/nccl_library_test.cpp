@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "core/base/error.h"
-#include "core/distributed/nccl/nccl_engine.h"
+#include "core/distributed/nccl/nccl_backend.h"
 #include "core/tensor/device_runtime.h"
 
 namespace tensord::distributed::nccl_library_test {
@@ -46,7 +46,7 @@ TEST(NcclLibrary, TheEnvironmentNamesIt) {
   before ? setenv("TENSORD_NCCL", kept.c_str(), 1) : unsetenv("TENSORD_NCCL");
 }
 
-TEST(NcclLibrary, WithoutADeviceThereAreNoEngines) {
+TEST(NcclLibrary, WithoutADeviceThereAreNoBackends) {
   try {
     device_runtime({kCUDA, 0});
     GTEST_SKIP() << "this machine has a CUDA device";
@@ -54,7 +54,7 @@ TEST(NcclLibrary, WithoutADeviceThereAreNoEngines) {
   }
   EXPECT_FALSE(has_nccl());
   try {
-    nccl_engines();
+    nccl_backends();
     ADD_FAILURE() << "there is no device";
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), AllOf(HasSubstr("nccl: device cuda:0 is not available"), HasSubstr("CUDA devices")));

@@ -1,4 +1,5 @@
-// The engine over NCCL with a table of functions that is made for tests: its states, its streams, and each way to fail.
+// The backend over NCCL with a table of functions that is made for tests: its states, its streams, and each way to
+// fail.
 #include <gmock/gmock.h>
 
 #include <latch>
@@ -115,7 +116,7 @@ TEST_F(Nccl, OneWhoseOtherRanksDoNotComeIsTooLate) {
 TEST_F(Nccl, WhatIsInProgressIsWaitedFor) {
   fake_nccl::make_slow(20);
   fake_nccl::make_calls_slow(3);
-  on_ranks(3, fake_nccl_engines(), [](ProcessGroup& group) {
+  on_ranks(3, fake_nccl_backends(), [](ProcessGroup& group) {
     const Tensor tensor = full(group.rank() + 1);
     group.all_reduce(tensor)->wait();
     EXPECT_EQ(first_of(tensor), 6);
@@ -125,7 +126,7 @@ TEST_F(Nccl, WhatIsInProgressIsWaitedFor) {
 TEST_F(Nccl, AWaitOrdersTheStreamAndHoldsUpNoHost) {
   std::latch queued(1);
   on_ranks(
-      2, fake_nccl_engines(),
+      2, fake_nccl_backends(),
       [&](ProcessGroup& group) {
         group.barrier()->wait();
         const Tensor tensor = full(group.rank() + 1), result = empty({4});
@@ -149,7 +150,7 @@ TEST_F(Nccl, AWaitOrdersTheStreamAndHoldsUpNoHost) {
 TEST_F(Nccl, MemoryIsNotGivenOutWhileTheGroupUsesIt) {
   std::latch queued(1);
   on_ranks(
-      2, fake_nccl_engines(),
+      2, fake_nccl_backends(),
       [&](ProcessGroup& group) {
         group.barrier()->wait();
         if (group.rank() == 1) queued.wait();
@@ -170,7 +171,7 @@ TEST_F(Nccl, MemoryIsNotGivenOutWhileTheGroupUsesIt) {
 }
 
 TEST_F(Nccl, EachDeviceHasACommunicator) {
-  on_ranks(2, fake_nccl_engines(), [](ProcessGroup& group) {
+  on_ranks(2, fake_nccl_backends(), [](ProcessGroup& group) {
     for (const Device device : {late::kFirst, late::kSecond, late::kFirst}) {
       const auto stream = device_runtime(device).make_stream(device.index);
       const ContextPart<&ExecutionContext::stream> scope(stream.get());
@@ -184,7 +185,7 @@ TEST_F(Nccl, EachDeviceHasACommunicator) {
 }
 
 TEST_F(Nccl, MessagesComeInOrder) {
-  on_ranks(3, fake_nccl_engines(), [](ProcessGroup& group) {
+  on_ranks(3, fake_nccl_backends(), [](ProcessGroup& group) {
     const int next = (group.rank() + 1) % 3, before = (group.rank() + 2) % 3;
     const Tensor sent = full(group.rank()), got = full(-1, {2, 2}).as_view({4}, {1}, 0);
     // Round in a circle, which one after the other would wait for itself.
@@ -208,7 +209,7 @@ TEST_F(Nccl, MessagesComeInOrder) {
 
 TEST_F(Nccl, AMessageThatDoesNotFitIsAnErrorOfBoth) {
   const auto expect = [](const Tensor& sent, uint32_t tag, const std::string& text) {
-    const auto errors = errors_of_ranks(2, fake_nccl_engines(), {.timeout = 20s}, [&](ProcessGroup& group) {
+    const auto errors = errors_of_ranks(2, fake_nccl_backends(), {.timeout = 20s}, [&](ProcessGroup& group) {
       (group.rank() == 0 ? group.send(sent, 1, tag) : group.recv(full(0), 0))->wait(20s);
       group.barrier()->wait();
     });
@@ -219,7 +220,7 @@ TEST_F(Nccl, AMessageThatDoesNotFitIsAnErrorOfBoth) {
 }
 
 TEST_F(Nccl, WhatNcclHasNotIsRefusedByName) {
-  on_ranks(2, fake_nccl_engines(), [](ProcessGroup& group) {
+  on_ranks(2, fake_nccl_backends(), [](ProcessGroup& group) {
     const auto refused = [&](const std::function<WorkPtr()>& start) { return message_of([&] { start(); }); };
     const Tensor host = Tensor::empty(Dims{4}, DType::kFloat32), tensor = full(1);
     EXPECT_THAT(refused([&] { return group.all_reduce(host); }),
@@ -279,7 +280,7 @@ TEST_F(Nccl, EachErrorOfEachFunctionIsOneErrorOfAll) {
     for (const NcclResult result : kErrors) {
       fake_nccl::reset();
       fake_nccl::fail(function, result, rank);
-      const auto errors = errors_of_ranks(2, fake_nccl_engines(), unchecked(), run_everything);
+      const auto errors = errors_of_ranks(2, fake_nccl_backends(), unchecked(), run_everything);
       const std::string text = concat("nccl: ", function, ": ", fake_nccl::api().get_error_string(result));
       EXPECT_EQ(errors[0], errors[1]) << text;
       EXPECT_THAT(errors[0], AllOf(HasSubstr(text), HasSubstr("the fake's last words")));
@@ -293,7 +294,7 @@ TEST_F(Nccl, ErrorsOfTheEndAreNobodysElse) {
   for (const char* function : {"ncclCommFinalize", "ncclCommDestroy", "ncclCommAbort"}) {
     fake_nccl::reset();
     fake_nccl::fail(function, NcclResult::kInternalError);
-    on_ranks(2, fake_nccl_engines(), run_everything);
+    on_ranks(2, fake_nccl_backends(), run_everything);
     EXPECT_EQ(fake_nccl::counts().alive(), 0) << function;
   }
 }
@@ -302,7 +303,7 @@ TEST_F(Nccl, ARankThatNeverComesIsTooLate) {
   for (const bool is_made : {false, true}) {
     fake_nccl::reset();
     std::latch ended(1);
-    const auto errors = errors_of_ranks(2, fake_nccl_engines(), unchecked(), [&](ProcessGroup& group) {
+    const auto errors = errors_of_ranks(2, fake_nccl_backends(), unchecked(), [&](ProcessGroup& group) {
       if (is_made) group.barrier()->wait();
       if (group.rank() == 1) {
         ended.wait();
@@ -324,7 +325,7 @@ TEST_F(Nccl, ARankThatNeverComesIsTooLate) {
 }
 
 TEST_F(Nccl, AnErrorThatTheDeviceMeetsLaterEndsAllRanks) {
-  const auto errors = errors_of_ranks(2, fake_nccl_engines(), unchecked(), [&](ProcessGroup& group) {
+  const auto errors = errors_of_ranks(2, fake_nccl_backends(), unchecked(), [&](ProcessGroup& group) {
     group.barrier()->wait();
     const WorkPtr work = group.rank() == 0 ? group.all_reduce(full(1)) : nullptr;
     if (group.rank() == 0) {
@@ -342,7 +343,7 @@ TEST_F(Nccl, AnErrorThatTheDeviceMeetsLaterEndsAllRanks) {
 
 TEST_F(Nccl, AnAbortEndsWhatWaits) {
   std::latch queued(1);
-  const auto errors = errors_of_ranks(2, fake_nccl_engines(), unchecked(), [&](ProcessGroup& group) {
+  const auto errors = errors_of_ranks(2, fake_nccl_backends(), unchecked(), [&](ProcessGroup& group) {
     group.barrier()->wait();
     if (group.rank() == 1) {
       queued.wait();
@@ -360,7 +361,7 @@ TEST_F(Nccl, AnAbortEndsWhatWaits) {
 
 TEST_F(Nccl, AGroupThatGoesEndsItsOperations) {
   WorkPtr work;
-  errors_of_ranks(2, fake_nccl_engines(), unchecked(), [&](ProcessGroup& group) {
+  errors_of_ranks(2, fake_nccl_backends(), unchecked(), [&](ProcessGroup& group) {
     group.barrier()->wait();
     if (group.rank() == 1) fail(ErrorCode::kCancelled, "leaves");
     work = group.all_reduce(full(1));
@@ -371,7 +372,7 @@ TEST_F(Nccl, AGroupThatGoesEndsItsOperations) {
 }
 
 TEST_F(Nccl, RanksThatDifferAreToldSo) {
-  const auto errors = errors_of_ranks(2, fake_nccl_engines(), {.timeout = 20s}, [](ProcessGroup& group) {
+  const auto errors = errors_of_ranks(2, fake_nccl_backends(), {.timeout = 20s}, [](ProcessGroup& group) {
     group.all_reduce(full(1, {2 + group.rank()}))->wait(20s);
   });
   for (const std::string& error : errors) {
@@ -383,7 +384,7 @@ TEST_F(Nccl, RanksProveThatTheyKnowTheSecret) {
   GroupOptions options{.timeout = 20s};
   options.secret = "of the job";
   on_ranks(
-      3, fake_nccl_engines(), [](ProcessGroup& group) { group.barrier()->wait(); }, options);
+      3, fake_nccl_backends(), [](ProcessGroup& group) { group.barrier()->wait(); }, options);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/distributed/nccl/nccl_engine.h"
+#include "core/distributed/nccl/nccl_backend.h"
 #include "tests/device/async_device.h"
 #include "tests/distributed/fake_nccl.h"
 #include "tests/distributed/ranks.h"
@@ -10,13 +10,13 @@ namespace tensord::distributed::fixtures {
 inline constexpr const char* kNccl = "nccl";
 
 // NCCL, by a table of functions that is made for tests, on a device that is.
-inline EngineFactory fake_nccl_engines() { return nccl_engines_over(fake_nccl::api(), kPrivateUse, 0); }
+inline BackendFactory fake_nccl_backends() { return nccl_backends_over(fake_nccl::api(), kPrivateUse, 0); }
 
-inline EngineFactory factory_of(const std::string& engine) {
-  return engine == kNccl ? fake_nccl_engines() : engines_of(engine);
+inline BackendFactory factory_of(const std::string& backend) {
+  return backend == kNccl ? fake_nccl_backends() : backends_of(backend);
 }
 inline std::vector<std::string> names_with_nccl() {
-  std::vector<std::string> names = engine_names();
+  std::vector<std::string> names = backend_names();
   names.push_back(kNccl);
   return names;
 }

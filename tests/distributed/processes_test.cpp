@@ -76,7 +76,7 @@ class Processes {
     std::string text;
     try {
       const auto store = std::make_shared<TcpStore>(TcpStoreOptions{.port = port, .timeout = 20s});
-      ProcessGroup group(store, "test", rank, size, gloo_engines(), options);
+      ProcessGroup group(store, "test", rank, size, gloo_backends(), options);
       group.barrier()->wait();
       store->add("ready", 1);
       fn(group);

@@ -11,9 +11,9 @@
 #include "core/base/error.h"
 #include "core/base/execution_context.h"
 #include "core/base/thread.h"
-#include "core/distributed/gloo/gloo_engine.h"
+#include "core/distributed/gloo/gloo_backend.h"
 #include "core/distributed/group/process_group.h"
-#include "core/distributed/local/local_engine.h"
+#include "core/distributed/local/local_backend.h"
 #include "core/distributed/store/memory_store.h"
 #include "core/tensor/complex.h"
 #include "core/tensor/device_runtime.h"
@@ -23,12 +23,14 @@ namespace tensord::distributed::fixtures {
 using namespace std::chrono_literals;
 
 // Those that this build has.
-inline std::vector<std::string> engine_names() {
+inline std::vector<std::string> backend_names() {
   std::vector<std::string> names{"local"};
   if (has_gloo()) names.push_back("gloo");
   return names;
 }
-inline EngineFactory engines_of(const std::string& name) { return name == "gloo" ? gloo_engines() : local_engines(); }
+inline BackendFactory backends_of(const std::string& name) {
+  return name == "gloo" ? gloo_backends() : local_backends();
+}
 
 // Where they lie.
 inline Device& device_of_tensors() {
@@ -54,7 +56,7 @@ class OwnStream {
 };
 
 // Runs fn on `size` threads, each a rank of one group, and gives what each threw, "" for nothing.
-inline std::vector<std::string> errors_of_ranks(int size, const EngineFactory& engines, const GroupOptions& options,
+inline std::vector<std::string> errors_of_ranks(int size, const BackendFactory& backends, const GroupOptions& options,
                                                 const std::function<void(ProcessGroup&)>& fn) {
   const auto store = std::make_shared<MemoryStore>(20s);
   std::vector<std::string> errors(static_cast<size_t>(size));
@@ -63,7 +65,7 @@ inline std::vector<std::string> errors_of_ranks(int size, const EngineFactory& e
     threads.emplace_back("rank", [&, rank] {
       const OwnStream stream;
       try {
-        ProcessGroup group(store->clone(), "test", rank, size, engines, options);
+        ProcessGroup group(store->clone(), "test", rank, size, backends, options);
         fn(group);
         group.close();
       } catch (const std::exception& error) {
@@ -76,9 +78,9 @@ inline std::vector<std::string> errors_of_ranks(int size, const EngineFactory& e
 }
 
 // None of the ranks may throw.
-inline void on_ranks(int size, const EngineFactory& engines, const std::function<void(ProcessGroup&)>& fn,
+inline void on_ranks(int size, const BackendFactory& backends, const std::function<void(ProcessGroup&)>& fn,
                      GroupOptions options = {.timeout = 20s}) {
-  const auto errors = errors_of_ranks(size, engines, options, fn);
+  const auto errors = errors_of_ranks(size, backends, options, fn);
   for (size_t rank = 0; rank < errors.size(); ++rank) EXPECT_EQ(errors[rank], "") << "rank " << rank;
 }
 

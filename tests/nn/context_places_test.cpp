@@ -133,7 +133,7 @@ TEST(ContextPlaces, QueuesOfAProcessGroup) {
   std::shared_future<void> may_start = is_waited_for.get_future().share();
   std::vector<ExecutionContext> seen;
   std::vector<std::thread::id> threads;
-  distributed::fixtures::on_ranks(2, local_engines(), [&](ProcessGroup& group) {
+  distributed::fixtures::on_ranks(2, local_backends(), [&](ProcessGroup& group) {
     const Tensor value = autograd::constant({1}), other = autograd::constant({2});
     if (group.rank() == 1) {
       may_start.wait();

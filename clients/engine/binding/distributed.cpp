@@ -9,11 +9,11 @@
 #include "clients/engine/binding/distributed.h"
 #include "clients/engine/binding/interrupt.h"
 #include "core/base/error.h"
-#include "core/distributed/engines.h"
-#include "core/distributed/gloo/gloo_engine.h"
+#include "core/distributed/backends.h"
+#include "core/distributed/gloo/gloo_backend.h"
 #include "core/distributed/launch/environment.h"
-#include "core/distributed/mpi/mpi_engine.h"
-#include "core/distributed/nccl/nccl_engine.h"
+#include "core/distributed/mpi/mpi_backend.h"
+#include "core/distributed/nccl/nccl_backend.h"
 #include "core/distributed/store/file_store.h"
 #include "core/distributed/store/memory_store.h"
 #include "core/distributed/store/prefix_store.h"
@@ -53,9 +53,9 @@ std::vector<Tensor> tensors_of(nb::handle given) {
 ReduceOp op_of(const std::string& name, double factor) {
   using Kind = ReduceOp::Kind;
   static const std::pair<const char*, Kind> kinds[] = {
-      {"sum", Kind::kSum},   {"avg", Kind::kAvg}, {"product", Kind::kProduct}, {"min", Kind::kMin},
-      {"max", Kind::kMax},   {"band", Kind::kBand}, {"bor", Kind::kBor},       {"bxor", Kind::kBxor},
-      {"premul_sum", Kind::kPremulSum}};
+      {"sum", Kind::kSum}, {"avg", Kind::kAvg},   {"product", Kind::kProduct},
+      {"min", Kind::kMin}, {"max", Kind::kMax},   {"band", Kind::kBand},
+      {"bor", Kind::kBor}, {"bxor", Kind::kBxor}, {"premul_sum", Kind::kPremulSum}};
   for (const auto& [known, kind] : kinds) {
     if (name == known) return {kind, factor};
   }
@@ -72,7 +72,8 @@ void wait_for(Work& work, const std::optional<double>& timeout) {
     const bool is_done = without_gil([&] {
       if (!timeout) return work.wait_for(kPiece);
       try {
-        work.wait(is_last ? std::max(Milliseconds(0), std::chrono::duration_cast<Milliseconds>(end - Clock::now())) : kPiece);
+        work.wait(is_last ? std::max(Milliseconds(0), std::chrono::duration_cast<Milliseconds>(end - Clock::now()))
+                          : kPiece);
       } catch (const Error&) {
         if (is_last || work.is_done()) throw;
         return false;
@@ -90,35 +91,49 @@ void bind_stores(nb::module_& module) {
     const std::string text = text_of(value);
     without_gil([&] { self.set(key, text); });
   });
-  store.def("get", [](Store& self, const std::string& key) { return bytes_of(interruptible([&] { return self.get(key); })); });
-  store.def("wait", [](Store& self, const std::vector<std::string>& keys, std::optional<double> timeout) {
-    interruptible([&] { self.wait(keys, milliseconds_of(timeout)); });
-  }, nb::arg("keys"), nb::arg("timeout") = nb::none());
-  store.def("check", [](Store& self, const std::vector<std::string>& keys) { return without_gil([&] { return self.check(keys); }); });
+  store.def("get",
+            [](Store& self, const std::string& key) { return bytes_of(interruptible([&] { return self.get(key); })); });
+  store.def(
+      "wait",
+      [](Store& self, const std::vector<std::string>& keys, std::optional<double> timeout) {
+        interruptible([&] { self.wait(keys, milliseconds_of(timeout)); });
+      },
+      nb::arg("keys"), nb::arg("timeout") = nb::none());
+  store.def("check", [](Store& self, const std::vector<std::string>& keys) {
+    return without_gil([&] { return self.check(keys); });
+  });
   store.def("add", [](Store& self, const std::string& key, int64_t amount) {
     return without_gil([&] { return self.add(key, amount); });
   });
-  store.def("compare_set", [](Store& self, const std::string& key, const nb::bytes& expected, const nb::bytes& desired) {
-    const std::string before = text_of(expected), after = text_of(desired);
-    return bytes_of(without_gil([&] { return self.compare_set(key, before, after); }));
-  });
+  store.def("compare_set",
+            [](Store& self, const std::string& key, const nb::bytes& expected, const nb::bytes& desired) {
+              const std::string before = text_of(expected), after = text_of(desired);
+              return bytes_of(without_gil([&] { return self.compare_set(key, before, after); }));
+            });
   store.def("append", [](Store& self, const std::string& key, const nb::bytes& value) {
     const std::string text = text_of(value);
     without_gil([&] { self.append(key, text); });
   });
-  store.def("delete_key", [](Store& self, const std::string& key) { return without_gil([&] { return self.remove(key); }); });
+  store.def("delete_key",
+            [](Store& self, const std::string& key) { return without_gil([&] { return self.remove(key); }); });
   store.def("num_keys", [](Store& self) { return without_gil([&] { return self.count(); }); });
   store.def("list_keys", [](Store& self) { return without_gil([&] { return self.list_keys(); }); });
   store.def("set_timeout", [](Store& self, double timeout) { self.set_timeout(milliseconds_of(timeout)); });
   store.def_prop_ro("timeout", [](const Store& self) { return static_cast<double>(self.timeout().count()) / 1000; });
 
-  module.def("tcp_store", [](const std::string& host, uint16_t port, int world_size, bool is_server, double timeout) -> StorePtr {
-    return interruptible([&] {
-      return std::make_shared<distributed::TcpStore>(distributed::TcpStoreOptions{
-          .host = host, .port = port, .is_server = is_server, .world_size = world_size, .timeout = milliseconds_of(timeout),
-          .token = distributed::launch_secret(), .listen_host = distributed::listen_host_for(host)});
-    });
-  });
+  module.def("tcp_store",
+             [](const std::string& host, uint16_t port, int world_size, bool is_server, double timeout) -> StorePtr {
+               return interruptible([&] {
+                 return std::make_shared<distributed::TcpStore>(
+                     distributed::TcpStoreOptions{.host = host,
+                                                  .port = port,
+                                                  .is_server = is_server,
+                                                  .world_size = world_size,
+                                                  .timeout = milliseconds_of(timeout),
+                                                  .token = distributed::launch_secret(),
+                                                  .listen_host = distributed::listen_host_for(host)});
+               });
+             });
   module.def("tcp_store_port", [](const StorePtr& store) -> std::optional<int> {
     const auto* tcp = dynamic_cast<const distributed::TcpStore*>(store.get());
     return tcp ? std::optional<int>(tcp->port()) : std::nullopt;
@@ -135,15 +150,18 @@ void bind_stores(nb::module_& module) {
   module.def("has_gloo", distributed::has_gloo);
   module.def("has_mpi", distributed::has_mpi);
   module.def("has_nccl", distributed::has_nccl);
-  module.def("check_nccl", [] { distributed::nccl_engines(); });
+  module.def("check_nccl", [] { distributed::nccl_backends(); });
 }
 
 void bind_work(nb::module_& module) {
   nb::class_<Work> work(module, "Work");
-  work.def("wait", [](Work& self, std::optional<double> timeout) {
-    wait_for(self, timeout);
-    return true;
-  }, nb::arg("timeout") = nb::none());
+  work.def(
+      "wait",
+      [](Work& self, std::optional<double> timeout) {
+        wait_for(self, timeout);
+        return true;
+      },
+      nb::arg("timeout") = nb::none());
   work.def("is_completed", &Work::is_done);
   work.def("is_success", [](const Work& self) { return self.is_done() && !self.error(); });
   work.def("exception", [](const Work& self) -> std::optional<std::string> {
@@ -156,51 +174,84 @@ void bind_work(nb::module_& module) {
 using Timeout = std::optional<double>;
 
 void bind_reductions(nb::class_<ProcessGroup>& group) {
-  group.def("all_reduce", [](ProcessGroup& self, const Tensor& tensor, const std::string& op, double factor, Timeout timeout) {
-    return self.all_reduce(tensor, op_of(op, factor), milliseconds_of(timeout));
-  }, nb::arg(), nb::arg(), nb::arg(), nb::arg() = nb::none());
-  group.def("all_reduce_coalesced",
-            [](ProcessGroup& self, nb::handle tensors, const std::string& op, double factor, Timeout timeout) {
-              return self.all_reduce_coalesced(tensors_of(tensors), op_of(op, factor), milliseconds_of(timeout));
-            }, nb::arg(), nb::arg(), nb::arg(), nb::arg() = nb::none());
-  group.def("reduce",
-            [](ProcessGroup& self, const Tensor& tensor, int root, const std::string& op, double factor, Timeout timeout) {
-              return self.reduce(tensor, root, op_of(op, factor), milliseconds_of(timeout));
-            }, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg() = nb::none());
-  group.def("reduce_scatter",
-            [](ProcessGroup& self, const Tensor& output, nb::handle inputs, const std::string& op, double factor, Timeout timeout) {
-              return self.reduce_scatter(output, tensors_of(inputs), op_of(op, factor), milliseconds_of(timeout));
-            }, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg() = nb::none());
-  group.def("reduce_scatter_tensor",
-            [](ProcessGroup& self, const Tensor& output, const Tensor& input, const std::string& op, double factor, Timeout timeout) {
-              return self.reduce_scatter_tensor(output, input, op_of(op, factor), milliseconds_of(timeout));
-            }, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg() = nb::none());
+  group.def(
+      "all_reduce",
+      [](ProcessGroup& self, const Tensor& tensor, const std::string& op, double factor, Timeout timeout) {
+        return self.all_reduce(tensor, op_of(op, factor), milliseconds_of(timeout));
+      },
+      nb::arg(), nb::arg(), nb::arg(), nb::arg() = nb::none());
+  group.def(
+      "all_reduce_coalesced",
+      [](ProcessGroup& self, nb::handle tensors, const std::string& op, double factor, Timeout timeout) {
+        return self.all_reduce_coalesced(tensors_of(tensors), op_of(op, factor), milliseconds_of(timeout));
+      },
+      nb::arg(), nb::arg(), nb::arg(), nb::arg() = nb::none());
+  group.def(
+      "reduce",
+      [](ProcessGroup& self, const Tensor& tensor, int root, const std::string& op, double factor, Timeout timeout) {
+        return self.reduce(tensor, root, op_of(op, factor), milliseconds_of(timeout));
+      },
+      nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg() = nb::none());
+  group.def(
+      "reduce_scatter",
+      [](ProcessGroup& self, const Tensor& output, nb::handle inputs, const std::string& op, double factor,
+         Timeout timeout) {
+        return self.reduce_scatter(output, tensors_of(inputs), op_of(op, factor), milliseconds_of(timeout));
+      },
+      nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg() = nb::none());
+  group.def(
+      "reduce_scatter_tensor",
+      [](ProcessGroup& self, const Tensor& output, const Tensor& input, const std::string& op, double factor,
+         Timeout timeout) {
+        return self.reduce_scatter_tensor(output, input, op_of(op, factor), milliseconds_of(timeout));
+      },
+      nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg() = nb::none());
 }
 
 void bind_copies(nb::class_<ProcessGroup>& group) {
-  group.def("broadcast", [](ProcessGroup& self, const Tensor& tensor, int root, Timeout timeout) {
-    return self.broadcast(tensor, root, milliseconds_of(timeout));
-  }, nb::arg(), nb::arg(), nb::arg() = nb::none());
-  group.def("all_gather", [](ProcessGroup& self, nb::handle outputs, const Tensor& input, Timeout timeout) {
-    return self.all_gather(tensors_of(outputs), input, milliseconds_of(timeout));
-  }, nb::arg(), nb::arg(), nb::arg() = nb::none());
-  group.def("all_gather_into_tensor", [](ProcessGroup& self, const Tensor& output, const Tensor& input, Timeout timeout) {
-    return self.all_gather_into_tensor(output, input, milliseconds_of(timeout));
-  }, nb::arg(), nb::arg(), nb::arg() = nb::none());
-  group.def("gather", [](ProcessGroup& self, nb::handle outputs, const Tensor& input, int root, Timeout timeout) {
-    return self.gather(tensors_of(outputs), input, root, milliseconds_of(timeout));
-  }, nb::arg(), nb::arg(), nb::arg(), nb::arg() = nb::none());
-  group.def("scatter", [](ProcessGroup& self, const Tensor& output, nb::handle inputs, int root, Timeout timeout) {
-    return self.scatter(output, tensors_of(inputs), root, milliseconds_of(timeout));
-  }, nb::arg(), nb::arg(), nb::arg(), nb::arg() = nb::none());
-  group.def("all_to_all", [](ProcessGroup& self, nb::handle outputs, nb::handle inputs, Timeout timeout) {
-    return self.all_to_all(tensors_of(outputs), tensors_of(inputs), milliseconds_of(timeout));
-  }, nb::arg(), nb::arg(), nb::arg() = nb::none());
-  group.def("all_to_all_single",
-            [](ProcessGroup& self, const Tensor& output, const Tensor& input, const std::vector<int64_t>& output_rows,
-               const std::vector<int64_t>& input_rows, Timeout timeout) {
-              return self.all_to_all_single(output, input, output_rows, input_rows, milliseconds_of(timeout));
-            }, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg() = nb::none());
+  group.def(
+      "broadcast",
+      [](ProcessGroup& self, const Tensor& tensor, int root, Timeout timeout) {
+        return self.broadcast(tensor, root, milliseconds_of(timeout));
+      },
+      nb::arg(), nb::arg(), nb::arg() = nb::none());
+  group.def(
+      "all_gather",
+      [](ProcessGroup& self, nb::handle outputs, const Tensor& input, Timeout timeout) {
+        return self.all_gather(tensors_of(outputs), input, milliseconds_of(timeout));
+      },
+      nb::arg(), nb::arg(), nb::arg() = nb::none());
+  group.def(
+      "all_gather_into_tensor",
+      [](ProcessGroup& self, const Tensor& output, const Tensor& input, Timeout timeout) {
+        return self.all_gather_into_tensor(output, input, milliseconds_of(timeout));
+      },
+      nb::arg(), nb::arg(), nb::arg() = nb::none());
+  group.def(
+      "gather",
+      [](ProcessGroup& self, nb::handle outputs, const Tensor& input, int root, Timeout timeout) {
+        return self.gather(tensors_of(outputs), input, root, milliseconds_of(timeout));
+      },
+      nb::arg(), nb::arg(), nb::arg(), nb::arg() = nb::none());
+  group.def(
+      "scatter",
+      [](ProcessGroup& self, const Tensor& output, nb::handle inputs, int root, Timeout timeout) {
+        return self.scatter(output, tensors_of(inputs), root, milliseconds_of(timeout));
+      },
+      nb::arg(), nb::arg(), nb::arg(), nb::arg() = nb::none());
+  group.def(
+      "all_to_all",
+      [](ProcessGroup& self, nb::handle outputs, nb::handle inputs, Timeout timeout) {
+        return self.all_to_all(tensors_of(outputs), tensors_of(inputs), milliseconds_of(timeout));
+      },
+      nb::arg(), nb::arg(), nb::arg() = nb::none());
+  group.def(
+      "all_to_all_single",
+      [](ProcessGroup& self, const Tensor& output, const Tensor& input, const std::vector<int64_t>& output_rows,
+         const std::vector<int64_t>& input_rows, Timeout timeout) {
+        return self.all_to_all_single(output, input, output_rows, input_rows, milliseconds_of(timeout));
+      },
+      nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg() = nb::none());
 }
 
 // One tuple (is it a send, tensor, peer, tag) for each message.
@@ -211,24 +262,32 @@ std::vector<ProcessGroup::Message> messages_of(nb::handle given) {
     const nb::tuple parts = nb::cast<nb::tuple>(item);
     const nb::object tensor = parts[1];
     if (!is_tensor(tensor.ptr())) throw nb::type_error("expected a tensor");
-    messages.push_back({nb::cast<bool>(parts[0]) ? Way::kSend : Way::kRecv, tensor_in(tensor.ptr()), nb::cast<int>(parts[2]),
-                        nb::cast<uint32_t>(parts[3])});
+    messages.push_back({nb::cast<bool>(parts[0]) ? Way::kSend : Way::kRecv, tensor_in(tensor.ptr()),
+                        nb::cast<int>(parts[2]), nb::cast<uint32_t>(parts[3])});
   }
   return messages;
 }
 
 void bind_messages(nb::class_<ProcessGroup>& group) {
-  group.def("send", [](ProcessGroup& self, const Tensor& tensor, int to, uint32_t tag) { return self.send(tensor, to, tag); });
-  group.def("recv", [](ProcessGroup& self, const Tensor& tensor, int from, uint32_t tag) { return self.recv(tensor, from, tag); });
-  group.def("start_messages", [](ProcessGroup& self, nb::handle messages) { return self.start_messages(messages_of(messages)); });
+  group.def("send",
+            [](ProcessGroup& self, const Tensor& tensor, int to, uint32_t tag) { return self.send(tensor, to, tag); });
+  group.def("recv", [](ProcessGroup& self, const Tensor& tensor, int from, uint32_t tag) {
+    return self.recv(tensor, from, tag);
+  });
+  group.def("start_messages",
+            [](ProcessGroup& self, nb::handle messages) { return self.start_messages(messages_of(messages)); });
 }
 
 void bind_barriers(nb::class_<ProcessGroup>& group) {
-  group.def("barrier", [](ProcessGroup& self, Timeout timeout) { return self.barrier(milliseconds_of(timeout)); },
-            nb::arg() = nb::none());
-  group.def("monitored_barrier", [](ProcessGroup& self, Timeout timeout, bool waits_for_all) {
-    interruptible([&] { self.monitored_barrier(milliseconds_of(timeout), waits_for_all); });
-  }, nb::arg() = nb::none(), nb::arg() = false);
+  group.def(
+      "barrier", [](ProcessGroup& self, Timeout timeout) { return self.barrier(milliseconds_of(timeout)); },
+      nb::arg() = nb::none());
+  group.def(
+      "monitored_barrier",
+      [](ProcessGroup& self, Timeout timeout, bool waits_for_all) {
+        interruptible([&] { self.monitored_barrier(milliseconds_of(timeout), waits_for_all); });
+      },
+      nb::arg() = nb::none(), nb::arg() = false);
 }
 
 // Objects are pickles; these block.
@@ -260,15 +319,18 @@ void bind_bytes(nb::class_<ProcessGroup>& group) {
 void bind_group(nb::module_& module) {
   nb::class_<ProcessGroup> group(module, "Group");
   group.def_prop_ro("rank", &ProcessGroup::rank).def_prop_ro("size", &ProcessGroup::size);
-  group.def_prop_ro("name", &ProcessGroup::name).def_prop_ro("backend", &ProcessGroup::engine_name);
+  group.def_prop_ro("name", &ProcessGroup::name).def_prop_ro("backend", &ProcessGroup::backend_name);
   bind_reductions(group);
   bind_copies(group);
   bind_messages(group);
   bind_barriers(group);
   bind_bytes(group);
-  group.def("new_group", [](ProcessGroup& self, const std::vector<int>& ranks, Timeout timeout) -> std::shared_ptr<ProcessGroup> {
-    return interruptible([&] { return self.new_group(ranks, milliseconds_of(timeout)); });
-  }, nb::arg(), nb::arg() = nb::none());
+  group.def(
+      "new_group",
+      [](ProcessGroup& self, const std::vector<int>& ranks, Timeout timeout) -> std::shared_ptr<ProcessGroup> {
+        return interruptible([&] { return self.new_group(ranks, milliseconds_of(timeout)); });
+      },
+      nb::arg(), nb::arg() = nb::none());
   group.def("abort", [](ProcessGroup& self, const std::string& reason) { without_gil([&] { self.abort(reason); }); });
   group.def("close", [](ProcessGroup& self, double timeout, bool serves_store) {
     without_gil([&] { self.close(milliseconds_of(timeout), serves_store); });
@@ -280,7 +342,8 @@ void bind_group(nb::module_& module) {
       distributed::GroupOptions options;
       options.timeout = milliseconds_of(timeout);
       options.checks_all = checks_all;
-      return std::make_shared<ProcessGroup>(std::move(store), name, rank, size, distributed::engines_by_name(backend, master), options);
+      return std::make_shared<ProcessGroup>(std::move(store), name, rank, size,
+                                            distributed::backends_by_name(backend, master), options);
     });
   });
   module.def("make_mpi_world", [](double timeout, bool checks_all) -> std::shared_ptr<ProcessGroup> {

@@ -9,7 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file_descriptor.h"
-#include "core/distributed/gloo/gloo_engine.h"
+#include "core/distributed/gloo/gloo_backend.h"
 
 namespace tensord::distributed {
 namespace {

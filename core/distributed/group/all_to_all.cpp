@@ -39,9 +39,9 @@ std::vector<size_t> sizes_of(std::span<const Tensor> tensors) {
 
 }  // namespace
 
-// Every rank tells each other one how many bytes come: an engine must not meet parts that do not fit.
+// Every rank tells each other one how many bytes come: a backend must not meet parts that do not fit.
 void ProcessGroup::exchange(const Packed& source, const std::vector<size_t>& in_bytes, const Packed& target,
-                            const std::vector<size_t>& out_bytes, const EngineCall& call) {
+                            const std::vector<size_t>& out_bytes, const BackendCall& call) {
   std::vector<size_t> coming(in_bytes.size());
   all_to_all_on_host(reinterpret_cast<const std::byte*>(in_bytes.data()), reinterpret_cast<std::byte*>(coming.data()),
                      sizeof(size_t), call);
@@ -51,20 +51,20 @@ void ProcessGroup::exchange(const Packed& source, const std::vector<size_t>& in_
   }
   // Not before all ranks have found that their parts fit.
   barrier_on_host(call);
-  engine_->all_to_all(source.data(), in_bytes, target.data(), out_bytes, call);
+  backend_->all_to_all(source.data(), in_bytes, target.data(), out_bytes, call);
 }
 
 WorkPtr ProcessGroup::all_to_all(std::vector<Tensor> outputs, std::vector<Tensor> inputs, Milliseconds timeout) {
   const char* const name = "all_to_all";
   check(outputs.size() == static_cast<size_t>(size_) && inputs.size() == outputs.size(), name, ": got ", outputs.size(),
         " outputs and ", inputs.size(), " inputs, expected one for each of ", size_, " ranks");
-  for (const Tensor& input : inputs) check_source(*engine_, name, "an input", input);
-  for (const Tensor& output : outputs) check_target(*engine_, name, "an output", output);
+  for (const Tensor& input : inputs) check_source(*backend_, name, "an input", input);
+  for (const Tensor& output : outputs) check_target(*backend_, name, "an output", output);
   const Tensor& first = inputs.front();
   for (const Tensor& input : inputs) check_alike(name, "an input", input, first);
   for (const Tensor& output : outputs) check_alike(name, "an output", output, first);
   return enqueue({name, concat(", ", name_of(first.dtype())), first.device()}, timeout,
-                 [=, this](const EngineCall& call) {
+                 [=, this](const BackendCall& call) {
                    const Packed source(inputs);
                    Packed target(outputs);
                    source.pack();
@@ -76,13 +76,13 @@ WorkPtr ProcessGroup::all_to_all(std::vector<Tensor> outputs, std::vector<Tensor
 WorkPtr ProcessGroup::all_to_all_single(const Tensor& output, const Tensor& input, std::span<const int64_t> output_rows,
                                         std::span<const int64_t> input_rows, Milliseconds timeout) {
   const char* const name = "all_to_all_single";
-  check_source(*engine_, name, "input", input);
-  check_target(*engine_, name, "output", output);
+  check_source(*backend_, name, "input", input);
+  check_target(*backend_, name, "output", output);
   check_alike(name, "output", output, input);
   const auto in_bytes = part_sizes(name, "input", input, input_rows, size_);
   const auto out_bytes = part_sizes(name, "output", output, output_rows, size_);
   return enqueue({name, concat(", ", name_of(input.dtype())), input.device()}, timeout,
-                 [=, this](const EngineCall& call) {
+                 [=, this](const BackendCall& call) {
                    const Packed source(input);
                    Packed target(output);
                    if (overlap(input, output) != Overlap::kNo) target.own();

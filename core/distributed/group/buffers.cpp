@@ -26,9 +26,9 @@ bool may_share_elements(const Tensor& tensor) {
 
 }  // namespace
 
-void check_source(Engine& engine, const std::string& operation, const char* argument, const Tensor& tensor) {
+void check_source(Backend& backend, const std::string& operation, const char* argument, const Tensor& tensor) {
   check(tensor.defined(), operation, ": ", argument, " is undefined");
-  if (const DeviceEngine* const device = engine.on_device()) {
+  if (const DeviceBackend* const device = backend.on_device()) {
     device->check_device(operation, argument, tensor.device());
   } else if (tensor.device() != Device{}) {
     fail(ErrorCode::kUnimplemented, operation, ": ", argument, " is on ", to_string(tensor.device()),
@@ -37,8 +37,8 @@ void check_source(Engine& engine, const std::string& operation, const char* argu
   check(!tensor.is_meta(), operation, ": ", argument, " is a meta tensor, which has no elements");
 }
 
-void check_target(Engine& engine, const std::string& operation, const char* argument, const Tensor& tensor) {
-  check_source(engine, operation, argument, tensor);
+void check_target(Backend& backend, const std::string& operation, const char* argument, const Tensor& tensor) {
+  check_source(backend, operation, argument, tensor);
   check(tensor.storage()->ensure_writable(), operation, ": ", argument, " is in memory that cannot be written");
   check(!may_share_elements(tensor), operation, ": ", argument, " has elements that share memory (strides ",
         tensor.strides(), " of ", tensor.sizes(), "); make a copy first");

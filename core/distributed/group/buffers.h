@@ -3,21 +3,21 @@
 #include <string>
 #include <vector>
 
-#include "core/distributed/group/engine.h"
+#include "core/distributed/group/backend.h"
 #include "core/tensor/tensor.h"
 
 namespace tensord::distributed {
 
-// Throws Error that names operation and argument where the tensor is undefined, or its memory is none that the engine
+// Throws Error that names operation and argument where the tensor is undefined, or its memory is none that the backend
 // can use: of another device, or a meta tensor.
-void check_source(Engine& engine, const std::string& operation, const char* argument, const Tensor& tensor);
+void check_source(Backend& backend, const std::string& operation, const char* argument, const Tensor& tensor);
 // Also where it cannot be written: read-only memory, or elements that share memory.
-void check_target(Engine& engine, const std::string& operation, const char* argument, const Tensor& tensor);
+void check_target(Backend& backend, const std::string& operation, const char* argument, const Tensor& tensor);
 // Throws Error that names operation and argument where dtype or device are not those of `like`.
 void check_alike(const std::string& operation, const char* argument, const Tensor& tensor, const Tensor& like);
 
-// Several tensors as one piece of dense memory, in the order of their indices whatever their strides: engines see bytes
-// only, and ranks may have other strides. One dense tensor is used where it lies. On a device copies go into the
+// Several tensors as one piece of dense memory, in the order of their indices whatever their strides: backends see
+// bytes only, and ranks may have other strides. One dense tensor is used where it lies. On a device copies go into the
 // current stream, which the tensors' memory is told.
 class Packed {
  public:

@@ -1,4 +1,4 @@
-// Collectives of bytes of any size: sizes first, then all bytes in one tensor, in memory that the engine takes.
+// Collectives of bytes of any size: sizes first, then all bytes in one tensor, in memory that the backend takes.
 #include <algorithm>
 #include <cstring>
 

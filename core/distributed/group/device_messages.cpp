@@ -35,7 +35,7 @@ WorkPtr ProcessGroup::enqueue_messages(std::vector<Message> messages, Millisecon
            .fingerprint = {"messages", "", device},
            .timeout = chosen(timeout),
            .body = [this, messages = std::move(messages)](
-                       const EngineCall& call) { move_messages(*engine_->on_device(), messages, call); },
+                       const BackendCall& call) { move_messages(*backend_->on_device(), messages, call); },
            .work = std::make_shared<Work>(0, std::move(text)),
            .context = ExecutionContext::detached(),
            .started = {},
@@ -49,7 +49,7 @@ WorkPtr ProcessGroup::enqueue_messages(std::vector<Message> messages, Millisecon
   return begin(item, failure);
 }
 
-void ProcessGroup::move_messages(DeviceEngine& engine, std::span<const Message> messages, const EngineCall& call) {
+void ProcessGroup::move_messages(DeviceBackend& backend, std::span<const Message> messages, const BackendCall& call) {
   for (const Message& message : messages) {
     if (message.way != Message::Way::kSend) continue;
     const uint64_t number = ++sent_[static_cast<size_t>(message.peer)];
@@ -63,11 +63,11 @@ void ProcessGroup::move_messages(DeviceEngine& engine, std::span<const Message> 
     all.emplace_back(message.tensor);
     if (message.way == Message::Way::kSend) all.back().pack();
   }
-  engine.batch(call, [&] {
+  backend.batch(call, [&] {
     for (size_t i = 0; i < messages.size(); ++i) {
       const int peer = messages[i].peer;
-      messages[i].way == Message::Way::kSend ? engine.send(all[i].data(), all[i].size_bytes(), peer, call)
-                                             : engine.recv(all[i].data(), all[i].size_bytes(), peer, call);
+      messages[i].way == Message::Way::kSend ? backend.send(all[i].data(), all[i].size_bytes(), peer, call)
+                                             : backend.recv(all[i].data(), all[i].size_bytes(), peer, call);
     }
   });
   for (size_t i = 0; i < messages.size(); ++i) {

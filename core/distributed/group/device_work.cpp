@@ -1,4 +1,4 @@
-// Operations on a device: queued by the runner in the engine's stream, and watched until the device has passed them.
+// Operations on a device: queued by the runner in the backend's stream, and watched until the device has passed them.
 #include "core/base/error.h"
 #include "core/base/mutex.h"
 #include "core/distributed/group/item.h"
@@ -13,8 +13,8 @@ using StreamPart = ContextPart<&ExecutionContext::stream>;
 }  // namespace
 
 Device ProcessGroup::device() const {
-  const DeviceEngine* const engine = engine_->on_device();
-  return engine ? engine->own_device() : Device{};
+  const DeviceBackend* const backend = backend_->on_device();
+  return backend ? backend->own_device() : Device{};
 }
 
 // Throws when another rank, or thread, has ended the group.
@@ -24,12 +24,12 @@ void ProcessGroup::check_open() const {
   if (is_closing_) fail(ErrorCode::kCancelled, "the group was closed");
 }
 
-void ProcessGroup::wait_on_device(DeviceEngine& engine, DeviceStream& stream, SteadyTime deadline) {
+void ProcessGroup::wait_on_device(DeviceBackend& backend, DeviceStream& stream, SteadyTime deadline) {
   const std::unique_ptr<DeviceEvent> end = device_runtime(stream.device()).make_event();
   end->record(stream);
   while (!end->is_done()) {
     check_open();
-    engine.check_health();
+    backend.check_health();
     if (std::chrono::steady_clock::now() >= deadline) {
       fail(ErrorCode::kDeadlineExceeded, "timed out waiting for other ranks");
     }
@@ -39,46 +39,46 @@ void ProcessGroup::wait_on_device(DeviceEngine& engine, DeviceStream& stream, St
 
 // fn(memory of the device with what `in` has, memory for `out`, call).
 template <class Fn>
-void ProcessGroup::by_device(DeviceEngine& engine, const std::byte* in, size_t in_bytes, std::byte* out,
-                             size_t out_bytes, const EngineCall& call, const Fn& fn) {
-  const Device device = engine.own_device();
+void ProcessGroup::by_device(DeviceBackend& backend, const std::byte* in, size_t in_bytes, std::byte* out,
+                             size_t out_bytes, const BackendCall& call, const Fn& fn) {
+  const Device device = backend.own_device();
   DeviceRuntime& runtime = device_runtime(device);
-  DeviceStream& stream = engine.stream(device);
+  DeviceStream& stream = backend.stream(device);
   const StreamPart scope(&stream);
   const Tensor given = Tensor::empty(Dims{static_cast<int64_t>(in_bytes)}, DType::kUInt8, device);
   const Tensor got = Tensor::empty(Dims{static_cast<int64_t>(out_bytes)}, DType::kUInt8, device);
   runtime.copy(given.raw_data(), device, in, Device{}, in_bytes, stream);
   fn(static_cast<const std::byte*>(given.raw_data()), static_cast<std::byte*>(got.raw_data()),
-     EngineCall{call.tag, call.deadline, device});
+     BackendCall{call.tag, call.deadline, device});
   // Not copied before it is there: `out` may be gone when a rank never comes.
-  wait_on_device(engine, stream, call.deadline);
+  wait_on_device(backend, stream, call.deadline);
   runtime.copy(out, Device{}, got.raw_data(), device, out_bytes, stream);
   stream.synchronize();
 }
 
-void ProcessGroup::all_gather_on_host(const std::byte* in, std::byte* out, size_t each, const EngineCall& call) {
+void ProcessGroup::all_gather_on_host(const std::byte* in, std::byte* out, size_t each, const BackendCall& call) {
   const std::vector<size_t> sizes(static_cast<size_t>(size_), each);
-  DeviceEngine* const device = engine_->on_device();
-  if (!device) return engine_->all_gather(in, out, sizes, call);
+  DeviceBackend* const device = backend_->on_device();
+  if (!device) return backend_->all_gather(in, out, sizes, call);
   by_device(
       *device, in, each, out, each * sizes.size(), call,
-      [&](const std::byte* from, std::byte* to, const EngineCall& own) { device->all_gather(from, to, sizes, own); });
+      [&](const std::byte* from, std::byte* to, const BackendCall& own) { device->all_gather(from, to, sizes, own); });
 }
 
-void ProcessGroup::all_to_all_on_host(const std::byte* in, std::byte* out, size_t each, const EngineCall& call) {
+void ProcessGroup::all_to_all_on_host(const std::byte* in, std::byte* out, size_t each, const BackendCall& call) {
   const std::vector<size_t> sizes(static_cast<size_t>(size_), each);
-  DeviceEngine* const device = engine_->on_device();
-  if (!device) return engine_->all_to_all(in, sizes, out, sizes, call);
+  DeviceBackend* const device = backend_->on_device();
+  if (!device) return backend_->all_to_all(in, sizes, out, sizes, call);
   const size_t bytes = each * sizes.size();
-  by_device(*device, in, bytes, out, bytes, call, [&](const std::byte* from, std::byte* to, const EngineCall& own) {
+  by_device(*device, in, bytes, out, bytes, call, [&](const std::byte* from, std::byte* to, const BackendCall& own) {
     device->all_to_all(from, sizes, to, sizes, own);
   });
 }
 
-void ProcessGroup::barrier_on_host(const EngineCall& call) {
-  DeviceEngine* const device = engine_->on_device();
-  if (!device) return engine_->barrier(call);
-  EngineCall own = call;
+void ProcessGroup::barrier_on_host(const BackendCall& call) {
+  DeviceBackend* const device = backend_->on_device();
+  if (!device) return backend_->barrier(call);
+  BackendCall own = call;
   own.device = device->own_device();
   DeviceStream& stream = device->stream(own.device);
   const StreamPart scope(&stream);
@@ -87,8 +87,8 @@ void ProcessGroup::barrier_on_host(const EngineCall& call) {
 }
 
 // What the caller had queued comes before it, and what waits for the work after it; the host waits for neither.
-void ProcessGroup::launch(DeviceEngine& engine, const std::shared_ptr<Item>& item, const EngineCall& call) {
-  DeviceStream& stream = engine.stream(item->device());
+void ProcessGroup::launch(DeviceBackend& backend, const std::shared_ptr<Item>& item, const BackendCall& call) {
+  DeviceStream& stream = backend.stream(item->device());
   const StreamPart scope(&stream);
   item->ready->hold(stream);
   item->body(call);
@@ -107,14 +107,14 @@ void ProcessGroup::launch(DeviceEngine& engine, const std::shared_ptr<Item>& ite
   changed_.notify_all();
 }
 
-void ProcessGroup::watch_device(DeviceEngine& engine) {
+void ProcessGroup::watch_device(DeviceBackend& backend) {
   MutexLock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [this]() TENSORD_REQUIRES(mutex_) { return is_closing_ || failure_ || !launched_.empty(); });
     if (is_closing_ || failure_) break;
     const std::shared_ptr<Item> item = launched_.front();
     lock.unlock();
-    look_at_launched(engine, item);
+    look_at_launched(backend, item);
     lock.lock();
   }
   std::deque<std::shared_ptr<Item>> left;
@@ -125,7 +125,7 @@ void ProcessGroup::watch_device(DeviceEngine& engine) {
   }
 }
 
-void ProcessGroup::look_at_launched(DeviceEngine& engine, const std::shared_ptr<Item>& item) {
+void ProcessGroup::look_at_launched(DeviceBackend& backend, const std::shared_ptr<Item>& item) {
   std::optional<Error> error;
   try {
     if (item->work->has_passed()) {
@@ -135,7 +135,7 @@ void ProcessGroup::look_at_launched(DeviceEngine& engine, const std::shared_ptr<
       if (!launched_.empty() && launched_.front() == item) launched_.pop_front();
       return changed_.notify_all();
     }
-    engine.check_health();
+    backend.check_health();
     if (std::chrono::steady_clock::now() >= item->started + item->timeout) {
       fail(ErrorCode::kDeadlineExceeded, "timed out waiting for other ranks");
     }

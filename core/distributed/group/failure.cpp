@@ -66,7 +66,7 @@ void ProcessGroup::end_here(const Error& error) {
     waiting.insert(waiting.end(), std::make_move_iterator(queue_.begin()), std::make_move_iterator(queue_.end()));
     queue_.clear();
   }
-  engine_->abort();
+  backend_->abort();
   for (const auto& item : waiting) item->work->finish(error);
   changed_.notify_all();
 }

@@ -17,7 +17,7 @@ struct Header {
   int64_t dtype;
 };
 
-// Slots of headers and of bytes, and nothing that engines use themselves: they have the first byte below 0x80.
+// Slots of headers and of bytes, and nothing that backends use themselves: they have the first byte below 0x80.
 uint64_t header_slot(uint32_t tag) { return uint64_t{0x80} << 56 | uint64_t{tag} << 16; }
 uint64_t bytes_slot(uint64_t number) { return uint64_t{0x81} << 56 | (number & 0xffffffffu) << 16; }
 
@@ -54,7 +54,7 @@ WorkPtr ProcessGroup::start_transfer(std::string name, Milliseconds timeout, std
   return work;
 }
 
-// A transfer that an engine could not even start: the group's error, by the Work like all others.
+// A transfer that a backend could not even start: the group's error, by the Work like all others.
 WorkPtr ProcessGroup::failed_transfer(std::string name, const Error& error) {
   auto work = std::make_shared<Work>(0, std::move(name));
   work->finish(end_with(Error(error.code(), concat("rank ", rank_, ", ", work->name(), ": ", error.what()))));
@@ -64,8 +64,8 @@ WorkPtr ProcessGroup::failed_transfer(std::string name, const Error& error) {
 WorkPtr ProcessGroup::send(const Tensor& tensor, int destination, uint32_t tag, Milliseconds timeout) {
   check_rank("send", "the destination", destination);
   check(destination != rank_, "send: the destination is this rank itself");
-  check_source(*engine_, "send", "tensor", tensor);
-  if (engine_->on_device()) return enqueue_messages({{Message::Way::kSend, tensor, destination, tag}}, timeout);
+  check_source(*backend_, "send", "tensor", tensor);
+  if (backend_->on_device()) return enqueue_messages({{Message::Way::kSend, tensor, destination, tag}}, timeout);
   struct Parts {
     Header header;
     Packed packed;
@@ -83,9 +83,9 @@ WorkPtr ProcessGroup::send(const Tensor& tensor, int destination, uint32_t tag, 
   const std::string name = concat("send to rank ", destination, ", ", describe(tensor), ", tag ", tag);
   try {
     if (!failure()) {
-      message->head = engine_->start_send(head.data(), head.size(), destination, header_slot(tag));
-      message->body = engine_->start_send(message->packed.data(), message->packed.size_bytes(), destination,
-                                          bytes_slot(message->header.number));
+      message->head = backend_->start_send(head.data(), head.size(), destination, header_slot(tag));
+      message->body = backend_->start_send(message->packed.data(), message->packed.size_bytes(), destination,
+                                           bytes_slot(message->header.number));
     }
   } catch (const Error& error) {
     return failed_transfer(name, error);
@@ -100,10 +100,10 @@ WorkPtr ProcessGroup::send(const Tensor& tensor, int destination, uint32_t tag, 
 WorkPtr ProcessGroup::recv(const Tensor& tensor, int source, uint32_t tag, Milliseconds timeout) {
   if (source != kAnyRank) check_rank("recv", "the source", source);
   check(source != rank_, "recv: the source is this rank itself");
-  check_target(*engine_, "recv", "tensor", tensor);
-  if (engine_->on_device()) {
+  check_target(*backend_, "recv", "tensor", tensor);
+  if (backend_->on_device()) {
     if (source == kAnyRank) {
-      fail(ErrorCode::kUnimplemented, "recv: ", engine_->name(), " cannot receive from any rank; name the source");
+      fail(ErrorCode::kUnimplemented, "recv: ", backend_->name(), " cannot receive from any rank; name the source");
     }
     return enqueue_messages({{Message::Way::kRecv, tensor, source, tag}}, timeout);
   }
@@ -118,7 +118,7 @@ WorkPtr ProcessGroup::recv(const Tensor& tensor, int source, uint32_t tag, Milli
   const std::string name = concat("recv from ", from, ", ", describe(tensor), ", tag ", tag);
   try {
     if (!failure())
-      head = engine_->start_recv(reinterpret_cast<std::byte*>(header.get()), sizeof(Header), peers, header_slot(tag));
+      head = backend_->start_recv(reinterpret_cast<std::byte*>(header.get()), sizeof(Header), peers, header_slot(tag));
   } catch (const Error& error) {
     return failed_transfer(name, error);
   }
@@ -129,7 +129,7 @@ WorkPtr ProcessGroup::recv(const Tensor& tensor, int source, uint32_t tag, Milli
           header->count, " elements of ", name_of(dtype), ", expected ", tensor.numel(), " of ",
           name_of(tensor.dtype()));
     Packed packed(tensor);
-    engine_->start_recv(packed.data(), packed.size_bytes(), std::span(&sender, 1), bytes_slot(header->number))
+    backend_->start_recv(packed.data(), packed.size_bytes(), std::span(&sender, 1), bytes_slot(header->number))
         ->wait(deadline);
     packed.unpack();
     return sender;
@@ -138,7 +138,7 @@ WorkPtr ProcessGroup::recv(const Tensor& tensor, int source, uint32_t tag, Milli
 
 std::vector<WorkPtr> ProcessGroup::start_messages(std::vector<Message> messages, Milliseconds timeout) {
   std::vector<WorkPtr> works;
-  if (!engine_->on_device()) {
+  if (!backend_->on_device()) {
     for (const Message& message : messages) {
       works.push_back(message.way == Message::Way::kSend ? send(message.tensor, message.peer, message.tag, timeout)
                                                          : recv(message.tensor, message.peer, message.tag, timeout));
@@ -150,8 +150,8 @@ std::vector<WorkPtr> ProcessGroup::start_messages(std::vector<Message> messages,
     const bool is_send = message.way == Message::Way::kSend;
     check_rank("messages", is_send ? "a destination" : "a source", message.peer);
     check(message.peer != rank_, "messages: the other side is this rank itself");
-    is_send ? check_source(*engine_, "send", "tensor", message.tensor)
-            : check_target(*engine_, "recv", "tensor", message.tensor);
+    is_send ? check_source(*backend_, "send", "tensor", message.tensor)
+            : check_target(*backend_, "recv", "tensor", message.tensor);
     check(message.tensor.device() == messages.front().tensor.device(), "messages: tensors are on several devices");
   }
   return {enqueue_messages(std::move(messages), timeout)};

@@ -22,29 +22,29 @@ uint64_t hash_of(const std::string& text) {
   return hash;
 }
 
-// A tag is no 0, which engines have for themselves.
+// A tag is no 0, which backends have for themselves.
 uint32_t tag_of(const std::string& text) { return static_cast<uint32_t>(hash_of(text) >> 32) | 1; }
 
 }  // namespace
 
-ProcessGroup::ProcessGroup(std::shared_ptr<Store> store, std::string name, int rank, int size, EngineFactory engines,
+ProcessGroup::ProcessGroup(std::shared_ptr<Store> store, std::string name, int rank, int size, BackendFactory backends,
                            GroupOptions options)
     : store_(std::move(store)),
       name_(std::move(name)),
       rank_(rank),
       size_(size),
-      engines_(std::move(engines)),
+      backends_(std::move(backends)),
       options_(std::move(options)),
       sent_(static_cast<size_t>(std::max(size, 0))),
       received_(sent_.size()),
       watched_(store_->clone()) {
   check(size > 0 && rank >= 0 && rank < size, "group ", name_, ": rank ", rank, " of ", size);
-  engine_ = engines_(store_, name_, rank, size, options_.timeout);
+  backend_ = backends_(store_, name_, rank, size, options_.timeout);
   if (!options_.secret.empty()) prove_connections();
   transfers_ = std::make_unique<WorkThread>(kMaxTransfers);
   runner_ = Thread("group", [this] { run_queue(); });
   watcher_ = Thread("group-watch", [this] { watch(); });
-  if (DeviceEngine* const device = engine_->on_device()) {
+  if (DeviceBackend* const device = backend_->on_device()) {
     device_watcher_ = Thread("group-device", [this, device] { watch_device(*device); });
   }
 }
@@ -56,14 +56,14 @@ ProcessGroup::~ProcessGroup() {
   }
   changed_.notify_all();
   watched_->interrupt();
-  engine_->abort();
+  backend_->abort();
   transfers_.reset();
   runner_.join();
   watcher_.join();
   if (device_watcher_.joinable()) device_watcher_.join();
 }
 
-// Each rank says in the store what the others have to show it on the engine's connections: nobody can have seen it
+// Each rank says in the store what the others have to show it on the backend's connections: nobody can have seen it
 // before.
 void ProcessGroup::prove_connections() {
   const auto deadline = std::chrono::steady_clock::now() + options_.timeout;
@@ -154,13 +154,13 @@ void ProcessGroup::run_queue() {
 void ProcessGroup::run_item(const std::shared_ptr<Item>& item) {
   const ExecutionScope scope(item->context);
   item->work->start();
-  const EngineCall call{tag_of(item->text()), item->started + item->timeout, item->device()};
+  const BackendCall call{tag_of(item->text()), item->started + item->timeout, item->device()};
   std::optional<Error> error;
   bool is_launched = false;
   try {
     if (!item->is_message()) check_agreement(*item, call);
     is_launched = item->ready != nullptr;
-    is_launched ? launch(*engine_->on_device(), item, call) : item->body(call);
+    is_launched ? launch(*backend_->on_device(), item, call) : item->body(call);
   } catch (const Error& thrown) {
     error = thrown;
   } catch (const std::exception& thrown) {
@@ -185,7 +185,7 @@ void ProcessGroup::finish_item(Item& item, const std::optional<Error>& error) {
   item.work->finish(end_with(is_common ? *error : Error(error->code(), text)));
 }
 
-void ProcessGroup::check_agreement(const Item& item, const EngineCall& call) {
+void ProcessGroup::check_agreement(const Item& item, const BackendCall& call) {
   const bool is_checked = options_.checks_all || item.number <= options_.checked_first ||
                           (options_.checked_every > 0 && item.number % options_.checked_every == 0);
   if (!is_checked || size_ == 1) return;
@@ -223,7 +223,7 @@ std::unique_ptr<ProcessGroup> ProcessGroup::new_group(std::span<const int> ranks
   std::string list;
   for (const int rank : ranks) list += (list.empty() ? "" : ",") + std::to_string(rank);
   if (size_ > 1) {
-    enqueue({"new_group", concat(", ranks ", list)}, kGroupsOwn, [this](const EngineCall& call) {
+    enqueue({"new_group", concat(", ranks ", list)}, kGroupsOwn, [this](const BackendCall& call) {
       barrier_on_host(call);
     })->wait();
   }
@@ -232,7 +232,7 @@ std::unique_ptr<ProcessGroup> ProcessGroup::new_group(std::span<const int> ranks
   GroupOptions options = options_;
   options.timeout = chosen(timeout);
   return std::make_unique<ProcessGroup>(std::make_shared<PrefixStore>(concat("group_", number), store_), name, own,
-                                        static_cast<int>(ranks.size()), engines_, std::move(options));
+                                        static_cast<int>(ranks.size()), backends_, std::move(options));
 }
 
 std::optional<Error> ProcessGroup::failure() const {
@@ -249,7 +249,7 @@ void ProcessGroup::close(Milliseconds timeout, bool serves_store) noexcept {
       if (failure_) return;
     }
     store_->barrier("closed", size_, timeout);
-    if (DeviceEngine* const device = engine_->on_device()) device->close(deadline);
+    if (DeviceBackend* const device = backend_->on_device()) device->close(deadline);
     const int64_t own = store_->add("left", 1);
     while (serves_store && own < size_ && store_->add("left", 0) < size_ &&
            std::chrono::steady_clock::now() < deadline) {

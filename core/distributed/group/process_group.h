@@ -13,7 +13,7 @@
 #include "core/base/mutex.h"
 #include "core/base/thread.h"
 #include "core/base/work_thread.h"
-#include "core/distributed/group/engine.h"
+#include "core/distributed/group/backend.h"
 #include "core/distributed/group/reduce_op.h"
 #include "core/distributed/group/work.h"
 #include "core/distributed/store/store.h"
@@ -31,7 +31,7 @@ struct GroupOptions {
   bool checks_all = false;
   // An operation that runs for so long (or a third of its time, if less) tells the others which it is.
   Milliseconds stall{2000};
-  // By which ranks prove to each other, on the engine's own connections, that they are of this job. Empty: no proof.
+  // By which ranks prove to each other, on the backend's own connections, that they are of this job. Empty: no proof.
   std::string secret = {};
 };
 
@@ -57,7 +57,7 @@ class ProcessGroup {
   };
 
   // All ranks call it, with a store that has keys of this group alone, and the same name and options.
-  ProcessGroup(std::shared_ptr<Store> store, std::string name, int rank, int size, EngineFactory engines,
+  ProcessGroup(std::shared_ptr<Store> store, std::string name, int rank, int size, BackendFactory backends,
                GroupOptions options = {});
   // Waits for nobody; ranks that still work with this one get an error. See close().
   ~ProcessGroup();
@@ -67,8 +67,8 @@ class ProcessGroup {
   int rank() const { return rank_; }
   int size() const { return size_; }
   const std::string& name() const { return name_; }
-  std::string engine_name() const { return engine_->name(); }
-  // Where tensors that no operation was given yet are best made: the host, or the engine's device.
+  std::string backend_name() const { return backend_->name(); }
+  // Where tensors that no operation was given yet are best made: the host, or the backend's device.
   Device device() const;
   Milliseconds timeout() const { return options_.timeout; }
   Store& store() const { return *store_; }
@@ -135,18 +135,18 @@ class ProcessGroup {
     std::string operation, agreed;
     Device device = {};  // where its result is; not of the text, as it may differ
   };
-  using Body = std::function<void(const EngineCall&)>;
+  using Body = std::function<void(const BackendCall&)>;
 
   WorkPtr enqueue(Fingerprint fingerprint, Milliseconds timeout, Body body);
   // Null: it is in the queue; else what the group has failed of.
   std::optional<Error> put(const std::shared_ptr<Item>& item) TENSORD_REQUIRES(mutex_);
   WorkPtr begin(const std::shared_ptr<Item>& item, const std::optional<Error>& failure);
   WorkPtr enqueue_messages(std::vector<Message> messages, Milliseconds timeout);
-  void move_messages(DeviceEngine& engine, std::span<const Message> messages, const EngineCall& call);
+  void move_messages(DeviceBackend& backend, std::span<const Message> messages, const BackendCall& call);
   void expect_message(const Message& message, SteadyTime deadline);
   void run_queue();
   void run_item(const std::shared_ptr<Item>& item);
-  void check_agreement(const Item& item, const EngineCall& call);
+  void check_agreement(const Item& item, const BackendCall& call);
   void finish_item(Item& item, const std::optional<Error>& error);
   [[noreturn]] void fail_disagreement(const Item& item, SteadyTime deadline);
   void prove_connections();
@@ -155,26 +155,26 @@ class ProcessGroup {
   void pack_for(ReduceOp op, Packed& packed) const;
   void finish_for(ReduceOp op, const Packed& packed) const;
   void exchange(const Packed& source, const std::vector<size_t>& in_bytes, const Packed& target,
-                const std::vector<size_t>& out_bytes, const EngineCall& call);
+                const std::vector<size_t>& out_bytes, const BackendCall& call);
   Elements elements_of(const std::string& operation, ReduceOp op, const Tensor& tensor) const;
   std::string ranks_that_have_not_come(const Item& item);
   WorkPtr failed_transfer(std::string name, const Error& error);
   WorkPtr start_transfer(std::string name, Milliseconds timeout, std::function<int(SteadyTime)> move);
 
   std::vector<int64_t> gather_sizes(const std::string& bytes, Milliseconds timeout);
-  // Bytes of the host, whatever memory the engine is for; these block. Every rank's part has `each` bytes.
-  void all_gather_on_host(const std::byte* in, std::byte* out, size_t each, const EngineCall& call);
-  void all_to_all_on_host(const std::byte* in, std::byte* out, size_t each, const EngineCall& call);
-  void barrier_on_host(const EngineCall& call);
+  // Bytes of the host, whatever memory the backend is for; these block. Every rank's part has `each` bytes.
+  void all_gather_on_host(const std::byte* in, std::byte* out, size_t each, const BackendCall& call);
+  void all_to_all_on_host(const std::byte* in, std::byte* out, size_t each, const BackendCall& call);
+  void barrier_on_host(const BackendCall& call);
   template <class Fn>
-  void by_device(DeviceEngine& engine, const std::byte* in, size_t in_bytes, std::byte* out, size_t out_bytes,
-                 const EngineCall& call, const Fn& fn);
-  // Of a device's engine: returns when what was queued has run.
-  void wait_on_device(DeviceEngine& engine, DeviceStream& stream, SteadyTime deadline);
+  void by_device(DeviceBackend& backend, const std::byte* in, size_t in_bytes, std::byte* out, size_t out_bytes,
+                 const BackendCall& call, const Fn& fn);
+  // Of a device's backend: returns when what was queued has run.
+  void wait_on_device(DeviceBackend& backend, DeviceStream& stream, SteadyTime deadline);
   void check_open() const;
-  void launch(DeviceEngine& engine, const std::shared_ptr<Item>& item, const EngineCall& call);
-  void watch_device(DeviceEngine& engine);
-  void look_at_launched(DeviceEngine& engine, const std::shared_ptr<Item>& item);
+  void launch(DeviceBackend& backend, const std::shared_ptr<Item>& item, const BackendCall& call);
+  void watch_device(DeviceBackend& backend);
+  void look_at_launched(DeviceBackend& backend, const std::shared_ptr<Item>& item);
 
   // The first error of all ranks; this one's if it is the first.
   Error end_with(const Error& error);
@@ -186,9 +186,9 @@ class ProcessGroup {
   const std::shared_ptr<Store> store_;
   const std::string name_;
   const int rank_, size_;
-  const EngineFactory engines_;
+  const BackendFactory backends_;
   const GroupOptions options_;
-  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<Backend> backend_;
   int groups_made_ = 0, barriers_ = 0;
   std::vector<uint64_t> sent_;      // by peer, by mutex_: number of the last message to it
   std::vector<uint64_t> received_;  // by peer, of the runner alone: and of those from it, on a device

@@ -7,7 +7,7 @@
 
 namespace tensord::distributed {
 
-// How elements of several ranks become one. What each takes is the same with every engine:
+// How elements of several ranks become one. What each takes is the same with every backend:
 //   sum, product   every dtype; of bools `or` and `and`
 //   avg            floating and complex: the sum, divided by the number of ranks
 //   premul_sum     floating and complex: each rank's elements times `factor`, then the sum

@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "core/base/error.h"
-#include "core/distributed/engines.h"
+#include "core/distributed/backends.h"
 #include "core/distributed/store/prefix_store.h"
 #include "core/distributed/store/tcp_store.h"
 
@@ -155,11 +155,11 @@ std::shared_ptr<Store> make_store(const WorkerEnvironment& environment, Millisec
 
 std::unique_ptr<ProcessGroup> make_world(const WorkerEnvironment& environment, GroupOptions options,
                                          const std::string& backend) {
-  // Before the store: who has no such engine holds nobody up.
-  EngineFactory engines = engines_by_name(backend, environment.master_addr);
+  // Before the store: who has no such backend holds nobody up.
+  BackendFactory backends = backends_by_name(backend, environment.master_addr);
   if (options.secret.empty()) options.secret = launch_secret();
   return std::make_unique<ProcessGroup>(make_store(environment), "world", environment.rank, environment.world_size,
-                                        std::move(engines), std::move(options));
+                                        std::move(backends), std::move(options));
 }
 
 }  // namespace tensord::distributed

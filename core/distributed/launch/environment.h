@@ -44,7 +44,7 @@ std::string listen_host_for(const std::string& address);
 
 // The store of all workers: rank 0 serves it at the master's address; keys of each start of the workers are apart.
 std::shared_ptr<Store> make_store(const WorkerEnvironment& environment, Milliseconds timeout = Store::kDefaultTimeout);
-// The group of all workers, over engines of this name (engines_by_name).
+// The group of all workers, over backends of this name (backends_by_name).
 std::unique_ptr<ProcessGroup> make_world(const WorkerEnvironment& environment, GroupOptions options = {},
                                          const std::string& backend = "gloo");
 

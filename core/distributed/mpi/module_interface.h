@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "core/distributed/group/engine.h"
+#include "core/distributed/group/backend.h"
 
 // What the object libtensord_mpi.so or libtensord_mpich.so gives, which alone is linked to MPI; as Gloo's
 // (../gloo/module_interface.h).
@@ -22,8 +22,8 @@ class MpiModule {
   virtual std::string broadcast_text(const std::string& text) const = 0;
   // This host's name, as MPI has it.
   virtual std::string host() const = 0;
-  virtual std::unique_ptr<Engine> make_engine(std::shared_ptr<Store> store, int rank, int size,
-                                              Milliseconds timeout) const = 0;
+  virtual std::unique_ptr<Backend> make_engine(std::shared_ptr<Store> store, int rank, int size,
+                                               Milliseconds timeout) const = 0;
 };
 
 // The object's only function: `extern "C" const MpiModule* tensord_mpi_module()`.

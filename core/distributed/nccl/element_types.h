@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "core/distributed/group/engine.h"
+#include "core/distributed/group/backend.h"
 #include "core/distributed/nccl/nccl_api.h"
 
 namespace tensord::distributed {

@@ -8,7 +8,7 @@
 #include "core/base/log.h"
 #include "core/base/mutex.h"
 #include "core/base/thread.h"
-#include "core/distributed/gloo/gloo_engine.h"
+#include "core/distributed/gloo/gloo_backend.h"
 #include "server/training/data/batch_source.h"
 #include "server/training/jobs/job_store.h"
 #include "server/training/ranks/local_rank.h"

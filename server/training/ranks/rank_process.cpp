@@ -13,8 +13,8 @@
 #include "core/base/thread.h"
 #include "core/base/thread_priority.h"
 #include "core/base/utf8.h"
-#include "core/distributed/gloo/gloo_engine.h"
-#include "core/distributed/local/local_engine.h"
+#include "core/distributed/gloo/gloo_backend.h"
+#include "core/distributed/local/local_backend.h"
 #include "core/distributed/store/tcp_store.h"
 #include "server/training/jobs/job_json.h"
 #include "server/training/ranks/rank_task.h"
@@ -186,7 +186,7 @@ Json run(const RankTask& task, TrainingJob& job, Reporter& reporter) {
         .host = task.store_host, .port = task.store_port, .timeout = kStartTimeout, .token = task.secret});
     group = std::make_unique<distributed::ProcessGroup>(
         store, "job", task.rank, world,
-        world == 1 ? distributed::local_engines() : distributed::gloo_engines({.address = task.address}),
+        world == 1 ? distributed::local_backends() : distributed::gloo_backends({.address = task.address}),
         distributed::GroupOptions{.timeout = kGroupTimeout, .secret = task.secret});
     reporter.has_group();
     return train(task, job, reporter, *group);

@@ -5,7 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/base/log.h"
-#include "core/distributed/gloo/gloo_engine.h"
+#include "core/distributed/gloo/gloo_backend.h"
 #include "core/distributed/hmac.h"
 #include "core/jit/formats/new_weights.h"
 #include "server/training/checkpoint.h"

@@ -16,7 +16,7 @@
 #include "core/base/parallel.h"
 #include "core/distributed/ddp/reducer.h"
 #include "core/distributed/launch/environment.h"
-#include "core/distributed/mpi/mpi_engine.h"
+#include "core/distributed/mpi/mpi_backend.h"
 #include "core/jit/archive/torch_file.h"
 #include "core/jit/runtime/module.h"
 #include "core/nn/optim/optimizer.h"

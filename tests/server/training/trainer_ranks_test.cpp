@@ -103,7 +103,7 @@ class TrainerRanksTest : public ::testing::Test {
       trainer.write_result((folder_ / "result.pt").string());
     };
     if (size > 0) {
-      return distributed::fixtures::errors_of_ranks(size, distributed::local_engines(), {.timeout = 20s},
+      return distributed::fixtures::errors_of_ranks(size, distributed::local_backends(), {.timeout = 20s},
                                                     [&](distributed::ProcessGroup& group) { run(&group); });
     }
     run(nullptr);

@@ -252,7 +252,7 @@ TEST_F(TrainerTest, TheFirstRankAloneWritesFiles) {
   JobSpec spec = evaluated("loss");
   spec.distribution.world_size = 2;
   for (const char* name : {"rank-0", "rank-1"}) fs::create_directory(folder_ / name);
-  distributed::fixtures::on_ranks(2, distributed::local_engines(), [&](distributed::ProcessGroup& group) {
+  distributed::fixtures::on_ranks(2, distributed::local_backends(), [&](distributed::ProcessGroup& group) {
     const auto job = job_of(spec);
     Trainer::Options own = options();
     own.folder = folder_ / concat("rank-", group.rank());

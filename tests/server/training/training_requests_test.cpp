@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "core/base/parallel.h"
-#include "core/distributed/gloo/gloo_engine.h"
+#include "core/distributed/gloo/gloo_backend.h"
 #include "core/tensor/memory/caching_allocator.h"
 #include "server/training/training_service.h"
 #include "tests/server/error_of.h"

@@ -1,5 +1,5 @@
-// The engine over Gloo, an object of its own: see ../module_interface.h. Gloo knows bytes and a function; it throws its
-// own exceptions, which become ours here.
+// The backend over Gloo, an object of its own: see ../module_interface.h. Gloo knows bytes and a function; it throws
+// its own exceptions, which become ours here.
 #include <gloo/allgatherv.h>
 #include <gloo/allreduce.h>
 #include <gloo/alltoallv.h>
@@ -113,10 +113,10 @@ class GlooTransfer final : public Transfer {
   const bool sends_;
 };
 
-class GlooEngine final : public Engine {
+class GlooBackend final : public Backend {
  public:
-  GlooEngine(std::shared_ptr<gloo::transport::Device> device, std::shared_ptr<Store> store, int rank, int size,
-             Milliseconds timeout)
+  GlooBackend(std::shared_ptr<gloo::transport::Device> device, std::shared_ptr<Store> store, int rank, int size,
+              Milliseconds timeout)
       : rank_(rank), size_(size) {
     with_our_errors([&] {
       context_ = std::make_shared<AbortableContext>(rank, size);
@@ -128,7 +128,7 @@ class GlooEngine final : public Engine {
 
   std::string name() const override { return "gloo"; }
 
-  void broadcast(std::byte* data, size_t size_bytes, int root, const EngineCall& call) override {
+  void broadcast(std::byte* data, size_t size_bytes, int root, const BackendCall& call) override {
     if (size_ == 1 || size_bytes == 0) return;
     run<gloo::BroadcastOptions>(call, [&](gloo::BroadcastOptions& options) {
       options.setOutput(chars(data), size_bytes);
@@ -138,7 +138,7 @@ class GlooEngine final : public Engine {
   }
 
   // Always the ring, whatever the size: PyTorch's bits.
-  void all_reduce(std::byte* data, const Elements& elements, const EngineCall& call) override {
+  void all_reduce(std::byte* data, const Elements& elements, const BackendCall& call) override {
     if (size_ == 1 || elements.count == 0) return;
     with_element_type(elements.size_bytes, [&]<class T>() {
       run<gloo::AllreduceOptions>(call, [&](gloo::AllreduceOptions& options) {
@@ -150,7 +150,7 @@ class GlooEngine final : public Engine {
     });
   }
 
-  void reduce(std::byte* data, const Elements& elements, int root, const EngineCall& call) override {
+  void reduce(std::byte* data, const Elements& elements, int root, const BackendCall& call) override {
     if (size_ == 1 || elements.count == 0) return;
     // Gloo writes to all ranks' outputs.
     std::vector<std::byte> scratch(rank_ == root ? 0 : elements.count * elements.size_bytes);
@@ -165,7 +165,8 @@ class GlooEngine final : public Engine {
     });
   }
 
-  void all_gather(const std::byte* in, std::byte* out, std::span<const size_t> sizes, const EngineCall& call) override {
+  void all_gather(const std::byte* in, std::byte* out, std::span<const size_t> sizes,
+                  const BackendCall& call) override {
     if (std::accumulate(sizes.begin(), sizes.end(), size_t{0}) == 0) return;
     if (size_ == 1) return copy_bytes(out, in, sizes[0]);
     run<gloo::AllgathervOptions>(call, [&](gloo::AllgathervOptions& options) {
@@ -175,7 +176,7 @@ class GlooEngine final : public Engine {
     });
   }
 
-  void gather(const std::byte* in, std::byte* out, size_t size_bytes, int root, const EngineCall& call) override {
+  void gather(const std::byte* in, std::byte* out, size_t size_bytes, int root, const BackendCall& call) override {
     if (size_bytes == 0) return;
     if (size_ == 1) return copy_bytes(out, in, size_bytes);
     run<gloo::GatherOptions>(call, [&](gloo::GatherOptions& options) {
@@ -186,7 +187,7 @@ class GlooEngine final : public Engine {
     });
   }
 
-  void scatter(const std::byte* in, std::byte* out, size_t size_bytes, int root, const EngineCall& call) override {
+  void scatter(const std::byte* in, std::byte* out, size_t size_bytes, int root, const BackendCall& call) override {
     if (size_bytes == 0) return;
     if (size_ == 1) return copy_bytes(out, in, size_bytes);
     run<gloo::ScatterOptions>(call, [&](gloo::ScatterOptions& options) {
@@ -203,7 +204,7 @@ class GlooEngine final : public Engine {
 
   // Gloo has none: every rank gets its parts from all, and adds them in the order of the ranks.
   void reduce_scatter(std::byte* in, std::byte* out, std::span<const size_t> counts, const Elements& elements,
-                      const EngineCall& call) override {
+                      const BackendCall& call) override {
     const size_t own = counts[static_cast<size_t>(rank_)], own_bytes = own * elements.size_bytes;
     std::vector<size_t> sent, received(counts.size(), own_bytes);
     for (const size_t count : counts) sent.push_back(count * elements.size_bytes);
@@ -214,7 +215,7 @@ class GlooEngine final : public Engine {
   }
 
   void all_to_all(const std::byte* in, std::span<const size_t> in_bytes, std::byte* out,
-                  std::span<const size_t> out_bytes, const EngineCall& call) override {
+                  std::span<const size_t> out_bytes, const BackendCall& call) override {
     if (size_ == 1) return copy_bytes(out, in, in_bytes[0]);
     run<gloo::AlltoallvOptions>(call, [&](gloo::AlltoallvOptions& options) {
       options.setInput(chars(in), std::vector<int64_t>(in_bytes.begin(), in_bytes.end()));
@@ -223,7 +224,7 @@ class GlooEngine final : public Engine {
     });
   }
 
-  void barrier(const EngineCall& call) override {
+  void barrier(const BackendCall& call) override {
     if (size_ == 1) return;
     run<gloo::BarrierOptions>(call, [&](gloo::BarrierOptions& options) { gloo::barrier(options); });
   }
@@ -249,7 +250,7 @@ class GlooEngine final : public Engine {
 
  private:
   template <class Options, class Fn>
-  void run(const EngineCall& call, const Fn& fn) {
+  void run(const BackendCall& call, const Fn& fn) {
     with_our_errors([&] {
       Options options(context_);
       options.setTag(call.tag);
@@ -274,10 +275,10 @@ class Module final : public GlooModule {
     });
   }
 
-  std::unique_ptr<Engine> make_engine(std::shared_ptr<void> device, std::shared_ptr<Store> store, int rank, int size,
-                                      Milliseconds timeout) const override {
-    return std::make_unique<GlooEngine>(std::static_pointer_cast<gloo::transport::Device>(device), std::move(store),
-                                        rank, size, timeout);
+  std::unique_ptr<Backend> make_engine(std::shared_ptr<void> device, std::shared_ptr<Store> store, int rank, int size,
+                                       Milliseconds timeout) const override {
+    return std::make_unique<GlooBackend>(std::static_pointer_cast<gloo::transport::Device>(device), std::move(store),
+                                         rank, size, timeout);
   }
 };
 

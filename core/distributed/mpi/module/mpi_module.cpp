@@ -1,4 +1,4 @@
-// The engine over MPI, an object of its own: see ../module_interface.h.
+// The backend over MPI, an object of its own: see ../module_interface.h.
 #define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
 #include <mpi.h>
@@ -238,9 +238,9 @@ class Received final : public Transfer {
   const size_t size_bytes_;
 };
 
-class MpiEngine final : public Engine {
+class MpiBackend final : public Backend {
  public:
-  MpiEngine(const std::shared_ptr<Store>& store, int rank, int size, Milliseconds timeout) : rank_(rank), size_(size) {
+  MpiBackend(const std::shared_ptr<Store>& store, int rank, int size, Milliseconds timeout) : rank_(rank), size_(size) {
     start_mpi();
     int own = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &own);
@@ -261,7 +261,7 @@ class MpiEngine final : public Engine {
 
   std::string name() const override { return "mpi"; }
 
-  void broadcast(std::byte* data, size_t size_bytes, int root, const EngineCall& call) override {
+  void broadcast(std::byte* data, size_t size_bytes, int root, const BackendCall& call) override {
     agree(call);
     for_pieces(size_bytes, [&](size_t first, int count) {
       MPI_Request request;
@@ -270,7 +270,7 @@ class MpiEngine final : public Engine {
     });
   }
 
-  void all_reduce(std::byte* data, const Elements& elements, const EngineCall& call) override {
+  void all_reduce(std::byte* data, const Elements& elements, const BackendCall& call) override {
     agree(call);
     const MPI_Op op = reductions().op_of(elements.reduce);
     const MPI_Datatype type = type_of(elements.size_bytes);
@@ -283,7 +283,7 @@ class MpiEngine final : public Engine {
     });
   }
 
-  void reduce(std::byte* data, const Elements& elements, int root, const EngineCall& call) override {
+  void reduce(std::byte* data, const Elements& elements, int root, const BackendCall& call) override {
     agree(call);
     const MPI_Op op = reductions().op_of(elements.reduce);
     const MPI_Datatype type = type_of(elements.size_bytes);
@@ -297,7 +297,8 @@ class MpiEngine final : public Engine {
     });
   }
 
-  void all_gather(const std::byte* in, std::byte* out, std::span<const size_t> sizes, const EngineCall& call) override {
+  void all_gather(const std::byte* in, std::byte* out, std::span<const size_t> sizes,
+                  const BackendCall& call) override {
     agree(call);
     size_t at = 0;
     for (int root = 0; root < size_; ++root) {
@@ -312,7 +313,7 @@ class MpiEngine final : public Engine {
     }
   }
 
-  void gather(const std::byte* in, std::byte* out, size_t size_bytes, int root, const EngineCall& call) override {
+  void gather(const std::byte* in, std::byte* out, size_t size_bytes, int root, const BackendCall& call) override {
     agree(call);
     std::vector<size_t> sent(static_cast<size_t>(size_), 0), received(static_cast<size_t>(size_), 0);
     sent[static_cast<size_t>(root)] = size_bytes;
@@ -320,7 +321,7 @@ class MpiEngine final : public Engine {
     exchange(in, sent, out, received, call);
   }
 
-  void scatter(const std::byte* in, std::byte* out, size_t size_bytes, int root, const EngineCall& call) override {
+  void scatter(const std::byte* in, std::byte* out, size_t size_bytes, int root, const BackendCall& call) override {
     agree(call);
     std::vector<size_t> sent(static_cast<size_t>(size_), rank_ == root ? size_bytes : 0);
     std::vector<size_t> received(static_cast<size_t>(size_), 0);
@@ -330,7 +331,7 @@ class MpiEngine final : public Engine {
 
   // As Gloo's: every rank gets its parts from all, and adds them in the order of the ranks.
   void reduce_scatter(std::byte* in, std::byte* out, std::span<const size_t> counts, const Elements& elements,
-                      const EngineCall& call) override {
+                      const BackendCall& call) override {
     const size_t own = counts[static_cast<size_t>(rank_)], own_bytes = own * elements.size_bytes;
     std::vector<size_t> sent;
     for (const size_t count : counts) sent.push_back(count * elements.size_bytes);
@@ -342,12 +343,12 @@ class MpiEngine final : public Engine {
   }
 
   void all_to_all(const std::byte* in, std::span<const size_t> in_bytes, std::byte* out,
-                  std::span<const size_t> out_bytes, const EngineCall& call) override {
+                  std::span<const size_t> out_bytes, const BackendCall& call) override {
     agree(call);
     exchange(in, in_bytes, out, out_bytes, call);
   }
 
-  void barrier(const EngineCall& call) override { agree(call); }
+  void barrier(const BackendCall& call) override { agree(call); }
 
   std::unique_ptr<Transfer> start_send(const std::byte* data, size_t size_bytes, int peer, uint64_t slot) override {
     check_alive();
@@ -367,8 +368,8 @@ class MpiEngine final : public Engine {
   }
 
   // MPI joins whatever comes: ranks first see that all are in the same call. Those that are not wait, as with the other
-  // engines, until the group has found out who differs.
-  void agree(const EngineCall& call) {
+  // backends, until the group has found out who differs.
+  void agree(const BackendCall& call) {
     check_alive();
     std::array<uint32_t, 2> tags{call.tag, ~call.tag};
     MPI_Request request;
@@ -387,7 +388,7 @@ class MpiEngine final : public Engine {
 
   // Pieces of each pair come in order; nothing else of this communicator uses messages between two ranks.
   void exchange(const std::byte* in, std::span<const size_t> in_bytes, std::byte* out,
-                std::span<const size_t> out_bytes, const EngineCall& call) {
+                std::span<const size_t> out_bytes, const BackendCall& call) {
     std::vector<MPI_Request> requests;
     size_t in_at = 0, out_at = 0;
     for (int peer = 0; peer < size_; ++peer) {
@@ -446,9 +447,9 @@ class Module final : public MpiModule {
     check_mpi(MPI_Get_processor_name(name.data(), &length), "MPI_Get_processor_name");
     return {name.data(), static_cast<size_t>(length)};
   }
-  std::unique_ptr<Engine> make_engine(std::shared_ptr<Store> store, int rank, int size,
-                                      Milliseconds timeout) const override {
-    return std::make_unique<MpiEngine>(store, rank, size, timeout);
+  std::unique_ptr<Backend> make_engine(std::shared_ptr<Store> store, int rank, int size,
+                                       Milliseconds timeout) const override {
+    return std::make_unique<MpiBackend>(store, rank, size, timeout);
   }
 };
 

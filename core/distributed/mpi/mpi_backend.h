@@ -2,13 +2,13 @@
 
 #include <memory>
 
-#include "core/distributed/group/engine.h"
+#include "core/distributed/group/backend.h"
 #include "core/distributed/group/process_group.h"
 
 namespace tensord::distributed {
 
-// Engines over MPI, for processes that mpirun started: its transports (shared memory, fabrics) and its collectives. MPI
-// is in an object of its own, libtensord_mpi.so (Open MPI) or, where MPICH's mpiexec started the process,
+// Backends over MPI, for processes that mpirun started: its transports (shared memory, fabrics) and its collectives.
+// MPI is in an object of its own, libtensord_mpi.so (Open MPI) or, where MPICH's mpiexec started the process,
 // libtensord_mpich.so, which is looked for where Gloo's is, or where TENSORD_MPI says.
 //
 // MPI can be started once in a process, and does not survive a lost one: mpirun then ends all others. A group that was
@@ -17,7 +17,7 @@ namespace tensord::distributed {
 //
 // Throws Error: kUnimplemented naming the places where the object is not, kFailedPrecondition where MPI does not allow
 // several threads.
-EngineFactory mpi_engines();
+BackendFactory mpi_backends();
 bool has_mpi();
 
 // The group of all processes of this mpirun, by the ranks that it gave, with a store that rank 0 serves.

@@ -1,4 +1,4 @@
-#include "core/distributed/group/engine_object.h"
+#include "core/distributed/group/backend_object.h"
 
 #include <dlfcn.h>
 
@@ -41,7 +41,7 @@ void* find_in_object(const std::vector<std::string>& places, const char* functio
       continue;
     }
     if (void* const found = dlsym(object, function)) return found;
-    problem += "no engine";
+    problem += "no backend";
     dlclose(object);
   }
   return nullptr;

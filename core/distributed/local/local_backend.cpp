@@ -1,4 +1,4 @@
-#include "core/distributed/local/local_engine.h"
+#include "core/distributed/local/local_backend.h"
 
 #include <algorithm>
 #include <cstring>
@@ -37,7 +37,7 @@ class Hub {
  public:
   explicit Hub(int size) : size_(size) {}
 
-  std::shared_ptr<Meeting> join(int rank, const EngineCall& call, Meeting::Part part) {
+  std::shared_ptr<Meeting> join(int rank, const BackendCall& call, Meeting::Part part) {
     std::shared_ptr<Meeting> meeting;
     {
       const MutexLock lock(mutex_);
@@ -55,7 +55,7 @@ class Hub {
   }
 
   // Returns when all ranks have come to this step.
-  void step(Meeting& meeting, const EngineCall& call) {
+  void step(Meeting& meeting, const BackendCall& call) {
     MutexLock lock(mutex_);
     check_alive();
     const uint64_t steps_done = meeting.steps_done;
@@ -145,32 +145,33 @@ class ComingMessage final : public Transfer {
   const uint64_t slot_;
 };
 
-class LocalEngine final : public Engine {
+class LocalBackend final : public Backend {
  public:
-  LocalEngine(std::shared_ptr<Hub> hub, int rank, int size) : hub_(std::move(hub)), rank_(rank), size_(size) {}
-  ~LocalEngine() override { hub_->abort(); }
+  LocalBackend(std::shared_ptr<Hub> hub, int rank, int size) : hub_(std::move(hub)), rank_(rank), size_(size) {}
+  ~LocalBackend() override { hub_->abort(); }
 
   std::string name() const override { return "local"; }
 
-  void broadcast(std::byte* data, size_t size_bytes, int root, const EngineCall& call) override {
+  void broadcast(std::byte* data, size_t size_bytes, int root, const BackendCall& call) override {
     const auto meeting = hub_->join(rank_, call, {.in = data});
     copy_bytes(data, part(*meeting, root).in, size_bytes);
     hub_->step(*meeting, call);
   }
 
-  void all_reduce(std::byte* data, const Elements& elements, const EngineCall& call) override {
+  void all_reduce(std::byte* data, const Elements& elements, const BackendCall& call) override {
     const auto meeting = hub_->join(rank_, call, {.in = data, .out = data});
     reduce_share(*meeting, elements, 0, size_);
     hub_->step(*meeting, call);
   }
 
-  void reduce(std::byte* data, const Elements& elements, int root, const EngineCall& call) override {
+  void reduce(std::byte* data, const Elements& elements, int root, const BackendCall& call) override {
     const auto meeting = hub_->join(rank_, call, {.in = data, .out = data});
     reduce_share(*meeting, elements, root, root + 1);
     hub_->step(*meeting, call);
   }
 
-  void all_gather(const std::byte* in, std::byte* out, std::span<const size_t> sizes, const EngineCall& call) override {
+  void all_gather(const std::byte* in, std::byte* out, std::span<const size_t> sizes,
+                  const BackendCall& call) override {
     const auto meeting = hub_->join(rank_, call, {.in = in});
     for (int rank = 0; rank < size_; ++rank) {
       const size_t bytes = sizes[static_cast<size_t>(rank)];
@@ -180,7 +181,7 @@ class LocalEngine final : public Engine {
     hub_->step(*meeting, call);
   }
 
-  void gather(const std::byte* in, std::byte* out, size_t size_bytes, int root, const EngineCall& call) override {
+  void gather(const std::byte* in, std::byte* out, size_t size_bytes, int root, const BackendCall& call) override {
     const auto meeting = hub_->join(rank_, call, {.in = in});
     for (int rank = 0; rank_ == root && rank < size_; ++rank) {
       copy_bytes(out + static_cast<size_t>(rank) * size_bytes, part(*meeting, rank).in, size_bytes);
@@ -188,14 +189,14 @@ class LocalEngine final : public Engine {
     hub_->step(*meeting, call);
   }
 
-  void scatter(const std::byte* in, std::byte* out, size_t size_bytes, int root, const EngineCall& call) override {
+  void scatter(const std::byte* in, std::byte* out, size_t size_bytes, int root, const BackendCall& call) override {
     const auto meeting = hub_->join(rank_, call, {.in = in});
     copy_bytes(out, part(*meeting, root).in + static_cast<size_t>(rank_) * size_bytes, size_bytes);
     hub_->step(*meeting, call);
   }
 
   void reduce_scatter(std::byte* in, std::byte* out, std::span<const size_t> counts, const Elements& elements,
-                      const EngineCall& call) override {
+                      const BackendCall& call) override {
     const auto meeting = hub_->join(rank_, call, {.in = in});
     const size_t first = std::accumulate(counts.begin(), counts.begin() + rank_, size_t{0});
     const size_t count = counts[static_cast<size_t>(rank_)];
@@ -204,7 +205,7 @@ class LocalEngine final : public Engine {
   }
 
   void all_to_all(const std::byte* in, std::span<const size_t> in_bytes, std::byte* out,
-                  std::span<const size_t> out_bytes, const EngineCall& call) override {
+                  std::span<const size_t> out_bytes, const BackendCall& call) override {
     const auto meeting = hub_->join(rank_, call, {.in = in, .sizes = in_bytes});
     for (int rank = 0; rank < size_; ++rank) {
       const Meeting::Part& from = part(*meeting, rank);
@@ -216,7 +217,7 @@ class LocalEngine final : public Engine {
     hub_->step(*meeting, call);
   }
 
-  void barrier(const EngineCall& call) override { hub_->join(rank_, call, {}); }
+  void barrier(const BackendCall& call) override { hub_->join(rank_, call, {}); }
 
   std::unique_ptr<Transfer> start_send(const std::byte* data, size_t size_bytes, int peer, uint64_t slot) override {
     hub_->post(rank_, peer, slot, std::vector<std::byte>(data, data + size_bytes));
@@ -262,17 +263,17 @@ class LocalEngine final : public Engine {
 
 }  // namespace
 
-EngineFactory local_engines() {
+BackendFactory local_backends() {
   struct Hubs {
     Mutex mutex;
     std::map<std::string, std::weak_ptr<Hub>> by_name TENSORD_GUARDED_BY(mutex);
   };
   return [hubs = std::make_shared<Hubs>()](const std::shared_ptr<Store>&, const std::string& name, int rank, int size,
-                                           Milliseconds) -> std::unique_ptr<Engine> {
+                                           Milliseconds) -> std::unique_ptr<Backend> {
     const MutexLock lock(hubs->mutex);
     std::shared_ptr<Hub> hub = hubs->by_name[name].lock();
     if (!hub) hubs->by_name[name] = hub = std::make_shared<Hub>(size);
-    return std::make_unique<LocalEngine>(hub, rank, size);
+    return std::make_unique<LocalBackend>(hub, rank, size);
   };
 }
 

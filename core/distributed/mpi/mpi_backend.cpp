@@ -1,10 +1,10 @@
-#include "core/distributed/mpi/mpi_engine.h"
+#include "core/distributed/mpi/mpi_backend.h"
 
 #include <cstdlib>
 #include <sstream>
 
 #include "core/base/error.h"
-#include "core/distributed/group/engine_object.h"
+#include "core/distributed/group/backend_object.h"
 #include "core/distributed/hmac.h"
 #include "core/distributed/mpi/module_interface.h"
 #include "core/distributed/store/tcp_store.h"
@@ -38,7 +38,7 @@ const OpenedModule& opened() {
 }
 
 const MpiModule& module() {
-  if (!opened().module) fail(ErrorCode::kUnimplemented, "mpi: this build has no engine of MPI: ", opened().problem);
+  if (!opened().module) fail(ErrorCode::kUnimplemented, "mpi: this build has no backend of MPI: ", opened().problem);
   return *opened().module;
 }
 
@@ -46,7 +46,7 @@ const MpiModule& module() {
 
 bool has_mpi() { return opened().module != nullptr; }
 
-EngineFactory mpi_engines() {
+BackendFactory mpi_backends() {
   return [&of = module()](std::shared_ptr<Store> store, const std::string&, int rank, int size, Milliseconds timeout) {
     return of.make_engine(std::move(store), rank, size, timeout);
   };
@@ -70,7 +70,7 @@ std::unique_ptr<ProcessGroup> make_mpi_world(GroupOptions options) {
     store = std::make_shared<TcpStore>(TcpStoreOptions{
         .host = host == mpi.host() ? "127.0.0.1" : host, .port = static_cast<uint16_t>(port), .token = secret});
   }
-  return std::make_unique<ProcessGroup>(store, "world", mpi.rank(), mpi.size(), mpi_engines(), std::move(options));
+  return std::make_unique<ProcessGroup>(store, "world", mpi.rank(), mpi.size(), mpi_backends(), std::move(options));
 }
 
 }  // namespace tensord::distributed

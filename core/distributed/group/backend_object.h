@@ -9,7 +9,7 @@ namespace tensord::distributed {
 // The folder of the program or library that this code is in.
 std::filesystem::path own_folder();
 
-// Where an engine's object ("libtensord_gloo.so") may be: what the environment variable says, or else beside the
+// Where a backend's object ("libtensord_gloo.so") may be: what the environment variable says, or else beside the
 // program or library that this code is in, in ../lib/tensord, tensord or lib/tensord.
 std::vector<std::string> places_of_object(const char* object, const char* variable);
 

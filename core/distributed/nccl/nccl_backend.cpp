@@ -1,4 +1,4 @@
-#include "core/distributed/nccl/nccl_engine.h"
+#include "core/distributed/nccl/nccl_backend.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -37,11 +37,11 @@ class CurrentDevice {
 #endif
 };
 
-class NcclEngine final : public DeviceEngine {
+class NcclBackend final : public DeviceBackend {
  public:
-  NcclEngine(const NcclApi& api, Device own, std::shared_ptr<Store> store, int rank, int size)
+  NcclBackend(const NcclApi& api, Device own, std::shared_ptr<Store> store, int rank, int size)
       : api_(api), own_(own), store_(std::move(store)), rank_(rank), size_(size) {}
-  ~NcclEngine() override { abort(); }
+  ~NcclBackend() override { abort(); }
 
   std::string name() const override { return "nccl"; }
   Device own_device() const override { return own_; }
@@ -73,7 +73,7 @@ class NcclEngine final : public DeviceEngine {
     for (NcclCommunicator* const communicator : communicators()) communicator->close(deadline);
   }
 
-  void batch(const EngineCall& call, const std::function<void()>& fn) override {
+  void batch(const BackendCall& call, const std::function<void()>& fn) override {
     if (is_in_batch_) return fn();
     NcclCommunicator& communicator = ready(call);
     communicator.call("ncclGroupStart", call.deadline, [&](NcclComm) { return api_.group_start(); });
@@ -90,24 +90,24 @@ class NcclEngine final : public DeviceEngine {
     communicator.call("ncclGroupEnd", call.deadline, [&](NcclComm) { return api_.group_end(); });
   }
 
-  void send(const std::byte* data, size_t size_bytes, int peer, const EngineCall& call) override {
+  void send(const std::byte* data, size_t size_bytes, int peer, const BackendCall& call) override {
     if (size_bytes == 0) return;
     run("ncclSend", call, [&](NcclComm comm, NcclStream queue) {
       return api_.send(data, size_bytes, NcclType::kUint8, peer, comm, queue);
     });
   }
-  void recv(std::byte* data, size_t size_bytes, int peer, const EngineCall& call) override {
+  void recv(std::byte* data, size_t size_bytes, int peer, const BackendCall& call) override {
     if (size_bytes == 0) return;
     run("ncclRecv", call, [&](NcclComm comm, NcclStream queue) {
       return api_.recv(data, size_bytes, NcclType::kUint8, peer, comm, queue);
     });
   }
 
-  void broadcast(std::byte* data, size_t size_bytes, int root, const EngineCall& call) override {
+  void broadcast(std::byte* data, size_t size_bytes, int root, const BackendCall& call) override {
     broadcast_from(data, data, size_bytes, root, call);
   }
 
-  void all_reduce(std::byte* data, const Elements& elements, const EngineCall& call) override {
+  void all_reduce(std::byte* data, const Elements& elements, const BackendCall& call) override {
     if (elements.count == 0) return;
     const NcclElements seen = nccl_elements(elements.dtype, elements.count);
     with_op(elements, call, [&](NcclOp op) {
@@ -116,11 +116,12 @@ class NcclEngine final : public DeviceEngine {
       });
     });
   }
-  void reduce(std::byte* data, const Elements& elements, int root, const EngineCall& call) override {
+  void reduce(std::byte* data, const Elements& elements, int root, const BackendCall& call) override {
     with_op(elements, call, [&](NcclOp op) { reduce_to(data, data, elements, op, root, call); });
   }
 
-  void all_gather(const std::byte* in, std::byte* out, std::span<const size_t> sizes, const EngineCall& call) override {
+  void all_gather(const std::byte* in, std::byte* out, std::span<const size_t> sizes,
+                  const BackendCall& call) override {
     if (is_even(sizes)) {
       if (sizes.front() == 0) return;
       return run("ncclAllGather", call, [&](NcclComm comm, NcclStream queue) {
@@ -136,7 +137,7 @@ class NcclEngine final : public DeviceEngine {
     });
   }
 
-  void gather(const std::byte* in, std::byte* out, size_t size_bytes, int root, const EngineCall& call) override {
+  void gather(const std::byte* in, std::byte* out, size_t size_bytes, int root, const BackendCall& call) override {
     batch(call, [&] {
       send(in, size_bytes, root, call);
       for (int rank = 0; rank_ == root && rank < size_; ++rank) {
@@ -144,7 +145,7 @@ class NcclEngine final : public DeviceEngine {
       }
     });
   }
-  void scatter(const std::byte* in, std::byte* out, size_t size_bytes, int root, const EngineCall& call) override {
+  void scatter(const std::byte* in, std::byte* out, size_t size_bytes, int root, const BackendCall& call) override {
     batch(call, [&] {
       for (int rank = 0; rank_ == root && rank < size_; ++rank) {
         send(in + static_cast<size_t>(rank) * size_bytes, size_bytes, rank, call);
@@ -154,7 +155,7 @@ class NcclEngine final : public DeviceEngine {
   }
 
   void reduce_scatter(std::byte* in, std::byte* out, std::span<const size_t> counts, const Elements& elements,
-                      const EngineCall& call) override {
+                      const BackendCall& call) override {
     with_op(elements, call, [&](NcclOp op) {
       if (is_even(counts)) {
         if (counts.front() == 0) return;
@@ -175,7 +176,7 @@ class NcclEngine final : public DeviceEngine {
   }
 
   void all_to_all(const std::byte* in, std::span<const size_t> in_bytes, std::byte* out,
-                  std::span<const size_t> out_bytes, const EngineCall& call) override {
+                  std::span<const size_t> out_bytes, const BackendCall& call) override {
     batch(call, [&] {
       for (int rank = 0; rank < size_; ++rank) {
         send(in, in_bytes[static_cast<size_t>(rank)], rank, call);
@@ -186,7 +187,7 @@ class NcclEngine final : public DeviceEngine {
     });
   }
 
-  void barrier(const EngineCall& call) override {
+  void barrier(const BackendCall& call) override {
     const Tensor one = Tensor::empty(Dims{1}, DType::kInt32, call.device);
     device_runtime(call.device).fill(one.raw_data(), 0, one.size_bytes(), stream(call.device));
     all_reduce(static_cast<std::byte*>(one.raw_data()), {1, one.size_bytes(), nullptr, DType::kInt32, kSum}, call);
@@ -219,7 +220,7 @@ class NcclEngine final : public DeviceEngine {
   }
 
   // The device's communicator. All ranks come here with the same operation, so the n-th that each makes is one.
-  NcclCommunicator& ready(const EngineCall& call) {
+  NcclCommunicator& ready(const BackendCall& call) {
     Place& at = place(call.device);
     {
       // One that is made now is not among those that abort() ends.
@@ -234,20 +235,20 @@ class NcclEngine final : public DeviceEngine {
   }
 
   template <class Fn>
-  void run(const char* function, const EngineCall& call, const Fn& fn) {
+  void run(const char* function, const BackendCall& call, const Fn& fn) {
     NcclStream const queue = stream(call.device).handle();
     ready(call).call(
         function, call.deadline, [&](NcclComm comm) { return fn(comm, queue); }, !is_in_batch_);
   }
 
-  void broadcast_from(const std::byte* in, std::byte* out, size_t size_bytes, int root, const EngineCall& call) {
+  void broadcast_from(const std::byte* in, std::byte* out, size_t size_bytes, int root, const BackendCall& call) {
     if (size_bytes == 0) return;
     run("ncclBroadcast", call, [&](NcclComm comm, NcclStream queue) {
       return api_.broadcast(in, out, size_bytes, NcclType::kUint8, root, comm, queue);
     });
   }
   void reduce_to(const std::byte* in, std::byte* out, const Elements& elements, NcclOp op, int root,
-                 const EngineCall& call) {
+                 const BackendCall& call) {
     if (elements.count == 0) return;
     const NcclElements seen = nccl_elements(elements.dtype, elements.count);
     run("ncclReduce", call, [&](NcclComm comm, NcclStream queue) {
@@ -256,7 +257,7 @@ class NcclEngine final : public DeviceEngine {
   }
 
   template <class Fn>
-  void with_op(const Elements& elements, const EngineCall& call, const Fn& fn) {
+  void with_op(const Elements& elements, const BackendCall& call, const Fn& fn) {
     if (elements.op.kind != ReduceOp::Kind::kPremulSum) return fn(nccl_op(elements.op, elements.dtype));
     const NcclType type = nccl_elements(elements.dtype, 1).type;
     NcclScalar factor = nccl_scalar(type, elements.op.factor);
@@ -305,27 +306,27 @@ int device_of_rank() {
 
 }  // namespace
 
-EngineFactory nccl_engines_over(const NcclApi& api, DeviceKind kind, int device) {
+BackendFactory nccl_backends_over(const NcclApi& api, DeviceKind kind, int device) {
   const Device own{kind, static_cast<int8_t>(device)};
   device_runtime(own);
   return [&api, own](std::shared_ptr<Store> store, const std::string&, int rank, int size, Milliseconds) {
-    return std::make_unique<NcclEngine>(api, own, std::move(store), rank, size);
+    return std::make_unique<NcclBackend>(api, own, std::move(store), rank, size);
   };
 }
 
-EngineFactory nccl_engines(const NcclOptions& options) {
+BackendFactory nccl_backends(const NcclOptions& options) {
   try {
     device_runtime({kCUDA, 0});
   } catch (const Error& error) {
     fail(error.code(), "nccl: ", error.what(), "; NCCL is for tensors on CUDA devices");
   }
   const NcclApi& api = opened(options.library);
-  return nccl_engines_over(api, kCUDA, options.device < 0 ? device_of_rank() : options.device);
+  return nccl_backends_over(api, kCUDA, options.device < 0 ? device_of_rank() : options.device);
 }
 
 bool has_nccl() {
   try {
-    nccl_engines();
+    nccl_backends();
     return true;
   } catch (const Error&) {
     return false;

@@ -1,10 +1,10 @@
-#include "core/distributed/gloo/gloo_engine.h"
+#include "core/distributed/gloo/gloo_backend.h"
 
 #include <csignal>
 
 #include "core/base/error.h"
 #include "core/distributed/gloo/module_interface.h"
-#include "core/distributed/group/engine_object.h"
+#include "core/distributed/group/backend_object.h"
 
 namespace tensord::distributed {
 namespace {
@@ -38,9 +38,9 @@ void ignore_broken_pipes() {
 
 bool has_gloo() { return opened().module != nullptr; }
 
-EngineFactory gloo_engines(const GlooOptions& options) {
+BackendFactory gloo_backends(const GlooOptions& options) {
   const GlooModule* const module = opened().module;
-  if (!module) fail(ErrorCode::kUnimplemented, "gloo: this build has no engine of Gloo: ", opened().problem);
+  if (!module) fail(ErrorCode::kUnimplemented, "gloo: this build has no backend of Gloo: ", opened().problem);
   ignore_broken_pipes();
   return [module, device = module->make_device(options.address)](std::shared_ptr<Store> store, const std::string&,
                                                                  int rank, int size, Milliseconds timeout) {
