@@ -1,5 +1,6 @@
-// Included before the code of every source that `unseen.py` looks at. TENSORD_DIFFERENCES is a file with a byte for
-// each slip: kReached where the code comes by, and kDiffers too where the slip would have changed a value there.
+// Included before the code of every source that `undetectable.py` looks at. TENSORD_DIFFERENCES is a file with a byte
+// for each mutant: kReached where the code comes by, and kDiffers too where the mutant would have changed a value
+// there.
 #pragma once
 
 #include <fcntl.h>
@@ -13,7 +14,7 @@
 #pragma GCC diagnostic ignored "-Wsign-compare"
 #pragma GCC diagnostic ignored "-Wunused-value"
 
-namespace tensord_slip {
+namespace tensord_mutant {
 
 inline constexpr int kMax = 1 << 16;
 enum Mark : unsigned char { kReached = 1, kDiffers = 3 };
@@ -30,62 +31,62 @@ inline unsigned char* open_marks() {
 
 inline unsigned char* marks = open_marks();  // null while other sources' objects are made before main
 
-constexpr void note(int slip, bool differs) {
+constexpr void note(int mutant, bool differs) {
   if (__builtin_is_constant_evaluated() || !marks) return;
   const unsigned char mark = differs ? kDiffers : kReached;
-  if ((__atomic_load_n(marks + slip, __ATOMIC_RELAXED) & mark) != mark)
-    __atomic_fetch_or(marks + slip, mark, __ATOMIC_RELAXED);
+  if ((__atomic_load_n(marks + mutant, __ATOMIC_RELAXED) & mark) != mark)
+    __atomic_fetch_or(marks + mutant, mark, __ATOMIC_RELAXED);
 }
 
-constexpr int reach(int slip) {
-  note(slip, true);
+constexpr int reach(int mutant) {
+  note(mutant, true);
   return 0;
 }
 
-// A condition that a slip takes for the other value, which makes a difference where it is `other`.
-template <int slip, bool other, class T>
+// A condition that a mutant takes for the other value, which makes a difference where it is `other`.
+template <int mutant, bool other, class T>
 constexpr bool see(const T& condition) {
   const bool value = static_cast<bool>(condition);
-  note(slip, value == other);
+  note(mutant, value == other);
   return value;
 }
 
 // Lives around a check: a difference is where it throws.
 class Watch {
  public:
-  explicit Watch(int slip) : slip_(slip), exceptions_(std::uncaught_exceptions()) { note(slip, false); }
-  ~Watch() { note(slip_, std::uncaught_exceptions() > exceptions_); }
+  explicit Watch(int mutant) : mutant_(mutant), exceptions_(std::uncaught_exceptions()) { note(mutant, false); }
+  ~Watch() { note(mutant_, std::uncaught_exceptions() > exceptions_); }
 
  private:
-  int slip_, exceptions_;
+  int mutant_, exceptions_;
 };
 
-// `a < Compare<kind, slip>{} > b` stands where `a < b` was, with the same precedence.
+// `a < Compare<kind, mutant>{} > b` stands where `a < b` was, with the same precedence.
 enum Kind { kLess, kLessEqual, kGreater, kGreaterEqual };
-template <Kind kind, int slip>
+template <Kind kind, int mutant>
 struct Compare {};
-template <Kind kind, int slip, class L>
+template <Kind kind, int mutant, class L>
 struct Left {
   const L& value;
 };
-template <Kind kind, int slip, class L>
-constexpr Left<kind, slip, L> operator<(const L& value, Compare<kind, slip>) {
+template <Kind kind, int mutant, class L>
+constexpr Left<kind, mutant, L> operator<(const L& value, Compare<kind, mutant>) {
   return {value};
 }
-template <Kind kind, int slip, class L, class R>
-constexpr bool operator>(const Left<kind, slip, L>& left, const R& right) {
+template <Kind kind, int mutant, class L, class R>
+constexpr bool operator>(const Left<kind, mutant, L>& left, const R& right) {
   if constexpr (kind == kLess || kind == kLessEqual) {
     const bool less = left.value < right, less_equal = left.value <= right;
-    note(slip, less != less_equal);
+    note(mutant, less != less_equal);
     return kind == kLess ? less : less_equal;
   } else {
     const bool greater = left.value > right, greater_equal = left.value >= right;
-    note(slip, greater != greater_equal);
+    note(mutant, greater != greater_equal);
     return kind == kGreater ? greater : greater_equal;
   }
 }
 
-// `std::min` and `std::max`, of which one slip keeps the first operand alone and another the second.
+// `std::min` and `std::max`, of which one mutant keeps the first operand alone and another the second.
 template <bool is_min, int first, int second>
 struct Clamp {
   template <class T>
@@ -96,4 +97,4 @@ struct Clamp {
   }
 };
 
-}  // namespace tensord_slip
+}  // namespace tensord_mutant

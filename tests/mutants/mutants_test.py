@@ -13,12 +13,12 @@ import tempfile
 import time
 import unittest
 
-from tests.mutants import run, unseen
-from tests.mutants.near import nearest_first
+from tests.mutants import run, undetectable
+from tests.mutants.nearest_tests import nearest_first
 from tests.mutants.process import Runners
 from tests.mutants.process import run as run_program
 from tests.mutants.rules import NAMES
-from tests.mutants.slips import KNOWN, draw, find_slips, known_slips, with_gates
+from tests.mutants.mutants import KNOWN, draw, find_mutants, known_mutants, with_gates
 from tests.mutants.tree import Tree
 from tests.mutants.trial import Trials
 
@@ -76,17 +76,17 @@ long f(unsigned a, long b) {
 
 
 def results(source: str, rule: str) -> list[str]:
-    """The first line of what each slip of a rule makes of a source."""
-    return [slip.apply(source).splitlines()[slip.line - 1].strip() for slip in find_slips(source, "a.cpp") if slip.rule == rule]
+    """The first line of what each mutant of a rule makes of a source."""
+    return [mutant.apply(source).splitlines()[mutant.line - 1].strip() for mutant in find_mutants(source, "a.cpp") if mutant.rule == rule]
 
 
 class Rules(unittest.TestCase):
     def test_only_code_is_touched(self):
         source = '#define A(x) if (x < 1) return;\n// if (a < b) return;\nconst char* a = "a < b"; /* a && b */ auto b = R"(a < b)";\n'
-        self.assertEqual(find_slips(source, "a.cpp"), [])
+        self.assertEqual(find_mutants(source, "a.cpp"), [])
         templates = "template <class T>\nstd::vector<T> f(T&& x, std::map<int, T>& y);\n"
-        self.assertEqual(find_slips(templates, "a.cpp"), [])
-        self.assertEqual(find_slips("static_assert(kA < kB && kB > 1);", "a.cpp"), [])
+        self.assertEqual(find_mutants(templates, "a.cpp"), [])
+        self.assertEqual(find_mutants("static_assert(kA < kB && kB > 1);", "a.cpp"), [])
 
     def test_checks_and_guards(self):
         self.assertEqual(results("void f() { check(x, 1); }", "check dropped"), ["void f() { { if (false) check(x, 1); } }"])
@@ -122,19 +122,19 @@ class Rules(unittest.TestCase):
         self.assertEqual(results("if (fsync(file) != 0) fail(1);", "fsync dropped"), ["if (0 != 0) fail(1);"])
 
     def test_one_program_has_them_all(self):
-        left = find_slips(GATES, "a.cpp")
-        self.assertEqual({slip.rule for slip in left} | {"wake-up dropped", "version bump dropped", "fsync dropped"},
+        left = find_mutants(GATES, "a.cpp")
+        self.assertEqual({mutant.rule for mutant in left} | {"wake-up dropped", "version bump dropped", "fsync dropped"},
                          set(NAMES))
-        for batch in run.batches(iter([("a", slip) for slip in left]), len(left)):
-            source = with_gates(GATES, {7 + i: slip for i, (_, slip) in enumerate(batch)})
+        for batch in run.batches(iter([("a", mutant) for mutant in left]), len(left)):
+            source = with_gates(GATES, {7 + i: mutant for i, (_, mutant) in enumerate(batch)})
             done = subprocess.run(["c++", "-std=c++20", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-xc++", "-"],
                                   input=source, capture_output=True, text=True)
             self.assertEqual(done.returncode, 0, done.stderr + source)
 
     def test_one_program_notes_them_all(self):
-        slips = dict(enumerate(find_slips(GATES, "a.cpp"), 1))
-        noted = unseen.Source("a.cpp", GATES, slips).noted()
-        for number in slips:
+        mutants = dict(enumerate(find_mutants(GATES, "a.cpp"), 1))
+        noted = undetectable.Source("a.cpp", GATES, mutants).noted()
+        for number in mutants:
             self.assertRegex(noted, rf"[<(]{number}[,)]|, {number}[,>]")
         done = subprocess.run(["c++", "-std=c++20", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-xc++", "-"],
                               input=noted, capture_output=True, text=True)
@@ -142,18 +142,18 @@ class Rules(unittest.TestCase):
 
     def test_ids_do_not_depend_on_the_line(self):
         source = "void f() {\n  if (a) return;\n  if (a) return;\n}\n"
-        before = [slip.id for slip in find_slips(source, "a.cpp")]
+        before = [mutant.id for mutant in find_mutants(source, "a.cpp")]
         self.assertEqual(len(set(before)), 2)
-        self.assertEqual([slip.id for slip in find_slips("\n\n" + source, "a.cpp")], before)
+        self.assertEqual([mutant.id for mutant in find_mutants("\n\n" + source, "a.cpp")], before)
 
 
 class Drawing(unittest.TestCase):
-    def test_every_slip_once_and_the_same_for_a_seed(self):
-        slips = {name: find_slips("if (a && b) return; x = n + 1;" * 3, name) for name in ("a.cpp", "b.cpp")}
-        drawn = [slip.id for _, slip in draw(slips, 1)]
-        self.assertEqual(sorted(drawn), sorted(slip.id for own in slips.values() for slip in own))
-        self.assertEqual(drawn, [slip.id for _, slip in draw(slips, 1)])
-        self.assertNotEqual(drawn, [slip.id for _, slip in draw(slips, 2)])
+    def test_every_mutant_once_and_the_same_for_a_seed(self):
+        mutants = {name: find_mutants("if (a && b) return; x = n + 1;" * 3, name) for name in ("a.cpp", "b.cpp")}
+        drawn = [mutant.id for _, mutant in draw(mutants, 1)]
+        self.assertEqual(sorted(drawn), sorted(mutant.id for own in mutants.values() for mutant in own))
+        self.assertEqual(drawn, [mutant.id for _, mutant in draw(mutants, 1)])
+        self.assertNotEqual(drawn, [mutant.id for _, mutant in draw(mutants, 2)])
 
     def test_the_nearest_first(self):
         places = {"a": "jit/matrix_test.cpp", "b": "jit/prepack_test.cpp", "c": "nn/layers_test.cpp", "d": "e2e/models/run_command_test.py"}
@@ -162,8 +162,8 @@ class Drawing(unittest.TestCase):
 
     def test_what_is_marked_by_hand_is_there(self):
         paths = set(re.findall(r"^[0-9a-f]{8} (\S+),", KNOWN.read_text(), re.MULTILINE))
-        ids = {slip.id for path in paths if (run.ROOT / path).exists() for slip in find_slips((run.ROOT / path).read_text(), path)}
-        self.assertEqual(sorted(set(known_slips()) - ids), [], "no such slips any more: take them out of known.txt")
+        ids = {mutant.id for path in paths if (run.ROOT / path).exists() for mutant in find_mutants((run.ROOT / path).read_text(), path)}
+        self.assertEqual(sorted(set(known_mutants()) - ids), [], "no such mutants any more: take them out of equivalent.txt")
 
 
 class Programs(unittest.TestCase):
@@ -208,7 +208,7 @@ class Whole(unittest.TestCase):
             root, output = pathlib.Path(folder), io.StringIO()
             self.make(root)
             with contextlib.redirect_stdout(output):
-                unseen.main(["src", "--root", str(root), "--list"])
+                undetectable.main(["src", "--root", str(root), "--list"])
             listed = sorted(line.split(" ", 1)[1].split(":")[0] + line.split(":")[1] + line.split(":")[2]
                             for line in output.getvalue().splitlines() if "src/tiny.cpp" in line)
             self.assertEqual(listed, ["reached   src/tiny.cpp2  >= for > >"], output.getvalue())  # x is never limit
@@ -252,7 +252,7 @@ class Whole(unittest.TestCase):
             self.assertEqual((tree / "src/tiny.cpp").read_text(), PROJECT["src/tiny.cpp"])
             (root / "tests/tiny_test.cpp").write_text("int main() { return 1; }\n")
             code, kinds, output = self.try_rule(root, ">= for >")  # a test that fails by itself notices nothing
-            self.assertIn("failed without any slip", output)
+            self.assertIn("failed without any mutant", output)
             self.assertEqual(kinds[-1], "green 0 of 1 tests come by")
 
 

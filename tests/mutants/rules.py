@@ -1,4 +1,4 @@
-"""The rules: what is looked for in the tokens, and what stands there after the slip.
+"""The rules: what is looked for in the tokens, and what stands there after the mutant.
 
 A pattern is a list of elements with spaces between them:
   `^`     the beginning of a statement           `/re/`  a word that the expression matches as a whole
@@ -24,9 +24,9 @@ class Place:
 
 
 def gated(rule: str, original: str, replacement: str) -> str:
-    """What has the slip or not, as `@ON@` says while the program runs (slip.h)."""
+    """What has the mutant or not, as `@ON@` says while the program runs (mutant.h)."""
     if rule in COMPARISONS:
-        return f"< ::tensord_slip::Compare<::tensord_slip::{COMPARISONS[rule]}>{{@ON@}} >"
+        return f"< ::tensord_mutant::Compare<::tensord_mutant::{COMPARISONS[rule]}>{{@ON@}} >"
     if rule == "off by one":
         return f"{original[0]} (@ON@ ? 0 : 1)"
     if rule == "first left out":
@@ -101,7 +101,7 @@ RULES = [
     ("fsync dropped", r"/fsync|fdatasync/ (*)", "0"),
     ("error ignored", "^ throw ;", "{{ if (false) throw; }}"),
 ]
-# Rules whose slips only another preset of CMakePresets.json can notice.
+# Rules whose mutants only another preset of CMakePresets.json can notice.
 PRESETS = {"lock dropped": "tsan"}
 NAMES = list(dict.fromkeys(name for name, _, _ in RULES))
 COMPARISONS = {"<= for <": "kLess", "< for <=": "kLessEqual", ">= for >": "kGreater", "> for >=": "kGreaterEqual"}

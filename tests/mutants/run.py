@@ -1,4 +1,4 @@
-"""Makes small slips in the sources that it is given, one at a time, and says which of them no test notices.
+"""Makes small mutants in the sources that it is given, one at a time, and says which of them no test notices.
 
 Usage: python3 -m tests.mutants.run core/jit server/scheduler/scheduler.cpp [--count 20] [--seed N]
 """
@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterator
 
 from tests.mutants.rules import NAMES
-from tests.mutants.slips import Slip, draw, find_slips, known_slips, sources_of
+from tests.mutants.mutants import Mutant, draw, find_mutants, known_mutants, sources_of
 from tests.mutants.tree import Tree
 from tests.mutants.trial import Trials, Verdict
 
@@ -25,29 +25,29 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("paths", nargs="*", help="sources or folders, from the root")
-    parser.add_argument("--count", type=int, default=20, help="how many slips are tried (20)")
+    parser.add_argument("--count", type=int, default=20, help="how many mutants are tried (20)")
     parser.add_argument("--seed", type=int, default=None, help="of the draw; without it another one each time")
-    parser.add_argument("--rule", action="append", choices=NAMES, help="only slips of this rule; may be repeated")
-    parser.add_argument("--slip", action="append", help="only the slip of this id; may be repeated")
+    parser.add_argument("--rule", action="append", choices=NAMES, help="only mutants of this rule; may be repeated")
+    parser.add_argument("--mutant", action="append", help="only the mutant of this id; may be repeated")
     parser.add_argument("--list", action="store_true", help="say where the rules apply, and try nothing")
     parser.add_argument("--report", action="store_true", help="sum up all runs so far, and try nothing")
-    parser.add_argument("--batch", type=int, default=20, help="slips that are built together (20)")
+    parser.add_argument("--batch", type=int, default=20, help="mutants that are built together (20)")
     parser.add_argument("--jobs", type=int, default=1, help="compilations at once (1)")
     parser.add_argument("--runs", type=int, default=1, help="tests at once (1)")
-    parser.add_argument("--limit", type=float, default=900, metavar="S", help="seconds of tests for one slip (900)")
+    parser.add_argument("--limit", type=float, default=900, metavar="S", help="seconds of tests for one mutant (900)")
     parser.add_argument("--without", action="append", default=[], metavar="TEST", help="do not run this test; may be repeated")
     parser.add_argument("--preset", default="dev", help="of CMakePresets.json (dev)")
     parser.add_argument("--root", type=pathlib.Path, default=ROOT, help=argparse.SUPPRESS)
     return parser.parse_args(arguments)
 
 
-def find_all(options: argparse.Namespace) -> dict[str, list[Slip]]:
-    """The slips of each file or folder that was given, as far as the options want them."""
+def find_all(options: argparse.Namespace) -> dict[str, list[Mutant]]:
+    """The mutants of each file or folder that was given, as far as the options want them."""
     found = {}
     for path, files in sources_of(options.root, options.paths).items():
-        slips = [slip for file in files for slip in find_slips((options.root / file).read_text(), file)]
-        found[path] = [s for s in slips if (not options.rule or s.rule in options.rule)
-                       and (not options.slip or s.id in options.slip)]
+        mutants = [mutant for file in files for mutant in find_mutants((options.root / file).read_text(), file)]
+        found[path] = [s for s in mutants if (not options.rule or s.rule in options.rule)
+                       and (not options.mutant or s.id in options.mutant)]
     return found
 
 
@@ -57,8 +57,8 @@ class Journal:
     def __init__(self, file: pathlib.Path):
         self.file = file
 
-    def add(self, folder: str, slip: Slip, verdict: Verdict, diff: str) -> dict:
-        entry = {"folder": folder, "id": slip.id, "path": slip.path, "line": slip.line, "rule": slip.rule,
+    def add(self, folder: str, mutant: Mutant, verdict: Verdict, diff: str) -> dict:
+        entry = {"folder": folder, "id": mutant.id, "path": mutant.path, "line": mutant.line, "rule": mutant.rule,
                  "kind": verdict.kind, "by": verdict.by, "seconds": round(verdict.seconds, 1), "diff": diff}
         with self.file.open("a") as file:
             file.write(json.dumps(entry) + "\n")
@@ -96,12 +96,12 @@ def summary(entries: list[dict]) -> str:
     return "\n".join(lines)
 
 
-def batches(slips: Iterator[tuple[str, Slip]], size: int) -> Iterator[list[tuple[str, Slip]]]:
-    """Pieces of a draw, in which no slip lies in another; what does not fit comes with a later one."""
+def batches(mutants: Iterator[tuple[str, Mutant]], size: int) -> Iterator[list[tuple[str, Mutant]]]:
+    """Pieces of a draw, in which no mutant lies in another; what does not fit comes with a later one."""
     waiting = []
     while True:
         batch, others = [], []
-        for item in itertools.chain(waiting, itertools.islice(slips, size)):
+        for item in itertools.chain(waiting, itertools.islice(mutants, size)):
             fits = len(batch) < size and not any(item[1].overlaps(other) for _, other in batch)
             (batch if fits else others).append(item)
         waiting = others
@@ -111,27 +111,27 @@ def batches(slips: Iterator[tuple[str, Slip]], size: int) -> Iterator[list[tuple
 
 
 def try_all(options: argparse.Namespace, trials: Trials, journal: Journal, entries: list[dict]) -> None:
-    """Draws until enough slips were tried; `entries` has what is known when it is interrupted."""
-    known, tried = known_slips(), 0
-    diff_of = lambda slip: slip.diff(trials.tree.source(slip.path))  # noqa: E731
+    """Draws until enough mutants were tried; `entries` has what is known when it is interrupted."""
+    known, tried = known_mutants(), 0
+    diff_of = lambda mutant: mutant.diff(trials.tree.source(mutant.path))  # noqa: E731
 
-    def unknown() -> Iterator[tuple[str, Slip]]:
-        for folder, slip in draw(find_all(options), options.seed):
-            if slip.id in known and not options.slip:
-                entries.append(journal.add(folder, slip, Verdict("marked", known[slip.id]), diff_of(slip)))
+    def unknown() -> Iterator[tuple[str, Mutant]]:
+        for folder, mutant in draw(find_all(options), options.seed):
+            if mutant.id in known and not options.mutant:
+                entries.append(journal.add(folder, mutant, Verdict("marked", known[mutant.id]), diff_of(mutant)))
             else:
-                yield folder, slip
+                yield folder, mutant
 
     for batch in batches(unknown(), min(options.batch, options.count)):
         if tried >= options.count:
             break
-        folders = {slip: folder for folder, slip in batch}
-        for slip, verdict in trials.try_together(list(folders)[:options.count - tried]):
-            entries.append(journal.add(folders[slip], slip, verdict, diff_of(slip)))
+        folders = {mutant: folder for folder, mutant in batch}
+        for mutant, verdict in trials.try_together(list(folders)[:options.count - tried]):
+            entries.append(journal.add(folders[mutant], mutant, verdict, diff_of(mutant)))
             tried += verdict.kind != "uncompiled"
             by = "another is drawn" if verdict.kind == "uncompiled" else f"{verdict.by}, {verdict.seconds:.0f} s"
             kind = verdict.kind.upper() if verdict.kind == "green" else verdict.kind
-            print(f"[{tried}/{options.count}] {kind:<10} {slip.id} {slip.path}:{slip.line}  {slip.rule}  ({by})", flush=True)
+            print(f"[{tried}/{options.count}] {kind:<10} {mutant.id} {mutant.path}:{mutant.line}  {mutant.rule}  ({by})", flush=True)
 
 
 def main(arguments: list[str]) -> int:
@@ -147,9 +147,9 @@ def main(arguments: list[str]) -> int:
     if not options.paths:
         raise SystemExit("which sources? See --help")
     if options.list:
-        for slips in find_all(options).values():
-            for slip in slips:
-                print(f"{slip.id} {slip.path}:{slip.line}  {slip.rule}")
+        for mutants in find_all(options).values():
+            for mutant in mutants:
+                print(f"{mutant.id} {mutant.path}:{mutant.line}  {mutant.rule}")
         return 0
     options.seed = random.randrange(10**6) if options.seed is None else options.seed
     print(f"seed {options.seed}", flush=True)

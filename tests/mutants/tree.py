@@ -1,4 +1,4 @@
-"""A copy of the user's tree, with build folders of its own: slips are made there and nowhere else."""
+"""A copy of the user's tree, with build folders of its own: mutants are made there and nowhere else."""
 
 import os
 import pathlib

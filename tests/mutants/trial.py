@@ -1,4 +1,4 @@
-"""Slips are built in the copy, many at once, then made one at a time and shown to the tests until one notices it."""
+"""Mutants are built in the copy, many at once, then made one at a time and shown to the tests until one notices it."""
 
 import concurrent.futures
 import hashlib
@@ -12,17 +12,17 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tests.mutants.near import nearest_first
+from tests.mutants.nearest_tests import nearest_first
 from tests.mutants.process import Outcome, Runners
 from tests.mutants.programs import Build, Test
 from tests.mutants.rules import PRESETS
-from tests.mutants.slips import Slip, lines_with_errors, with_gates, without_lock
+from tests.mutants.mutants import Mutant, lines_with_errors, with_gates, without_lock
 from tests.mutants.tree import Tree
 
 SAYS_FAILURE = re.compile(rb": Failure\r?\n")  # googletest says so long before a program of many cases ends
 BUILD_LIMIT_S = 3600
 GUESSED_S = 60  # of a test that is not fast and was not run yet
-MOST_SLIPS = 4096  # kMax of slip.h
+MOST_SLIPS = 4096  # kMax of mutant.h
 SIZES = (1, 2, 4)  # so many tests are linked at once, then always 8
 
 
@@ -34,7 +34,7 @@ class Verdict:
 
 
 class Memory:
-    """What earlier runs have shown, in a file: times of tests, which noticed slips of a source, what was made for them."""
+    """What earlier runs have shown, in a file: times of tests, which noticed mutants of a source, what was made for them."""
 
     def __init__(self, file: pathlib.Path):
         self.file = file
@@ -75,44 +75,44 @@ class Trials:
             self.builds[preset] = build
         return self.builds[preset]
 
-    def try_together(self, slips: list[Slip]) -> Iterator[tuple[Slip, Verdict]]:
-        """Tries slips that are built into the same programs; each is made by itself."""
+    def try_together(self, mutants: list[Mutant]) -> Iterator[tuple[Mutant, Verdict]]:
+        """Tries mutants that are built into the same programs; each is made by itself."""
         try:
             left = []
-            for slip in slips:
-                verdict = self.seen_by_clang(slip) if slip.rule == "lock dropped" else None
+            for mutant in mutants:
+                verdict = self.seen_by_clang(mutant) if mutant.rule == "lock dropped" else None
                 if verdict:
-                    yield slip, verdict
+                    yield mutant, verdict
                 else:
-                    left.append(slip)
-            slips = left
-            for build in dict.fromkeys(self.build_for(slip.rule) for slip in slips):
-                yield from Batch(self, build, [slip for slip in slips if self.build_for(slip.rule) is build]).verdicts()
+                    left.append(mutant)
+            mutants = left
+            for build in dict.fromkeys(self.build_for(mutant.rule) for mutant in mutants):
+                yield from Batch(self, build, [mutant for mutant in mutants if self.build_for(mutant.rule) is build]).verdicts()
         finally:
-            for slip in slips:
-                self.tree.restore(slip.path)
+            for mutant in mutants:
+                self.tree.restore(mutant.path)
             self.memory.save()
 
-    def seen_by_clang(self, slip: Slip) -> Verdict | None:
+    def seen_by_clang(self, mutant: Mutant) -> Verdict | None:
         """Members that are marked as guarded may not be touched without their lock: no program need be built for that."""
         script = self.tree.copy / "tests" / "thread_safety.py"
         if not script.exists():
             return None
-        command = [sys.executable, str(script), str(self.build_for("").folder), slip.path]
+        command = [sys.executable, str(script), str(self.build_for("").folder), mutant.path]
         if self.runners.run(command, BUILD_LIMIT_S).what != "passed":
             return None
-        self.tree.write(slip.path, without_lock(self.tree.source(slip.path), slip))
+        self.tree.write(mutant.path, without_lock(self.tree.source(mutant.path), mutant))
         outcome = self.runners.run(command, BUILD_LIMIT_S)
-        self.tree.restore(slip.path)
+        self.tree.restore(mutant.path)
         return Verdict("noticed", "thread_safety failed", outcome.seconds) if "-Wthread-safety" in outcome.output else None
 
     def key(self, build: Build, name: str) -> str:
         return name if build.preset == self.preset else f"{build.preset}/{name}"
 
-    def order(self, build: Build, slip: Slip) -> list[str]:
+    def order(self, build: Build, mutant: Mutant) -> list[str]:
         seconds = {test.name: GUESSED_S for test in build.tests.values() if "fast" not in test.labels} | self.memory.seconds
-        noticed = self.memory.noticed.setdefault(slip.path, {})
-        order = nearest_first(slip.path, build.tests_with(slip.path), noticed, seconds)
+        noticed = self.memory.noticed.setdefault(mutant.path, {})
+        order = nearest_first(mutant.path, build.tests_with(mutant.path), noticed, seconds)
         return [name for name in order if name not in self.without]
 
     def execute(self, build: Build, test: Test, limit_s: float, variables: dict[str, str], stop_at=SAYS_FAILURE) -> Outcome:
@@ -153,42 +153,42 @@ class Trials:
 
 
 class Batch:
-    """Slips in one build. Every test runs once without any of them, which says which ones it comes by."""
+    """Mutants in one build. Every test runs once without any of them, which says which ones it comes by."""
 
-    def __init__(self, trials: Trials, build: Build, slips: list[Slip]):
+    def __init__(self, trials: Trials, build: Build, mutants: list[Mutant]):
         self.trials, self.build = trials, build
-        self.files: dict[str, dict[int, Slip]] = {}  # the slips of each file by their numbers
-        for number, slip in enumerate(slips, 1):
-            self.files.setdefault(slip.path, {})[number] = slip
-        self.reached: dict[str, bytes] = {}  # by test; empty where it fails without a slip
+        self.files: dict[str, dict[int, Mutant]] = {}  # the mutants of each file by their numbers
+        for number, mutant in enumerate(mutants, 1):
+            self.files.setdefault(mutant.path, {})[number] = mutant
+        self.reached: dict[str, bytes] = {}  # by test; empty where it fails without a mutant
         self.locks: dict[str, threading.Lock] = {}  # by test
         self.linked: set[str] = set()
 
-    def verdicts(self) -> Iterator[tuple[Slip, Verdict]]:
-        for path, slips in self.files.items():
-            self.gate(path, slips)
+    def verdicts(self) -> Iterator[tuple[Mutant, Verdict]]:
+        for path, mutants in self.files.items():
+            self.gate(path, mutants)
         self.trials.ninja(self.build, ["-k0", *map(self.object_of, self.files)])  # at once; what fails is met below
-        for path, slips in self.files.items():
-            for number, output in self.without_uncompiled(path, slips).items():
-                yield slips.pop(number), Verdict("uncompiled", output[-2000:])
-        left = sorted(item for slips in self.files.values() for item in slips.items())
+        for path, mutants in self.files.items():
+            for number, output in self.without_uncompiled(path, mutants).items():
+                yield mutants.pop(number), Verdict("uncompiled", output[-2000:])
+        left = sorted(item for mutants in self.files.values() for item in mutants.items())
         threads = concurrent.futures.ThreadPoolExecutor(self.trials.at_once)
         try:
-            slips = {threads.submit(self.try_tests, number, slip): slip for number, slip in left}
-            for done in concurrent.futures.as_completed(slips):
-                yield slips[done], done.result()
+            mutants = {threads.submit(self.try_tests, number, mutant): mutant for number, mutant in left}
+            for done in concurrent.futures.as_completed(mutants):
+                yield mutants[done], done.result()
         finally:
             threads.shutdown(wait=False, cancel_futures=True)
 
-    def gate(self, path: str, slips: dict[int, Slip]) -> None:
-        self.trials.tree.write(path, with_gates(self.trials.tree.source(path), slips))
+    def gate(self, path: str, mutants: dict[int, Mutant]) -> None:
+        self.trials.tree.write(path, with_gates(self.trials.tree.source(path), mutants))
 
     def object_of(self, path: str) -> str:
         return f"{self.build.tree / path}^"
 
-    def without_uncompiled(self, path: str, slips: dict[int, Slip]) -> dict[int, str]:
-        """Takes the slips out of a source that do not compile: those in whose lines errors are, or else one after the other."""
-        left, failed, source = dict(slips), {}, self.trials.tree.source(path)
+    def without_uncompiled(self, path: str, mutants: dict[int, Mutant]) -> dict[int, str]:
+        """Takes the mutants out of a source that do not compile: those in whose lines errors are, or else one after the other."""
+        left, failed, source = dict(mutants), {}, self.trials.tree.source(path)
         while True:
             outcome = self.trials.ninja(self.build, [self.object_of(path)])
             if outcome.what == "passed":
@@ -196,14 +196,14 @@ class Batch:
             if not left:
                 raise SystemExit(f"the build fails:\n{outcome.output[-4000:]}")
             lines = lines_with_errors(outcome.output, path)
-            wrong = [number for number, slip in left.items() if lines & slip.lines(source)] or [max(left)]
+            wrong = [number for number, mutant in left.items() if lines & mutant.lines(source)] or [max(left)]
             for number in wrong:
                 del left[number]
                 failed[number] = outcome.output
             self.gate(path, left)
 
-    def try_tests(self, number: int, slip: Slip) -> Verdict:
-        order, total, tried, linked, sizes = self.trials.order(self.build, slip), 0.0, 0, 0, list(SIZES)
+    def try_tests(self, number: int, mutant: Mutant) -> Verdict:
+        order, total, tried, linked, sizes = self.trials.order(self.build, mutant), 0.0, 0, 0, list(SIZES)
         while order and total < self.trials.limit_s:
             size = sizes.pop(0) if sizes else 8
             tests, order = [self.build.tests[name] for name in order[:size]], order[size:]
@@ -216,12 +216,12 @@ class Batch:
                 total += outcome.seconds
                 tried += 1
                 if outcome.what != "passed":
-                    return self.noticed(test, number, slip, outcome, total)
+                    return self.noticed(test, number, mutant, outcome, total)
         left = f", {len(order)} not tried for want of time" if order else ""
         return Verdict("green", f"{tried} of {linked} tests come by{left}", total)
 
-    def noticed(self, test: Test, number: int, slip: Slip, outcome: Outcome, total: float) -> Verdict:
-        counts = self.trials.memory.noticed[slip.path]
+    def noticed(self, test: Test, number: int, mutant: Mutant, outcome: Outcome, total: float) -> Verdict:
+        counts = self.trials.memory.noticed[mutant.path]
         counts[test.name] = counts.get(test.name, 0) + 1
         if "e2e" in test.labels and self.run_test(test, number).what == "passed":
             return Verdict("sometimes", f"{test.name} {outcome.what}, not when run again", total)
@@ -236,7 +236,7 @@ class Batch:
             self.linked |= programs
 
     def comes_by(self, test: Test, number: int) -> bool:
-        """Whether a test runs the code of a slip. One that fails without any slip notices nothing."""
+        """Whether a test runs the code of a mutant. One that fails without any mutant notices nothing."""
         with self.locks.setdefault(test.name, threading.Lock()):
             if test.name not in self.reached:
                 self.reached[test.name] = self.run_without(test)
@@ -244,7 +244,7 @@ class Batch:
         return bool(reached) and reached[number] != 0
 
     def run_without(self, test: Test) -> bytes:
-        """Runs a test without any slip: a byte for each that it comes by, or nothing where it fails."""
+        """Runs a test without any mutant: a byte for each that it comes by, or nothing where it fails."""
         self.trials.make_fixtures(self.build, test)
         with tempfile.NamedTemporaryFile(prefix="mutants-") as file:
             file.write(bytes(MOST_SLIPS))
@@ -253,7 +253,7 @@ class Batch:
             if outcome.what == "passed":
                 self.trials.memory.seconds[self.trials.key(self.build, test.name)] = round(outcome.seconds, 2)
                 return pathlib.Path(file.name).read_bytes()
-        self.trials.say(f"{test.name} {outcome.what} without any slip: not asked\n{outcome.output[-2000:]}", flush=True)
+        self.trials.say(f"{test.name} {outcome.what} without any mutant: not asked\n{outcome.output[-2000:]}", flush=True)
         return b""
 
     def run_test(self, test: Test, number: int, variables: dict[str, str] | None = None) -> Outcome:

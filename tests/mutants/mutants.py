@@ -1,4 +1,4 @@
-"""Slips: one place in one file each. Finding them, drawing some of them, and the list of those that change nothing."""
+"""Mutants: one place in one file each. Finding them, drawing some of them, and the list of those that change nothing."""
 
 import difflib
 import hashlib
@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from tests.mutants.rules import all_places, gated
 from tests.mutants.tokens import Code
 
-KNOWN = pathlib.Path(__file__).parent / "known.txt"
-GATE = pathlib.Path(__file__).parent / "slip.h"
+KNOWN = pathlib.Path(__file__).parent / "equivalent.txt"
+GATE = pathlib.Path(__file__).parent / "mutant.h"
 NEEDS_GPU = re.compile(r"/cuda/|_cuda\.cpp$")
 
 
 @dataclass(frozen=True)
-class Slip:
+class Mutant:
     id: str  # stays the same while the line does, wherever it moves in the file
     path: str  # from the root
     line: int
@@ -32,7 +32,7 @@ class Slip:
     def lines(self, source: str) -> set[int]:
         return set(range(self.line, self.line + 1 + source.count("\n", self.start, self.end)))
 
-    def overlaps(self, other: "Slip") -> bool:
+    def overlaps(self, other: "Mutant") -> bool:
         return self.path == other.path and self.start < other.end and other.start < self.end
 
     def diff(self, source: str) -> str:
@@ -41,21 +41,21 @@ class Slip:
         return "\n".join(lines)
 
 
-def with_gates(source: str, slips: dict[int, Slip]) -> str:
-    """A source with and without each of its slips, none of which lie in one another; which one is made is known when it runs."""
-    for number, slip in sorted(slips.items(), key=lambda item: item[1].start, reverse=True):
-        either = gated(slip.rule, source[slip.start:slip.end], slip.replacement)
-        source = source[:slip.start] + either.replace("@ON@", f"::tensord_slip::on({number})") + source[slip.end:]
+def with_gates(source: str, mutants: dict[int, Mutant]) -> str:
+    """A source with and without each of its mutants, none of which lie in one another; which one is made is known when it runs."""
+    for number, mutant in sorted(mutants.items(), key=lambda item: item[1].start, reverse=True):
+        either = gated(mutant.rule, source[mutant.start:mutant.end], mutant.replacement)
+        source = source[:mutant.start] + either.replace("@ON@", f"::tensord_mutant::on({number})") + source[mutant.end:]
     return f'#include "{GATE}"\n#line 1\n' + source
 
 
-def without_lock(source: str, slip: Slip) -> str:
+def without_lock(source: str, mutant: Mutant) -> str:
     """A source in which a lock is given back as soon as it is taken, so that what else uses it still compiles."""
-    taken = source[slip.start:slip.end]
+    taken = source[mutant.start:mutant.end]
     match = re.match(r"(?:const )?MutexLock (\w+)", taken)
     if not match:
-        return slip.apply(source)
-    return source[:slip.start] + taken.removeprefix("const ") + f" {match[1]}.unlock();" + source[slip.end:]
+        return mutant.apply(source)
+    return source[:mutant.start] + taken.removeprefix("const ") + f" {match[1]}.unlock();" + source[mutant.end:]
 
 
 def lines_with_errors(output: str, path: str) -> set[int]:
@@ -70,8 +70,8 @@ def lines_around(source: str, start: int, end: int) -> tuple[int, int]:
     return source.rfind("\n", 0, start) + 1, len(source) if line_end < 0 else line_end
 
 
-def find_slips(source: str, path: str) -> list[Slip]:
-    slips, seen = [], {}
+def find_mutants(source: str, path: str) -> list[Mutant]:
+    mutants, seen = [], {}
     for rule, place in all_places(Code(source)):
         first, last = lines_around(source, place.start, place.end)
         result = source[first:place.start] + place.replacement + source[place.end:last]
@@ -79,8 +79,8 @@ def find_slips(source: str, path: str) -> list[Slip]:
         seen[text] = seen.get(text, 0) + 1
         name = hashlib.sha1(f"{text}|{seen[text]}".encode()).hexdigest()[:8]
         line = source.count("\n", 0, place.start) + 1
-        slips.append(Slip(name, path, line, rule, place.start, place.end, place.replacement))
-    return slips
+        mutants.append(Mutant(name, path, line, rule, place.start, place.end, place.replacement))
+    return mutants
 
 
 def sources_of(root: pathlib.Path, paths: list[str]) -> dict[str, list[str]]:
@@ -95,14 +95,14 @@ def sources_of(root: pathlib.Path, paths: list[str]) -> dict[str, list[str]]:
     return found
 
 
-def draw(slips: dict[str, list[Slip]], seed: int) -> Iterator[tuple[str, Slip]]:
-    """Slips without end but each once: of each folder in turn, its rules with equal chances however often they apply."""
+def draw(mutants: dict[str, list[Mutant]], seed: int) -> Iterator[tuple[str, Mutant]]:
+    """Mutants without end but each once: of each folder in turn, its rules with equal chances however often they apply."""
     chance = random.Random(seed)
     left = {}
-    for folder, own in slips.items():
+    for folder, own in mutants.items():
         by_rule = left.setdefault(folder, {})
-        for slip in chance.sample(own, len(own)):
-            by_rule.setdefault(slip.rule, []).append(slip)
+        for mutant in chance.sample(own, len(own)):
+            by_rule.setdefault(mutant.rule, []).append(mutant)
     while any(left.values()):
         for folder, by_rule in left.items():
             if by_rule:
@@ -112,8 +112,8 @@ def draw(slips: dict[str, list[Slip]], seed: int) -> Iterator[tuple[str, Slip]]:
                     del by_rule[rule]
 
 
-def known_slips(path: pathlib.Path = KNOWN) -> dict[str, str]:
-    """Reasons by id: slips that no test can notice, marked by hand. A line is `id path, rule: reason`."""
+def known_mutants(path: pathlib.Path = KNOWN) -> dict[str, str]:
+    """Reasons by id: mutants that no test can notice, marked by hand. A line is `id path, rule: reason`."""
     found = {}
     for number, line in enumerate(path.read_text().splitlines() if path.exists() else [], 1):
         if not line.strip() or line.startswith("#"):

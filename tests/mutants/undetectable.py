@@ -1,8 +1,8 @@
-"""Which slips no test can notice, since none makes a difference where it stands: all of them at once, by one build.
+"""Which mutants no test can notice, since none makes a difference where it stands: all of them at once, by one build.
 
-Usage: python3 -m tests.mutants.unseen server/scheduler core/jit/passes [--list]
+Usage: python3 -m tests.mutants.undetectable server/scheduler core/jit/passes [--list]
 
-Every place of every rule is built with something beside it that notes what the slip would have done there: a check that
+Every place of every rule is built with something beside it that notes what the mutant would have done there: a check that
 never fails, half a condition that is always true, operands of `<` that are never equal. Then the tests run, once.
 """
 
@@ -14,10 +14,10 @@ import signal
 import sys
 from dataclasses import dataclass, field
 
-from tests.mutants.near import nearest_first
+from tests.mutants.nearest_tests import nearest_first
 from tests.mutants.run import ROOT
 from tests.mutants.rules import COMPARISONS
-from tests.mutants.slips import Slip, find_slips, known_slips, lines_with_errors, sources_of
+from tests.mutants.mutants import Mutant, find_mutants, known_mutants, lines_with_errors, sources_of
 from tests.mutants.tokens import Code
 from tests.mutants.tree import Tree
 from tests.mutants.trial import Trials
@@ -33,20 +33,20 @@ class Source:
     """One file with what notes differences beside each place."""
     path: str
     text: str
-    slips: dict[int, Slip]  # by number
+    mutants: dict[int, Mutant]  # by number
     dropped: set[int] = field(default_factory=set)  # what has no note, or does not compile with one
 
     def noted(self) -> str:
         code, edits = Code(self.text), []
         begins = {token.start: i for i, token in enumerate(code.tokens)}
         clamps = collections.defaultdict(list)
-        for number, slip in self.slips.items():
+        for number, mutant in self.mutants.items():
             if number in self.dropped:
                 continue
-            if slip.rule == "bound dropped":
-                clamps[slip.start].append(number)
+            if mutant.rule == "bound dropped":
+                clamps[mutant.start].append(number)
             else:
-                own = note_of(code, begins, number, slip)
+                own = note_of(code, begins, number, mutant)
                 self.dropped |= set() if own else {number}
                 edits += own
         for start, numbers in clamps.items():
@@ -59,39 +59,39 @@ class Source:
 Edit = tuple[int, int, str, str]  # from, to, and what comes before and behind; a replacement is all before nothing
 
 
-def note_of(code: Code, begins: dict[int, int], number: int, slip: Slip) -> list[Edit]:
-    start, end = slip.start, slip.end
-    if slip.rule in COMPARISONS:
-        return [(start, end, f"< ::tensord_slip::Compare<::tensord_slip::{COMPARISONS[slip.rule]}, {number}>{{}} >", None)]
-    if slip.rule == "off by one":
-        return [(end - 1, end, f"(::tensord_slip::reach({number}), ", ")")]
-    if slip.rule == "first left out":
-        return [(end - 2, end - 1, f"(::tensord_slip::reach({number}), ", ")")]
-    if slip.rule in ("condition dropped", "choice dropped"):
-        other = "false" if slip.replacement.startswith("(true || ") else "true"
-        return [(start, end, f"::tensord_slip::see<{number}, {other}>(", ")")]
-    if slip.rule == "check dropped":
-        return [(start, end, f"{{ ::tensord_slip::Watch tensord_watch_{number}({number}); ", " }")]
+def note_of(code: Code, begins: dict[int, int], number: int, mutant: Mutant) -> list[Edit]:
+    start, end = mutant.start, mutant.end
+    if mutant.rule in COMPARISONS:
+        return [(start, end, f"< ::tensord_mutant::Compare<::tensord_mutant::{COMPARISONS[mutant.rule]}, {number}>{{}} >", None)]
+    if mutant.rule == "off by one":
+        return [(end - 1, end, f"(::tensord_mutant::reach({number}), ", ")")]
+    if mutant.rule == "first left out":
+        return [(end - 2, end - 1, f"(::tensord_mutant::reach({number}), ", ")")]
+    if mutant.rule in ("condition dropped", "choice dropped"):
+        other = "false" if mutant.replacement.startswith("(true || ") else "true"
+        return [(start, end, f"::tensord_mutant::see<{number}, {other}>(", ")")]
+    if mutant.rule == "check dropped":
+        return [(start, end, f"{{ ::tensord_mutant::Watch tensord_watch_{number}({number}); ", " }")]
     first = begins[start] + 1
     if code.is_word(first - 1, "if") and code.is_sign(first, "("):
         last = code.partner[first]
-        if DECLARES.search(code.text(first + 1, last - 1)):  # the slip does not compile either
+        if DECLARES.search(code.text(first + 1, last - 1)):  # the mutant does not compile either
             return []
-        return [(code.tokens[first].end, code.tokens[last].start, f"::tensord_slip::see<{number}, true>(", ")")]
-    if slip.rule == "lock dropped":
-        return [(start, end, f"::tensord_slip::reach({number}); ", "")]
+        return [(code.tokens[first].end, code.tokens[last].start, f"::tensord_mutant::see<{number}, true>(", ")")]
+    if mutant.rule == "lock dropped":
+        return [(start, end, f"::tensord_mutant::reach({number}); ", "")]
     if code.text(first - 1, first - 1) in ("fsync", "fdatasync") and not code.begins_statement(first - 1):
-        return [(start, end, f"(::tensord_slip::reach({number}), ", ")")]
-    return [(start, end, f"{{ ::tensord_slip::reach({number}); ", " }")]
+        return [(start, end, f"(::tensord_mutant::reach({number}), ", ")")]
+    return [(start, end, f"{{ ::tensord_mutant::reach({number}); ", " }")]
 
 
 def note_of_clamp(code: Code, i: int, numbers: list[int]) -> list[Edit]:
-    """`std::min` from token i on; the first of two slips keeps the first operand."""
+    """`std::min` from token i on; the first of two mutants keeps the first operand."""
     if len(numbers) != 2:
         return []
     is_min = "true" if code.is_word(i + 2, "min") else "false"
     return [(code.tokens[i].start, code.tokens[i + 2].end,
-             f"::tensord_slip::Clamp<{is_min}, {numbers[0]}, {numbers[1]}>::of", None)]
+             f"::tensord_mutant::Clamp<{is_min}, {numbers[0]}, {numbers[1]}>::of", None)]
 
 
 def edited(text: str, edits: list[Edit]) -> str:
@@ -125,10 +125,10 @@ def build_all(trials: Trials, sources: list[Source]) -> None:
         for source in failed:
             lines = lines_with_errors(outcome.output, source.path)
             before = len(source.dropped)
-            source.dropped |= {n for n, s in source.slips.items()
+            source.dropped |= {n for n, s in source.mutants.items()
                                if lines & s.lines(source.text)}
             if len(source.dropped) == before or attempt >= REBUILDS - 3:
-                source.dropped = set(source.slips)
+                source.dropped = set(source.mutants)
             trials.tree.write(source.path, source.noted())
         print(f"again without what did not compile: {', '.join(s.path for s in failed)}", flush=True)
 
@@ -159,16 +159,16 @@ def run_tests(trials: Trials, names: list[str], marks: pathlib.Path) -> None:
 
 
 def report(sources: list[Source], marks: bytes, room_of: dict[str, str], is_list: bool) -> int:
-    known, rows = known_slips(), {}
+    known, rows = known_mutants(), {}
     for source in sources:
-        for number, slip in source.slips.items():
-            kind = ("unknown" if number in source.dropped else "marked" if slip.id in known else
+        for number, mutant in source.mutants.items():
+            kind = ("unknown" if number in source.dropped else "marked" if mutant.id in known else
                     "differs" if marks[number] & DIFFERS == DIFFERS else "reached" if marks[number] & REACHED else "unreached")
             for name in (room_of[source.path], "all"):
                 rows.setdefault(name, collections.Counter())[kind] += 1
             if is_list and kind in ("reached", "unreached"):
-                print(f"{slip.id} {kind:<9} {slip.path}:{slip.line}  {slip.rule}: "
-                      f"{' '.join(source.text[slip.start:slip.end].split())[:100]}")
+                print(f"{mutant.id} {kind:<9} {mutant.path}:{mutant.line}  {mutant.rule}: "
+                      f"{' '.join(source.text[mutant.start:mutant.end].split())[:100]}")
     print(f"{'folder':<24} makes a difference, only reached, unreached | not looked at, marked by hand")
     for name, row in sorted(rows.items(), key=lambda item: (item[0] == "all", item[0])):
         tried = row["differs"] + row["reached"] + row["unreached"]
@@ -180,7 +180,7 @@ def report(sources: list[Source], marks: bytes, room_of: dict[str, str], is_list
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("paths", nargs="+", help="sources or folders, from the root")
-    parser.add_argument("--list", action="store_true", help="each slip that makes no difference, by its line")
+    parser.add_argument("--list", action="store_true", help="each mutant that makes no difference, by its line")
     parser.add_argument("--last", action="store_true", help="build and run nothing, report the last run")
     parser.add_argument("--jobs", type=int, default=1, help="compilations at once (1)")
     parser.add_argument("--without", action="append", default=[], metavar="TEST", help="do not run this test; may be repeated")
@@ -200,11 +200,11 @@ def main(arguments: list[str]) -> int:
     sources, number = [], 0
     for path in room_of:
         text = (options.root / path).read_text()
-        slips = find_slips(text, path)
-        sources.append(Source(path, text, {number + i + 1: slip for i, slip in enumerate(slips)}))
-        number += len(slips)
+        mutants = find_mutants(text, path)
+        sources.append(Source(path, text, {number + i + 1: mutant for i, mutant in enumerate(mutants)}))
+        number += len(mutants)
     if number >= MOST:
-        raise SystemExit(f"{number} slips are too many for difference.h")
+        raise SystemExit(f"{number} mutants are too many for difference.h")
     trials = Trials(tree, options.preset, options.jobs, 0, set(options.without))
     marks = folder / "differences"
     if options.last:

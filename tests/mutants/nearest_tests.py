@@ -4,7 +4,7 @@ import fnmatch
 import pathlib
 
 # For sources below a folder (the longest that fits): tests by their place in tests/, the nearest first. What takes a
-# daemon comes last. A slip that only a test outside of its row would notice counts as not noticed.
+# daemon comes last. A mutant that only a test outside of its row would notice counts as not noticed.
 ROWS = {
     "core/base": ["base/*", "tensor/*", "server/scheduler/*", "server/training/training_checkpoint*", "jit/save*", "server/*"],
     "core/tensor": ["tensor/*", "ops/*", "kernels/*", "autograd/*", "jit/*", "op_db/*", "clients/engine/*"],
@@ -67,7 +67,7 @@ def patterns_for(path: str) -> list[str]:
 
 
 def nearest_first(path: str, places: dict[str, str], noticed: dict[str, int], seconds: dict[str, float]) -> list[str]:
-    """Names of the tests to try, from their places: those that noticed slips of this source before, then by name and row."""
+    """Names of the tests to try, from their places: those that noticed mutants of this source before, then by name and row."""
     patterns, keys = patterns_for(path), {}
     seen = {places.get(name.split("[")[0]) for name in places if "[" in name}  # whole tests come after their pieces
     for name, place in sorted(places.items(), key=lambda item: (len(item[0]), item[0])):

@@ -1,6 +1,6 @@
-// Included before the code of every source that has slips (tests/mutants): a program has many, and TENSORD_SLIP is the
-// number of the one that is made in this run. TENSORD_SLIP_REACHED is a file with a byte for each slip, which becomes 1
-// where the code comes by.
+// Included before the code of every source that has mutants (tests/mutants): a program has many, and TENSORD_SLIP is
+// the number of the one that is made in this run. TENSORD_SLIP_REACHED is a file with a byte for each mutant, which
+// becomes 1 where the code comes by.
 #pragma once
 
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #pragma GCC diagnostic ignored "-Wparentheses"
 #pragma GCC diagnostic ignored "-Wsign-compare"
 
-namespace tensord_slip {
+namespace tensord_mutant {
 
 inline constexpr int kMax = 4096;
 
@@ -33,7 +33,7 @@ struct State {
   }
 };
 
-// Whether slip `number` is made; never destroyed, since code runs before and after main.
+// Whether mutant `number` is made; never destroyed, since code runs before and after main.
 inline bool on(int number) {
   static State& state = *new State;
   unsigned char* const mark = state.reached + number;
@@ -45,24 +45,24 @@ inline bool on(int number) {
 enum Kind { kLess, kLessEqual, kGreater, kGreaterEqual };
 template <Kind kind>
 struct Compare {
-  bool is_slip;
+  bool is_mutant;
 };
 template <Kind kind, class L>
 struct Left {
   const L& value;
-  bool is_slip;
+  bool is_mutant;
 };
 template <Kind kind, class L>
 Left<kind, L> operator<(const L& value, Compare<kind> compare) {
-  return {value, compare.is_slip};
+  return {value, compare.is_mutant};
 }
 template <Kind kind, class L, class R>
 bool operator>(const Left<kind, L>& left, const R& right) {
   constexpr bool kIsLess = kind == kLess || kind == kLessEqual,
                  kTakesEqual = kind == kLessEqual || kind == kGreaterEqual;
-  const bool takes_equal = kTakesEqual != left.is_slip;
+  const bool takes_equal = kTakesEqual != left.is_mutant;
   if constexpr (kIsLess) return takes_equal ? left.value <= right : left.value < right;
   if constexpr (!kIsLess) return takes_equal ? left.value >= right : left.value > right;
 }
 
-}  // namespace tensord_slip
+}  // namespace tensord_mutant
