@@ -31,7 +31,7 @@ class Block(nn.Module):
 
 
 class ShapeNet(nn.Module):
-    """Names the shape in a 32 x 32 grey image."""
+    """Names the shape in a 32 x 32 gray image."""
 
     def __init__(self):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Draws small grey images of shapes: what the example vision model was trained on."""
+"""Draws small gray images of shapes: what the example vision model was trained on."""
 
 import random
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes what `tensord … --help` says into the pages of docs/: flags of serve and parameters of config.pbtxt into
-configuration.md, all other commands into commands.md; and optimisers with their options into training.md.
+configuration.md, all other commands into commands.md; and optimizers with their options into training.md.
 
 Usage: scripts/flag_reference.py BINARY [--check]      --check: only says whether the pages are up to date
 """
@@ -102,7 +102,7 @@ def commands(root):
 # -- training.md --
 
 def optimizers(root):
-    """A row for each option, with the optimisers that have it and what it is for them."""
+    """A row for each option, with the optimizers that have it and what it is for them."""
     printed = subprocess.run([root.binary, "train", "--list-optimizers", "--json"], check=True, capture_output=True)
     options = {}
     for optimizer in json.loads(printed.stdout):

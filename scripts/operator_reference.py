@@ -21,7 +21,7 @@ PAGE = ROOT / "docs" / "operators.md"
 BEGIN, END = "<!-- operators: made by scripts/operator_reference.py -->", "<!-- end of operators -->"
 NAMESPACES = {
     "aten": "Tensors",
-    "quantized": "Quantised layers and tensors",
+    "quantized": "Quantized layers and tensors",
     "tensord": "Operators of tensord's own",
     "prim": "Numbers, texts and what the compiler needs",
 }

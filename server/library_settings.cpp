@@ -25,7 +25,7 @@ struct Replaced {
 Replaced replaced;
 bool is_complete = true;  // nothing was left to set
 
-// What runs before the libraries are initialised calls nothing of theirs, nor of a sanitizer's.
+// What runs before the libraries are initialized calls nothing of theirs, nor of a sanitizer's.
 #define TENSORD_EARLY __attribute__((no_sanitize("address", "thread", "undefined"), no_stack_protector))
 
 TENSORD_EARLY bool starts_with(const char* text, const char* prefix) {
@@ -52,7 +52,7 @@ TENSORD_EARLY void place_setting(char** environment, char* setting) {
   is_complete = false;
 }
 
-// OpenBLAS tries for ever to get its 128 MB while it is initialised.
+// OpenBLAS tries for ever to get its 128 MB while it is initialized.
 TENSORD_EARLY void check_address_space() {
   constexpr rlim_t kNeeded = rlim_t{512} << 20;
   rlimit limit{};
@@ -70,7 +70,7 @@ TENSORD_EARLY void set_early(int, char**, char** environment) {
   }
 }
 
-// Run by the dynamic linker before the initialisers of the libraries.
+// Run by the dynamic linker before the initializers of the libraries.
 __attribute__((section(".preinit_array"), used)) void (*const early)(int, char**, char**) = set_early;
 
 }  // namespace

@@ -12,7 +12,7 @@
 namespace tensord::autograd {
 
 // Row-major with these sizes, from where it begins in its storage; nothing when it has them. A storage that is too
-// small makes room for a larger one, with the same bytes at its beginning and the rest uninitialised. Throws
+// small makes room for a larger one, with the same bytes at its beginning and the rest uninitialized. Throws
 // Error{kFailedPrecondition} when that storage has other holders (views), who would stay with the small one.
 void resize_(const Tensor& tensor, const Dims& sizes);
 

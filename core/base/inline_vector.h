@@ -48,7 +48,7 @@ class InlineVector {
     return *item;
   }
   void push_back(T item) { emplace_back(std::move(item)); }
-  // New items are value-initialised.
+  // New items are value-initialized.
   void resize(size_t count) {
     reserve(count);
     while (size_ < count) emplace_back();

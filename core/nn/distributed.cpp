@@ -56,7 +56,7 @@ void DistributedDataParallel::check_parameters() const {
 }
 
 Tensors DistributedDataParallel::forward(const Tensors& inputs) {
-  const bool reduces = is_grad_enabled() && is_synchronised_;
+  const bool reduces = is_grad_enabled() && is_synchronized_;
   check_parameters();
   int root = 0, divisor = 0;
   if (join_) std::tie(root, divisor) = join_->start_forward(reduces);
@@ -106,7 +106,7 @@ DistributedDataParallel::Join::Round DistributedDataParallel::Join::round_of(con
     if (!says[kGoesOn]) continue;
     check(round.active == 0 ||
               (round.reduces == (says[kReduces] != 0) && round.gives_buffers == (says[kGivesBuffers] != 0)),
-          "DistributedDataParallel: ranks differ in whether this pass is synchronised: rank ", round.root, " and rank ",
+          "DistributedDataParallel: ranks differ in whether this pass is synchronized: rank ", round.root, " and rank ",
           rank);
     ++round.active;
     round.root = rank;

@@ -30,10 +30,10 @@ class DistributedDataParallel final : public Module {
   // While one lives, passes add to this rank's gradients only; the first one after it reduces all that came together.
   class NoSync {
    public:
-    explicit NoSync(DistributedDataParallel& model) : model_(model), before_(model.is_synchronised_) {
-      model.is_synchronised_ = false;
+    explicit NoSync(DistributedDataParallel& model) : model_(model), before_(model.is_synchronized_) {
+      model.is_synchronized_ = false;
     }
-    ~NoSync() { model_.is_synchronised_ = before_; }
+    ~NoSync() { model_.is_synchronized_ = before_; }
     NoSync(const NoSync&) = delete;
     NoSync& operator=(const NoSync&) = delete;
 
@@ -91,7 +91,7 @@ class DistributedDataParallel final : public Module {
   const DistributedOptions options_;
   distributed::Reducer reducer_;
   Join* join_ = nullptr;
-  bool is_synchronised_ = true;
+  bool is_synchronized_ = true;
   bool is_reduced_ = true;  // the forward before is followed by a pass that reduces, or there was none
 };
 

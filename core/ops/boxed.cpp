@@ -46,7 +46,7 @@ Table make_boxed_table() {
   return table;
 }
 
-const char* boxed_name(BoxedKind kind) { return kind == BoxedKind::kQuantized ? "quantised" : "sparse"; }
+const char* boxed_name(BoxedKind kind) { return kind == BoxedKind::kQuantized ? "quantized" : "sparse"; }
 
 }  // namespace
 

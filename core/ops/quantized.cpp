@@ -10,38 +10,38 @@ namespace {
 
 void check_scale(double scale) {
   const auto narrow = static_cast<float>(scale);
-  check(std::isfinite(narrow) && narrow > 0 && std::isfinite(1.0f / narrow), "a quantised tensor has a scale of ",
+  check(std::isfinite(narrow) && narrow > 0 && std::isfinite(1.0f / narrow), "a quantized tensor has a scale of ",
         scale, ", which is no positive number");
 }
 
 void check_zero_point(int64_t zero_point, QuantizedType type) {
   const auto [least, most] = range_of(type);
-  check(zero_point >= least && zero_point <= most, "a quantised tensor has a zero point of ", zero_point, ", where ",
+  check(zero_point >= least && zero_point <= most, "a quantized tensor has a zero point of ", zero_point, ", where ",
         name_of(type), " goes from ", least, " to ", most);
 }
 
 void check_channels(const Quantizer& quantizer, const Dims& sizes, QuantizedType type) {
   const auto dims = static_cast<int64_t>(sizes.size());
-  check(quantizer.axis >= 0 && quantizer.axis < dims, "a quantised tensor of ", dims,
+  check(quantizer.axis >= 0 && quantizer.axis < dims, "a quantized tensor of ", dims,
         " dimensions has its channels along axis ", quantizer.axis);
   const int64_t channels = sizes[static_cast<size_t>(quantizer.axis)];
   const bool is_float = quantizer.scheme == QuantizationScheme::kPerChannelFloatQParams;
   for (const Tensor* tensor : {&quantizer.scales, &quantizer.zero_points}) {
     check(tensor->defined() && !tensor->is_meta() && tensor->ndim() == 1 && tensor->numel() == channels,
-          "a quantised tensor with ", channels, " channels has ",
+          "a quantized tensor with ", channels, " channels has ",
           tensor->defined() ? concat("scales or zero points ", tensord::describe(*tensor)) : "no scales");
   }
   const DType scale_dtype = is_float ? DType::kFloat32 : DType::kFloat64;
   const DType zero_dtype = is_float ? DType::kFloat32 : DType::kInt64;
   check(quantizer.scales.dtype() == scale_dtype && quantizer.zero_points.dtype() == zero_dtype &&
             quantizer.scales.is_contiguous() && quantizer.zero_points.is_contiguous(),
-        "a quantised tensor has scales of ", tensord::name_of(quantizer.scales.dtype()), " and zero points of ",
+        "a quantized tensor has scales of ", tensord::name_of(quantizer.scales.dtype()), " and zero points of ",
         tensord::name_of(quantizer.zero_points.dtype()));
   for (int64_t i = 0; i < channels; ++i) {
     if (is_float) {
       const float scale = quantizer.scales.data<float>()[i], zero_point = quantizer.zero_points.data<float>()[i];
       // A row of equal numbers has a scale of 0.
-      check(std::isfinite(scale) && scale >= 0 && std::isfinite(zero_point), "a quantised tensor has a scale of ",
+      check(std::isfinite(scale) && scale >= 0 && std::isfinite(zero_point), "a quantized tensor has a scale of ",
             scale, " and a zero point of ", zero_point);
     } else {
       check_scale(quantizer.scales.data<double>()[i]);
@@ -95,7 +95,7 @@ QuantizedTensor::QuantizedTensor(QuantizedType type, Tensor values, Quantizer qu
       values_(std::move(values)),
       quantizer_(std::move(quantizer)),
       sizes_(values_.sizes()) {
-  check_internal(values_.dtype() == storage_dtype(type), "a quantised tensor over ", tensord::describe(values_));
+  check_internal(values_.dtype() == storage_dtype(type), "a quantized tensor over ", tensord::describe(values_));
   if (type == QuantizedType::kQUInt4x2) {
     check(!sizes_.empty() && columns >= 0 && (columns + 1) / 2 == sizes_.back(), "a quint4x2 tensor with ", columns,
           " columns lies in ", tensord::describe(values_));

@@ -7,7 +7,7 @@
 
 namespace tensord::ops {
 
-// Element types of quantised tensors; PyTorch's numbers.
+// Element types of quantized tensors; PyTorch's numbers.
 enum class QuantizedType : int8_t { kQInt8 = 12, kQUInt8 = 13, kQInt32 = 14, kQUInt4x2 = 16 };
 const char* name_of(QuantizedType type);
 DType storage_dtype(QuantizedType type);
@@ -21,7 +21,7 @@ enum class QuantizationScheme : int8_t {
   kPerChannelFloatQParams = 4,  // scales and zero points are f32, and the zero point is a multiple of the scale
 };
 
-// What the integers of a quantised tensor stand for: (q - zero_point) * scale.
+// What the integers of a quantized tensor stand for: (q - zero_point) * scale.
 struct Quantizer {
   QuantizationScheme scheme = QuantizationScheme::kPerTensorAffine;
   double scale = 1;

@@ -71,7 +71,7 @@ class DeviceRuntime {
   virtual void synchronize(int index) = 0;
 
   // Queues a copy of bytes between the host and a device of this kind, or two of this kind. Memory of the host is read
-  // before the call returns, and may be read by the host once the stream was synchronised.
+  // before the call returns, and may be read by the host once the stream was synchronized.
   virtual void copy(void* to, Device to_device, const void* from, Device from_device, size_t size_bytes,
                     DeviceStream& stream) = 0;
   // Queues the writing of one byte all over.

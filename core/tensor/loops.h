@@ -11,7 +11,7 @@ namespace tensord {
 
 // A nest of loops over one shape that N operands walk with their own strides.
 // Dimensions are ordered by the first operand's strides (largest outermost) and
-// neighbours that every operand walks without a gap are merged, so a dense
+// neighbors that every operand walks without a gap are merged, so a dense
 // elementwise loop becomes one row.
 template <size_t N>
 class LoopNest {

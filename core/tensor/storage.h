@@ -82,7 +82,7 @@ inline Storage wrap_storage(void* data, size_t size_bytes, StorageImpl::Deleter 
 }
 
 // Takes memory from the device's caching allocator, charged to the calling
-// thread's memory owner (see allocator.h). Uninitialised.
+// thread's memory owner (see allocator.h). Uninitialized.
 Storage allocate_storage(size_t size_bytes, Device device);
 
 }  // namespace tensord

@@ -37,7 +37,7 @@ class Tensor {
  public:
   Tensor() = default;
 
-  // Uninitialised memory, row-major. Throws Error on a bad shape or out of memory.
+  // Uninitialized memory, row-major. Throws Error on a bad shape or out of memory.
   static Tensor empty(std::span<const int64_t> sizes, DType dtype, Device device = {});
   static Tensor empty_strided(std::span<const int64_t> sizes, std::span<const int64_t> strides, DType dtype,
                               Device device = {});

@@ -30,7 +30,7 @@ struct ImageOptions {
 };
 
 // A JPEG or PNG as a contiguous tensor [channels, height, width] of uint8, with torchvision's numbers. The bytes are
-// taken to be hostile. Throws Error that starts with `source`: kUnimplemented (another format, colours that the mode
+// taken to be hostile. Throws Error that starts with `source`: kUnimplemented (another format, colors that the mode
 // cannot have), kDataLoss (truncated, or damaged so that the pixels would not be right), kResourceExhausted (more
 // pixels than allowed). Thread-safe.
 Tensor decode_image(std::string_view bytes, const ImageOptions& options = {}, const std::string& source = "image");

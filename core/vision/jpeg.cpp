@@ -69,7 +69,7 @@ class JpegDecoder {
     });
     check_size(info_.image_width, info_.image_height, options_, source_);
     Pixels pixels;
-    choose_colours(pixels);
+    choose_colors(pixels);
     guarded([this] { jpeg_start_decompress(&info_); });
     pixels.height = info_.output_height;
     pixels.width = info_.output_width;
@@ -86,7 +86,7 @@ class JpegDecoder {
     step();
   }
 
-  void choose_colours(Pixels& pixels) {
+  void choose_colors(Pixels& pixels) {
     const auto refuse = [&](const char* what) { fail(ErrorCode::kUnimplemented, source_, ": ", what); };
     if (info_.data_precision != 8) refuse("a JPEG of other than 8 bits is not read");
     is_cmyk_ = info_.jpeg_color_space == JCS_CMYK || info_.jpeg_color_space == JCS_YCCK;
@@ -101,7 +101,7 @@ class JpegDecoder {
       default: refuse("a JPEG has no alpha; the modes unchanged, gray and RGB are there");
     }
     const bool is_known = info_.jpeg_color_space != JCS_UNKNOWN;
-    if (!is_known) refuse("a JPEG of unknown colours has no mode but unchanged");
+    if (!is_known) refuse("a JPEG of unknown colors has no mode but unchanged");
     info_.out_color_space = is_cmyk_ ? JCS_CMYK : pixels.channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
   }
 
@@ -153,7 +153,7 @@ class JpegDecoder {
   jpeg_decompress_struct info_;
   jpeg_progress_mgr progress_ = {};
   ErrorHandler errors_ = {};
-  bool is_cmyk_ = false;  // to be turned into other colours
+  bool is_cmyk_ = false;  // to be turned into other colors
 };
 
 }  // namespace

@@ -87,25 +87,25 @@ class PngDecoder {
 
   // To 8 or 16 bits, and to the channels of the mode. Owns nothing: libpng may jump out of it.
   void set_transforms() {
-    const int colour = png_get_color_type(png_, info_), depth = png_get_bit_depth(png_, info_);
-    const bool is_palette = colour == PNG_COLOR_TYPE_PALETTE, has_colour = (colour & PNG_COLOR_MASK_COLOR) != 0;
-    const bool has_alpha = (colour & PNG_COLOR_MASK_ALPHA) != 0, has_trns = png_get_valid(png_, info_, PNG_INFO_tRNS);
+    const int color = png_get_color_type(png_, info_), depth = png_get_bit_depth(png_, info_);
+    const bool is_palette = color == PNG_COLOR_TYPE_PALETTE, has_color = (color & PNG_COLOR_MASK_COLOR) != 0;
+    const bool has_alpha = (color & PNG_COLOR_MASK_ALPHA) != 0, has_trns = png_get_valid(png_, info_, PNG_INFO_tRNS);
     const ImageMode mode = options_.mode;
     const bool is_unchanged = mode == ImageMode::kUnchanged;
     const bool wants_alpha = is_unchanged ? has_alpha || (is_palette && has_trns)
                                           : mode == ImageMode::kGrayAlpha || mode == ImageMode::kRGBAlpha;
-    const bool wants_colour = is_unchanged ? has_colour : mode == ImageMode::kRGB || mode == ImageMode::kRGBAlpha;
+    const bool wants_color = is_unchanged ? has_color : mode == ImageMode::kRGB || mode == ImageMode::kRGBAlpha;
     if (depth == 16 && !options_.keep_16_bits) png_set_scale_16(png_);
     if (depth == 16 && options_.keep_16_bits && std::endian::native == std::endian::little) png_set_swap(png_);
     if (is_palette) png_set_palette_to_rgb(png_);
-    if (!has_colour && depth < 8) png_set_expand_gray_1_2_4_to_8(png_);
+    if (!has_color && depth < 8) png_set_expand_gray_1_2_4_to_8(png_);
     if (has_trns && wants_alpha) png_set_tRNS_to_alpha(png_);
     const bool comes_with_alpha = has_alpha || has_trns;
     if (wants_alpha && !comes_with_alpha) png_set_add_alpha(png_, 0xffff, PNG_FILLER_AFTER);
-    // A palette's transparency comes with its colours.
+    // A palette's transparency comes with its colors.
     if (!wants_alpha && (has_alpha || (is_palette && has_trns))) png_set_strip_alpha(png_);
-    if (wants_colour && !has_colour) png_set_gray_to_rgb(png_);
-    if (!wants_colour && has_colour) png_set_rgb_to_gray(png_, 1, 0.2989, 0.587);
+    if (wants_color && !has_color) png_set_gray_to_rgb(png_);
+    if (!wants_color && has_color) png_set_rgb_to_gray(png_, 1, 0.2989, 0.587);
     png_set_interlace_handling(png_);
     png_read_update_info(png_, info_);
   }

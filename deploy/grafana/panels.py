@@ -52,11 +52,11 @@ def with_queries(panel, queries):
     return panel.datasource(SOURCE)
 
 
-def steps(*colours):
-    """(colour), (limit, colour) …: the colour from each limit on."""
-    first, *rest = colours
+def steps(*colors):
+    """(color), (limit, color) …: the color from each limit on."""
+    first, *rest = colors
     return dashboard.ThresholdsConfig().mode(model.ThresholdsMode.ABSOLUTE).steps(
-        [model.Threshold(color=first)] + [model.Threshold(value=limit, color=colour) for limit, colour in rest])
+        [model.Threshold(color=first)] + [model.Threshold(value=limit, color=color) for limit, color in rest])
 
 
 def number(title, description, unit, target, thresholds=None, width=3):
@@ -103,10 +103,10 @@ def bars(title, description, unit, target, width=8, most=None):
 
 
 def states(title, description, target, names, width=16):
-    """A band for each series, coloured and named by its value: names = {value: (name, colour)}."""
+    """A band for each series, colored and named by its value: names = {value: (name, color)}."""
     mapping = model.ValueMap(options={
-        str(value): model.ValueMappingResult(text=name, color=colour, index=value)
-        for value, (name, colour) in names.items()})
+        str(value): model.ValueMappingResult(text=name, color=color, index=value)
+        for value, (name, color) in names.items()})
     panel = statetimeline.Panel().title(title).description(description).height(HEIGHT).span(width)
     panel.mappings([mapping]).show_value(common_model.VisibilityMode.AUTO).merge_values(True).fill_opacity(80)
     return with_queries(panel, [target])

@@ -70,8 +70,8 @@ def lay_out(binary, libraries, folder):
     program.chmod(0o755)
 
 
-def licences(build, libraries, folder):
-    """Debian's licences of what is linked in and brought along, by package; none for a build of shared libraries."""
+def licenses(build, libraries, folder):
+    """Debian's licenses of what is linked in and brought along, by package; none for a build of shared libraries."""
     text_of(ROOT / "deploy" / "docker" / "linked_packages", pathlib.Path(build) / "build.ninja", folder / "linked")
     found = {path.parent.name: path.read_bytes() for path in (folder / "linked" / "usr" / "share" / "doc").glob("*/copyright")}
     for path in libraries.values():
@@ -96,7 +96,7 @@ def metadata(version, needs):
     return "".join(f"{name}: {value}\n" for name, value in head) + "\n" + body
 
 
-def write_wheel(out, version, needs, data, licence_texts):
+def write_wheel(out, version, needs, data, license_texts):
     """The wheel of the files in `data`; the same files give the same bytes."""
     tag = "py3-none-" + elf.platform_tag(needs, platform.machine())
     info = f"{NAME}-{version}.dist-info"
@@ -104,7 +104,7 @@ def write_wheel(out, version, needs, data, licence_texts):
              for path in sorted(data.rglob("*")) if path.is_file()}
     files[f"{info}/METADATA"] = (metadata(version, needs).encode(), 0o644)
     files[f"{info}/WHEEL"] = (f"Wheel-Version: 1.0\nGenerator: tensord\nRoot-Is-Purelib: false\nTag: {tag}\n".encode(), 0o644)
-    for package, content in sorted(licence_texts.items()):
+    for package, content in sorted(license_texts.items()):
         files[f"{info}/licenses/{package}"] = (content, 0o644)
     record = "".join(f"{name},sha256={digest(content)},{len(content)}\n" for name, (content, _) in files.items())
     files[f"{info}/RECORD"] = (f"{record}{info}/RECORD,,\n".encode(), 0o644)
@@ -130,7 +130,7 @@ def make(build, out):
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
         lay_out(binary, libraries, work / "data")
-        return write_wheel(out, version_of(binary), needs, work / "data", licences(build, libraries, work))
+        return write_wheel(out, version_of(binary), needs, work / "data", licenses(build, libraries, work))
 
 
 if __name__ == "__main__":

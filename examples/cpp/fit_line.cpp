@@ -1,4 +1,4 @@
-// Autograd, modules and optimisers of the engine: finds the line y = 3x - 1 again from points of it.
+// Autograd, modules and optimizers of the engine: finds the line y = 3x - 1 again from points of it.
 #include <tensord/autograd.h>
 #include <tensord/nn.h>
 #include <tensord/ops.h>

@@ -1,6 +1,6 @@
 #pragma once
 
-// Optimisers and learning rate schedules.
+// Optimizers and learning rate schedules.
 #include "tensord/tensor.h"
 //
 #include "core/nn/optim/lr_scheduler.h"

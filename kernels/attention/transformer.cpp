@@ -162,7 +162,7 @@ OP("aten::_scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, 
       return {{need_weights || dropout > 0 ? out : call.run(), weights}};
     })
     .composite();
-// Grouped queries: each head of keys and values serves as many neighbouring heads of queries. Where both have as many
+// Grouped queries: each head of keys and values serves as many neighboring heads of queries. Where both have as many
 // heads, these become two dimensions, of which keys and values lack the second, so that nothing of them is copied.
 bool can_split_heads(const DotProduct& call) {
   if (call.query.ndim() < 3 || call.key.ndim() < 3 || call.value.ndim() < 3) return false;

@@ -1,4 +1,4 @@
-// Operators on lists of tensors ("_foreach_add"), as PyTorch's optimisers call them: each item by the operator of its
+// Operators on lists of tensors ("_foreach_add"), as PyTorch's optimizers call them: each item by the operator of its
 // name, in order.
 #include <vector>
 

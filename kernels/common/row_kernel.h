@@ -6,7 +6,7 @@
 #include "core/ops/op.h"
 #include "kernels/reduce/reduce.h"
 
-// What an operator does to each row along the last dimension: a softmax, a normalisation, a sum.
+// What an operator does to each row along the last dimension: a softmax, a normalization, a sum.
 namespace tensord::kernels {
 
 struct RowKernel {
@@ -19,7 +19,7 @@ struct RowKernel {
   bool exact_input = false;             // rows that have to be converted first are not covered
   double cost_ns = 0.3;                 // of an element
   int64_t length = 0;                   // elements of a row; 0: the last dimension
-  std::array<int, 2> extra = {-1, -1};  // arguments: the weight and the bias of a normalisation
+  std::array<int, 2> extra = {-1, -1};  // arguments: the weight and the bias of a normalization
   // For `run`.
   const ReduceLoops* loops = nullptr;
   double scale = 1, root = 1, power = 0, eps = 0;

@@ -1,4 +1,4 @@
-// Depthwise convolution: a few neighbouring pixels of a row at once, a vector of channels at a time, each input
+// Depthwise convolution: a few neighboring pixels of a row at once, a vector of channels at a time, each input
 // element read once per row of the kernel.
 #include "kernels/common/simd_targets.h"
 

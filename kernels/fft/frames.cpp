@@ -20,23 +20,23 @@ void check_window(const char* op, const MaybeTensor& window, int64_t length) {
         window->sizes());
 }
 // In the middle of n_fft numbers.
-Tensor centred(const Tensor& window, int64_t n_fft) {
+Tensor centered(const Tensor& window, int64_t n_fft) {
   const int64_t length = window.size(0), left = (n_fft - length) / 2;
   if (length == n_fft) return window;
   return call("aten::constant_pad_nd", window, Dims{left, n_fft - length - left}, ops::Scalar(0));
 }
 
 Tensor stft(const Tensor& self, int64_t n_fft, MaybeInt hop_length, MaybeInt win_length, const MaybeTensor& window,
-            MaybeBool is_centred, const std::string& pad_mode, bool normalized, MaybeBool onesided,
+            MaybeBool is_centered, const std::string& pad_mode, bool normalized, MaybeBool onesided,
             MaybeBool return_complex, MaybeBool aligns) {
   const int64_t hop = hop_length.value_or(n_fft / 4), length = win_length.value_or(n_fft);
   const bool has_complex = is_complex(self.dtype()) || (window && is_complex(window->dtype()));
   check(is_floating(self.dtype()) || is_complex(self.dtype()),
         "stft: expected a tensor of floating point or complex values");
   check(self.ndim() == 1 || self.ndim() == 2, "stft: expected a 1D or 2D tensor, but got ", self.ndim(), "-D");
-  check(!is_centred.value_or(false) || !aligns, "stft: align_to_window should only be set when center = false.");
+  check(!is_centered.value_or(false) || !aligns, "stft: align_to_window should only be set when center = false.");
   Tensor x = self.ndim() == 1 ? call("aten::unsqueeze", self, 0) : self;
-  if (is_centred.value_or(false)) {
+  if (is_centered.value_or(false)) {
     const int64_t pad = n_fft / 2;
     x = call("aten::squeeze.dim", call("aten::pad", call("aten::unsqueeze", x, 0), Dims{pad, pad}, pad_mode), 0);
   }
@@ -55,7 +55,7 @@ Tensor stft(const Tensor& self, int64_t n_fft, MaybeInt hop_length, MaybeInt win
   if (window || length < n_fft) {
     const DType real = real_dtype(x.dtype());
     frames = call("aten::mul.Tensor", frames,
-                  centred(window ? *window : call("aten::ones", Dims{length}, real, ops::Value(), x.device()), n_fft));
+                  centered(window ? *window : call("aten::ones", Dims{length}, real, ops::Value(), x.device()), n_fft));
   }
   const int64_t norm = normalized ? 1 : 0;
   Tensor out;
@@ -121,7 +121,7 @@ Tensor istft(const Tensor& spectrum, int64_t n_fft, MaybeInt hop_length, MaybeIn
   check(!return_complex || !onesided, "istft: Cannot have onesided output if window or input is complex");
   check(return_complex || !given || !is_complex(given->dtype()),
         "Complex windows are incompatible with return_complex=False");
-  const Tensor window = centred(
+  const Tensor window = centered(
       given ? *given : call("aten::ones", Dims{length}, real_dtype(self.dtype()), ops::Value(), self.device()), n_fft);
   Tensor x = call("aten::transpose.int", self.ndim() == 2 ? call("aten::unsqueeze", self, 0) : self, 1, 2);
   const int64_t norm = normalized ? 1 : 2;

@@ -98,7 +98,7 @@ int TileBuilder::add_call(const ops::Op& op, std::vector<ops::Value> arguments,
   if (step.is_row_kernel) {
     const Tensor& in = values_[static_cast<size_t>(step.input)].tensor;
     if (step.row.length != 0 && step.row.length != in.sizes().back()) {
-      // A normalisation over several dimensions is one over their product.
+      // A normalization over several dimensions is one over their product.
       if (!is_alone_ || step.row.reduces || !in.is_contiguous() || step.row.length <= 0) return -1;
       const Dims flat{in.numel() / step.row.length, step.row.length};
       // A constant keeps its elements.

@@ -77,7 +77,7 @@ void TileNest::add_input(int value, Space space, int use) {
   }
 }
 
-// Outermost first. Neighbours that every stream walks without a gap are merged, but never with
+// Outermost first. Neighbors that every stream walks without a gap are merged, but never with
 // the dimension of the rows.
 void TileNest::order_loops() {
   const Dims& sizes = spaces_.sizes();

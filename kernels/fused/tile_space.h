@@ -37,7 +37,7 @@ class TileSpaces {
   }
   // Whether a call along the last dimension keeps that from being cut.
   bool has_rows() const { return has_rows_; }
-  // The operands of a step that have elements; weights of a normalisation are not among them.
+  // The operands of a step that have elements; weights of a normalization are not among them.
   std::vector<int> operands_of(const TileBuilder::Step& step) const;
 
  private:

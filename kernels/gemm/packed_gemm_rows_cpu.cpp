@@ -1,5 +1,5 @@
 // Before and after the tiles of a packed matrix product: rows turned into its words, sums turned
-// into results. Plain loops that the compiler vectorises, one build per instruction set.
+// into results. Plain loops that the compiler vectorizes, one build per instruction set.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -195,7 +195,7 @@ void finish_tile(const EpilogueRun& run) { HWY_DYNAMIC_DISPATCH(finish)(&run); }
 
 namespace {
 
-// Rows of any column stride, one after the other: column by column, as neighbouring rows may be what lies
+// Rows of any column stride, one after the other: column by column, as neighboring rows may be what lies
 // close together.
 void gather(const RowSource& source, int64_t begin, int64_t rows, int64_t k, float* out, int64_t stride) {
   const float* from[kGatherRows];

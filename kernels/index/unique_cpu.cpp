@@ -44,7 +44,7 @@ Groups group_sorted(int64_t count, Less&& less) {
   return groups;
 }
 
-// Groups of equal neighbours, in their order.
+// Groups of equal neighbors, in their order.
 template <class Equal>
 Groups group_consecutive(int64_t count, Equal&& equal) {
   Groups groups;

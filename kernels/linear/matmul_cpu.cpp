@@ -123,7 +123,7 @@ void run_matmul(Context, const Tensor& a, const Tensor& b, Tensor& out) {
 
 void run_outer(Context context, const Tensor& a, const Tensor& b, Tensor& out) {
   if (out.numel() == 0) return;
-  static const ops::Op& multiply = ops::get_op("aten::mul.Tensor");  // whose loops are vectorised for every dtype
+  static const ops::Op& multiply = ops::get_op("aten::mul.Tensor");  // whose loops are vectorized for every dtype
   const ops::Value operands[] = {a.as_view({a.numel(), 1}, {a.strides()[0], 1}, a.offset()), b};
   multiply.kernels[static_cast<size_t>(DeviceKind::kCPU)](context, operands, std::span(&out, 1));
 }

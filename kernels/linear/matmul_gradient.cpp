@@ -17,7 +17,7 @@ bool is_column_major(const Tensor& matrix) {
   return matrix.strides()[0] == 1 && matrix.strides()[1] == matrix.sizes()[0] && matrix.sizes()[1] != 1;
 }
 
-// left @ right in the memory order of `like`, so that optimisers meet gradients that lie as the parameter does.
+// left @ right in the memory order of `like`, so that optimizers meet gradients that lie as the parameter does.
 Tensor product_like(const Tensor& like, const Tensor& left, const Tensor& right) {
   if (!is_column_major(like)) return ops::call("aten::mm", left, right);
   return transposed(ops::call("aten::mm", transposed(right), transposed(left)));

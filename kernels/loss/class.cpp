@@ -1,4 +1,4 @@
-// nll_loss in its forms, and what the losses of labelled samples share.
+// nll_loss in its forms, and what the losses of labeled samples share.
 #include "kernels/loss/class.h"
 
 #include <vector>

@@ -25,7 +25,7 @@ ClassLoss make_cross_entropy(const Tensor& scores, const Tensor& target, const s
 // The labels, dense int64. Throws Error{kOutOfRange} for one that is neither a class nor ignored.
 Tensor check_labels(const ClassLoss& loss, const Tensor& target);
 
-// Of neighbouring samples: the largest score, and the logarithm of the sum of exponentials around it.
+// Of neighboring samples: the largest score, and the logarithm of the sum of exponentials around it.
 // `step` is between the classes of a sample; samples lie side by side when it is not 1, else a row apart.
 void class_moments(const float* scores, int64_t classes, int64_t step, int64_t count, float* largest, float* log_sum);
 void class_moments(const double* scores, int64_t classes, int64_t step, int64_t count, double* largest,

@@ -36,7 +36,7 @@ T sum_of_exp(const T* x, int64_t count, T largest) {
   return sum;
 }
 
-// One sample whose scores are neighbours.
+// One sample whose scores are neighbors.
 template <class T>
 void row_moments(const T* x, int64_t classes, T* largest, T* sum_of_all) {
   T tail[kTail];
@@ -50,7 +50,7 @@ void row_moments(const T* x, int64_t classes, T* largest, T* sum_of_all) {
   *sum_of_all = sum;
 }
 
-// Samples that are neighbours.
+// Samples that are neighbors.
 template <class T>
 void column_moments(const T* x, int64_t classes, int64_t step, int64_t count, T* largest, T* sums) {
   for (int64_t i = 0; i < count; ++i) {

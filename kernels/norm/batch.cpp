@@ -106,7 +106,7 @@ OP("tensord::batch_norm_training(Tensor input, Tensor? weight, Tensor? bias, Ten
    "float momentum, float eps) -> (Tensor, Tensor, Tensor)")
     .infer(infer_training);
 
-// Every sample's channels are normalised alone: batch_norm of one sample with N C channels.
+// Every sample's channels are normalized alone: batch_norm of one sample with N C channels.
 Tensor instance_norm(const Tensor& in, MaybeTensor weight, MaybeTensor bias, MaybeTensor mean, MaybeTensor variance,
                      bool use_input_stats, double momentum, double eps, bool) {
   check(in.ndim() >= 2, "instance_norm: Expected 2 or more dimensions, got ", in.ndim());

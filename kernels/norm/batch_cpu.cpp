@@ -105,7 +105,7 @@ Statistics batch_statistics(std::span<const ChannelSums> sums) {
   return statistics;
 }
 
-// Planes of float32: each channel is normalised while it is in the cache from summing it.
+// Planes of float32: each channel is normalized while it is in the cache from summing it.
 Statistics normalize_planes(const Tensor& in, const MaybeTensor& weight, const MaybeTensor& bias, double eps,
                             const Tensor& out) {
   const ChannelLayout layout(in);
@@ -128,7 +128,7 @@ Statistics normalize_planes(const Tensor& in, const MaybeTensor& weight, const M
   return batch_statistics(sums);
 }
 
-// Normalises by the batch's own statistics, which it also gives, and updates the running ones.
+// Normalizes by the batch's own statistics, which it also gives, and updates the running ones.
 Statistics normalize_batch(const KernelContext& context, const Tensor& in, const MaybeTensor& weight,
                            const MaybeTensor& bias, const MaybeTensor& mean, const MaybeTensor& variance,
                            double momentum, double eps, Tensor& out) {

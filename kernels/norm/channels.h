@@ -6,7 +6,7 @@
 
 #include "core/tensor/tensor.h"
 
-// Sums over the channels of a batch, for the statistics of normalisations and their gradients. One pass over
+// Sums over the channels of a batch, for the statistics of normalizations and their gradients. One pass over
 // memory: blocks are summed around a number near their mean, and are joined in double, so that a mean far from 0
 // costs no digits.
 namespace tensord::kernels {
@@ -26,7 +26,7 @@ ChannelSums sum_channel(const float* x, const float* g, int64_t planes, int64_t 
                         const double* mean);
 ChannelSums sum_channel(const double* x, const double* g, int64_t planes, int64_t step, int64_t inner,
                         const double* mean);
-// `rows` rows of `channels` neighbours, joined to `sums`; `means` has one for each channel, or is null.
+// `rows` rows of `channels` neighbors, joined to `sums`; `means` has one for each channel, or is null.
 void sum_channel_rows(const float* x, const float* g, int64_t rows, int64_t channels, const double* means,
                       ChannelSums* sums);
 void sum_channel_rows(const double* x, const double* g, int64_t rows, int64_t channels, const double* means,
@@ -34,7 +34,7 @@ void sum_channel_rows(const double* x, const double* g, int64_t rows, int64_t ch
 
 // How the channels, dimension 1, lie in a dense tensor.
 struct ChannelLayout {
-  bool by_rows = false;  // as neighbours: order N, rest, C; else N, C, rest
+  bool by_rows = false;  // as neighbors: order N, rest, C; else N, C, rest
   int64_t batch = 0, channels = 0, inner = 0;
 
   // REQUIRES: x is row-major or channels_last.

@@ -1,4 +1,4 @@
-// Channel sums of the normalisations, for each instruction set.
+// Channel sums of the normalizations, for each instruction set.
 #include "kernels/norm/channels.h"
 
 #include <algorithm>

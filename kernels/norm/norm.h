@@ -18,7 +18,7 @@ void normalize_row(const double* in, Moments moments, const double* weight, cons
 // out = in * scale + shift
 void affine_row(const float* in, double scale, double shift, float* out, int64_t count);
 void affine_row(const double* in, double scale, double shift, double* out, int64_t count);
-// The same over `rows` rows of `channels` neighbours, each with its own scale and shift.
+// The same over `rows` rows of `channels` neighbors, each with its own scale and shift.
 void affine_rows(const float* in, const float* scale, const float* shift, float* out, int64_t rows, int64_t channels);
 
 }  // namespace tensord::kernels

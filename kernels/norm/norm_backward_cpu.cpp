@@ -1,4 +1,4 @@
-// The backward of one row of a normalisation, for each instruction set.
+// The backward of one row of a normalization, for each instruction set.
 #include "kernels/norm/norm_backward.h"
 
 #undef HWY_TARGET_INCLUDE

@@ -1,4 +1,4 @@
-// Lanes of the normalisations, for each instruction set.
+// Lanes of the normalizations, for each instruction set.
 #include "kernels/norm/norm.h"
 
 #include <algorithm>

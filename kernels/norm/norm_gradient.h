@@ -8,7 +8,7 @@
 
 namespace tensord::kernels {
 
-// Gradients of the backward of a normalisation, written with operators. The backward, with mean and
+// Gradients of the backward of a normalization, written with operators. The backward, with mean and
 // rstd = 1 / sqrt(variance + eps) over `dims`, x^ = (x - mean) rstd and h = g weight, is
 //   dx = rstd (h - mean(h) - x^ mean(h x^)),  dweight = sum of g x^,  dbias = sum of g
 struct NormBackward {
@@ -27,7 +27,7 @@ struct NormBackwardGradients {
 };
 NormBackwardGradients differentiate(const NormBackward& backward);
 
-// The gradient of a normalisation by its backward operator, whose last argument is the mask of what is asked for and
+// The gradient of a normalization by its backward operator, whose last argument is the mask of what is asked for and
 // which gives the gradients of input, weight and bias. `asked` are their positions among the forward arguments.
 std::vector<ops::Value> norm_gradients(const ops::GradArgs& args, std::array<size_t, 3> asked, const char* backward,
                                        std::vector<ops::Value> arguments);

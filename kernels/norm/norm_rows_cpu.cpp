@@ -24,7 +24,7 @@ std::vector<T> dense_parameter(const MaybeTensor& tensor) {
   return {wide.data<T>(), wide.data<T>() + wide.numel()};
 }
 
-// Normalises rows of `length` elements; writes each row's mean and rstd where asked.
+// Normalizes rows of `length` elements; writes each row's mean and rstd where asked.
 template <class T>
 void layer_norm_rows(const Tensor& in, int64_t length, const MaybeTensor& weight, const MaybeTensor& bias, double eps,
                      const Tensor& out, T* means, T* rstds) {

@@ -1,4 +1,4 @@
-// softmax and log_softmax of tensors: row by row, or many neighbouring rows at once.
+// softmax and log_softmax of tensors: row by row, or many neighboring rows at once.
 #include <vector>
 
 #include "kernels/common/lines.h"
@@ -40,7 +40,7 @@ void run_lines(const Tensor& in, int64_t dim, bool is_log, const Tensor& out) {
                    });
 }
 
-// Softmax along a dimension in which neighbours are not next to each other, over one in which they
+// Softmax along a dimension in which neighbors are not next to each other, over one in which they
 // are: many lanes at once. Laid out for known shapes.
 class ColumnPlan {
  public:

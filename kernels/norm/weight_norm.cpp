@@ -1,4 +1,4 @@
-// Norms that scale: weight normalisation, renorm, rms_norm. And sum_to_size.
+// Norms that scale: weight normalization, renorm, rms_norm. And sum_to_size.
 #include "core/ops/attributes/written.h"
 #include "core/ops/complex.h"
 #include "kernels/common/compose.h"

@@ -1,4 +1,4 @@
-// One step of an optimiser over a list of parameters, as one operator: tensord::sgd_step_ and its like, and
+// One step of an optimizer over a list of parameters, as one operator: tensord::sgd_step_ and its like, and
 // the clipping of gradients. Written for core/nn; arguments are lists of the same length, states are empty
 // lists where not in use. Tensors: float32 or float64 of one device; gradients to clip may be of 16 bits. `rounded`:
 // empty, or parameters of 16 bits of which `params` are float32 copies: their gradients have their dtype, and each copy

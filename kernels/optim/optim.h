@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <span>
 
-// The arithmetic of optimisers over pieces of flat memory; schemas and the walk over lists of tensors are in optim.cpp.
+// The arithmetic of optimizers over pieces of flat memory; schemas and the walk over lists of tensors are in optim.cpp.
 namespace tensord::kernels {
 
 // A piece of one parameter with its gradient and state, all float or all double, and in the same order.

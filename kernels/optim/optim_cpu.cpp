@@ -1,4 +1,4 @@
-// Updates of optimisers, compiled for every instruction set and chosen at run time. One pass over memory each.
+// Updates of optimizers, compiled for every instruction set and chosen at run time. One pass over memory each.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/optim/optim_cpu.cpp"
 #include "kernels/common/simd_targets.h"

@@ -1,4 +1,4 @@
-// The steps of optimisers and the clipping of gradients (optim.cpp) on the processor.
+// The steps of optimizers and the clipping of gradients (optim.cpp) on the processor.
 #include "kernels/optim/optim.h"
 
 #include <algorithm>

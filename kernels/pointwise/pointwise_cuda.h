@@ -9,7 +9,7 @@
 // What the elementwise CUDA kernels get; plain data, so that nvcc sees no more of tensord.
 namespace tensord::kernels {
 
-inline constexpr int kCudaDims = 12;  // after neighbouring dimensions were merged
+inline constexpr int kCudaDims = 12;  // after neighboring dimensions were merged
 
 struct CudaPointwise {
   int64_t numel = 0;

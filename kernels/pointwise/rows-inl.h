@@ -1,5 +1,5 @@
 // Included once per instruction set by pointwise_*_cpu.cpp, inside HWY_NAMESPACE: makes a
-// loop of each line of a table. The loops are plain code that the compiler vectorises; the
+// loop of each line of a table. The loops are plain code that the compiler vectorizes; the
 // pragma says that out may be an operand but never overlaps one otherwise.
 
 template <class T>

@@ -1,6 +1,6 @@
 // Max pooling with the positions of the largest, for each instruction set. In planes a whole row of outputs is
 // compared at once: an input row is cut into `stride` rows of every stride-th element, in which the pixels that
-// neighbouring windows have in the same place are neighbours too.
+// neighboring windows have in the same place are neighbors too.
 #include "kernels/common/simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE

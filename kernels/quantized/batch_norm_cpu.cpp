@@ -1,4 +1,4 @@
-// Normalisation of quantised tensors by channel.
+// Normalization of quantized tensors by channel.
 #include <algorithm>
 #include <cmath>
 

@@ -11,10 +11,10 @@ using ops::Value;
 constexpr int64_t kMaxGeometry = 1 << 20;
 
 void check_list(const std::vector<int64_t>& list, size_t dims, int64_t least, const char* what) {
-  check(list.size() == dims, "a quantised convolution of ", dims, " dimensions has ", list.size(), " numbers of ",
+  check(list.size() == dims, "a quantized convolution of ", dims, " dimensions has ", list.size(), " numbers of ",
         what);
   for (const int64_t number : list)
-    check(number >= least && number <= kMaxGeometry, "a quantised convolution has the ", what, " ", number);
+    check(number >= least && number <= kMaxGeometry, "a quantized convolution has the ", what, " ", number);
 }
 
 QuantizedPtr weight_of(const Value& value) { return QuantizedPtr(const_cast<QuantizedTensor*>(&quantized_of(value))); }
@@ -60,7 +60,7 @@ ConvParams::Geometry read_geometry(Numbers numbers, size_t dims) {
   out.dilation = numbers.next(count);
   numbers.next(count);
   out.groups = numbers.next();
-  if (numbers.next() != 0) fail(ErrorCode::kUnimplemented, "transposed quantised convolutions are not supported");
+  if (numbers.next() != 0) fail(ErrorCode::kUnimplemented, "transposed quantized convolutions are not supported");
   return out;
 }
 
@@ -114,27 +114,27 @@ ConvParams::ConvParams(QuantizedPtr weight, const Value& bias, Geometry geometry
     : weight_(std::move(weight)), geometry_(std::move(geometry)) {
   const Quantizer& quantizer = weight_->quantizer();
   const size_t rank = weight_->sizes().size();
-  check(weight_->type() == QuantizedType::kQInt8 && (rank == 4 || rank == 5), "a quantised convolution's weight is ",
+  check(weight_->type() == QuantizedType::kQInt8 && (rank == 4 || rank == 5), "a quantized convolution's weight is ",
         weight_->describe(), ", expected qint8 of four or five dimensions");
   check(!quantizer.is_per_channel() ||
             (quantizer.scheme == ops::QuantizationScheme::kPerChannelAffine && quantizer.axis == 0),
-        "a quantised convolution's weight has its channels along axis ", quantizer.axis, ", expected 0");
-  check(weight_->values().numel() > 0, "a quantised convolution's weight is ", weight_->describe(), ", which is empty");
+        "a quantized convolution's weight has its channels along axis ", quantizer.axis, ", expected 0");
+  check(weight_->values().numel() > 0, "a quantized convolution's weight is ", weight_->describe(), ", which is empty");
   weight_->check_is_stored();
   check_list(geometry_.stride, dims(), 1, "stride");
   check_list(geometry_.padding, dims(), 0, "padding");
   check_list(geometry_.dilation, dims(), 1, "dilation");
-  check(geometry_.groups >= 1 && outputs() % geometry_.groups == 0, "a quantised convolution of ", outputs(),
+  check(geometry_.groups >= 1 && outputs() % geometry_.groups == 0, "a quantized convolution of ", outputs(),
         " outputs has ", geometry_.groups, " groups");
   if (group_inputs() * taps() > kMaxQuantizedDepth)
-    fail(ErrorCode::kUnimplemented, "a quantised convolution with sums of ", group_inputs() * taps(),
+    fail(ErrorCode::kUnimplemented, "a quantized convolution with sums of ", group_inputs() * taps(),
          " numbers: at most ", kMaxQuantizedDepth, " are supported");
   bias_values_.assign(static_cast<size_t>(outputs()), 0.0f);
-  check(bias.is_none() || bias.is_tensor(), "a quantised convolution's bias is a ", bias.tag_name());
+  check(bias.is_none() || bias.is_tensor(), "a quantized convolution's bias is a ", bias.tag_name());
   if (bias.is_tensor()) {
     const Tensor& tensor = bias.to_tensor();
     check(tensor.dtype() == DType::kFloat32 && tensor.ndim() == 1 && tensor.numel() == outputs() && !tensor.is_meta(),
-          "a quantised convolution of ", outputs(), " outputs has the bias ", describe(tensor));
+          "a quantized convolution of ", outputs(), " outputs has the bias ", describe(tensor));
     bias_ = tensor.contiguous();
     bias_values_ = floats_of(bias_);
   }

@@ -1,4 +1,4 @@
-// Functions of each number of quantised tensors, sums and products of two, and joins.
+// Functions of each number of quantized tensors, sums and products of two, and joins.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -49,7 +49,7 @@ ops::DirectFn in_place(const char* name) {
   return [name](Arguments v, Returns& returns) {
     const QuantizedTensor& x = bytes_of(v[0]);
     if (x.is_of_module() || !x.values().storage()->ensure_writable())
-      fail(ErrorCode::kUnimplemented, "is not implemented for quantised tensors that belong to the module");
+      fail(ErrorCode::kUnimplemented, "is not implemented for quantized tensors that belong to the module");
     const std::vector<Value> results = ops::run(ops::get_op(name), v);
     x.values().copy_from(bytes_of(results.at(0)).values());
     returns.push_back(v[0]);
@@ -75,9 +75,9 @@ QUANTIZED("aten::leaky_relu").direct([](Arguments v, Returns& returns) {
   const auto slope = static_cast<float>(number(v[1]));
   returns.push_back(map_bytes(x, x.quantizer(), [=](float y) { return y > 0 ? y : y * slope; }));
 });
-// Dropout of a served model; in training there is no quantised form.
+// Dropout of a served model; in training there is no quantized form.
 QUANTIZED("aten::dropout").direct([](Arguments v, Returns& returns) {
-  check(!v[2].to_bool(), "dropout in training is not implemented for quantised tensors");
+  check(!v[2].to_bool(), "dropout in training is not implemented for quantized tensors");
   returns.push_back(v[0]);
 });
 

@@ -1,4 +1,4 @@
-// Sums and products of two quantised tensors.
+// Sums and products of two quantized tensors.
 #include <algorithm>
 #include <cmath>
 

@@ -15,7 +15,7 @@ using MaybeTensor = std::optional<Tensor>;
 
 Value make_params(const Value& weight) {
   const auto* quantized = ops::as_quantized(weight);
-  check(quantized != nullptr, "expected a quantised weight, but got a ", weight.tag_name());
+  check(quantized != nullptr, "expected a quantized weight, but got a ", weight.tag_name());
   return Value(IntrusivePtr<ops::OpaqueObject>(
       make_intrusive<EmbeddingParams>(ops::QuantizedPtr(const_cast<ops::QuantizedTensor*>(quantized)))));
 }
@@ -98,7 +98,7 @@ OP("quantized::embedding_bag_4bit(" TABLE BAG_ARGUMENTS).infer(&infer_bags<true>
 
 OP("quantized::embedding_bag_prepack(Tensor weight) -> __torch__.torch.classes.quantized.EmbeddingPackedParamsBase")
     .direct([](const Tensor& weight) -> Value {
-      fail(ErrorCode::kInvalidArgument, "expected a quantised weight, but got ", name_of(weight.dtype()));
+      fail(ErrorCode::kInvalidArgument, "expected a quantized weight, but got ", name_of(weight.dtype()));
     });
 QUANTIZED("quantized::embedding_bag_prepack").direct([](std::span<const Value> v, std::vector<Value>& returns) {
   returns.push_back(make_params(v[0]));

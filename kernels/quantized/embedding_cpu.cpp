@@ -16,9 +16,9 @@ using ops::QuantizedType;
 EmbeddingParams::EmbeddingParams(ops::QuantizedPtr weight) : weight_(std::move(weight)) {
   const ops::Quantizer& quantizer = weight_->quantizer();
   check((weight_->type() == QuantizedType::kQUInt8 || is_4bit()) && weight_->sizes().size() == 2,
-        "a quantised embedding's weight is ", weight_->describe(), ", expected a matrix of quint8 or quint4x2");
+        "a quantized embedding's weight is ", weight_->describe(), ", expected a matrix of quint8 or quint4x2");
   check(quantizer.scheme == ops::QuantizationScheme::kPerChannelFloatQParams && quantizer.axis == 0,
-        "a quantised embedding's weight has no scale and zero point of float32 for each row");
+        "a quantized embedding's weight has no scale and zero point of float32 for each row");
   values_ = weight_->values().contiguous();
   for (int64_t i = 0; i < rows(); ++i) {
     // As fbgemm packs them; of 4 bits in float16.

@@ -1,7 +1,7 @@
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 
-// Rounding to a quantised grid and back, as models have it that are trained for quantisation. The gradient goes
+// Rounding to a quantized grid and back, as models have it that are trained for quantization. The gradient goes
 // straight through where the grid was not left.
 namespace tensord::kernels {
 namespace {

@@ -30,7 +30,7 @@ QuantizedWeight::QuantizedWeight(ops::QuantizedPtr weight) : weight_(std::move(w
   check(outputs() > 0 && inputs() > 0, "a linear layer's weight is ", weight_->describe(), ", which is empty");
   weight_->check_is_stored();
   if (inputs() > kMaxQuantizedDepth) {
-    fail(ErrorCode::kUnimplemented, "a quantised linear layer of ", inputs(), " inputs: at most ", kMaxQuantizedDepth,
+    fail(ErrorCode::kUnimplemented, "a quantized linear layer of ", inputs(), " inputs: at most ", kMaxQuantizedDepth,
          " are supported, whose sums fit into 32 bits");
   }
   for (int64_t i = 0; i < outputs(); ++i) {

@@ -1,4 +1,4 @@
-// An observer and a fake quantiser in one, as modules have it that are trained for quantisation.
+// An observer and a fake quantizer in one, as modules have it that are trained for quantization.
 #include "kernels/quantized/observe.h"
 #include "kernels/common/compose.h"
 

@@ -1,4 +1,4 @@
-// Windows, means, resizing and normalisation of quantised tensors.
+// Windows, means, resizing and normalization of quantized tensors.
 #include "core/ops/registry.h"
 #include "kernels/common/numbers.h"
 #include "kernels/quantized/bytes.h"
@@ -11,18 +11,18 @@ using Arguments = std::span<const Value>;
 using Returns = std::vector<Value>;
 
 // The integers as float32, less the zero point: exact, and padding with zeros means 0.
-Tensor centred(const QuantizedTensor& x) {
+Tensor centered(const QuantizedTensor& x) {
   const Quantizer steps = per_tensor(1, x.quantizer().zero_point);
   return dequantize_values(bytes_of(box(x.type(), x.values(), steps)));
 }
 
 // An operator on the numbers in steps of the scale, whose result is rounded to whole steps of the same scale: means,
-// maxima and weighted means of neighbours.
+// maxima and weighted means of neighbors.
 ops::DirectFn on_steps(const char* name) {
   return [name](Arguments v, Returns& returns) {
     const QuantizedTensor& x = bytes_of(v[0]);
     std::vector<Value> arguments(v.begin(), v.end()), results;
-    arguments[0] = centred(x);
+    arguments[0] = centered(x);
     ops::run(ops::get_op(name), arguments, results);
     const Tensor rounded =
         quantize_values(results.at(0).to_tensor(), x.type(), per_tensor(1, x.quantizer().zero_point));

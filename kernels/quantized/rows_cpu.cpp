@@ -1,5 +1,5 @@
-// Before and after the tiles of a quantised product: numbers rounded to 8 bits, sums turned into results. Plain loops
-// that the compiler vectorises, one build per instruction set. Every operation rounds on its own or is std::fma, so
+// Before and after the tiles of a quantized product: numbers rounded to 8 bits, sums turned into results. Plain loops
+// that the compiler vectorizes, one build per instruction set. Every operation rounds on its own or is std::fma, so
 // all builds give the same bits.
 #include <algorithm>
 #include <bit>
@@ -78,14 +78,14 @@ void epilogue_bytes(const QuantizedEpilogue& f, const SumTile& tile) {
       const int32_t* column_sums = f.column_sums + column;
       const int32_t* weight_zero = f.weight_zero_points ? f.weight_zero_points + column : nullptr;
       const float *bias = f.scaled_bias + column, *multipliers = f.multipliers + column;
-      int32_t centred[kBlock], rounded[kBlock];
-      _Pragma("GCC ivdep") for (int64_t c = 0; c < width; ++c) centred[c] =
+      int32_t centered[kBlock], rounded[kBlock];
+      _Pragma("GCC ivdep") for (int64_t c = 0; c < width; ++c) centered[c] =
           static_cast<int32_t>(sums[c] - input_zero * static_cast<uint32_t>(column_sums[c]));
       for (int64_t c = 0; weight_zero && c < width; ++c)
-        centred[c] =
-            static_cast<int32_t>(static_cast<uint32_t>(centred[c]) - row_sum * static_cast<uint32_t>(weight_zero[c]));
+        centered[c] =
+            static_cast<int32_t>(static_cast<uint32_t>(centered[c]) - row_sum * static_cast<uint32_t>(weight_zero[c]));
       _Pragma("GCC ivdep") for (int64_t c = 0; c < width; ++c) {
-        const float scaled = (static_cast<float>(centred[c]) + bias[c]) * multipliers[c];
+        const float scaled = (static_cast<float>(centered[c]) + bias[c]) * multipliers[c];
         float x = std::nearbyint(scaled) + zero_point;
         x = x > least ? x : least;
         x = x < most ? x : most;

@@ -1,4 +1,4 @@
-// Making quantised tensors of others and back, what they say of themselves, and operators that move numbers about.
+// Making quantized tensors of others and back, what they say of themselves, and operators that move numbers about.
 #include "kernels/quantized/tensors.h"
 
 #include "core/ops/registry.h"
@@ -10,7 +10,7 @@ using ops::Value;
 
 const QuantizedTensor& quantized_of(const Value& value) {
   const QuantizedTensor* found = ops::as_quantized(value);
-  check(found != nullptr, "expected a quantised tensor, but got ",
+  check(found != nullptr, "expected a quantized tensor, but got ",
         value.is_tensor() ? describe(value.to_tensor()) : std::string(value.tag_name()));
   return *found;
 }

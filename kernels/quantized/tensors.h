@@ -6,7 +6,7 @@
 #include "core/ops/quantized.h"
 #include "core/ops/run.h"
 
-// Short names for operators on quantised tensors.
+// Short names for operators on quantized tensors.
 namespace tensord::kernels {
 
 using ops::QuantizedPtr;
@@ -43,7 +43,7 @@ class Dequantizer {
 // A tensor of 8 bits where each number is a function of the one in x, in terms of what they stand for.
 ops::Value map_bytes(const QuantizedTensor& x, const Quantizer& result, const std::function<float(float)>& function);
 
-// Registers an operator whose first tensors are quantised, with a function of the raw values.
+// Registers an operator whose first tensors are quantized, with a function of the raw values.
 #define QUANTIZED_OP(SCHEMA, ...)                                                 \
   [[maybe_unused]] static const bool TENSORD_CONCAT(quantized_op_, __COUNTER__) = \
       ::tensord::ops::add_boxed_op(::tensord::ops::BoxedKind::kQuantized, SCHEMA, __VA_ARGS__)

@@ -1,4 +1,4 @@
-// float32 to the integers of quantised tensors and back, and functions of 8 bits as tables, on the processor.
+// float32 to the integers of quantized tensors and back, and functions of 8 bits as tables, on the processor.
 #include <cmath>
 
 #include "core/base/parallel.h"
@@ -64,8 +64,8 @@ bool is_dense(const Tensor& x) { return is_non_overlapping_and_dense(x.sizes(), 
 }  // namespace
 
 Tensor quantize_values(const Tensor& x, QuantizedType type, const Quantizer& quantizer) {
-  check(x.dtype() == DType::kFloat32, "expected float32 to quantise, but got ", name_of(x.dtype()));
-  check(type != QuantizedType::kQUInt4x2, "quantising to quint4x2 is not supported");
+  check(x.dtype() == DType::kFloat32, "expected float32 to quantize, but got ", name_of(x.dtype()));
+  check(type != QuantizedType::kQUInt4x2, "quantizing to quint4x2 is not supported");
   const bool keeps_order = !quantizer.is_per_channel() && is_dense(x);
   const Tensor source = keeps_order ? x : x.contiguous();
   const Tensor out = Tensor::empty_strided(source.sizes(), source.strides(), ops::storage_dtype(type));
@@ -87,7 +87,7 @@ Tensor quantize_values(const Tensor& x, QuantizedType type, const Quantizer& qua
 
 Tensor dequantize_values(const QuantizedTensor& x) {
   if (x.type() == QuantizedType::kQUInt4x2 || x.quantizer().scheme == QuantizationScheme::kPerChannelFloatQParams)
-    fail(ErrorCode::kUnimplemented, "dequantising ", x.describe(), " is not supported but by embeddings");
+    fail(ErrorCode::kUnimplemented, "dequantizing ", x.describe(), " is not supported but by embeddings");
   const bool keeps_order = !x.quantizer().is_per_channel() && is_dense(x.values());
   const Tensor source = keeps_order ? x.values() : x.values().contiguous();
   const Tensor out = Tensor::empty_strided(source.sizes(), source.strides(), DType::kFloat32);

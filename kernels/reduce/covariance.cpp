@@ -47,10 +47,10 @@ Tensor cov(const Tensor& self, int64_t correction, const MaybeTensor& fweights, 
     norm = call("aten::clamp_min", norm.tensor(), ops::Scalar(0));
   else
     norm = std::max(norm.number(), 0.0);
-  const Tensor centred = (Expr(in) - Expr(average)).tensor();
-  const Tensor right = weights ? (Expr(centred) * Expr(*weights)).tensor() : centred;
+  const Tensor centered = (Expr(in) - Expr(average)).tensor();
+  const Tensor right = weights ? (Expr(centered) * Expr(*weights)).tensor() : centered;
   const Tensor other = is_complex(right.dtype()) ? call("aten::conj", right) : right;
-  const Tensor product = call("aten::mm", centred, call("aten::t", other));
+  const Tensor product = call("aten::mm", centered, call("aten::t", other));
   return call("aten::squeeze", (Expr(product) / norm).tensor());
 }
 

@@ -12,7 +12,7 @@ using ops::Scalar;
 using MaybeTensor = std::optional<Tensor>;
 
 // x[1:] - x[:-1]; of bools whether they differ.
-Tensor neighbours_differ(const Tensor& x, int64_t dim) {
+Tensor neighbors_differ(const Tensor& x, int64_t dim) {
   const int64_t count = std::max<int64_t>(x.size(dim) - 1, 0), start = std::min<int64_t>(1, x.size(dim));
   const Tensor next = narrow(x, dim, start, count), here = narrow(x, dim, 0, count);
   return ops::call(x.dtype() == DType::kBool ? "aten::logical_xor" : "aten::sub.Tensor", next, here);
@@ -44,7 +44,7 @@ Tensor diff(const Tensor& self, int64_t n, int64_t given_dim, const MaybeTensor&
     x = compose::cat(parts, dim);
   }
   const int64_t rounds = std::min(n, std::max<int64_t>(x.size(dim), 1));
-  for (int64_t i = 0; i < rounds; ++i) x = neighbours_differ(x, dim);
+  for (int64_t i = 0; i < rounds; ++i) x = neighbors_differ(x, dim);
   return x;
 }
 OP("aten::diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor")

@@ -85,7 +85,7 @@ OP("aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor 
     })
     .composite();
 
-// Of the whole tensor, as observers of quantisation take them.
+// Of the whole tensor, as observers of quantization take them.
 OP("aten::_aminmax(Tensor self) -> (Tensor, Tensor)").set<ops::MixesSamples>().infer([](const Tensor& in) {
   check(in.numel() > 0, "_aminmax(): the tensor has no elements");
   return std::vector<ops::TensorMeta>(2, {.sizes = {}, .dtype = in.dtype(), .strides = {}});

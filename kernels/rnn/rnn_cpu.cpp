@@ -114,7 +114,7 @@ constexpr int MaxRows(int columns) {
 }
 
 // sums[m][c] += x[m] @ column c of the panel. Each sum runs over k in order, whatever the number of
-// rows, so a row's result does not depend on its neighbours.
+// rows, so a row's result does not depend on its neighbors.
 template <class T, int kRows, int kColumns>
 HWY_INLINE void Accumulate(const T* const* rows, const T* panel, int64_t inputs, VecOf<T> (&sums)[kRows][kColumns]) {
   const hn::ScalableTag<T> d;

@@ -2,7 +2,7 @@
 
 #include "kernels/special/series.h"
 
-// Neighbours among floating point numbers, and divisors of whole ones.
+// Neighbors among floating point numbers, and divisors of whole ones.
 namespace tensord::kernels::special {
 
 TENSORD_SPECIAL double nextafter(double a, double b) { return ::nextafter(a, b); }

@@ -2,7 +2,7 @@
 
 #include "kernels/special/gamma_temme.h"
 
-// The regularised incomplete gamma functions P (lower) and Q (upper) of a and x: the division of the plane of SciPy's
+// The regularized incomplete gamma functions P (lower) and Q (upper) of a and x: the division of the plane of SciPy's
 // gammainc, which is Cephes' with Temme's expansion where x is near a large a, and Lanczos' sum as Boost has it.
 namespace tensord::kernels::special {
 

@@ -81,7 +81,7 @@ TensorMeta any_meta(const Tensor& x, const IntList& pad, const std::string& mode
   if (mode == "reflect") return mode_meta<Mode::kReflect>(x, pad);
   if (mode == "replicate") return mode_meta<Mode::kReplicate>(x, pad);
   if (mode == "circular") return mode_meta<Mode::kCircular>(x, pad);
-  fail(ErrorCode::kInvalidArgument, "Unrecognised padding mode ", mode);
+  fail(ErrorCode::kInvalidArgument, "Unrecognized padding mode ", mode);
 }
 
 using gradient::of_first;

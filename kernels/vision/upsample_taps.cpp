@@ -67,7 +67,7 @@ void cubic_axis(const ResampleRule& r, size_t dim, int64_t in, int64_t out, Resa
   }
 }
 
-// Pillow's filters, at a distance from the centre in pixels of the coarser image.
+// Pillow's filters, at a distance from the center in pixels of the coarser image.
 template <class C>
 C antialias_weight(bool is_cubic, C distance) {
   const C x = std::abs(distance), a = C(-0.5);
@@ -85,12 +85,12 @@ void antialias_axis(const ResampleRule& r, size_t dim, int64_t in, int64_t out, 
   axis.taps = static_cast<int64_t>(std::min(std::ceil(support) * 2 + 1, static_cast<C>(in)));
   check(out <= kMaxTaps / axis.taps, "upsample: a scale factor is out of range");
   for (int64_t i = 0; i < out; ++i) {
-    const C centre = step * (static_cast<C>(i) + C(0.5));
-    const int64_t first = pixel(centre - support + C(0.5)), last = pixel(centre + support + C(0.5));
+    const C center = step * (static_cast<C>(i) + C(0.5));
+    const int64_t first = pixel(center - support + C(0.5)), last = pixel(center + support + C(0.5));
     std::vector<C> weights(static_cast<size_t>(axis.taps), C(0));
     C total = 0;
     for (int64_t k = 0; k < std::min(last - first, axis.taps); ++k) {
-      weights[k] = antialias_weight(is_cubic, (static_cast<C>(k + first) - centre + C(0.5)) / stretch);
+      weights[k] = antialias_weight(is_cubic, (static_cast<C>(k + first) - center + C(0.5)) / stretch);
       total += weights[k];
     }
     for (int64_t k = 0; k < axis.taps; ++k) {

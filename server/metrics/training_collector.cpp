@@ -83,12 +83,12 @@ std::vector<MetricFamily> TrainingCollector::Collect() const {
                   "Time in which a rank only waited for others, since it was started", MetricType::Counter);
   for (const TrainingSample& sample : samples) {
     for (const TrainingSample::Rank& rank : sample.ranks) {
-      const auto labelled = [&rank](ClientMetric& metric) {
+      const auto labeled = [&rank](ClientMetric& metric) {
         metric.label.push_back({"rank", std::to_string(rank.rank)});
         metric.label.push_back({"host", rank.host});
       };
-      labelled(sample_metric(steps, sample, rank.step));
-      labelled(sample_metric(waits, sample, rank.communication_seconds));
+      labeled(sample_metric(steps, sample, rank.step));
+      labeled(sample_metric(waits, sample, rank.communication_seconds));
     }
   }
   families.push_back(std::move(steps));

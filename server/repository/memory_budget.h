@@ -13,7 +13,7 @@ namespace tensord::server {
 class MemoryBudget {
  public:
   // Unloads the model and waits until its memory is back.
-  using Evict = std::function<void(const std::string& victim, const std::string& in_favour_of)>;
+  using Evict = std::function<void(const std::string& victim, const std::string& in_favor_of)>;
   // `limit_bytes` 0: no limit. `evict` empty: what is loaded stays.
   MemoryBudget(uint64_t limit_bytes, const ModelTable& models, Evict evict)
       : limit_bytes_(limit_bytes), models_(models), evict_(std::move(evict)) {}

@@ -283,8 +283,8 @@ void Repository::forget_metrics(const std::string& name, int64_t version) {
   if (!is_back) metrics_.forget(name, std::to_string(version));
 }
 
-void Repository::evict(const std::string& victim, const std::string& in_favour_of) {
-  log(LogLevel::kInfo, "model is unloaded to make room", {{"model", victim}, {"for", in_favour_of}});
+void Repository::evict(const std::string& victim, const std::string& in_favor_of) {
+  log(LogLevel::kInfo, "model is unloaded to make room", {{"model", victim}, {"for", in_favor_of}});
   metrics_.count_eviction(victim);
   const std::string reason = concat(kUnloadedReason, " to make room; a request loads it again");
   withdraw_ensembles_with(victim, reason, /*is_withheld=*/false);

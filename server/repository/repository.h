@@ -158,7 +158,7 @@ class Repository final : public ModelDirectory {
   Unloading withdraw(const std::string& name, const std::string& reason, bool is_withheld);
   Unloading withdraw_ensembles_with(const std::string& step, const std::string& reason, bool is_withheld);
   void forget_metrics(const std::string& name, int64_t version);
-  void evict(const std::string& victim, const std::string& in_favour_of);
+  void evict(const std::string& victim, const std::string& in_favor_of);
   void check_explicit() const;
 
   // Loads by requests of clients, and those that follow from them.

@@ -12,7 +12,7 @@
 
 namespace tensord::server {
 
-// The optimiser of a job over the parameters of its model, grouped by name; those of 16 bits have float32 copies
+// The optimizer of a job over the parameters of its model, grouped by name; those of 16 bits have float32 copies
 // (Optimizer::use_master_weights). Sets requires_grad of frozen ones to false. Throws Error{kInvalidArgument}: a
 // pattern that matches no parameter; no parameter that requires a gradient.
 std::unique_ptr<nn::Optimizer> make_job_optimizer(const OptimizerSpec& spec,

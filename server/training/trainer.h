@@ -93,7 +93,7 @@ class Trainer {
   JobData data_;
   std::unique_ptr<BatchSource> source_;
   std::unique_ptr<nn::Optimizer> optimizer_;
-  std::unique_ptr<nn::ZeroRedundancy> zero_;  // null: each rank keeps the optimiser's whole state
+  std::unique_ptr<nn::ZeroRedundancy> zero_;  // null: each rank keeps the optimizer's whole state
   std::unique_ptr<LearningRate> learning_rate_;
   std::unique_ptr<ProgressMeter> meter_;
   std::unique_ptr<RankGroup> ranks_;  // null: the job has one process

@@ -27,7 +27,7 @@ TrainingStep::TrainingStep(Parts parts, std::vector<std::pair<std::string, Tenso
 
 std::string TrainingStep::unsupported_plan_reason() const {
   if (parts_.ranks) return "the job has several processes";
-  return needs_closure_ ? "the optimiser computes the loss as often as it likes" : "";
+  return needs_closure_ ? "the optimizer computes the loss as often as it likes" : "";
 }
 
 TrainingStep::Done TrainingStep::run(std::span<const Tensor> batch, int64_t rows, bool wants_norm) {

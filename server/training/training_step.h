@@ -18,7 +18,7 @@
 
 namespace tensord::server {
 
-// One update of a job's parameters: loss, backward, the gradients of other ranks, clipping, optimiser. What it works on
+// One update of a job's parameters: loss, backward, the gradients of other ranks, clipping, optimizer. What it works on
 // must outlive it. Not thread-safe.
 class TrainingStep {
  public:

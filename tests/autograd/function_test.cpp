@@ -125,7 +125,7 @@ TEST(Function, ArgumentsOfEveryKind) {
   EXPECT_EQ(numbers(grad(a)), (Numbers{3, 3}));
   EXPECT_EQ(numbers(grad(c)), (Numbers{1, 1}));
   EXPECT_FALSE(grad(d).defined());
-  EXPECT_EQ(numbers(Mixed::came[3]), (Numbers{0, 0}));  // materialised
+  EXPECT_EQ(numbers(Mixed::came[3]), (Numbers{0, 0}));  // materialized
   EXPECT_EQ(numbers(Mixed::came[2]), (Numbers{0, 0}));
   const std::vector<Tensor> again = Mixed::apply(a, 3.0, std::optional<Tensor>(d), std::vector{c});
   grad(std::vector{sum(again[0])}, std::vector{c});

@@ -1,4 +1,4 @@
-// Times normalisations, pooling, dropout and losses of training steps for tests/bench/norms_bench.py: reads lines
+// Times normalizations, pooling, dropout and losses of training steps for tests/bench/norms_bench.py: reads lines
 // "threads part kind shape…" and answers with the microseconds of one call.
 #include <sstream>
 #include <string>

@@ -30,7 +30,7 @@ TEST(ClientNumbers, HalvesComeBack) {
 }
 
 TEST(ClientNumbers, HalvesAreRounded) {
-  // Between two neighbours: to the nearer, and from the middle to the even one.
+  // Between two neighbors: to the nearer, and from the middle to the even one.
   for (uint32_t bits = 0; bits + 1 < 0x7c00; bits += 7) {
     Float16 low, high;
     low.bits = static_cast<uint16_t>(bits);

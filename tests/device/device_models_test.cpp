@@ -1,5 +1,5 @@
-// Models on a device whose memory the host may not touch and whose work runs late: modules and optimisers that train,
-// scripts as they were read, optimised and planned, and segments of several devices.
+// Models on a device whose memory the host may not touch and whose work runs late: modules and optimizers that train,
+// scripts as they were read, optimized and planned, and segments of several devices.
 #include <gtest/gtest.h>
 
 #include "core/autograd/engine.h"

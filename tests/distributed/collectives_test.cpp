@@ -91,7 +91,7 @@ class Collectives : public ::testing::TestWithParam<std::tuple<std::string, int>
   int size() const { return std::get<1>(GetParam()); }
   std::optional<OnDevice> device_;
 
-  // fn with each dtype, and each layout that this rank's tensors have; neighbours have another one.
+  // fn with each dtype, and each layout that this rank's tensors have; neighbors have another one.
   void for_types_and_layouts(const std::function<void(ProcessGroup&, DType, Layout, const std::string&)>& fn) {
     run([&](ProcessGroup& group) {
       for (const DType dtype : kAllDTypes) {

@@ -94,7 +94,7 @@ TEST_F(Nccl, OneThatIsBeingMadeCanBeAborted) {
   // Its other rank never comes.
   Thread maker("maker", [&] { error = message_of([&] { communicator.init(store, "id", 0, 2, in(60s)); }); });
   while (fake_nccl::counts().made == 0) std::this_thread::yield();
-  EXPECT_EQ(communicator.state(), State::kInitialising);
+  EXPECT_EQ(communicator.state(), State::kInitializing);
   communicator.abort();
   maker.join();
   EXPECT_EQ(communicator.state(), State::kAborted);

@@ -106,8 +106,8 @@ class ClientCommands(unittest.TestCase):
         cls.folder = tempfile.TemporaryDirectory(prefix="tensord_commands_")
         cls.models = os.path.join(cls.folder.name, "models")
         serve_models.make_repository(cls.models)
-        save(serve_models.Identity(), cls.models, "labelled", LABELLED)
-        write("apple\nbanana\ncherry\ndate\n", cls.models, "labelled", "labels.txt")
+        save(serve_models.Identity(), cls.models, "labeled", LABELLED)
+        write("apple\nbanana\ncherry\ndate\n", cls.models, "labeled", "labels.txt")
         save(Spell(), cls.models, "spell", SPELL)
         save(Count(), cls.models, "count", COUNT)
         save(Types(), cls.models, "types", TYPES)
@@ -206,7 +206,7 @@ class ClientCommands(unittest.TestCase):
         self.assertIn('["\\u001b[2Jx', self.command("infer", "words", "--input", '["\\u001b[2Jx"]'))
 
     def test_classes(self):
-        flags = ("labelled", "--input", "x=[[1, 9, 2, 3]]", "--classes", "2")
+        flags = ("labeled", "--input", "x=[[1, 9, 2, 3]]", "--classes", "2")
         self.assertEqual(self.command("infer", *flags), "scores\n  banana 9, date 3\n")
         self.assertEqual(self.outputs(*flags)["scores"], [[{"score": 9.0, "index": 1, "label": "banana"},
                                                            {"score": 3.0, "index": 3, "label": "date"}]])

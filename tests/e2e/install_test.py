@@ -62,10 +62,10 @@ class InstallTest(unittest.TestCase):
             self.assertRegex(answer, r"version 1 of shapes: a circle \(\d+%\)")
 
     def write_pictures(self):
-        for name, colour in (("day", (230, 200, 120)), ("night", (20, 30, 90))):
+        for name, color in (("day", (230, 200, 120)), ("night", (20, 30, 90))):
             os.makedirs(self.path("pictures", name))
             for i in range(16):
-                image = Image.new("RGB", (40 + i, 36), tuple(min(255, part + i) for part in colour))
+                image = Image.new("RGB", (40 + i, 36), tuple(min(255, part + i) for part in color))
                 image.save(self.path("pictures", name, f"{i}.{'png' if i % 2 else 'jpg'}"))
 
     @unittest.skipUnless(os.path.exists(CLIENTS), "scripts/setup test makes build/clients")

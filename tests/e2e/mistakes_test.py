@@ -1,4 +1,4 @@
-"""What new users get wrong, with real models: each mistake is refused, warned of or honoured, and nothing is READY that
+"""What new users get wrong, with real models: each mistake is refused, warned of or honored, and nothing is READY that
 cannot answer."""
 
 import json
@@ -269,7 +269,7 @@ class MistakesTest(unittest.TestCase):
         self.assert_state("times_two", "UNAVAILABLE", "input 'times' is int in the script, one element, but its dims have 2")
         self.assert_state("times_float", "UNAVAILABLE", "input 'times' is int in the script, which FP32 cannot feed")
 
-    def test_misspelt_configurations(self):
+    def test_misspelled_configurations(self):
         self.assert_state("typo", "READY", "warning: config.pbtxt:1: ")
         self.assertIn("max_batchsize", self.index["typo"][1])
         self.assert_state("no_field", "UNAVAILABLE", "FP32")

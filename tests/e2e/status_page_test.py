@@ -148,18 +148,18 @@ class StatusPageTest(unittest.TestCase):
 
     def test_light_and_dark(self):
         button = self.page.find_element(By.ID, "theme")
-        colours = {}
+        colors = {}
         for theme in ("light", "dark"):
             while button.text != theme:
                 button.click()
-            colours[theme] = (self.style("body", "background-color"), self.style("body", "color"))
-        self.assertNotEqual(colours["light"], colours["dark"])
+            colors[theme] = (self.style("body", "background-color"), self.style("body", "color"))
+        self.assertNotEqual(colors["light"], colors["dark"])
         for scheme in ("dark", "light"):
             while button.text != "system":
                 button.click()
             self.page.execute_cdp_cmd("Emulation.setEmulatedMedia",
                                       {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
-            self.assertEqual(self.wait(lambda page: self.style("body", "background-color") == colours[scheme][0]), True)
+            self.assertEqual(self.wait(lambda page: self.style("body", "background-color") == colors[scheme][0]), True)
 
     def test_nothing_from_outside_and_no_errors(self):
         self.wait(lambda page: page.execute_script("return Number(document.body.dataset.polls) >= 2"))

@@ -1,7 +1,7 @@
 """Writes one architecture as every format, with what PyTorch and ONNX Runtime give for it:
 
 FOLDER/model.pt2, core.pt2 (after run_decompositions), dynamo.onnx and legacy.onnx (both exporters of torch.onnx),
-optimized.onnx (ONNX Runtime's optimiser for transformers), int8.onnx (its dynamic quantiser), qdq.onnx and qlinear.onnx (its static
+optimized.onnx (ONNX Runtime's optimizer for transformers), int8.onnx (its dynamic quantizer), qdq.onnx and qlinear.onnx (its static
 one, in both forms), and for each of them
 NAME.pt with {"error": why there is no such file} or {"calls": [(arguments, PyTorch's results, ONNX Runtime's results)]}.
 """
@@ -150,7 +150,7 @@ class Exports:
 
         kind = getattr(getattr(self.module, "config", None), "model_type", "")
         if kind not in ("bert", "roberta", "distilbert", "electra", "gpt2", "vit", "clip", "bart", "t5"):
-            raise ValueError("no optimiser for it")
+            raise ValueError("no optimizer for it")
         kind = {"roberta": "bert", "distilbert": "bert", "electra": "bert"}.get(kind, kind)
         made = optimizer.optimize_model(str(self.folder / "legacy.onnx"), model_type=kind, num_heads=4, hidden_size=32, opt_level=0)
         made.save_model_to_file(str(path))
@@ -191,7 +191,7 @@ class Exports:
         options.intra_op_num_threads = torch.get_num_threads()
         options.log_severity_level = 4
         if path.name in QUANTIZED:
-            # Its rewrites of quantised graphs round in other places than the file says.
+            # Its rewrites of quantized graphs round in other places than the file says.
             options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 

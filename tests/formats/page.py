@@ -5,7 +5,7 @@ import importlib.metadata
 import re
 
 KINDS = {"model.pt2": ".pt2", "core.pt2": ".pt2, decomposed", "dynamo.onnx": "ONNX, newer exporter", "legacy.onnx": "ONNX, older exporter",
-         "optimized.onnx": "ONNX, optimised", "int8.onnx": "ONNX, dynamic int8", "qdq.onnx": "ONNX, QDQ", "qlinear.onnx": "ONNX, QLinear"}
+         "optimized.onnx": "ONNX, optimized", "int8.onnx": "ONNX, dynamic int8", "qdq.onnx": "ONNX, QDQ", "qlinear.onnx": "ONNX, QLinear"}
 PEERS = {"torch": "PyTorch", "onnxruntime": "ONNX Runtime", "transformers": "transformers", "timm": "timm", "torchvision": "torchvision"}
 
 HEAD = """# Real models
@@ -16,7 +16,7 @@ and run by tensord, PyTorch and ONNX Runtime, with two sets of sizes where sizes
 page; its [README](../tests/formats/README.md) says how to run it.
 
 A number is how far tensord's results are from PyTorch's (`.pt2`) or ONNX Runtime's (ONNX), as a share of the largest element: at most
-1e-4 for floats, 3e-2 for networks that the quantiser rounded (beyond that, at most half as much again as ONNX Runtime's own results move with
+1e-4 for floats, 3e-2 for networks that the quantizer rounded (beyond that, at most half as much again as ONNX Runtime's own results move with
 the input's fifth digit), and 1e-2 for the scores of detectors. `–`: PyTorch or ONNX Runtime's tool
 could not write such a file, or (`late`) not within its time. An empty field was not run. What tensord refuses or gives otherwise is named
 under the table.

@@ -25,7 +25,7 @@ from tests.formats.page import Page
 
 # Of the largest element: floats of networks with some hundred layers.
 TOLERANCE = 1e-4
-# Quantised networks round at places that the last bit of a float decides.
+# Quantized networks round at places that the last bit of a float decides.
 INT8_TOLERANCE = 3e-2
 
 
@@ -81,7 +81,7 @@ def only_scores(results):
 
 
 def movement(file, arguments, results):
-    """How far ONNX Runtime's results of a quantised network move when the input moves in its fifth digit. Where one value is rounded the
+    """How far ONNX Runtime's results of a quantized network move when the input moves in its fifth digit. Where one value is rounded the
     other way, all that follows is another realisation of the network's noise."""
     import onnxruntime
     options = onnxruntime.SessionOptions()

@@ -51,11 +51,11 @@ def safetensors():
     return struct.pack("<Q", len(header)) + header + bytes(17)
 
 
-def png(colour, depth, row):
+def png(color, depth, row):
     def chunk(kind, data):
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-    head = struct.pack(">IIBBBBB", 2, 2, depth, colour, 0, 0, 0)
-    palette = chunk(b"PLTE", bytes(range(12))) + chunk(b"tRNS", b"\1\2") if colour == 3 else b""
+    head = struct.pack(">IIBBBBB", 2, 2, depth, color, 0, 0, 0)
+    palette = chunk(b"PLTE", bytes(range(12))) + chunk(b"tRNS", b"\1\2") if color == 3 else b""
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + palette + chunk(b"IDAT", zlib.compress((b"\0" + bytes(row)) * 2)) + chunk(b"IEND", b"")
 
 

@@ -199,7 +199,7 @@ TEST(GroupHeads, WhatIsWrittenMeanwhileIsCopied) {
 }
 
 TEST(GroupHeads, AsManyKeysAsTheQueriesInAnotherOrder) {
-  // Neighbours are not of one head here.
+  // Neighbors are not of one head here.
   const std::string text = grouped(
       "  %tiled : List[int] = prim::Constant[value=[1, 3, 1, 1]]()\n"
       "  %kr : Tensor = aten::repeat(%k, %tiled)\n  %vr : Tensor = aten::repeat(%v, %tiled)\n");

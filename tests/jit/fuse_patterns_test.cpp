@@ -1,4 +1,4 @@
-// Activations and normalisations written with plain operators: which become one operator, and that
+// Activations and normalizations written with plain operators: which become one operator, and that
 // the results stay the same but for rounding.
 #include <gtest/gtest.h>
 

@@ -74,7 +74,7 @@ class ModulePasses : public ::testing::Test {
     return find_changing_attributes(context, graphs);
   }
 
-  std::string optimise(const ops::ObjectPtr& self, const std::string& method) {
+  std::string optimize(const ops::ObjectPtr& self, const std::string& method) {
     std::set<std::string> changed = changing(self, {method});
     auto graph = library_.find_method(self->type->name(), method)->graph->clone();
     PassContext context;
@@ -103,7 +103,7 @@ TEST_F(ModulePasses, InlinesFunctionsAndMethods) {
   %r : int = prim::CallMethod[name="forward"](%inner, %n)
   return (%r)
 )");
-  EXPECT_EQ(optimise(outer, "forward"), R"(graph(%self : __torch__.Outer, %n : int):
+  EXPECT_EQ(optimize(outer, "forward"), R"(graph(%self : __torch__.Outer, %n : int):
   %s : int = prim::Constant[value=2]()
   %m : int = aten::mul.int(%n, %s)
   %r : int = aten::add.int(%m, %m)
@@ -148,7 +148,7 @@ TEST_F(ModulePasses, LeavesRecursionToTheInterpreter) {
   %r : int = prim::CallFunction[name="__torch__.f"](%n)
   return (%r)
 )");
-  EXPECT_THAT(optimise(self, "forward"), HasSubstr("prim::CallFunction[name=\"__torch__.f\"]"));
+  EXPECT_THAT(optimize(self, "forward"), HasSubstr("prim::CallFunction[name=\"__torch__.f\"]"));
 }
 
 TEST_F(ModulePasses, DevirtualisesInterfaces) {
@@ -167,7 +167,7 @@ TEST_F(ModulePasses, DevirtualisesInterfaces) {
       ->first()
       ->output()
       ->set_type(interface);
-  EXPECT_EQ(optimise(outer, "forward"), "graph(%self : __torch__.Outer, %n : int):\n  return (%n)\n");
+  EXPECT_EQ(optimize(outer, "forward"), "graph(%self : __torch__.Outer, %n : int):\n  return (%n)\n");
 }
 
 const char* const kBatchNorm = R"(graph(%self : __torch__.BN, %x : Tensor):
@@ -191,7 +191,7 @@ TEST_F(ModulePasses, WritesInTrainingDoNotCountInEvaluation) {
       make("__torch__.BN", {{"training", false}, {"running_mean", tensor()}, {"num_batches_tracked", tensor()}});
   library_.add("__torch__.BN.forward", kBatchNorm);
   EXPECT_THAT(changing(evaluation, {"forward"}), IsEmpty());
-  EXPECT_THAT(optimise(evaluation, "forward"), Not(HasSubstr("prim::If")));
+  EXPECT_THAT(optimize(evaluation, "forward"), Not(HasSubstr("prim::If")));
   auto training =
       make("__torch__.BN", {{"training", true}, {"running_mean", tensor()}, {"num_batches_tracked", tensor()}});
   EXPECT_THAT(changing(training, {"forward"}), ElementsAre("num_batches_tracked"));
@@ -266,7 +266,7 @@ TEST_F(ModulePasses, AssignmentsToAnObjectThatIsNotKnown) {
   return (%r)
 )");
   EXPECT_THAT(changing(self, {"forward"}), ElementsAre("a.n", "b.n", "n"));
-  const std::string after = optimise(self, "forward");
+  const std::string after = optimize(self, "forward");
   EXPECT_THAT(after, HasSubstr("prim::GetAttr[name=\"n\"]"));
   EXPECT_THAT(after, Not(HasSubstr("prim::GetAttr[name=\"k\"]")));
 }
@@ -351,7 +351,7 @@ TEST_F(ModulePasses, LeavesFunctionsThatCallOneAnother) {
   %r : int = prim::CallFunction[name="__torch__.f"](%n)
   return (%r)
 )");
-  const std::string after = optimise(self, "forward");
+  const std::string after = optimize(self, "forward");
   EXPECT_THAT(after, HasSubstr("prim::CallFunction[name=\"__torch__.f\"]"));
 }
 
@@ -364,7 +364,7 @@ TEST_F(ModulePasses, KeepsAttributesThatChange) {
   prim::SetAttr[name="n"](%self, %m)
   return (%m)
 )");
-  EXPECT_EQ(optimise(self, "forward"), R"(graph(%self : __torch__.M):
+  EXPECT_EQ(optimize(self, "forward"), R"(graph(%self : __torch__.M):
   %n : int = prim::GetAttr[name="n"](%self)
   %k : int = prim::Constant[value=2]()
   %m : int = aten::add.int(%n, %k)
@@ -387,7 +387,7 @@ TEST_F(ModulePasses, AreLinearInTheSizeOfTheGraph) {
   text += "  return (%x" + std::to_string(layers) + ")\n";
   library_.add("__torch__.M.forward", text);
   const std::clock_t start = std::clock();  // of the processor, whatever else runs
-  std::string result = optimise(self, "forward");
+  std::string result = optimize(self, "forward");
   const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
   RecordProperty("seconds", std::to_string(seconds));
   EXPECT_LT(seconds, 20);

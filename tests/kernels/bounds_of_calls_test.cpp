@@ -149,7 +149,7 @@ TEST(BoundsOfCalls, Views) {
       {"aten::pad", pad({2, 0}, {1, 1}, "replicate"), "expected a non-empty dimension 1"},
       {"aten::pad", pad({2, 3}, {1, 1}, "replicate", 0.0), kTaken},
       {"aten::pad", pad({2, 3}, {1, 1}, "replicate", 1.0), "doesn't take in value argument"},
-      {"aten::pad", pad({2, 3}, {1, 1}, "mirror"), "Unrecognised padding mode mirror"},
+      {"aten::pad", pad({2, 3}, {1, 1}, "mirror"), "Unrecognized padding mode mirror"},
       {"aten::constant_pad_nd", {x, ints({-2, -2})}, kTaken},
       {"aten::constant_pad_nd", {x, ints({-2, -3})}, "resulted in a negative output size"},
       {"aten::constant_pad_nd", {x, ints({1, 1, 1, 1})}, "no more than twice the number of dimensions"},

@@ -1,4 +1,4 @@
-// Losses of labelled samples and normalisations by channel, against plain loops: numbers of classes and channels around
+// Losses of labeled samples and normalizations by channel, against plain loops: numbers of classes and channels around
 // every block, labels that are left out, weights, each reduction, scores that lie in every way, planes of one pixel.
 #include <cmath>
 

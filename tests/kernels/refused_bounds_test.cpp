@@ -244,7 +244,7 @@ TEST(RefusedBounds, NumbersAndShapes) {
 }
 
 TEST(RefusedBounds, Frames) {
-  const auto centred = [](const Tensor& x, const Value& onesided, const Value& aligns) {
+  const auto centered = [](const Tensor& x, const Value& onesided, const Value& aligns) {
     return std::vector<Value>{x, 4, kNone, kNone, kNone, true, std::string("constant"), false, onesided, true, aligns};
   };
   const auto stft = [](int64_t n_fft, const Value& length, const Value& window) {
@@ -255,8 +255,8 @@ TEST(RefusedBounds, Frames) {
   };
   const Tensor spectrum = zeros({3, 5}, kComplex);
   expect_rows({
-      {"aten::stft.center", centred(zeros({8}), kNone, false), "align_to_window should only be set when center"},
-      {"aten::stft.center", centred(zeros({8}, kComplex), true, kNone), "onesided output if window or input is"},
+      {"aten::stft.center", centered(zeros({8}), kNone, false), "align_to_window should only be set when center"},
+      {"aten::stft.center", centered(zeros({8}, kComplex), true, kNone), "onesided output if window or input is"},
       {"aten::stft", stft(9, kNone, kNone), "expected 0 < n_fft < 8, but got n_fft=9"},
       {"aten::stft", stft(0, kNone, kNone), "expected 0 < n_fft < 8, but got n_fft=0"},
       {"aten::stft", stft(4, -1, kNone), "expected 0 < win_length <= n_fft, but got win_length=-1"},

@@ -1,4 +1,4 @@
-// Calls of linear algebra, norms, pools, reductions, views, images, optimisers and scripts' own operators that must be
+// Calls of linear algebra, norms, pools, reductions, views, images, optimizers and scripts' own operators that must be
 // refused: each condition of a check by itself.
 #include <cmath>
 
@@ -124,7 +124,7 @@ TEST(RefusedShapes, Norms) {
   });
 }
 
-TEST(RefusedShapes, Optimisers) {
+TEST(RefusedShapes, Optimizers) {
   const Tensor p = vector(), other = zeros({2}), wide = zeros({3}, kDouble), half = zeros({3}, DType::kFloat16);
   const auto adam = [](const Value& params, const Value& grads, const Value& means, const Value& squares,
                        const Value& largest, const Dims& steps, const Value& rounded) {

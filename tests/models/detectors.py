@@ -57,9 +57,9 @@ def spread(model, images) -> None:
     for norm in norms:
         norm.momentum = 1.0
 
-    def normalise(module, inputs, output):
-        centred = output - module.bias.view(1, -1, *[1] * (output.dim() - 2)) if module.bias is not None else output
-        deviation = float(centred.std())
+    def normalize(module, inputs, output):
+        centered = output - module.bias.view(1, -1, *[1] * (output.dim() - 2)) if module.bias is not None else output
+        deviation = float(centered.std())
         if getattr(module, "is_spread", False) or not deviation > 0:
             return None
         module.is_spread = True
@@ -68,14 +68,14 @@ def spread(model, images) -> None:
             module.weight.mul_(wanted / deviation)
             if module.bias is not None:
                 module.bias.zero_()
-        return centred * (wanted / deviation)
+        return centered * (wanted / deviation)
 
     last = {path for path, m in model.named_modules() if isinstance(m, (torch.nn.Conv2d, torch.nn.Linear, torch.nn.ConvTranspose2d)) and any(s in path for s in SCORES)}
     hooks = []
     for path, module in model.named_modules():
         if isinstance(module, (torch.nn.Conv2d, torch.nn.Linear, torch.nn.ConvTranspose2d)) and "bbox_pred" not in path and "regression_head.module_list" not in path:
             module.path = path
-            hooks.append(module.register_forward_hook(normalise))
+            hooks.append(module.register_forward_hook(normalize))
     for norm in norms:
         norm.train()
     with torch.no_grad():

@@ -1,4 +1,4 @@
-"""What PyTorch's optimisers, schedules, samplers and layers give, for the tests beside this file.
+"""What PyTorch's optimizers, schedules, samplers and layers give, for the tests beside this file.
 
 Usage: python3 -m tests.nn.make_nn_cases OUTPUT_FOLDER
 """

@@ -1,4 +1,4 @@
-// Optimisers against a hundred steps of PyTorch's, their states in both directions, and their errors.
+// Optimizers against a hundred steps of PyTorch's, their states in both directions, and their errors.
 #include "core/nn/optim/optimizer.h"
 
 #include <gmock/gmock.h>
@@ -448,7 +448,7 @@ TEST(MasterWeights, StateDictHoldsThem) {
   EXPECT_EQ(item(first, "master_param").to_tensor().dtype(), DType::kFloat32);
   EXPECT_EQ(item(first, "exp_avg").to_tensor().dtype(), DType::kFloat32);
   EXPECT_EQ(difference(item(first, "master_param").to_tensor(), pair.high_[0]), 0);
-  // Another optimiser, of the same parameters, goes on in the same way.
+  // Another optimizer, of the same parameters, goes on in the same way.
   pair.low_optimizer_ = make_optimizer("adam", {{.params = pair.low_, .options = {}}}, options);
   pair.low_optimizer_->use_master_weights();
   pair.low_optimizer_->load_state_dict(state);

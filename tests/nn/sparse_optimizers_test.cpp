@@ -1,4 +1,4 @@
-// Optimisers on sparse gradients of tables against PyTorch's steps, and what refuses such gradients.
+// Optimizers on sparse gradients of tables against PyTorch's steps, and what refuses such gradients.
 #include <gmock/gmock.h>
 
 #include "core/autograd/engine.h"

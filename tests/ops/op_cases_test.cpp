@@ -354,7 +354,7 @@ TEST(OpCases, EveryOperatorHasARow) {
     if (op->base || op->schema.name.starts_with("tensord::") || op->schema.name.starts_with("test::")) continue;
     // torch.save cannot write the enums of scripts; see tests/kernels/enum_test.cpp.
     if (op->schema.name.starts_with("prim::Enum") || op->schema.overload == "enum") continue;
-    // Nor quantised tensors; see tests/quantized.
+    // Nor quantized tensors; see tests/quantized.
     static const std::set<std::string> quantized{"aten::quantize_per_tensor",
                                                  "aten::quantize_per_channel",
                                                  "aten::dequantize",

@@ -34,7 +34,7 @@ class Packed(nn.Module):
 
 
 class Prepacking(nn.Module):
-    """Packs in the run what the archive has as quantised tensors."""
+    """Packs in the run what the archive has as quantized tensors."""
 
     def __init__(self, weight):
         super().__init__()

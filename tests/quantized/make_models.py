@@ -1,4 +1,4 @@
-"""Writes archives of quantised models and calls.pt: what each is called with and gives.
+"""Writes archives of quantized models and calls.pt: what each is called with and gives.
 
 Run with PyPI's PyTorch, which has fbgemm (scripts/setup pypi_torch): python -m tests.quantized.make_models FOLDER
 """

@@ -1,4 +1,4 @@
-// What quantised operators must not take, and states of packed weights as a hostile file could have them: each refusal
+// What quantized operators must not take, and states of packed weights as a hostile file could have them: each refusal
 // by its message, and what lies just beside it is taken.
 #include "core/ops/custom_class.h"
 #include "core/ops/quantized.h"
@@ -79,7 +79,7 @@ TEST(PackedStates, LinearLayers) {
        {of(weight, Tensor::meta(Dims{2}, DType::kFloat32)), "a linear layer of 2 outputs has the bias"},
        {of(qint8({0, 3})), "which is empty"},
        {of(qint8({2, 0})), "which is empty"},
-       {of(qint8({1, 40000})), "a quantised linear layer of 40000 inputs"},
+       {of(qint8({1, 40000})), "a quantized linear layer of 40000 inputs"},
        {of(endless), "but its memory has 3 elements"}});
   expect_rows({{"quantized::linear_dynamic", {ones({2, 3}, DType::kFloat64), packed, true}, "an input of float32"},
                {"quantized::linear_dynamic", {Tensor::scalar(1.0f), packed, true}, "expected an input with 3"},
@@ -114,7 +114,7 @@ TEST(PackedStates, Convolutions) {
       "quantized.Conv2dPackedParamsBase",
       {{third(plain, weight), kTaken},
        {third(plain, weight, ones({4})), kTaken},
-       {third({2, 1, 1, 0, 0, 1, 1, 0, 0, 2, 1}, weight), "transposed quantised convolutions are not supported"},
+       {third({2, 1, 1, 0, 0, 1, 1, 0, 0, 2, 1}, weight), "transposed quantized convolutions are not supported"},
        {third(geometry(1, 0, 1, 3), weight), "of 4 outputs has 3 groups"},
        {third(geometry(1, 0, 1, 0), weight), "of 4 outputs has 0 groups"},
        {third(geometry(0, 0, 1, 2), weight), "has the stride 0"},
@@ -134,9 +134,9 @@ TEST(PackedStates, Convolutions) {
        {third(plain, qint8({4, 0, 3, 3})), "which is empty"},
        {third(plain, by_channel({4, 2, 3, 3}, 1, ops::QuantizationScheme::kPerChannelAffine, QuantizedType::kQInt8)),
         "has its channels along axis 1, expected 0"},
-       {third(plain, Value()), "expected a quantised tensor, but got"},
+       {third(plain, Value()), "expected a quantized tensor, but got"},
        {third(plain, endless), "but its memory has 6 elements"},
-       {third(plain, weight, Value(1)), "a quantised convolution's bias is a"},
+       {third(plain, weight, Value(1)), "a quantized convolution's bias is a"},
        {third(plain, weight, ones({3})), "of 4 outputs has the bias float32[3]"},
        {third(plain, weight, ones({4, 1})), "of 4 outputs has the bias"},
        {third(plain, weight, ones({4}, DType::kFloat64)), "of 4 outputs has the bias"},
@@ -220,7 +220,7 @@ TEST(PackedStates, Embeddings) {
        {state(1, by_channel({2, 3}, 1, ops::QuantizationScheme::kPerChannelFloatQParams, QuantizedType::kQUInt8), 8),
         "no scale and zero point of float32 for each row"},
        {state(1, table({2, 3, 4}), 8), "expected a matrix of quint8 or quint4x2"},
-       {state(1, ones({2, 3}, DType::kInt8), 8), "expected a quantised weight, but got a"},
+       {state(1, ones({2, 3}, DType::kInt8), 8), "expected a quantized weight, but got a"},
        {tuple_of({1, list_of({}), list_of({}), one}), kForm},
        {tuple_of({1, list_of({rows, rows}), list_of({}), one}), kForm},
        {tuple_of({1, rows, list_of({}), one}), kForm},
@@ -246,7 +246,7 @@ TEST(QuantizedRefusals, Embeddings) {
       {"quantized::embedding_byte", {params, ones({2})}, "expected indices of int32 or int64, but got float32"},
       {"quantized::embedding_4bit", {params, index}, "expected a table of 4 bits, but got quint8[3, 2]"},
       {"quantized::embedding_bag_4bit", bag(index, offsets), "expected a table of 4 bits"},
-      {"quantized::embedding_bag_prepack", {ones({2, 3})}, "expected a quantised weight, but got float32"},
+      {"quantized::embedding_bag_prepack", {ones({2, 3})}, "expected a quantized weight, but got float32"},
       {kBag, bag(index, offsets), kTaken},
       {kBag, bag(table_of_indices, kNone), kTaken},
       {kBag, bag(longs({0, 3}), offsets), "index 3 is out of range of 3 rows"},
@@ -450,9 +450,9 @@ TEST(QuantizedRefusals, Tensors) {
   expect_rows({
       {"aten::quantize_per_tensor", {x, 0.5, 0, 6}, "expected qint8, quint8 or qint32, but got dtype 6"},
       {"aten::quantize_per_tensor", {x, 0.5, 0, 11}, "expected qint8, quint8 or qint32, but got dtype 11"},
-      {"aten::quantize_per_tensor", {x.to(DType::kFloat64), 0.5, 0, 13}, "expected float32 to quantise, but got"},
+      {"aten::quantize_per_tensor", {x.to(DType::kFloat64), 0.5, 0, 13}, "expected float32 to quantize, but got"},
       {"aten::q_per_channel_scales", {qint8({2, 3})}, "expected a tensor with a scale for each channel"},
-      {"aten::q_scale", {x}, "expected a quantised tensor, but got"},
+      {"aten::q_scale", {x}, "expected a quantized tensor, but got"},
       {"aten::quantize_per_tensor", {x, 0.5, 0, 16}, "expected qint8, quint8 or qint32, but got dtype 16"},
       {"aten::dequantize.self", {table({2, 3})}, "is not supported but by embeddings"},
       {"aten::q_scale", {table({2, 3})}, "with one for each channel"},

@@ -1,4 +1,4 @@
-// Archives of quantised models (tests/quantized/data, see make_models.py), and what PyTorch's fbgemm gives for them.
+// Archives of quantized models (tests/quantized/data, see make_models.py), and what PyTorch's fbgemm gives for them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -105,7 +105,7 @@ TEST(Batches, ARowsAnswerHangsOnTheOthers) {
   EXPECT_NE(std::memcmp(alone.raw_data(), together.raw_data(), alone.size_bytes()), 0);
 }
 
-// --- what does not know quantised tensors
+// --- what does not know quantized tensors
 
 ops::Value quantized(double scale, int64_t zero_point, const Tensor& values) {
   ops::Quantizer quantizer;
@@ -213,14 +213,14 @@ TEST(QuantizedTensors, SumsHaveALargestLength) {
   EXPECT_EQ(pack_conv({2, 32768, 1, 1}, 2), "no error");  // the length is a group's
   for (const Dims& sizes : {Dims{1, 32769, 1, 1}, Dims{3, 10923, 1, 3}, Dims{2, 4, 8193, 1}}) {
     EXPECT_THAT(pack_conv(sizes, 1),
-                HasSubstr(concat("a quantised convolution with sums of ", sizes[1] * sizes[2] * sizes[3],
+                HasSubstr(concat("a quantized convolution with sums of ", sizes[1] * sizes[2] * sizes[3],
                                  " numbers: at most 32768 are supported")));
   }
   const auto pack_linear = [&](int64_t inputs) {
     return failure([&] { ops::call<Value>("quantized::linear_prepack", weight(Dims{2, inputs}), Value()); });
   };
   EXPECT_EQ(pack_linear(32768), "no error");
-  EXPECT_THAT(pack_linear(32769), HasSubstr("a quantised linear layer of 32769 inputs: at most 32768"));
+  EXPECT_THAT(pack_linear(32769), HasSubstr("a quantized linear layer of 32769 inputs: at most 32768"));
 }
 
 // Sums over bags, each row by its weight where there are weights.

@@ -1,4 +1,4 @@
-// Quantised operators against sums of whole numbers: scales are powers of two, so that nothing rounds but the result.
+// Quantized operators against sums of whole numbers: scales are powers of two, so that nothing rounds but the result.
 // Sizes lie around the blocks and tiles of the loops; zero points, signs, layouts and both ends of the range take part.
 #include <cmath>
 #include <random>

@@ -1,4 +1,4 @@
-"""Small models of quint8 from input to output, made by PyTorch's eager and FX quantisation, and single operators.
+"""Small models of quint8 from input to output, made by PyTorch's eager and FX quantization, and single operators.
 
 Sizes are multiples of 64: PyTorch's vector code and what it does one by one at the end round differently.
 """
@@ -87,7 +87,7 @@ def fx(model, example, engine):
 
 
 class Operators(nn.Module):
-    """What quantised tensors say of themselves, and functions of one."""
+    """What quantized tensors say of themselves, and functions of one."""
 
     def forward(self, x: Tensor) -> Tensor:
         q = torch.quantize_per_tensor(x, 0.05, 100, torch.quint8)

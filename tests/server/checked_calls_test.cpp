@@ -91,7 +91,7 @@ TEST_F(CheckedCallsTest, TraceLevelsAndWhatCannotBeChanged) {
                  StatusCode::UNIMPLEMENTED);
   expect_refused(trace("trace_mode", {"triton"}), "trace mode can not be updated through network protocol",
                  StatusCode::UNIMPLEMENTED);
-  expect_refused(trace("colour", {"1"}), "there is no trace setting 'colour'");
+  expect_refused(trace("color", {"1"}), "there is no trace setting 'color'");
 }
 
 TEST_F(CheckedCallsTest, LogSettingsHaveTheirTypes) {
@@ -113,12 +113,12 @@ TEST_F(CheckedCallsTest, LogSettingsHaveTheirTypes) {
     expect_refused(logging("log_format", value), "expect string for 'log_format'");
   }
   EXPECT_TRUE(logging("log_format", text).ok());
-  text.set_string_param("colourful");
-  expect_refused(logging("log_format", text), "invalid argument for log_format, got: colourful");
+  text.set_string_param("colorful");
+  expect_refused(logging("log_format", text), "invalid argument for log_format, got: colorful");
   EXPECT_EQ(log_settings().format, "ISO8601");
   expect_refused(logging("log_file", text), "log file location can not be updated through network protocol",
                  StatusCode::UNIMPLEMENTED);
-  expect_refused(logging("colour", text), "there is no log setting 'colour'");
+  expect_refused(logging("color", text), "there is no log setting 'color'");
   change_log_settings([&](LogSettings& settings) { settings = before; });
 }
 

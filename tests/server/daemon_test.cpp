@@ -244,7 +244,7 @@ TEST_F(DaemonTest, ParametersOfLoadsAndUnloadsAreChecked) {
       EXPECT_EQ(load(key, value), concat("invalid value type for load parameter '", key, "', expected string_param."));
     }
   }
-  EXPECT_EQ(load("colour", text), "unrecognized load parameter 'colour'");
+  EXPECT_EQ(load("color", text), "unrecognized load parameter 'color'");
 
   const auto unload = [&](const std::string& model, const std::string& key) {
     inference::RepositoryModelUnloadRequest request;
@@ -256,7 +256,7 @@ TEST_F(DaemonTest, ParametersOfLoadsAndUnloadsAreChecked) {
   };
   EXPECT_EQ(unload("m", "unload_dependents"),
             "invalid value type for unload parameter 'unload_dependents', expected bool_param.");
-  EXPECT_EQ(unload("m", "colour"), "unrecognized unload parameter 'colour'");
+  EXPECT_EQ(unload("m", "color"), "unrecognized unload parameter 'color'");
   EXPECT_EQ(unload("", ""), "an unload names no model");
 }
 

@@ -12,7 +12,7 @@ void in_every_way(Fn&& fn) {
   options.plan.is_enabled = false;
   fn(options, "as it was read");
   options.optimize = true;
-  fn(options, "optimised");
+  fn(options, "optimized");
   options.plan.is_enabled = true;
   options.plan.poison = true;
   fn(options, "planned");

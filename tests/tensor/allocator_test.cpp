@@ -70,7 +70,7 @@ TEST_F(CachingAllocatorTest, SmallRequestsShareASegmentAndAreAligned) {
   EXPECT_EQ(allocator.stats().cached_bytes, 2 * kMiB);
 }
 
-TEST_F(CachingAllocatorTest, FreedNeighboursMerge) {
+TEST_F(CachingAllocatorTest, FreedNeighborsMerge) {
   std::vector<void*> blocks;
   for (int i = 0; i < 8; ++i) blocks.push_back(allocator.allocate(256 << 10));
   EXPECT_EQ(device.allocations, 1);

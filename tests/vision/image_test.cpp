@@ -48,11 +48,11 @@ TEST(Image, EqualsTorchvision) {
     const std::string name = item(saved, "name").to_string();
     for (const auto& [mode_name, mode] : kModes) {
       const Value* expected = find(item(saved, "torchvision"), mode_name.c_str());
-      // torchvision gives the numbers of a palette's entries, knows no colour key, and gives palettes and single bits
+      // torchvision gives the numbers of a palette's entries, knows no color key, and gives palettes and single bits
       // another alpha than 255 where they have none.
       const bool is_other = (name.starts_with("palette") && mode_name == "unchanged") ||
                             ((name.starts_with("palette") || name == "bits.png") && mode_name.ends_with("alpha")) ||
-                            (name == "colour_key.png" && mode_name.ends_with("alpha"));
+                            (name == "color_key.png" && mode_name.ends_with("alpha"));
       if (!expected || is_other) continue;
       SCOPED_TRACE(concat(name, " ", mode_name));
       expect_same(decode_image(item(saved, "bytes").to_tensor(), {.mode = mode}), expected->to_tensor());
@@ -90,7 +90,7 @@ TEST(Image, TurnsAsExifSays) {
   EXPECT_EQ(exif_orientation(std::string("MM\0*\0\0\0\x08\0\x02\x01\x13\0\x03\0\0\0\x01\0\x06\0\0", 22)), 1);
 }
 
-TEST(Image, PalettesBecomeColours) {
+TEST(Image, PalettesBecomeColors) {
   const auto bytes = all_bytes();
   expect_same(decode_image(bytes.at("palette.png")), decode_image(bytes.at("palette.png"), {.mode = ImageMode::kRGB}));
   expect_same(decode_image(bytes.at("palette_alpha.png")),
@@ -159,7 +159,7 @@ TEST(Image, HugeAndEmptySizes) {
   EXPECT_THAT(error_of(with_size(100000, 100000), {}, &code), HasSubstr("larger than 178956970 pixels"));
   EXPECT_EQ(code, ErrorCode::kResourceExhausted);
   EXPECT_THAT(error_of(with_size(31, 24), {}), HasSubstr("damaged PNG"));  // rows are missing
-  std::string jpeg = bytes.at("full_colour.jpg");
+  std::string jpeg = bytes.at("full_color.jpg");
   const size_t frame = jpeg.find("\xff\xc0");
   ASSERT_NE(frame, std::string::npos);
   for (const char high : {'\x7f', '\0'}) {

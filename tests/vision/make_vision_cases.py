@@ -54,9 +54,9 @@ def png_chunk(name, data):
     return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
 
 
-def png(width, height, depth, colour, rows, interlaced=False, chunks=b""):
+def png(width, height, depth, color, rows, interlaced=False, chunks=b""):
     """A PNG by hand, of what Pillow does not write. `rows` are bytes, each with its filter in front."""
-    header = struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, int(interlaced))
+    header = struct.pack(">IIBBBBB", width, height, depth, color, 0, 0, int(interlaced))
     return (b"\x89PNG\r\n\x1a\n" + png_chunk(b"IHDR", header) + chunks + png_chunk(b"IDAT", zlib.compress(rows))
             + png_chunk(b"IEND", b""))
 
@@ -85,11 +85,11 @@ def pictures():
         ("rgb.png", encoded(rgb, "PNG")), ("rgb_alpha.png", encoded(rgba, "PNG")),
         ("bits.png", encoded(rgb.convert("1"), "PNG")), ("palette.png", encoded(palette, "PNG")),
         ("palette_alpha.png", encoded(palette, "PNG", transparency=3)), ("interlaced.png", interlaced(data[..., :3])),
-        ("colour_key.png", encoded(rgb, "PNG", transparency=tuple(int(v) for v in data[2, 3, :3]))),
+        ("color_key.png", encoded(rgb, "PNG", transparency=tuple(int(v) for v in data[2, 3, :3]))),
         ("deep.png", png(deep.shape[1], deep.shape[0], 16, 2, deep_rows)),
         ("one_pixel.png", encoded(rgb.crop((0, 0, 1, 1)), "PNG")),
         ("gray.jpg", encoded(rgb.convert("L"), "JPEG")), ("rgb.jpg", encoded(rgb, "JPEG", quality=80)),
-        ("full_colour.jpg", encoded(rgb, "JPEG", quality=95, subsampling=0)),
+        ("full_color.jpg", encoded(rgb, "JPEG", quality=95, subsampling=0)),
         ("progressive.jpg", encoded(rgb, "JPEG", progressive=True)), ("cmyk.jpg", encoded(rgb.convert("CMYK"), "JPEG")),
         *oriented,
     ]

@@ -1,4 +1,4 @@
-"""Optimisers and schedules that are written in Python, against PyTorch's."""
+"""Optimizers and schedules that are written in Python, against PyTorch's."""
 
 import pytest
 import torch
@@ -63,7 +63,7 @@ def test_twenty_steps(name, options, dtype):
 
 @pytest.mark.parametrize("name", ["NAdam", "RAdam"])
 def test_newer_options(name):
-    """Decoupled weight decay shrinks the parameter first; to maximise is to minimise what is negated."""
+    """Decoupled weight decay shrinks the parameter first; to maximize is to minimize what is negated."""
     start = torch.randn(6)
     decoupled, plain, negated = (nn.Parameter(from_torch(start)) for _ in range(3))
     kind = getattr(optim, name)
@@ -207,7 +207,7 @@ def test_schedules(name):
 
 
 def test_schedules_over_the_written():
-    """The core's schedules set rates, and OneCycleLR betas, of optimisers in Python."""
+    """The core's schedules set rates, and OneCycleLR betas, of optimizers in Python."""
     x, y = torch.ones(2, requires_grad=True), engine.ones(2, requires_grad=True)
     first, second = theirs_of("NAdam", [x]), optim.NAdam([y])
     one, two = torch.optim.lr_scheduler.OneCycleLR(first, 0.5, 10), optim.lr_scheduler.OneCycleLR(second, 0.5, 10)

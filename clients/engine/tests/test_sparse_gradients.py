@@ -69,7 +69,7 @@ def test_hooks_and_grad():
 
 @pytest.mark.parametrize("name, options", [
     ("SGD", {"lr": 0.1, "momentum": 0.9}), ("Adagrad", {"lr": 0.1}), ("SparseAdam", {"lr": 0.05})])
-def test_optimisers(name, options):
+def test_optimizers(name, options):
     theirs, ours = pair()
     their_optimizer = getattr(torch.optim, name)(theirs.parameters(), **options)
     our_optimizer = getattr(engine.optim, name)(ours.parameters(), **options)

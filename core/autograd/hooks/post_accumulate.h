@@ -8,7 +8,7 @@
 namespace tensord::autograd {
 
 // Called when a gradient was added to a leaf, by a pass of backward(). `parameter` has the leaf's memory and its
-// gradient (grad() and set_grad() are the leaf's), so that an optimiser's step and the end of the gradient may be done
+// gradient (grad() and set_grad() are the leaf's), so that an optimizer's step and the end of the gradient may be done
 // there, before the gradients of other leaves are made. May run on another thread. Not for grad(), which adds to no
 // leaf.
 using PostAccumulateGradHook = std::function<void(const Tensor& parameter)>;

@@ -29,7 +29,7 @@ Tensor zeros_like(const Tensor& tensor) {
 
 // Gram-Schmidt, twice, in float64: the span of the columns is all that matters. A column that the ones before it leave
 // nothing of becomes zeros.
-void orthonormalise(const Tensor& matrix) {
+void orthonormalize(const Tensor& matrix) {
   const Tensor wide = matrix.to(DType::kFloat64).contiguous();
   const int64_t rows = wide.size(0), columns = wide.size(1);
   double* const data = wide.data<double>();
@@ -127,7 +127,7 @@ void PowerSgd::begin_columns(Memory& memory, const Pass& pass) {
     } else {
       q.copy_from(call("aten::normal_", zeros_like(q), 0.0, 1.0));
     }
-    orthonormalise(q);
+    orthonormalize(q);
   }
 }
 
@@ -188,7 +188,7 @@ void PowerSgd::finish(ProcessGroup& group, Pass& pass) {
   for (size_t i = 0; i < pass.plain.size(); ++i) pass.plain[i].copy_from(pass.vectors->parts[i]);
   pass.ps_work->wait();
   for (const Matrix& matrix : pass.matrices) {
-    orthonormalise(matrix.p);
+    orthonormalize(matrix.p);
     const Tensor rows = call("aten::reshape", matrix.view, Dims{matrix.p.size(0), matrix.q.size(0)});
     matrix.q.copy_from(call("aten::mm", call("aten::t", rows), matrix.p));
   }

@@ -27,7 +27,7 @@ ErrorCode code_of(NcclResult result) {
 }  // namespace
 
 const char* name_of(State state) {
-  static constexpr const char* kNames[] = {"not made", "initialising", "ready", "failed", "closed", "aborted"};
+  static constexpr const char* kNames[] = {"not made", "initializing", "ready", "failed", "closed", "aborted"};
   return kNames[static_cast<size_t>(state)];
 }
 
@@ -61,26 +61,26 @@ void NcclCommunicator::fail_with(const char* function, NcclResult result) {
 }
 
 void NcclCommunicator::init(Store& store, const std::string& key, int rank, int size, SteadyTime deadline) {
-  enter(State::kNone, State::kInitialising);
+  enter(State::kNone, State::kInitializing);
   NcclUniqueId id{};
   try {
     id = shared_id(store, key, rank, deadline);
   } catch (const Error&) {
     const MutexLock lock(mutex_);
-    if (state_ == State::kInitialising) state_ = State::kFailed;
+    if (state_ == State::kInitializing) state_ = State::kFailed;
     throw;
   }
   NcclResult result;
   {
     const MutexLock lock(mutex_);
-    check_state(State::kInitialising);
+    check_state(State::kInitializing);
     NcclConfig config;
     result = api_.comm_init(&comm_, size, id, rank, &config);
     if (result != NcclResult::kInProgress && result != NcclResult::kSuccess)
       fail_with("ncclCommInitRankConfig", result);
   }
   await_result("ncclCommInitRankConfig", NcclResult::kInProgress, deadline);
-  enter(State::kInitialising, State::kReady);
+  enter(State::kInitializing, State::kReady);
 }
 
 NcclUniqueId NcclCommunicator::shared_id(Store& store, const std::string& key, int rank, SteadyTime deadline) {
@@ -97,7 +97,7 @@ NcclUniqueId NcclCommunicator::shared_id(Store& store, const std::string& key, i
   for (;;) {
     {
       const MutexLock lock(mutex_);
-      check_state(State::kInitialising);
+      check_state(State::kInitializing);
     }
     try {
       store.wait(key, kStorePiece);
@@ -118,7 +118,7 @@ void NcclCommunicator::await_result(const char* function, NcclResult result, Ste
   while (result == NcclResult::kInProgress) {
     {
       const MutexLock lock(mutex_);
-      check_state(state_ == State::kInitialising ? State::kInitialising : State::kReady);
+      check_state(state_ == State::kInitializing ? State::kInitializing : State::kReady);
       const NcclResult asked = api_.comm_async_error(comm_, &result);
       if (asked != NcclResult::kSuccess) fail_with("ncclCommGetAsyncError", asked);
       if (result != NcclResult::kInProgress && result != NcclResult::kSuccess) fail_with(function, result);

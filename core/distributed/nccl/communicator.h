@@ -15,14 +15,14 @@ namespace tensord::distributed {
 // One rank's end of NCCL's connections between one device of each rank. No call of it blocks in NCCL: what goes on
 // there is asked for until it is over, its time is, or it was aborted.
 //
-//   none → initialising → ready → closed      each of them → aborted
+//   none → initializing → ready → closed      each of them → aborted
 //                 └──────────┴──→ failed → aborted
 //
 // The first error of NCCL makes it failed: nothing can be asked of it any more but abort(). Thread-safety: one thread
 // makes, calls and closes it; the others are anybody's.
 class NcclCommunicator {
  public:
-  enum class State { kNone, kInitialising, kReady, kFailed, kClosed, kAborted };
+  enum class State { kNone, kInitializing, kReady, kFailed, kClosed, kAborted };
 
   explicit NcclCommunicator(const NcclApi& api) : api_(api) {}
   // Aborts what was not closed.

@@ -85,7 +85,7 @@ std::string nccl_version_text(int version) {
 std::vector<std::string> nccl_places() {
   if (const char* const given = std::getenv("TENSORD_NCCL"); given && *given) return {given};
   std::vector<std::string> places{kName};
-  // .../site-packages/tensord/backend, whose neighbours are the other packages.
+  // .../site-packages/tensord/backend, whose neighbors are the other packages.
   places.push_back(in_packages(own_folder().parent_path().parent_path()).string());
   add_environment("VIRTUAL_ENV", places);
   add_environment("CONDA_PREFIX", places);

@@ -1,4 +1,4 @@
-// Quantised tensors, and objects of classes that the engine has itself (packed weights).
+// Quantized tensors, and objects of classes that the engine has itself (packed weights).
 #include "core/base/error.h"
 #include "core/jit/archive/unpickler.h"
 #include "core/ops/custom_class.h"
@@ -48,7 +48,7 @@ Value read(const std::string& source, Fn&& fn) {
 }  // namespace
 
 // Nothing where the name has to do with other things. Schemes and dtypes are their numbers, as in code. Files of
-// torch.save have no classes, and no use for quantised tensors here.
+// torch.save have no classes, and no use for quantized tensors here.
 std::optional<Value> Unpickler::quantized_global(const std::string& name) {
   const auto make = [&](Call call) { return make_intrusive<Global>(name, call); };
   const auto give = [](IntrusivePtr<Global> global) {
@@ -102,7 +102,7 @@ Quantizer Unpickler::to_quantizer(const Value& value) const {
 Value Unpickler::call_quantized(const Global& callee, std::span<const Value> arguments) {
   const auto* ref = as<StorageRef>(argument(callee, arguments, 0));
   const Value& offset = argument(callee, arguments, 1);
-  if (!ref || !ref->quantized || !offset.is_int()) malformed("a quantised tensor has no storage");
+  if (!ref || !ref->quantized || !offset.is_int()) malformed("a quantized tensor has no storage");
   Dims sizes = to_dims(argument(callee, arguments, 2), "sizes");
   Dims strides = to_dims(argument(callee, arguments, 3), "strides");
   spend(16);

@@ -54,7 +54,7 @@ AliasAnalysis::AliasAnalysis(const Graph& graph, ops::ObjectPtr self)
       value_slot(input) = kWildcard;
     }
   }
-  analyse(*graph.block());
+  analyze(*graph.block());
   finish(graph);
 }
 
@@ -164,7 +164,7 @@ const void* AliasAnalysis::heap_key(const Value& value) const {
     case Value::Tag::kTuple: return value.to_tuple().get();
     case Value::Tag::kObject: return value.to_object().get();
     case Value::Tag::kOpaque:
-      return ops::as_boxed(value);  // sparse and quantised tensors; what is packed is never written
+      return ops::as_boxed(value);  // sparse and quantized tensors; what is packed is never written
     default: return nullptr;
   }
 }

@@ -110,15 +110,15 @@ class AliasAnalysis {
   const void* heap_key(const ops::Value& value) const;
 
   void collect(const Block& block);
-  void analyse(const Block& block);
-  void analyse_node(const Node& node);
-  void analyse_op(const Node& node);
-  void analyse_marked_return(const Node& node, size_t i);
-  void analyse_container(const Node& node);
-  void analyse_loop(const Node& node);
-  void analyse_get_attribute(const Node& node);
-  void analyse_set_attribute(const Node& node);
-  void analyse_unknown_call(const Node& node);
+  void analyze(const Block& block);
+  void analyze_node(const Node& node);
+  void analyze_op(const Node& node);
+  void analyze_marked_return(const Node& node, size_t i);
+  void analyze_container(const Node& node);
+  void analyze_loop(const Node& node);
+  void analyze_get_attribute(const Node& node);
+  void analyze_set_attribute(const Node& node);
+  void analyze_unknown_call(const Node& node);
   int wildcard_group(const Node& node);
   bool is_transient(const Node& list) const;
   void finish(const Graph& graph);

@@ -37,11 +37,11 @@ void AliasAnalysis::collect(const Block& block) {
   });
 }
 
-void AliasAnalysis::analyse(const Block& block) {
+void AliasAnalysis::analyze(const Block& block) {
   for (const Node* node = block.first(); node; node = node->next()) {
     check_work_cancelled();
     order_[static_cast<size_t>(node->id())].begin = next_order_++;
-    analyse_node(*node);
+    analyze_node(*node);
     // A value without a location would count as made after the snapshot.
     for (const GraphValue* output : node->outputs()) cell_of(output);
     for (const Block* inner : node->blocks()) {
@@ -51,14 +51,14 @@ void AliasAnalysis::analyse(const Block& block) {
   }
 }
 
-void AliasAnalysis::analyse_node(const Node& node) {
+void AliasAnalysis::analyze_node(const Node& node) {
   for (const Block* block : node.blocks()) {
     if (node.kind() != NodeKind::kFork && node.kind() != NodeKind::kPlan) continue;
     for (size_t i = 0; i < block->inputs().size(); ++i) unify_values(node.input(i), block->inputs()[i]);
   }
-  for (const Block* block : node.blocks()) analyse(*block);
+  for (const Block* block : node.blocks()) analyze(*block);
   switch (node.kind()) {
-    case NodeKind::kOp: return analyse_op(node);
+    case NodeKind::kOp: return analyze_op(node);
     case NodeKind::kConstant: {
       // A constant tuple of numbers has a cell by its value, but none by its type, as what it is part of.
       if (!is_mutable_type(*node.output()->type())) return;
@@ -70,18 +70,18 @@ void AliasAnalysis::analyse_node(const Node& node) {
         for (size_t i = 0; i < node.outputs().size(); ++i) unify_values(block->outputs()[i], node.output(i));
       }
       return;
-    case NodeKind::kLoop: return analyse_loop(node);
-    case NodeKind::kGetAttr: return analyse_get_attribute(node);
-    case NodeKind::kSetAttr: return analyse_set_attribute(node);
+    case NodeKind::kLoop: return analyze_loop(node);
+    case NodeKind::kGetAttr: return analyze_get_attribute(node);
+    case NodeKind::kSetAttr: return analyze_set_attribute(node);
     case NodeKind::kCallMethod:
     case NodeKind::kCallFunction:
-    case NodeKind::kCallValue: return analyse_unknown_call(node);
+    case NodeKind::kCallValue: return analyze_unknown_call(node);
     case NodeKind::kListConstruct:
     case NodeKind::kDictConstruct:
     case NodeKind::kTupleConstruct:
     case NodeKind::kListUnpack:
     case NodeKind::kTupleUnpack:
-    case NodeKind::kTupleIndex: return analyse_container(node);
+    case NodeKind::kTupleIndex: return analyze_container(node);
     case NodeKind::kUncheckedCast:
       if (int cell = cell_of(node.output()); cell != kNoMemory) {
         int from = cell_of(node.input());
@@ -108,7 +108,7 @@ void AliasAnalysis::analyse_node(const Node& node) {
   }
 }
 
-void AliasAnalysis::analyse_container(const Node& node) {
+void AliasAnalysis::analyze_container(const Node& node) {
   switch (node.kind()) {
     case NodeKind::kListConstruct:
     case NodeKind::kDictConstruct: {
@@ -147,7 +147,7 @@ void AliasAnalysis::analyse_container(const Node& node) {
   }
 }
 
-void AliasAnalysis::analyse_loop(const Node& node) {
+void AliasAnalysis::analyze_loop(const Node& node) {
   const Block& body = *node.blocks()[0];
   for (size_t i = 0; i < node.outputs().size(); ++i) {
     unify_values(node.input(i + 2), body.inputs()[i + 1]);
@@ -187,7 +187,7 @@ int AliasAnalysis::wildcard_group(const Node& node) {
   return find(group);
 }
 
-void AliasAnalysis::analyse_marked_return(const Node& node, size_t i) {
+void AliasAnalysis::analyze_marked_return(const Node& node, size_t i) {
   const ops::Schema& schema = node.op()->schema;
   const GraphValue* output = node.output(i);
   for (size_t k = 0; k < schema.arguments.size(); ++k) {
@@ -206,7 +206,7 @@ void AliasAnalysis::analyse_marked_return(const Node& node, size_t i) {
   }
 }
 
-void AliasAnalysis::analyse_op(const Node& node) {
+void AliasAnalysis::analyze_op(const Node& node) {
   const ops::Schema& schema = node.op()->schema;
   bool has_wildcard = schema.is_vararg && schema.is_vararg_return;
   int written_list = -1;
@@ -224,7 +224,7 @@ void AliasAnalysis::analyse_op(const Node& node) {
     if (i >= schema.returns.size()) {
       has_wildcard = true;
     } else if (char set = schema.returns[i].alias.set; set && set != '*') {
-      analyse_marked_return(node, i);
+      analyze_marked_return(node, i);
       continue;
     } else if (!set && !may_hold_arguments(*schema.returns[i].type)) {
       continue;
@@ -265,7 +265,7 @@ bool AliasAnalysis::is_transient(const Node& list) const {
 
 // ---- attributes and calls
 
-void AliasAnalysis::analyse_get_attribute(const Node& node) {
+void AliasAnalysis::analyze_get_attribute(const Node& node) {
   const GraphValue* output = node.output();
   bool is_mutable = is_mutable_type(*output->type());
   const Value* known = known_value(node.input());
@@ -297,7 +297,7 @@ void AliasAnalysis::analyse_get_attribute(const Node& node) {
   unify(cell_of(output), field(holder, node.name()));
 }
 
-void AliasAnalysis::analyse_set_attribute(const Node& node) {
+void AliasAnalysis::analyze_set_attribute(const Node& node) {
   int holder = cell_of(node.input(0)), value = cell_of(node.input(1));
   if (holder != kNoMemory && !cells_[static_cast<size_t>(holder)].is_external) {
     local_objects_.push_back(holder);
@@ -307,7 +307,7 @@ void AliasAnalysis::analyse_set_attribute(const Node& node) {
   if (value != kNoMemory) unify(value, kWildcard);
 }
 
-void AliasAnalysis::analyse_unknown_call(const Node& node) {
+void AliasAnalysis::analyze_unknown_call(const Node& node) {
   heap_is_wild_ = true;
   for (const GraphValue* input : node.inputs()) {
     if (int cell = cell_of(input); cell != kNoMemory) unify(cell, kWildcard);

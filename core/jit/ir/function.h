@@ -16,7 +16,7 @@ struct SourceFile {
 };
 
 // A compiled function or method: its signature and its graph as the front end made it (calls
-// not inlined, nothing optimised). Immutable once made; shared by all who call it.
+// not inlined, nothing optimized). Immutable once made; shared by all who call it.
 struct Function {
   std::string name;    // qualified: "__torch__.M.forward"
   ops::Schema schema;  // arguments with names, types and defaults; methods start with self

@@ -15,7 +15,7 @@ std::string escape(const std::string& text) {
   return out;
 }
 
-// Nodes are boxes, values are edges labelled with their types, blocks are clusters.
+// Nodes are boxes, values are edges labeled with their types, blocks are clusters.
 // Constants are written into the boxes that use them, which keeps the picture readable.
 class DotPrinter {
  public:

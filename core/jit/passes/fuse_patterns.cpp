@@ -1,4 +1,4 @@
-// fuse_patterns: activations and normalisations that a script writes with plain operators become the
+// fuse_patterns: activations and normalizations that a script writes with plain operators become the
 // one operator that does them. Needs shapes and dtypes (GraphValue::known), so it runs for one input
 // signature. The results agree but for rounding; forms that overflow elsewhere are left alone. The
 // table names operators as data, the engine of the peephole pass applies it.

@@ -17,7 +17,7 @@ namespace {
 constexpr const char* kAttention = "tensord::attention";
 constexpr const char* kDotProduct = "aten::scaled_dot_product_attention";
 
-// [… heads, rows, columns], each head repeated for its neighbours.
+// [… heads, rows, columns], each head repeated for its neighbors.
 struct Repeated {
   Node* copy;        // what repeats them
   GraphValue* once;  // as they were; with a dimension of 1 behind the heads where `is_split`

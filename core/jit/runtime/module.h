@@ -39,7 +39,7 @@ struct LoadOptions {
   std::vector<std::shared_ptr<const ops::Op>> operator_overrides;
 };
 
-// One method of a loaded module, optimised and ready to run. Immutable, shared by workers.
+// One method of a loaded module, optimized and ready to run. Immutable, shared by workers.
 class Method {
  public:
   const std::string& name() const;

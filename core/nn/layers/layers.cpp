@@ -13,13 +13,13 @@ namespace {
 using ops::call;
 using ops::Value;
 
-Tensor uninitialised(const Dims& sizes) { return Tensor::empty(sizes, DType::kFloat32); }
+Tensor uninitialized(const Dims& sizes) { return Tensor::empty(sizes, DType::kFloat32); }
 Tensor filled(const Dims& sizes, double value) {
-  const Tensor tensor = uninitialised(sizes);
+  const Tensor tensor = uninitialized(sizes);
   init::constant_(tensor, value);
   return tensor;
 }
-Tensor optional(bool is_there, const Dims& sizes) { return is_there ? uninitialised(sizes) : Tensor(); }
+Tensor optional(bool is_there, const Dims& sizes) { return is_there ? uninitialized(sizes) : Tensor(); }
 
 // Linear's and convolution's start: uniform with variance 1 / (3 · fan_in), biases alike.
 void reset(const Tensor& weight, const Tensor& bias) {
@@ -34,7 +34,7 @@ void reset(const Tensor& weight, const Tensor& bias) {
 
 Linear::Linear(int64_t in_features, int64_t out_features, bool has_bias)
     : Layer("Linear"),
-      weight(register_parameter("weight", uninitialised({out_features, in_features}))),
+      weight(register_parameter("weight", uninitialized({out_features, in_features}))),
       bias(register_parameter("bias", optional(has_bias, {out_features}))) {
   reset(weight, bias);
 }
@@ -55,7 +55,7 @@ Dims conv_weight_sizes(int64_t in_channels, int64_t out_channels, const Dims& ke
 Conv2d::Conv2d(int64_t in_channels, int64_t out_channels, Dims kernel_size, Conv2dOptions options)
     : Layer("Conv2d"),
       weight(register_parameter(
-          "weight", uninitialised(conv_weight_sizes(in_channels, out_channels, kernel_size, options.groups)))),
+          "weight", uninitialized(conv_weight_sizes(in_channels, out_channels, kernel_size, options.groups)))),
       bias(register_parameter("bias", optional(options.has_bias, {out_channels}))),
       options_(std::move(options)) {
   reset(weight, bias);
@@ -101,7 +101,7 @@ Tensor LayerNorm::forward(const Tensor& input) {
 
 Embedding::Embedding(int64_t num_embeddings, int64_t embedding_dim, int64_t padding_idx, bool sparse)
     : Layer("Embedding"),
-      weight(register_parameter("weight", uninitialised({num_embeddings, embedding_dim}))),
+      weight(register_parameter("weight", uninitialized({num_embeddings, embedding_dim}))),
       padding_idx_(padding_idx),
       sparse_(sparse) {
   check(padding_idx < num_embeddings, "Padding_idx must be within num_embeddings");
@@ -116,7 +116,7 @@ Tensor Embedding::forward(const Tensor& indices) {
 
 EmbeddingBag::EmbeddingBag(int64_t num_embeddings, int64_t embedding_dim, EmbeddingBagOptions options)
     : Module("EmbeddingBag"),
-      weight(register_parameter("weight", uninitialised({num_embeddings, embedding_dim}))),
+      weight(register_parameter("weight", uninitialized({num_embeddings, embedding_dim}))),
       options_(options) {
   check(options.padding_idx < num_embeddings, "Padding_idx must be within num_embeddings");
   init::normal_(weight);
@@ -148,7 +148,7 @@ Tensors EmbeddingBag::forward(const Tensors& inputs) {
 
 Bilinear::Bilinear(int64_t in1_features, int64_t in2_features, int64_t out_features, bool has_bias)
     : Module("Bilinear"),
-      weight(register_parameter("weight", uninitialised({out_features, in1_features, in2_features}))),
+      weight(register_parameter("weight", uninitialized({out_features, in1_features, in2_features}))),
       bias(register_parameter("bias", optional(has_bias, {out_features}))) {
   check(in1_features > 0, "in1_features must be > 0, but got ", in1_features);
   const double bound = 1 / std::sqrt(static_cast<double>(in1_features));

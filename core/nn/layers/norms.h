@@ -61,7 +61,7 @@ TENSORD_INSTANCE_NORM(2)
 TENSORD_INSTANCE_NORM(3)
 #undef TENSORD_INSTANCE_NORM
 
-// Over `size` neighbouring channels.
+// Over `size` neighboring channels.
 class LocalResponseNorm final : public Layer {
  public:
   explicit LocalResponseNorm(int64_t size, double alpha = 1e-4, double beta = 0.75, double k = 1);

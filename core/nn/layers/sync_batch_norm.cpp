@@ -185,16 +185,16 @@ void check_input(const Tensor& input, std::initializer_list<const MaybeTensor*> 
 
 MaybeTensor given(const Tensor& tensor) { return tensor.defined() ? MaybeTensor(tensor) : std::nullopt; }
 
-struct Synchronised {
+struct Synchronized {
   Tensor output;
   Statistics statistics;
 };
 
-Synchronised synchronise(ProcessGroup& group, const Tensor& input, const MaybeTensor& weight, const MaybeTensor& bias,
+Synchronized synchronize(ProcessGroup& group, const Tensor& input, const MaybeTensor& weight, const MaybeTensor& bias,
                          const MaybeTensor& running_mean, const MaybeTensor& running_var, double momentum, double eps,
                          std::shared_ptr<void> keeper) {
   check_input(input, {&weight, &bias, &running_mean, &running_var});
-  Synchronised out;
+  Synchronized out;
   {
     const NoGradGuard without_grad;
     out.statistics = statistics_of_all(group, input);
@@ -209,7 +209,7 @@ Synchronised synchronise(ProcessGroup& group, const Tensor& input, const MaybeTe
 }
 
 // The results of native_batch_norm: the output, and each channel's mean and 1 / std.
-ops::Returns native_results(const Synchronised& done, double eps) {
+ops::Returns native_results(const Synchronized& done, double eps) {
   const DType dtype = done.output.dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
   const Tensor rstd = zeros(done.statistics.mean.numel());
   for (int64_t c = 0; c < rstd.numel(); ++c) {
@@ -223,7 +223,7 @@ ops::Returns native_results(const Synchronised& done, double eps) {
 Tensor sync_batch_norm(ProcessGroup& group, const Tensor& input, const MaybeTensor& weight, const MaybeTensor& bias,
                        const MaybeTensor& running_mean, const MaybeTensor& running_var, double momentum, double eps,
                        std::shared_ptr<void> keeper) {
-  return synchronise(group, input, weight, bias, running_mean, running_var, momentum, eps, std::move(keeper)).output;
+  return synchronize(group, input, weight, bias, running_mean, running_var, momentum, eps, std::move(keeper)).output;
 }
 
 SyncBatchNorm::SyncBatchNorm(int64_t features, ProcessGroup& group, BatchNormOptions options)
@@ -275,7 +275,7 @@ std::shared_ptr<const ops::Op> batch_norm_over_ranks(std::string_view name, std:
     if (over == nullptr || over->size() == 1) return ops::run(own, v, returns);
     const auto tensor = [&](size_t i) { return ops::Unbox<MaybeTensor>::get(v[i]); };
     const double eps = ops::Unbox<double>::get(v[7]);
-    const Synchronised done = synchronise(*over, v[0].to_tensor(), tensor(1), tensor(2), tensor(3), tensor(4),
+    const Synchronized done = synchronize(*over, v[0].to_tensor(), tensor(1), tensor(2), tensor(3), tensor(4),
                                           ops::Unbox<double>::get(v[6]), eps, nullptr);
     if (!is_native) return returns.push_back(done.output);
     for (Value& value : native_results(done, eps).values) returns.push_back(std::move(value));

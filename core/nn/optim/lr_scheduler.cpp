@@ -28,7 +28,7 @@ double LRScheduler::current_lr(size_t group) const { return optimizer_.param_gro
 
 void LRScheduler::set_lrs(const std::function<double(size_t group)>& lr_of) {
   auto& groups = optimizer_.param_groups();
-  check(groups.size() == base_lrs_.size(), "the optimiser got ", groups.size() - base_lrs_.size(),
+  check(groups.size() == base_lrs_.size(), "the optimizer got ", groups.size() - base_lrs_.size(),
         " parameter groups since the schedule was made");
   std::vector<double> lrs;
   for (size_t i = 0; i < groups.size(); ++i) lrs.push_back(lr_of(i));
@@ -61,7 +61,7 @@ void LRScheduler::load_state_dict(const Value& state) {
   const ops::DictObject& dict = as_dict(state, "schedule");
   auto base_lrs = get_numbers(dict, "base_lrs");
   check(base_lrs.size() == base_lrs_.size(), "the schedule's state is of ", base_lrs.size(),
-        " parameter groups, but the optimiser has ", base_lrs_.size());
+        " parameter groups, but the optimizer has ", base_lrs_.size());
   auto last_lr = get_numbers(dict, "_last_lr");
   const int64_t last_epoch = get_integer(dict, "last_epoch");
   step_count_ = get_integer(dict, "_step_count");

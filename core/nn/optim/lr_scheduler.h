@@ -8,9 +8,9 @@
 #include "core/nn/optim/optimizer.h"
 
 // Schedules of learning rates, with PyTorch's numbers. A schedule sets "lr" of every group of its
-// optimiser, when it is made and with every step(); call step() after the optimiser's, by epoch or by batch as the
-// schedule is meant. Several may work on one optimiser: most multiply what they find.
-// The optimiser must outlive its schedules. Thread-safety: none.
+// optimizer, when it is made and with every step(); call step() after the optimizer's, by epoch or by batch as the
+// schedule is meant. Several may work on one optimizer: most multiply what they find.
+// The optimizer must outlive its schedules. Thread-safety: none.
 namespace tensord::nn {
 
 class LRScheduler {
@@ -25,7 +25,7 @@ class LRScheduler {
   int64_t last_epoch() const { return last_epoch_; }
   Optimizer& optimizer() const { return optimizer_; }
 
-  // A dict of numbers and lists of them. The learning rates themselves are in the optimiser's state: save and load
+  // A dict of numbers and lists of them. The learning rates themselves are in the optimizer's state: save and load
   // both. What the constructor was given is not saved; load into a schedule made alike.
   virtual ops::Value state_dict() const;
   virtual void load_state_dict(const ops::Value& state);

@@ -41,7 +41,7 @@ class Options {
 // Parameters that are updated by the same options.
 struct ParamGroup {
   std::vector<Tensor> params;
-  Options options;  // those that differ from the optimiser's; all of them once the group was added
+  Options options;  // those that differ from the optimizer's; all of them once the group was added
 };
 
 // Updates parameters (leaves, float32 or float64; float16 and bfloat16 with master weights) from their gradients, in
@@ -67,7 +67,7 @@ class Optimizer {
   std::vector<ParamGroup>& param_groups() { return groups_; }
   const std::vector<ParamGroup>& param_groups() const { return groups_; }
   // Throws Error{kInvalidArgument}: a parameter that is in a group already, or no leaf; an option that the
-  // optimiser does not have, or out of its range.
+  // optimizer does not have, or out of its range.
   virtual void add_param_group(ParamGroup group);
   // From now on steps update these parameters alone, and only what they need is kept and loaded: for a process among
   // several that share the others (ZeroRedundancy). Drops what is kept of others.
@@ -84,7 +84,7 @@ class Optimizer {
   void set_defaults(const Options& options);
 
   // All that later steps hang on, in PyTorch's own form: {"state": {0: {"step": …, "exp_avg": …}, …},
-  // "param_groups": [{"lr": …, "params": [0, 1]}]}. The tensors are the optimiser's own; save them before
+  // "param_groups": [{"lr": …, "params": [0, 1]}]}. The tensors are the optimizer's own; save them before
   // the next step. torch.load and Optimizer.load_state_dict take it, and the other way round.
   ops::Value state_dict() const;
   // Copies the tensors. Throws Error{kInvalidArgument} when groups, their sizes or tensors' shapes are others;
@@ -92,12 +92,12 @@ class Optimizer {
   virtual void load_state_dict(const ops::Value& state);
 
  protected:
-  // How PyTorch's optimiser of this kind keeps the number of steps.
+  // How PyTorch's optimizer of this kind keeps the number of steps.
   enum class StepKind { kNone, kInt, kTensor };
   // What is kept of one parameter.
   struct State {
     int64_t step = 0;
-    std::vector<Tensor> tensors;              // by the optimiser's tensor names; undefined where not in use
+    std::vector<Tensor> tensors;              // by the optimizer's tensor names; undefined where not in use
     Tensor master;                            // undefined: the parameter itself is updated
     std::optional<uint32_t> written_version;  // of the parameter, when it was last made from the master
   };

@@ -90,7 +90,7 @@ void OptimizerInfo::check(const Options& all) const {
   for (const OptionRule& rule : rules) tensord::check(rule.holds(all), rule.text);
 }
 
-// The registration of an optimiser is its line here.
+// The registration of an optimizer is its line here.
 std::span<const OptimizerInfo* const> optimizer_infos() {
   static const OptimizerInfo* const all[] = {&sgd_info(),     &adam_info(),       &adamw_info(), &rmsprop_info(),
                                              &adagrad_info(), &sparseadam_info(), &lbfgs_info()};

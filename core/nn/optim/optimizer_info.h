@@ -12,8 +12,8 @@
 
 namespace tensord::nn {
 
-// What there is to know of an option of an optimiser. The engine's checks, and of training jobs the checks, JSON, flags
-// and pages, are made from it. An option of one name means the same, in the same kind, for all optimisers.
+// What there is to know of an option of an optimizer. The engine's checks, and of training jobs the checks, JSON, flags
+// and pages, are made from it. An option of one name means the same, in the same kind, for all optimizers.
 struct OptionInfo {
   enum class Kind { kNumber, kInteger, kFlag };
   std::string name;  // "lr"; the two numbers of "betas" are "beta1" and "beta2"
@@ -25,8 +25,8 @@ struct OptionInfo {
   bool is_above_least = false;  // `least` itself is too little
   std::string text;             // "learning rate"
   std::string error_text =
-      {};                    // before a value out of range; empty: the optimiser takes any, as PyTorch's, and jobs not
-  std::string in_pair = {};  // "betas": the optimiser's own option that has it as a part; else it is `name`
+      {};                    // before a value out of range; empty: the optimizer takes any, as PyTorch's, and jobs not
+  std::string in_pair = {};  // "betas": the optimizer's own option that has it as a part; else it is `name`
   int pair_index = 0;
 
   bool allows(double value) const;
@@ -41,7 +41,7 @@ struct OptionRule {
   bool (*holds)(const Options& options);
 };
 
-// One optimiser: all that others need to know of it. Each is in the file of its class.
+// One optimizer: all that others need to know of it. Each is in the file of its class.
 struct OptimizerInfo {
   std::string name;  // "adamw"
   std::vector<OptionInfo> options;
@@ -51,7 +51,7 @@ struct OptimizerInfo {
   std::unique_ptr<Optimizer> (*make)(std::vector<ParamGroup> groups, const Options& options) = nullptr;
 
   const OptionInfo* find(std::string_view option) const;  // null: it has none of that name
-  // By the names here → as the optimiser takes them. REQUIRES: names that it has.
+  // By the names here → as the optimizer takes them. REQUIRES: names that it has.
   Options to_options(const std::map<std::string, double>& values) const;
   // Throws Error{kInvalidArgument} for what is out of its range, or breaks a rule, with PyTorch's text. REQUIRES: all
   // options are there.
@@ -66,13 +66,13 @@ const OptimizerInfo& adagrad_info();
 const OptimizerInfo& sparseadam_info();
 const OptimizerInfo& lbfgs_info();
 
-// All optimisers, in the order in which they are listed.
+// All optimizers, in the order in which they are listed.
 std::span<const OptimizerInfo* const> optimizer_infos();
 // In any case; null: there is none of that name.
 const OptimizerInfo* find_optimizer(std::string_view name);
 // "sgd, adam, …"
 std::string optimizer_names();
-// The option of that name, as the first optimiser that has it says; null: none has.
+// The option of that name, as the first optimizer that has it says; null: none has.
 const OptionInfo* find_option(std::string_view name);
 
 }  // namespace tensord::nn

@@ -5,7 +5,7 @@
 #include "core/nn/optim/optimizer_info.h"
 #include "core/ops/run.h"
 
-// The optimisers that keep something of each parameter: what they keep, and the call of their operator.
+// The optimizers that keep something of each parameter: what they keep, and the call of their operator.
 namespace tensord::nn {
 namespace {
 
@@ -21,7 +21,7 @@ std::vector<ParamGroup> one_group(std::vector<Tensor> params) {
 
 Value betas_value(std::pair<double, double> betas) { return ops::make_tuple({betas.first, betas.second}); }
 
-// An optimiser whose defaults are overridden by `options`, which every group then has, and those that come later.
+// An optimizer whose defaults are overridden by `options`, which every group then has, and those that come later.
 template <class O>
 std::unique_ptr<Optimizer> make(std::vector<ParamGroup> groups, const Options& options) {
   for (ParamGroup& group : groups) {

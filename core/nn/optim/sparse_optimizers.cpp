@@ -1,4 +1,4 @@
-// What optimisers do with sparse gradients: they read and write the rows that the gradient has, and no others.
+// What optimizers do with sparse gradients: they read and write the rows that the gradient has, and no others.
 #include <cmath>
 
 #include "core/base/error.h"

@@ -7,14 +7,14 @@
 
 namespace tensord::nn {
 
-// ZeRO's first stage, torch.distributed.optim.ZeroRedundancyOptimizer: each rank keeps the optimiser's state of its
+// ZeRO's first stage, torch.distributed.optim.ZeroRedundancyOptimizer: each rank keeps the optimizer's state of its
 // share of the parameters, updates those, and gives them to the others. Gradients must be the same on all ranks, as
-// after a DistributedDataParallel's pass. For optimisers whose update of a parameter depends on that one alone (all but
+// after a DistributedDataParallel's pass. For optimizers whose update of a parameter depends on that one alone (all but
 // LBFGS) the result is the same, bit by bit, as without it. All ranks make every call, in the same order. Not
-// thread-safe; optimiser and group must outlive it.
+// thread-safe; optimizer and group must outlive it.
 class ZeroRedundancy {
  public:
-  // The optimiser has the same groups of parameters on all ranks; it keeps this rank's share from now on. No later
+  // The optimizer has the same groups of parameters on all ranks; it keeps this rank's share from now on. No later
   // groups.
   ZeroRedundancy(Optimizer& optimizer, distributed::ProcessGroup& group);
 

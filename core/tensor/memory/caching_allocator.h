@@ -15,7 +15,7 @@ class StorageAllocator;
 // work never asks the system. Blocks are cut from segments: small requests (up to
 // 1 MiB) share 2 MiB segments, larger ones get a segment of their own size rounded
 // up; a free block serves a request when it is at most twice as large, or can be
-// split; neighbours merge when freed. Of a device, a block is taken for the calling thread's current stream and goes
+// split; neighbors merge when freed. Of a device, a block is taken for the calling thread's current stream and goes
 // back to that stream's blocks, at once where no other stream used it (whose order is that of its work), else when
 // the events of the others have passed. When the device has no memory left, or the cap
 // is reached, the cache is flushed and the request tried once more before

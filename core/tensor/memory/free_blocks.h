@@ -15,7 +15,7 @@ namespace tensord {
 
 struct Segment;
 
-// A piece of a segment, in use or free. Neighbours by address are linked, free ones also
+// A piece of a segment, in use or free. Neighbors by address are linked, free ones also
 // in the list of their size class.
 struct Block {
   char* data = nullptr;

@@ -55,7 +55,7 @@ class StorageAllocator {
  public:
   virtual ~StorageAllocator() = default;
 
-  // Memory of `device`, aligned to kAlignment (allocator.h), uninitialised; size_bytes > 0. A null one, or
+  // Memory of `device`, aligned to kAlignment (allocator.h), uninitialized; size_bytes > 0. A null one, or
   // std::bad_alloc, says that there is none. Of a device with streams: it may be given work at once in the calling
   // thread's current stream, and its deleter runs when the work that streams were given on it is done.
   virtual DataPtr allocate(size_t size_bytes, Device device) = 0;

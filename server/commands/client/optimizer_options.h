@@ -6,11 +6,11 @@
 
 namespace tensord::server {
 
-// --optimizer, and a flag for each option that the engine's optimisers have. `spec` must live until the command line is
+// --optimizer, and a flag for each option that the engine's optimizers have. `spec` must live until the command line is
 // read.
 void add_optimizer_options(CLI::App& command, OptimizerSpec& spec);
 
-// All optimisers with their options: a table for people, or JSON.
+// All optimizers with their options: a table for people, or JSON.
 void print_optimizers(bool as_json);
 
 }  // namespace tensord::server

@@ -213,7 +213,7 @@ void add_train_command(CLI::App& app, int* exit_code) {
       "else; so this may be run again and again");
   add_data_options(*command, *options);
   add_training_options(*command, *options);
-  command->add_flag("--list-optimizers", options->lists_optimizers, "Print the optimisers and their options, and end");
+  command->add_flag("--list-optimizers", options->lists_optimizers, "Print the optimizers and their options, and end");
   command->footer(
       "Examples:\n"
       "  tensord train digits --data digits.npz --label labels --loss cross_entropy --epochs 15\n"

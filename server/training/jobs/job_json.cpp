@@ -181,7 +181,7 @@ struct Writer {
     if (json.is_object() && json.empty()) return;
     out[name] = std::move(json);
   }
-  // Options of an optimiser are fields beside the others, in the kinds that the engine's table says.
+  // Options of an optimizer are fields beside the others, in the kinds that the engine's table says.
   void options(const OptionValues& values) {
     for (const auto& [name, value] : values) {
       const nn::OptionInfo* const option = nn::find_option(name);

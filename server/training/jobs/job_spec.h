@@ -37,7 +37,7 @@ struct LossSpec {
   std::optional<double> delta;
 };
 
-// Options of an optimiser, by the names of core/nn/optim/optimizer_info.h; flags are 0 or 1.
+// Options of an optimizer, by the names of core/nn/optim/optimizer_info.h; flags are 0 or 1.
 using OptionValues = std::map<std::string, double>;
 
 struct ParameterGroupSpec {

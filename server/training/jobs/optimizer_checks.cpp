@@ -22,7 +22,7 @@ void check_values(const std::string& field, const nn::OptimizerInfo& info, const
   }
 }
 
-// What the engine checks of options together: those of `values` go over the optimiser's own.
+// What the engine checks of options together: those of `values` go over the optimizer's own.
 void check_rules(const std::string& field, const nn::OptimizerInfo& info, OptionValues values) {
   for (const nn::OptionInfo& option : info.options) values.try_emplace(option.name, option.default_value);
   const nn::Options options = info.to_options(values);

@@ -31,7 +31,7 @@ void from_json(const Json& json, google::protobuf::Message& message) {
   check_internal(status.ok(), "job as a message: ", status.ToString());
 }
 
-// An optimiser's options stand beside its other fields in JSON; in a message those without a field of their own stand
+// An optimizer's options stand beside its other fields in JSON; in a message those without a field of their own stand
 // in its map `options`.
 template <class Message>
 void options_to_map(Json& json) {

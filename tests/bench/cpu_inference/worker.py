@@ -16,7 +16,7 @@ from tests.bench.cpu_inference import files
 
 
 class PyTorch:
-    """Debian's, TorchScript: frozen and optimised for inference."""
+    """Debian's, TorchScript: frozen and optimized for inference."""
 
     def __init__(self, folder, threads, requests):
         import torch

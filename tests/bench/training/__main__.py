@@ -3,7 +3,7 @@
 Usage: /usr/bin/python3 -m tests.bench.training TRAIN_STEP_BINARY [--models MLP,resnet18,…] [--threads 1,2]
          [--rounds 5] [--seconds 1.0]
 
-TRAIN_STEP_BINARY is the target train_step of the build. A step is forward, backward and optimiser on one batch; both sides
+TRAIN_STEP_BINARY is the target train_step of the build. A step is forward, backward and optimizer on one batch; both sides
 start from the same weights and take turns in bursts of some steps, tensord with interpreted and with planned steps, which must give
 the same losses. Prints a markdown table.
 """

@@ -1,4 +1,4 @@
-"""The rows of the benchmark: a model with `training_step`, a batch, and the optimiser."""
+"""The rows of the benchmark: a model with `training_step`, a batch, and the optimizer."""
 
 import dataclasses
 from typing import Callable, Tuple

@@ -1,4 +1,4 @@
-"""Quantised models in the real daemon: the answers of PyTorch's fbgemm, whoever else asks at the same time."""
+"""Quantized models in the real daemon: the answers of PyTorch's fbgemm, whoever else asks at the same time."""
 
 import os
 import shutil

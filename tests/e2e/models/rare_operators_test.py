@@ -24,7 +24,7 @@ class Random(nn.Module):
 
 
 class Observed(nn.Module):
-    """A layer that is trained for quantisation; its state has been begun in PyTorch."""
+    """A layer that is trained for quantization; its state has been begun in PyTorch."""
 
     def __init__(self):
         super().__init__()

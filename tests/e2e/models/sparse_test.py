@@ -159,8 +159,8 @@ class SparseTest(unittest.TestCase):
     # All runs share them. That the writes are refused must not be lost where attributes are folded.
     def test_attributes_are_not_written(self):
         sparse = cases.matrix(3, 4).to_sparse().coalesce()
-        quantised = torch.quantize_per_tensor(cases.matrix(3, 4), 0.1, 10, torch.quint8)
-        writes = {"zero_()": sparse, "neg_()": sparse, "mul_(2)": sparse, "relu_()": quantised}
+        quantized = torch.quantize_per_tensor(cases.matrix(3, 4), 0.1, 10, torch.quint8)
+        writes = {"zero_()": sparse, "neg_()": sparse, "mul_(2)": sparse, "relu_()": quantized}
         for call, attribute in writes.items():
             with self.subTest(call):
                 model = torch.jit.script(Holder(attribute))

@@ -3,7 +3,7 @@
 Usage: /usr/bin/python3 -m tests.e2e.models.zoo TENSORD_BINARY [--models alexnet,swin_t,…] [--flags "--threads 1"]
 
 Prints a line for each model and way of saving it; the exit status is the number of lines that are not ok. A failure is tried
-again with --no-optimize, to tell an optimisation from an operator. Too slow for ctest.
+again with --no-optimize, to tell an optimization from an operator. Too slow for ctest.
 """
 
 import argparse

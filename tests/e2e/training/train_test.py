@@ -272,7 +272,7 @@ class TrainingTest(unittest.TestCase):
         for name in before:
             self.assertEqual(torch.equal(base[name], after[name]), name.startswith("hidden."), name)
 
-    def test_optimisers_and_losses(self):
+    def test_optimizers_and_losses(self):
         x, _ = models.clusters(200, 16, 4, seed=3)
         self.server.save_data("values.pt", x=x, y=torch.rand(200, 4))
         jobs = [dict(data="norms.pt", optimizer=training.Optimizer(name=name, lr=0.1 if name == "lbfgs" else 1e-3))

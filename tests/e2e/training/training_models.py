@@ -69,8 +69,8 @@ def save(module, folder, name, version=1):
 
 
 def clusters(rows, features, classes, seed, spread=1.0):
-    """Points around one centre a class: easy to learn."""
+    """Points around one center a class: easy to learn."""
     generator = torch.Generator().manual_seed(seed)
-    centres = torch.randn(classes, features, generator=generator) * 2
+    centers = torch.randn(classes, features, generator=generator) * 2
     labels = torch.randint(classes, (rows,), generator=generator)
-    return centres[labels] + torch.randn(rows, features, generator=generator) * spread, labels
+    return centers[labels] + torch.randn(rows, features, generator=generator) * spread, labels

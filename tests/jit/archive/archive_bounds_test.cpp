@@ -242,7 +242,7 @@ TEST(PickleBounds, QuantisedTensors) {
   EXPECT_THAT(with("(" + channels + half + numbers + none + "t"), HasSubstr(kScales));
   EXPECT_THAT(with("(" + channels + numbers + half + none + "t"), HasSubstr(kScales));
   EXPECT_THAT(with("(" + channels + numbers + numbers + half + "t"), HasSubstr(kScales));
-  const char* const kStorage = "a quantised tensor has no storage";
+  const char* const kStorage = "a quantized tensor has no storage";
   EXPECT_THAT(error(rebuilt("N", none, two, one, good)), HasSubstr(kStorage));
   EXPECT_THAT(error(rebuilt(storage("FloatStorage"), none, two, one, good)), HasSubstr(kStorage));
   EXPECT_THAT(error(rebuilt(q8, half, two, one, good)), HasSubstr(kStorage));

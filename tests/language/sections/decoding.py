@@ -198,7 +198,7 @@ def vocabulary(text: str, most: int):
 @case((["low", "lower", "newest", "widest"], 4))
 def byte_pairs(words: List[str], merges: int):
     pieces: List[List[str]] = [[c for c in w] for w in words]
-    learnt: List[Tuple[str, str]] = []
+    learned: List[Tuple[str, str]] = []
     for _ in range(merges):
         counts: Dict[str, int] = {}
         for p in pieces:
@@ -207,7 +207,7 @@ def byte_pairs(words: List[str], merges: int):
         if len(counts) == 0:
             break
         top = sorted([f"{1000 - n}:{k}" for k, n in counts.items()])[0].split(":")[1].split(" ")
-        learnt.append((top[0], top[1]))
+        learned.append((top[0], top[1]))
         for i in range(len(pieces)):
             p, merged, j = pieces[i], [""][:0], 0
             while j < len(p):
@@ -218,7 +218,7 @@ def byte_pairs(words: List[str], merges: int):
                     merged.append(p[j])
                     j += 1
             pieces[i] = merged
-    return learnt, pieces
+    return learned, pieces
 
 
 @case(("unaffable", ["un", "##aff", "##able", "##a"]), ("xyz", ["x"]), ("", ["a"]))

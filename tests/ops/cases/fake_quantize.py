@@ -1,4 +1,4 @@
-"""Rounding to a quantised grid and back."""
+"""Rounding to a quantized grid and back."""
 
 import math
 

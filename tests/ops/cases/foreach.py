@@ -1,4 +1,4 @@
-"""Operators on lists of tensors, as optimisers call them."""
+"""Operators on lists of tensors, as optimizers call them."""
 
 import torch
 

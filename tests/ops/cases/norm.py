@@ -1,4 +1,4 @@
-"""Softmax, normalisations and dropout."""
+"""Softmax, normalizations and dropout."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""An observer and a fake quantiser in one: what comes out, and what it writes of its state."""
+"""An observer and a fake quantizer in one: what comes out, and what it writes of its state."""
 
 import torch
 

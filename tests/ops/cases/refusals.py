@@ -99,7 +99,7 @@ CASES = [
     refused("aten::constant_pad_nd", t(4), [1, 1, 1, 1], says="no more than twice the number of dimensions"),
     refused("aten::constant_pad_nd", t(4), [-3, -2], says="resulted in a negative output size"),
     refused("aten::pad", CUBE, [1, 1], "reflect", 1.0, says="doesn't take in value argument"),
-    refused("aten::pad", CUBE, [1, 1], "mirror", says="Unrecognised padding mode"),
+    refused("aten::pad", CUBE, [1, 1], "mirror", says="Unrecognized padding mode"),
     # indices
     refused("aten::gather", MATRIX, 0, t(2, 3), says="gather(): Expected dtype int64 for index"),
     refused("aten::gather", MATRIX, 0, ints(0), says="Index tensor must have the same number of dimensions as input tensor"),

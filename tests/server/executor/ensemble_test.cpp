@@ -342,10 +342,10 @@ TEST_F(EnsembleTest, UnsignedInputsKeepTheirType) {
 TEST_F(EnsembleTest, LabelsAreThoseOfTheStepThatMakesTheOutput) {
   const std::string file = ::testing::TempDir() + "/ensemble_labels.txt";
   std::ofstream(file) << "cat\ndog\n";
-  ModelConfig labelled;
-  labelled.outputs = {named("y")};
-  labelled.outputs[0].label_filename = file;
-  add_identity("one", 0, {-1}, DataType::kFp32, labelled);
+  ModelConfig labeled;
+  labeled.outputs = {named("y")};
+  labeled.outputs[0].label_filename = file;
+  add_identity("one", 0, {-1}, DataType::kFp32, labeled);
   add_identity("ten", 0, {-1});
   ModelConfig config = config_of({kFirst, kSecond});
   config.outputs = {named("a"), named("b")};
@@ -361,9 +361,9 @@ TEST_F(EnsembleTest, LabelsAreThoseOfTheStepThatMakesTheOutput) {
 TEST_F(EnsembleTest, LabelsAreThoseOfTheOutputByWhateverNameItIsGiven) {
   const std::string file = ::testing::TempDir() + "/ensemble_alias_labels.txt";
   std::ofstream(file) << "cat\ndog\n";
-  ModelConfig labelled;
-  labelled.outputs = {named("y")};
-  labelled.outputs[0].label_filename = file;
+  ModelConfig labeled;
+  labeled.outputs = {named("y")};
+  labeled.outputs[0].label_filename = file;
   Signature signature = signature_of({"x"}, {"y"});
   signature.outputs[0].aliases = {"OUTPUT__0"};
   const auto run = [](std::span<const InferTensor* const> inputs, const auto&) {
@@ -372,7 +372,7 @@ TEST_F(EnsembleTest, LabelsAreThoseOfTheOutputByWhateverNameItIsGiven) {
     result.outputs[0].name = "y";
     return result;
   };
-  add("one", std::make_unique<FakeModel>(std::move(signature), run), labelled);
+  add("one", std::make_unique<FakeModel>(std::move(signature), run), labeled);
   ModelConfig config = config_of({{.model = "one", .input_map = {{"x", "in"}}, .output_map = {{"OUTPUT__0", "a"}}}});
   config.outputs = {named("a")};
   add_ensemble("all", config);

@@ -217,7 +217,7 @@ TEST_F(TrainerTest, WhetherStepsArePlannedIsSaidOnce) {
   for (const auto& [plans, optimizer, said] :
        {Case{"exact", "sgd", "the steps of a training job are planned"},
         Case{"off", "sgd", "the steps of a training job are interpreted job=job reason=plans are off"},
-        Case{"exact", "lbfgs", "reason=the optimiser computes the loss as often as it likes"}}) {
+        Case{"exact", "lbfgs", "reason=the optimizer computes the loss as often as it likes"}}) {
     JobSpec spec = fixtures::two_classes_spec();
     spec.optimizer.name = optimizer;
     spec.epochs = 10;

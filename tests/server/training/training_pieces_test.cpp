@@ -256,7 +256,7 @@ TEST(LearningRateTest, ARestartChangesNothing) {
   }
 }
 
-// Whatever the optimiser calls it.
+// Whatever the optimizer calls it.
 TEST(LearningRateTest, ACycleMovesTheMomentumToo) {
   const auto first = [](const char* optimizer_name, const auto& momentum_of) {
     OptimizerSpec optimizer_spec;

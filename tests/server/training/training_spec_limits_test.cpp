@@ -360,7 +360,7 @@ TEST(JobSpecLimitsTest, ValuesOfOtherTypesAreRefused) {
   EXPECT_EQ(error_of(json), "none");
 }
 
-// Every option of the engine's table, with every optimiser: its own bounds, JSON's kinds, and none of another's.
+// Every option of the engine's table, with every optimizer: its own bounds, JSON's kinds, and none of another's.
 TEST(JobSpecLimitsTest, EachOptimizerHasItsOwnOptions) {
   std::set<std::string> names;
   for (const nn::OptimizerInfo* info : nn::optimizer_infos()) {

@@ -357,12 +357,12 @@ TEST(Decode, TypedContentsOfEveryDatatype) {
 
 // Memory beside that of the tensor stays as it is. Elements one by one, and all in one field.
 TEST(Decode, MoreTypedElementsThanTheShapeHasAreRefused) {
-  std::vector<Tensor> neighbours;
+  std::vector<Tensor> neighbors;
   for (int i = 0; i < 64; ++i) {
-    neighbours.push_back(Tensor::empty(Dims{2}, DType::kFloat32));
-    std::memset(neighbours.back().raw_data(), 0x5a, 8);
+    neighbors.push_back(Tensor::empty(Dims{2}, DType::kFloat32));
+    std::memset(neighbors.back().raw_data(), 0x5a, 8);
   }
-  for (size_t i = 0; i < neighbours.size(); i += 2) neighbours[i] = Tensor();
+  for (size_t i = 0; i < neighbors.size(); i += 2) neighbors[i] = Tensor();
   for (const char* datatype : {"FP32", "FP64", "INT32", "UINT64", "BOOL"}) {
     for (const int elements : {3, 1000}) {
       inference::ModelInferRequest request = raw_request(datatype, {2}, "");
@@ -378,8 +378,8 @@ TEST(Decode, MoreTypedElementsThanTheShapeHasAreRefused) {
       EXPECT_THAT(decode_error(request), ::testing::HasSubstr("unexpected number of elements")) << datatype;
     }
   }
-  for (size_t i = 1; i < neighbours.size(); i += 2) {
-    for (int byte = 0; byte < 8; ++byte) EXPECT_EQ(static_cast<char*>(neighbours[i].raw_data())[byte], 0x5a);
+  for (size_t i = 1; i < neighbors.size(); i += 2) {
+    for (int byte = 0; byte < 8; ++byte) EXPECT_EQ(static_cast<char*>(neighbors[i].raw_data())[byte], 0x5a);
   }
 }
 

@@ -53,7 +53,7 @@ class ParameterGroup(TypedDict, total=False):
     lr: float
     weight_decay: float
     momentum: float
-    options: Dict[str, Union[float, bool]]  # as the optimiser's
+    options: Dict[str, Union[float, bool]]  # as the optimizer's
 
 
 class Optimizer(TypedDict, total=False):
@@ -146,7 +146,7 @@ class JobSpec(TypedDict, total=False):
 
     A text stands for the field that matters most: `data` for its file, `loss` for the name of a built-in one,
     `optimizer` and `schedule` for their names, `evaluation` for its file, `publish` for when. `label` and `lr` are
-    those of the loss and the optimiser.
+    those of the loss and the optimizer.
     """
 
     name: str

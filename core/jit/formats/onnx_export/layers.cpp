@@ -1,4 +1,4 @@
-// Products, convolutions, pools, normalisations, attention, resizing.
+// Products, convolutions, pools, normalizations, attention, resizing.
 #include <algorithm>
 #include <cmath>
 

@@ -349,7 +349,7 @@ PlannedStep::Outcome PlannedStep::run_plan(Entry& entry, std::span<const Tensor>
   }
   for (const size_t parameter : entry.with_gradient) {
     const Tensor& gradient = items[next].to_tensor();
-    // An optimiser or clipping may write to it.
+    // An optimizer or clipping may write to it.
     outcome.gradients[parameter] = entry.must_copy[next++] ? gradient.clone(true) : gradient;
   }
   while (next < items.size()) outcome.written.push_back(items[next++].to_tensor());

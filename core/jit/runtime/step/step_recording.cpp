@@ -135,7 +135,7 @@ void StepRecording::computed(const Op& op, Values arguments, Values returns) {
 
 void StepRecording::record(const Op& op, Values arguments, Values returns) {
   if (ops::find_boxed(arguments) || ops::find_boxed(returns))
-    return refuse(concat(op.name(), " works on sparse or quantised tensors"));
+    return refuse(concat(op.name(), " works on sparse or quantized tensors"));
   if (ops::has_complex(arguments) || ops::has_complex(returns))
     return refuse(concat(op.name(), " is of complex numbers"));
   const bool reads_elements = has_data(arguments) && has_numbers(returns) && !asks_no_element(op);

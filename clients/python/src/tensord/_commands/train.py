@@ -25,7 +25,7 @@ _FLAGS = (
     ("--optimizer", "optimizer.name", str, "sgd, adam, adamw, rmsprop, adagrad, sparseadam, lbfgs; default adamw"),
     ("--lr", "optimizer.lr", float, "learning rate; default PyTorch's"),
     ("--momentum", "optimizer.momentum", float, "of sgd and rmsprop"),
-    ("--weight-decay", "optimizer.weight_decay", float, "default the optimiser's"),
+    ("--weight-decay", "optimizer.weight_decay", float, "default the optimizer's"),
     ("--schedule", "schedule.name", str, "step, multi_step, exponential, cosine, one_cycle, linear, plateau"),
     ("--warmup-steps", "schedule.warmup_steps", int, "steps in which the learning rate rises"),
     ("--clip-norm", "clipping.norm", float, "largest norm of all gradients together"),

@@ -1,4 +1,4 @@
-# Losses, and the optimisers of ai.onnx.preview.training.
+# Losses, and the optimizers of ai.onnx.preview.training.
 
 
 def NegativeLogLikelihoodLoss_12(

@@ -1,4 +1,4 @@
-# com.microsoft: what ONNX Runtime's optimiser makes of transformers.
+# com.microsoft: what ONNX Runtime's optimizer makes of transformers.
 
 
 def microsoft_Gelu_1(X: Tensor) -> Tensor:
@@ -22,7 +22,7 @@ def microsoft_BiasSplitGelu_1(X: Tensor, bias: Tensor) -> Tensor:
     return parts[0] * torch.gelu(parts[1], approximate="none")
 
 
-# Before opset 17 the optimiser puts these into ONNX's own domain.
+# Before opset 17 the optimizer puts these into ONNX's own domain.
 def SimplifiedLayerNormalization_1(
     X: Tensor, scale: Tensor, *, axis: int = -1, epsilon: float = 1e-05, stash_type: int = 6
 ) -> Tensor:

@@ -1,4 +1,4 @@
-# com.microsoft: what ONNX Runtime's quantiser makes.
+# com.microsoft: what ONNX Runtime's quantizer makes.
 
 
 def _real(x: Tensor, scale: Tensor, zero_point: Optional[Tensor]) -> Tensor:

@@ -1,4 +1,4 @@
-# Normalisations, dropout.
+# Normalizations, dropout.
 
 
 def _check_channels(scale: Tensor, B: Tensor, mean: Tensor, var: Tensor) -> None:
@@ -79,7 +79,7 @@ def InstanceNormalization_6(input: Tensor, scale: Tensor, B: Tensor, *, epsilon:
     return torch.instance_norm(input, scale, B, None, None, True, 0.0, epsilon, False)
 
 
-# Since opset 17; before it ONNX Runtime's optimiser writes it all the same.
+# Since opset 17; before it ONNX Runtime's optimizer writes it all the same.
 def LayerNormalization_1(
     X: Tensor,
     Scale: Tensor,
@@ -101,9 +101,9 @@ def LayerNormalization_1(
         axes.append(-1 - i)
     x = X.to(stash_type)
     mean = torch.mean(x, axes, True)
-    centred = x - mean
-    inverse = torch.reciprocal(torch.sqrt(torch.mean(centred * centred, axes, True) + epsilon))
-    result = (centred * inverse).to(X.dtype) * Scale
+    centered = x - mean
+    inverse = torch.reciprocal(torch.sqrt(torch.mean(centered * centered, axes, True) + epsilon))
+    result = (centered * inverse).to(X.dtype) * Scale
     if B is not None:
         result = result + B
     return result, mean, inverse

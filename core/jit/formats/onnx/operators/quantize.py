@@ -1,4 +1,4 @@
-# Quantised tensors: integers with scales and zero points.
+# Quantized tensors: integers with scales and zero points.
 
 
 # A scale or zero point of one axis, or of blocks of it, made as large as x needs it.

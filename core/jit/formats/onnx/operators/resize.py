@@ -145,8 +145,8 @@ def _source(
     if mode == "pytorch_half_pixel":
         return (x + 0.5) / scale - 0.5 if length > 1.0 else torch.zeros_like(x)
     if mode == "half_pixel_symmetric":
-        centre = float(size) / 2.0
-        return (x + 0.5) / scale + (centre * (1.0 - count / length) - 0.5)
+        center = float(size) / 2.0
+        return (x + 0.5) / scale + (center * (1.0 - count / length) - 0.5)
     if mode == "tf_half_pixel_for_nn":
         return (x + 0.5) / scale
     # tf_crop_and_resize

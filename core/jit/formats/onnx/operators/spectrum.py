@@ -135,15 +135,15 @@ def MelWeightMatrix_17(
     hertz = (torch.pow(torch.full([], 10.0, dtype=torch.float64), mel / 2595.0) - 1.0) * 700.0
     places = torch.floor(hertz * (dft_length + 1) / sample_rate)
     first = places[:-2]
-    centre = places[1:-1]
+    center = places[1:-1]
     last = places[2:]
     bin = torch.arange(spectrogram, dtype=torch.float64).unsqueeze(1)
     one = torch.ones_like(first)
-    rising = (bin - first) / torch.maximum(centre - first, one)
-    falling = (last - bin) / torch.maximum(last - centre, one)
+    rising = (bin - first) / torch.maximum(center - first, one)
+    falling = (last - bin) / torch.maximum(last - center, one)
     zero = torch.zeros([], dtype=torch.float64)
-    up = torch.where(torch.logical_and(bin >= first, bin <= centre), rising, zero)
-    both = torch.where(torch.logical_and(bin >= centre, bin < last), falling, up)
-    # With no bin between, the centre alone counts.
-    flat = torch.logical_and(centre == first, bin == centre)
+    up = torch.where(torch.logical_and(bin >= first, bin <= center), rising, zero)
+    both = torch.where(torch.logical_and(bin >= center, bin < last), falling, up)
+    # With no bin between, the center alone counts.
+    flat = torch.logical_and(center == first, bin == center)
     return torch.where(flat, torch.ones([], dtype=torch.float64), both).to(output_datatype)

@@ -88,8 +88,8 @@ def RoiAlign_16(
     return torch.stack(results)
 
 
-# Index of the lower neighbour, of the upper one, weight of the upper one, and whether the place is in the image.
-def _neighbours(at: Tensor, size: int) -> Tuple[Tensor, Tensor, Tensor, Tensor]:
+# Index of the lower neighbor, of the upper one, weight of the upper one, and whether the place is in the image.
+def _neighbors(at: Tensor, size: int) -> Tuple[Tensor, Tensor, Tensor, Tensor]:
     inside = torch.logical_and(at >= -1.0, at <= float(size))
     at = torch.clamp(at, 0.0, float(size - 1))
     low = torch.floor(at)
@@ -98,8 +98,8 @@ def _neighbours(at: Tensor, size: int) -> Tuple[Tensor, Tensor, Tensor, Tensor]:
 
 
 def _roi(image: Tensor, y: Tensor, x: Tensor, height: int, width: int, down: int, across: int, mode: str) -> Tensor:
-    y0, y1, wy, y_in = _neighbours(y, image.size(1))
-    x0, x1, wx, x_in = _neighbours(x, image.size(2))
+    y0, y1, wy, y_in = _neighbors(y, image.size(1))
+    x0, x1, wx, x_in = _neighbors(x, image.size(2))
     wy = wy.to(image.dtype).unsqueeze(1)
     wx = wx.to(image.dtype)
     top = torch.index_select(image, 1, y0)

@@ -1,4 +1,4 @@
-"""Functions of torch.nn.functional: rarer pools, what undoes them, and norms over neighbouring channels."""
+"""Functions of torch.nn.functional: rarer pools, what undoes them, and norms over neighboring channels."""
 
 from __future__ import annotations
 

@@ -183,7 +183,7 @@ class GroupNorm(_Affine):
 
 
 class CrossMapLRN2d(Module):
-    """Each pixel divided by a power of the squares around it in neighbouring channels, those beyond the edges being zeros.
+    """Each pixel divided by a power of the squares around it in neighboring channels, those beyond the edges being zeros.
 
     PyTorch's sums, in which the first channel stays once it has come in, so that models give the same; the gradients are those of these sums.
     """

@@ -1,4 +1,4 @@
-"""Dropouts, and layers that compare: distances, norms over neighbouring channels."""
+"""Dropouts, and layers that compare: distances, norms over neighboring channels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Optimisers and schedules of the engine, under PyTorch's names."""
+"""Optimizers and schedules of the engine, under PyTorch's names."""
 
 from tensord.engine.optim import lr_scheduler
 from tensord.engine.optim._base import Optimizer

@@ -54,7 +54,7 @@ def read_groups(kind: str, params) -> list:
 
 
 class _Options:
-    """The options of an optimiser in Python. Those that the core's schedules set are in an optimiser of the core's over the same
+    """The options of an optimizer in Python. Those that the core's schedules set are in an optimizer of the core's over the same
     parameters, which checks groups and clears gradients too, but makes no steps."""
 
     def __init__(self, groups, defaults: dict):
@@ -136,13 +136,13 @@ class Optimizer:
             return closure()
 
     def use_master_weights(self) -> None:
-        raise NotImplementedError(f"{type(self).__name__}: master weights are for the optimisers of the core: SGD, Adam, AdamW, RMSprop, Adagrad")
+        raise NotImplementedError(f"{type(self).__name__}: master weights are for the optimizers of the core: SGD, Adam, AdamW, RMSprop, Adagrad")
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         self._optimizer.zero_grad(set_to_none)
 
     def state_dict(self) -> dict:
-        """In PyTorch's form. The tensors are the optimiser's own: save them before the next step."""
+        """In PyTorch's form. The tensors are the optimizer's own: save them before the next step."""
         numbers = {id(param): i for i, param in enumerate(param for params in self._params for param in params)}
         groups = [{**self._options.options(i), "params": [numbers[id(param)] for param in params]} for i, params in enumerate(self._params)]
         return {"state": {numbers[id(param)]: dict(kept) for param, kept in self.state.items()}, "param_groups": groups}

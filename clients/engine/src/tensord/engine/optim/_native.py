@@ -1,4 +1,4 @@
-"""Optimisers that the engine's core has. One step is one operator over all tensors of a group."""
+"""Optimizers that the engine's core has. One step is one operator over all tensors of a group."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class NativeOptimizer(Optimizer):
         self._optimizer.use_master_weights()
 
     def state_dict(self) -> dict:
-        """In PyTorch's form. The tensors are the optimiser's own: save them before the next step."""
+        """In PyTorch's form. The tensors are the optimizer's own: save them before the next step."""
         return self._optimizer.state_dict()
 
     def load_state_dict(self, state: dict) -> None:

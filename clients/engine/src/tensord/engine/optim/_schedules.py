@@ -67,7 +67,7 @@ class LRScheduler:
         return self._last_lr
 
     def state_dict(self) -> dict:
-        """All but the optimiser and what can be called."""
+        """All but the optimizer and what can be called."""
         return {name: value for name, value in self.__dict__.items() if name != "optimizer" and not callable(value)}
 
     def load_state_dict(self, state: dict) -> None:
@@ -165,7 +165,7 @@ class CyclicLR(LRScheduler):
 
 
 class _Several(LRScheduler):
-    """Over other schedules of one optimiser."""
+    """Over other schedules of one optimizer."""
 
     def __init__(self, optimizer, schedulers):
         for i, scheduler in enumerate(schedulers):

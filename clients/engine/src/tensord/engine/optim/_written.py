@@ -1,4 +1,4 @@
-"""Optimisers in Python, each step over lists of tensors. Where PyTorch 1.13 and newer ones differ, the newer meaning: `maximize` and
+"""Optimizers in Python, each step over lists of tensors. Where PyTorch 1.13 and newer ones differ, the newer meaning: `maximize` and
 `decoupled_weight_decay` of NAdam and RAdam, and "step" in the state is a tensor of all of them."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Schedules of learning rates: call step() after the optimiser's. Those of the core are here, _schedules.py has the others."""
+"""Schedules of learning rates: call step() after the optimizer's. Those of the core are here, _schedules.py has the others."""
 
 from __future__ import annotations
 

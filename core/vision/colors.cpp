@@ -1,4 +1,4 @@
-// Transforms of colours.
+// Transforms of colors.
 #include <algorithm>
 #include <cmath>
 
