@@ -15,7 +15,7 @@ add_custom_target(development DEPENDS tensord_engine)
 install(TARGETS tensord_engine EXPORT tensord-engine LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
 install(EXPORT tensord-engine FILE tensord-engine-targets.cmake NAMESPACE tensord:: DESTINATION ${package_folder}
         COMPONENT development)
-# The same for clients/engine/wheel, which builds over this folder.
+# The same for python/wheel, which builds over this folder.
 export(EXPORT tensord-engine FILE ${CMAKE_BINARY_DIR}/tensord-engine-targets.cmake NAMESPACE tensord::)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/core DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tensord COMPONENT development
         FILES_MATCHING PATTERN "*.h")

@@ -122,7 +122,7 @@ class WheelTest(unittest.TestCase):
 
     def test_other_wheels_ask_for_it(self):
         client = tomllib.loads((ROOT / "clients/python/pyproject.toml").read_text())["project"]
-        engine = tomllib.loads((ROOT / "clients/engine/pyproject.toml").read_text())["project"]
+        engine = tomllib.loads((ROOT / "python/pyproject.toml").read_text())["project"]
         self.assertEqual(client["optional-dependencies"]["server"], ["tensord-server"])
         self.assertEqual(engine["dependencies"], [f"tensord-server=={engine['version']}"])
         self.assertNotIn("scripts", client)  # `tensord` is the daemon's

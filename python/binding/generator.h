@@ -1,0 +1,11 @@
+#pragma once
+
+#include "python/binding/python.h"
+#include "core/ops/generator.h"
+
+namespace tensord::python {
+
+// The generator in a Python object; null when it is none.
+ops::Generator* generator_in(PyObject* object);
+
+}  // namespace tensord::python

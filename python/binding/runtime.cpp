@@ -1,0 +1,105 @@
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+#include <pthread.h>
+
+#include <atomic>
+#include <random>
+
+#include "python/binding/generator.h"
+#include "python/binding/interrupt.h"
+#include "python/binding/memory.h"
+#include "core/base/parallel.h"
+#include "core/tensor/memory/caching_allocator.h"
+
+namespace tensord::python {
+namespace {
+
+std::atomic<bool> is_forked{false};
+PyTypeObject* generator_type = nullptr;
+
+// OpenMP's threads do not come along into a forked process, and what waits for them hangs: such a process has one thread.
+void after_fork_in_child() {
+  is_forked.store(true);
+  set_thread_budget(1);
+}
+
+struct PyGenerator {
+  ops::Generator* generator;
+  std::unique_ptr<ops::Generator> own;
+};
+
+// Whoever draws holds the generator, and may ask for the GIL to look for Ctrl-C: nobody waits for it with the GIL.
+nb::object state_of(ops::Generator& generator) {
+  const std::vector<uint8_t> bytes = without_gil([&] {
+    const auto lock = generator.lock();
+    return generator.state();
+  });
+  Tensor out = Tensor::empty(Dims{static_cast<int64_t>(bytes.size())}, DType::kUInt8);
+  std::copy(bytes.begin(), bytes.end(), out.data<uint8_t>());
+  return wrap(out);
+}
+
+void set_state(ops::Generator& generator, const Tensor& state) {
+  const Tensor dense = state.contiguous();
+  check(dense.dtype() == DType::kUInt8, "set_state: expected uint8, got ", name_of(dense.dtype()));
+  const nb::gil_scoped_release release;
+  const auto lock = generator.lock();
+  generator.set_state({dense.data<uint8_t>(), static_cast<size_t>(dense.numel())});
+}
+
+void seed(ops::Generator& generator, uint64_t value) {
+  const nb::gil_scoped_release release;
+  const auto lock = generator.lock();
+  generator.set_seed(value);
+}
+
+void bind_generator(nb::module_& module) {
+  auto type = nb::class_<PyGenerator>(module, "Generator");
+  generator_type = reinterpret_cast<PyTypeObject*>(type.ptr());
+  type.def("__init__", [](PyGenerator* self) {
+    auto own = std::make_unique<ops::Generator>(67280421310721ull);
+    ops::Generator* pointer = own.get();
+    new (self) PyGenerator{pointer, std::move(own)};
+  });
+  type.def("manual_seed", [](nb::object self, uint64_t value) {
+    seed(*nb::cast<PyGenerator&>(self).generator, value);
+    return self;
+  }, nb::arg("seed"));
+  type.def("initial_seed", [](const PyGenerator& self) { return self.generator->seed(); });
+  type.def("get_state", [](const PyGenerator& self) { return state_of(*self.generator); });
+  type.def("set_state", [](const PyGenerator& self, const Tensor& state) { set_state(*self.generator, state); },
+           nb::arg("state"));
+  module.attr("default_generator") = nb::cast(new PyGenerator{&ops::default_generator(), nullptr}, nb::rv_policy::take_ownership);
+}
+
+}  // namespace
+
+ops::Generator* generator_in(PyObject* object) {
+  if (Py_TYPE(object) != generator_type) return nullptr;
+  return nb::inst_ptr<PyGenerator>(nb::handle(object))->generator;
+}
+
+void bind_runtime(nb::module_& module) {
+  use_signal_stack();
+  pthread_atfork(nullptr, nullptr, after_fork_in_child);
+  bind_generator(module);
+  module.def("get_num_threads", [] { return thread_budget(); });
+  module.def("set_num_threads", [](int threads) {
+    check(threads > 0, "set_num_threads: expected a positive number, got ", threads);
+    if (is_forked.load() && threads > 1) {
+      fail(ErrorCode::kFailedPrecondition,
+           "set_num_threads: a process that was forked from one that used the engine has one thread; start it with the spawn "
+           "method of multiprocessing instead");
+    }
+    set_thread_budget(threads);
+  }, nb::arg("threads"), "For the calling thread: each has its own number.");
+  module.def("manual_seed", [](uint64_t value) {
+    seed(ops::default_generator(), value);
+    return nb::module_::import_("tensord.engine._engine").attr("default_generator");
+  }, nb::arg("seed"));
+  module.def("initial_seed", [] { return ops::default_generator().seed(); });
+  module.def("get_rng_state", [] { return state_of(ops::default_generator()); });
+  module.def("set_rng_state", [](const Tensor& state) { set_state(ops::default_generator(), state); }, nb::arg("state"));
+}
+
+}  // namespace tensord::python
