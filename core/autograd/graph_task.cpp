@@ -192,7 +192,7 @@ void GraphTask::add_leaf(const Edge& edge) {
   roots_.push_back(edge);
 }
 
-// After all that it leads to: which of its edges are worth anything.
+// Post-order: records which edges lead to a requested input.
 void GraphTask::finish(NodeTask& task) {
   bool leads_to_target = false;
   const std::span<const Edge> edges = task.node->next_edges();

@@ -20,9 +20,9 @@ class CallObserver {
 CallObserver* set_call_observer(CallObserver* observer);
 CallObserver* call_observer();
 
-// Told of every operator that a thread computes, below autograd: composite operators are taken apart into what they
-// call, and the operators of a backward pass come like any others. Not told of what operators that are no composites
-// call.
+// Reports every operator that a thread computes, below autograd. A composite operator is reported as the operators that
+// it calls, and operators of a backward pass are reported like any others. Calls made inside non-composite operators are
+// not reported.
 class ComputeObserver {
  public:
   virtual ~ComputeObserver() = default;

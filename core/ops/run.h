@@ -44,7 +44,7 @@ Value convert(const Argument& argument, const Value& value);
 const Op& resolve(std::string_view name, std::span<const Value> arguments);
 
 // Typed calls from C++: call<Tensor>("aten::add.Tensor", a, b, 1). Defaults are filled in.
-// The name is looked up on every call; hot code keeps a `const Op&` or an OpRef.
+// The name is looked up on every call; hot code keeps a `const Op&`.
 template <class R>
 R unbox_return(std::vector<Value>& returns) {
   if constexpr (std::is_void_v<R>) {

@@ -2,7 +2,7 @@
 
 #include "kernels/conv/conv.h"
 
-// f32 convolutions by the kernels of packed ones (conv_kernel.h), with weights packed for one call: what training
+// f32 convolutions by the kernels of packed ones (kernel.h), with weights packed for one call: what training
 // runs, whose weights are new in every step.
 namespace tensord::kernels {
 

@@ -1,6 +1,6 @@
 // Packed convolution: channels_last inside, batch norm folded into the weights, activations and a
 // residual sum done while the results are in registers. For each shape the fastest kernel is chosen
-// by a rule (conv_kernel.h); weights are reordered once for each order that a kernel asks for.
+// by a rule (kernel.h); weights are reordered once for each order that a kernel asks for.
 #include "kernels/conv/packed_conv.h"
 
 #include <cstring>

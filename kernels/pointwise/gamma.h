@@ -3,7 +3,7 @@
 #include "kernels/pointwise/math.h"
 #include "kernels/special/zeta.h"
 
-// The functions of pointwise_math.def around the logarithm of gamma. All compute in double.
+// The functions of math.def around the logarithm of gamma. All compute in double.
 namespace tensord::kernels::formula {
 
 // Recurrence up to 10, then the asymptotic series (Abramowitz and Stegun 6.3.18); reflection

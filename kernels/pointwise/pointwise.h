@@ -13,9 +13,8 @@
 #include "kernels/pointwise/formula.h"
 
 // Elementwise operators: out[i] = formula(a[i], b[i], c[i]; p0 … p2) after broadcasting.
-// Formulas are lines of kernels/pointwise_*.def; this header is what the registration
-// (pointwise.cpp, pointwise_special.cpp), the CPU loops (pointwise_cpu.cpp and the rows of
-// pointwise_*_cpu.cpp) and the CUDA loops (pointwise_cuda.cu) share.
+// Formulas are lines of the tables kernels/pointwise/*.def. The registration (pointwise.cpp, special.cpp), the CPU
+// loops (pointwise_cpu.cpp, *_cpu.cpp) and the CUDA loops (*_cuda.cu) share this header.
 namespace tensord::kernels {
 
 // How the dtype of computation and result follow from the operands' dtypes.
@@ -94,8 +93,9 @@ struct Pointwise {
 const PointwiseMaker* find_pointwise(const ops::Op& op);
 // `op` is the name with its overload; also gives the operator its prepared form.
 void add_pointwise_maker(const char* op, PointwiseMaker maker);
-// What the operator is after a packed one: its formula with these numbers, where it is one of an only tensor, or a sum.
-// Tensors that come with each call are None among the arguments; bit i of `tensors` says that argument i is a tensor.
+// The epilogue that this operator becomes when it is fused behind a packed operator: a unary formula with constants, or
+// an addition. Tensors that are only known at a call are None in `arguments`; bit i of `tensors` is set when argument i
+// is a tensor.
 std::optional<ops::Epilogue> epilogue_of(const PointwiseMaker& make, uint64_t tensors,
                                          std::span<const ops::Value> arguments);
 

@@ -1,5 +1,5 @@
 // Elementwise operators whose schemas fit no family of the tables: powers, division modes,
-// clamping and ternary ones. Selection is in pointwise_select.cpp.
+// clamping and ternary ones. Selection is in select.cpp.
 #include <cmath>
 #include <limits>
 

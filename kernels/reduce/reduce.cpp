@@ -1,5 +1,5 @@
 // sum, mean, prod, max, min, amax, amin, any, all, count_nonzero: one pass of one reducer.
-// Variances and norms are in reduce_moments.cpp, indices and scans in reduce_index.cpp.
+// Variances and norms are in moments.cpp, indices and scans in index.cpp.
 #include "kernels/reduce/reduce.h"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Weights of recurrent layers in panels; see rnn_kernels.h.
+// Weights of recurrent layers in panels; see kernels.h.
 #include "core/base/parallel.h"
 #include "kernels/rnn/sequence.h"
 

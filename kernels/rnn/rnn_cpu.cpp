@@ -1,5 +1,5 @@
 // Products and gates of recurrent layers over packed panels, compiled for each instruction set and chosen
-// at run time; see rnn_kernels.h.
+// at run time; see kernels.h.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/rnn/rnn_cpu.cpp"
 #include "kernels/common/simd_targets.h"

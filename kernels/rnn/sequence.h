@@ -15,7 +15,7 @@ struct RnnParameters {
   Tensor input, recurrent, input_bias, recurrent_bias, projection;
 };
 
-// They packed for the loops of rnn_kernels.h. Immutable.
+// The parameters packed for the loops of kernels.h. Immutable.
 template <class T>
 struct RnnWeights {
   // All tensors of dtype T on the CPU, shapes checked.

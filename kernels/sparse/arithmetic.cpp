@@ -10,8 +10,8 @@ namespace {
 using compose::call;
 using ops::Value;
 
-// --- functions with f(0) = 0, and questions of which the answer for 0 is no: of the values. Elements at one place add
-// up before all but those that are linear.
+// --- Zero-preserving functions, and predicates that are false at 0, are applied to values() only. The tensor is
+// coalesced first, unless the function is linear.
 
 bool is_linear(std::string_view name) { return name == "aten::neg" || name == "aten::positive"; }
 

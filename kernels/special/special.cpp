@@ -1,4 +1,4 @@
-// Schemas and gradients of special functions (functions.def and a few lines of pointwise_math.def). Where PyTorch gives
+// Schemas and gradients of special functions (functions.def and a few lines of pointwise/math.def). Where PyTorch gives
 // no gradient it takes the result for a constant (Bessel functions, Airy's, polynomials), or refuses (zeta's and the
 // incomplete gamma functions' first argument, nextafter).
 #include "kernels/fused/gradient_expr.h"

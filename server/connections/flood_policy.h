@@ -15,9 +15,9 @@ namespace tensord::server {
 struct FloodLimits {
   uint32_t streams_before_ack = 100;  // until it acknowledged the server's settings, which have the next number
   uint32_t open_streams = 1000;
-  // Of streams that it opens and gives up, at once and then a second: what clients wait with is opened when they cancel
-  // what was before it, so three times as many as they may have open. While all together give up more, those who
-  // began with it may only do less.
+  // Budget of RST_STREAM frames: burst, then rate per second. The burst is 3 * open_streams, because clients reopen
+  // queued streams after a mass cancel. When all connections together exceed `all_resets`, those that have sent the
+  // most get `resets_of_many`.
   double resets = 3000, resets_a_second = 500;
   double all_resets = 5000, all_resets_a_second = 2500;
   double resets_of_many = 500;

@@ -125,7 +125,7 @@ std::shared_ptr<const ModelConfig> LoadPlanner::config_for(const LoadRequest& re
         parse_model_config_json(*request.config, "Invalid config override: parameter 'config'"));
   }
   return models_.read(request.name, [&](const ModelEntry& entry) {
-    // Who changes config.pbtxt after that means it.
+    // An override sent by a client is kept until config.pbtxt changes on disk.
     const bool is_same = entry.is_served() && entry.plan.stamp.shared == shared_stamp;
     return is_same ? entry.plan.override_config : nullptr;
   });

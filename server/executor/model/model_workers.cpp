@@ -105,8 +105,8 @@ void ModelWorkers::run_requests(size_t worker) {
       warm_up_with(worker, request);
     } catch (const Error& error) {
       if (request.is_configured) throw Error(error.code(), concat("model_warmup '", request.name, "': ", error.what()));
-      // What zeros cannot do is their fault, but not what nothing here can do for anybody, nor what the configuration
-      // says of the model.
+      // A failure on all-zero warm-up input is only a warning. UNIMPLEMENTED and FAILED_PRECONDITION would fail for any
+      // input, so they fail the load.
       if (error.code() == ErrorCode::kUnimplemented || error.code() == ErrorCode::kFailedPrecondition) {
         throw Error(error.code(), concat(error.what(), ": met by the warm-up with zeros (", request.name,
                                          "). Where other data takes another way, give model_warmup requests that do"));

@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 using Json = nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
-// Who only heard of an error from another rank waits so long for that one to say more.
+// Grace period: a secondary failure is reported only if the rank that failed first has not reported by then.
 constexpr auto kCauseWait = 2s;
 
 Trainer::Outcome outcome_of(JobRequest request) {

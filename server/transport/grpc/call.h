@@ -45,9 +45,9 @@ class OpenStreams {
 //   wait() → a client calls (the next one waits from then on) → accept() or refuse() → operations → its one Finish.
 // It lives as long as something of it is outstanding: it holds itself from its wait until its Finish has ended (and,
 // where it is told so, the call is over), and during every Operation. Whoever else works for it, on another thread,
-// holds it with shared_from_this(), or a weak_ptr that may come too late. So nobody ends it, handlers have no
-// lifetimes, and its destructor, on the thread that had the last of it, is where it takes leave of others. A call that
-// no client came for, since the server shuts down, goes without any of its functions being called.
+// holds it with shared_from_this(), or a weak_ptr that may come too late. The call owns itself
+// through shared_from_this(): it is destroyed on the thread that drops the last reference, and deregisters there. A
+// call that no client used before the shutdown is destroyed without any of its functions being called.
 class GrpcCall : public std::enable_shared_from_this<GrpcCall> {
  public:
   // Has a call of type T wait for a client.

@@ -16,9 +16,9 @@ namespace tensord::jit::tracing {
 // Runs a graph for two sets of examples and hands what its operators do to tensors to a target. Branches and loops have
 // to go the same way for every input, so they leave nothing in the file. A branch that hangs on data or on an open size
 // goes into the file where the format has such; else it is refused, unless the other way only raises an error. Throws
-// Error{kUnimplemented} that names operator and place. Two examples may agree by chance. So the operators are also
-// asked what shapes they give for many other sizes, the probes, and nothing counts as the same for every input that is
-// another in one of them. A probe with sizes that the program raises an error for is dropped.
+// Error{kUnimplemented} that names operator and place. Two examples may agree by chance. So shapes
+// are also inferred for many other sizes, the probes. A value is constant only if it is equal in both examples and in
+// every probe. A probe for whose sizes the program raises an error is dropped.
 class Tracer {
  public:
   // `has_open_sizes`: the sets differ; otherwise one run does.

@@ -121,7 +121,7 @@ class ProgramWriter : public tracing::Target {
   // The nodes that the outputs need, or that write; `used`: the names of what they read.
   static std::vector<Node> live_nodes(const std::vector<Node>& nodes, const std::vector<Json>& outputs,
                                       std::set<std::string>& used);
-  // ways.cpp
+  // branches.cpp
   struct Way {
     std::vector<Node> nodes;
     std::vector<Json> outputs;
