@@ -16,8 +16,8 @@ struct FloodLimits {
   uint32_t streams_before_ack = 100;  // until it acknowledged the server's settings, which have the next number
   uint32_t open_streams = 1000;
   // Budget of RST_STREAM frames: burst, then rate per second. The burst is 3 * open_streams, because clients reopen
-  // queued streams after a mass cancel. When all connections together exceed `all_resets`, those that have sent the
-  // most get `resets_of_many`.
+  // queued streams after a mass cancel. While the resets of all connections together exceed `all_resets`,
+  // each has `resets_of_many`.
   double resets = 3000, resets_a_second = 500;
   double all_resets = 5000, all_resets_a_second = 2500;
   double resets_of_many = 500;
