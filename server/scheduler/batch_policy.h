@@ -10,31 +10,31 @@
 
 namespace tensord::server {
 
-// How tasks of one priority wait.
+// The queue of one priority level; Triton's ModelQueuePolicy.
 struct QueueRules {
   size_t max_size = 1024;
-  uint64_t timeout_us = 0;      // of waiting; 0: none
-  bool allows_timeout = false;  // a task may say a shorter one
-  bool delays_late = false;     // a task that waited for too long runs after all of its priority that did not
+  uint64_t timeout_us = 0;      // in the queue; 0: none
+  bool allows_timeout = false;  // a request may set a shorter one
+  bool delays_late = false;     // on timeout: a task runs after all others of its level instead of being rejected
 };
 
 struct BatchRules {
-  int64_t max_rows = 1;                 // of a batch; 1: one task at a time
-  std::vector<int64_t> preferred_rows;  // a batch that has one of these runs at once
-  int64_t max_delay_ns = 0;             // how long a task waits for others to share a batch with
-  bool keeps_order = false;             // of arrival, within a priority; else by deadline
+  int64_t max_rows = 1;                 // of a batch; 1: no batching
+  std::vector<int64_t> preferred_rows;  // a batch of such a size runs at once
+  int64_t max_delay_ns = 0;             // how long a task waits for a batch to fill
+  bool keeps_order = false;             // arrival order within a level; otherwise earliest deadline first
   uint64_t priority_levels = 1;         // 1 is the highest
   uint64_t default_priority = 1;
-  QueueRules queue = {};                           // of a level
-  std::map<uint64_t, QueueRules> own_queues = {};  // of levels that have rules of their own
+  QueueRules queue = {};                           // default of all levels
+  std::map<uint64_t, QueueRules> own_queues = {};  // by level
 };
 
-// Tasks wait in order of priority, then of what is due first, and share batches with others of an equal batch_key:
-//   ready   a batch of a preferred size, one that cannot come to one any more, a full one, one whose first tasks have
-//           waited for max_delay_ns, or one that waited when a task of another key came
-//   next    of what is ready, the batch with the first task; it takes tasks in order and leaves none out
-// A task is due at its deadline, but at the latest kPatienceNs after it came, so that those without a deadline come
-// to their turn. One with a deadline waits for others for at most half of the time it has.
+// Dynamic batching. Tasks are ordered by priority, then by due time; tasks with equal batch keys form batches.
+//   A batch is ready when it has a preferred size, can no longer reach one, is full, when its first task has waited for
+//   max_delay_ns, or when a task with another key has arrived after it.
+//   Of the ready batches, the one with the first task runs. It takes tasks in order and skips none.
+// A task is due at its deadline, at most kPatienceNs after its arrival, so that tasks without a deadline are not
+// starved. A task with a deadline waits for a batch to fill for at most half of its remaining time.
 class BatchPolicy final : public SchedulingPolicy {
  public:
   static constexpr int64_t kPatienceNs = 1'000'000'000;
@@ -51,7 +51,7 @@ class BatchPolicy final : public SchedulingPolicy {
  private:
   struct Place {
     uint64_t priority = 1;
-    bool is_late = false;  // only where the late are delayed
+    bool is_late = false;  // only with QueueRules::delays_late
     int64_t due_ns = 0;
     uint64_t number = 0;
     auto operator<=>(const Place&) const = default;
@@ -59,12 +59,12 @@ class BatchPolicy final : public SchedulingPolicy {
   struct Group {
     std::map<Place, TaskPtr> tasks;
     int64_t rows = 0;
-    int64_t hold_ns = kNoDeadline;  // until when next() said that it waits for more; kNoDeadline: not asked
-    uint64_t pushed_before = 0;     // tasks of lower numbers wait for nothing any more: one of another key came
+    int64_t hold_ns = kNoDeadline;  // the wake time that next() returned for this group; kNoDeadline: none
+    uint64_t pushed_before = 0;     // tasks with lower numbers do not wait: a task with another key arrived
   };
   using Groups = std::map<std::vector<int64_t>, Group>;
   struct Choice {
-    size_t count = 0;  // tasks that are ready; 0: none before wake_ns
+    size_t count = 0;  // ready tasks; 0: none before wake_ns
     int64_t wake_ns = kNoDeadline;
   };
 
@@ -72,7 +72,7 @@ class BatchPolicy final : public SchedulingPolicy {
   uint64_t priority_of(const Task& task) const;
   int64_t late_ns(const Task& task, uint64_t priority) const;
   int64_t hold_until(const Task& task) const;
-  // When something happens to a task in its place: it expires or becomes late.
+  // When the task expires or becomes late.
   int64_t event_ns(const Task& task, const Place& place) const;
   void insert(Groups::iterator group, const Place& place, TaskPtr task);
   TaskPtr remove(Groups::iterator group, std::map<Place, TaskPtr>::iterator position);
@@ -83,14 +83,14 @@ class BatchPolicy final : public SchedulingPolicy {
   Choice choose(const Group& group, const Place* end, int64_t now_ns) const;
 
   const BatchRules rules_;
-  const int64_t largest_rows_;               // that a batch is waited for
+  const int64_t largest_rows_;               // the largest preferred size, or max_rows
   Groups groups_;                            // none is empty
-  std::optional<Groups::iterator> open_;     // of the last task, while it waits; all others are pushed
-  std::map<Place, Groups::iterator> heads_;  // the first place of each group
+  std::optional<Groups::iterator> open_;     // the group of the last task that arrived; all other groups are pushed
+  std::map<Place, Groups::iterator> heads_;  // by the first place of each group
   std::map<std::pair<int64_t, uint64_t>, std::pair<Groups::iterator, Place>> events_;
-  std::map<uint64_t, size_t> sizes_;  // waiting, by priority; none is 0
+  std::map<uint64_t, size_t> sizes_;  // waiting tasks by level; no entry is 0
   size_t size_ = 0;
-  uint64_t count_ = 0;  // tasks that ever came
+  uint64_t count_ = 0;  // tasks added so far
 };
 
 }  // namespace tensord::server

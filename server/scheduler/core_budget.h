@@ -4,14 +4,14 @@
 
 namespace tensord::server {
 
-// The cores of this process, shared by the workers of all models. Who starts to run takes threads and gives them
-// back when it is done; where others run it gets fewer than it wants, but at least one, so nobody waits and a busy
-// server has about as many threads at work as cores. Thread-safe.
+// The cores of this process, shared by the workers of all models. A run takes threads when it starts and releases them
+// when it ends. If other runs hold threads, it gets fewer than it asks for, but at least one, so runs never wait and a
+// busy server has about as many active threads as cores. Thread-safe.
 class CoreBudget {
  public:
   explicit CoreBudget(int cores) : free_(cores) {}
 
-  // Threads taken by one run; gives them back at the end of its scope.
+  // The threads of one run; releases them on destruction.
   class Share {
    public:
     Share(CoreBudget& budget, int threads) : budget_(budget), threads_(threads) {}
@@ -25,7 +25,7 @@ class CoreBudget {
     const int threads_;
   };
 
-  // `wanted`, or that halved as often as it takes: plans are made for each number of threads, so there are few.
+  // `wanted`, halved until enough threads are free. Powers of two only, because each thread count has its own plans.
   [[nodiscard]] Share take(int wanted) { return {*this, take_threads(wanted)}; }
 
  private:
@@ -38,7 +38,7 @@ class CoreBudget {
     return threads;
   }
 
-  std::atomic<int> free_;  // below zero when more runs than cores are going on
+  std::atomic<int> free_;  // negative if there are more runs than cores
 };
 
 }  // namespace tensord::server

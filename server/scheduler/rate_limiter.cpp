@@ -32,7 +32,7 @@ std::unique_ptr<RateLimiter::Client> RateLimiter::add_client(const std::string& 
           "': resource '", need.name, "' is global for one and not global for another");
   }
   std::unique_ptr<Client> client(new Client(*this, std::move(needs), priority));
-  client->way_ = way_;
+  client->virtual_time_ = virtual_time_;
   for (const Resource& need : client->needs_) {
     Pool& pool = pools_[{need.name, need.is_global}];
     pool.needs.emplace(need.count, client.get());
@@ -87,14 +87,14 @@ bool RateLimiter::fits(const Client& client) const {
 void RateLimiter::take(Client& client) {
   for (const Resource& need : client.needs_) pools_.at({need.name, need.is_global}).used += need.count;
   // One that did nothing for long does not get all of it back at once.
-  way_ = std::max(way_, client.way_);
-  client.way_ = way_ + client.step_;
+  virtual_time_ = std::max(virtual_time_, client.virtual_time_);
+  client.virtual_time_ = virtual_time_ + client.step_;
 }
 
 void RateLimiter::grant_waiting() {
   while (!waiting_.empty()) {
     const auto next = std::min_element(waiting_.begin(), waiting_.end(), [](const Waiter* a, const Waiter* b) {
-      return a->client->way_ < b->client->way_;
+      return a->client->virtual_time_ < b->client->virtual_time_;
     });
     Waiter& waiter = **next;
     if (!fits(*waiter.client)) return;

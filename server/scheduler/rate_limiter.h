@@ -13,10 +13,11 @@
 
 namespace tensord::server {
 
-// Counted resources that the models of a server share: a run of a model holds what its configuration says, and waits
-// while that is not free. Who has waited for and used least goes first: each grant moves a model on by its priority
-// (1, or 2 for half as many grants, …), and the model that came the shortest way is next. It is waited for, also
-// where others would fit before it, so that one that needs much is not passed over for ever. Thread-safe.
+// Counted resources that the models of a server share (Triton's rate limiter). A run holds the resources that its
+// model's configuration names, and waits until they are free. Grants are weighted: each adds the model's priority to
+// its virtual time (priority 2 gets half as many grants as 1), and the waiting model with the least virtual time is
+// next. No other model overtakes it, even if its resources are free, so that models with large needs are not starved.
+// Thread-safe.
 class RateLimiter {
  public:
   struct Resource {
@@ -24,17 +25,17 @@ class RateLimiter {
     bool is_global = false;
     uint32_t count = 0;
   };
-  // How much there is of a resource, by its name and whether it is global.
+  // Units of a resource, by its name and whether it is global.
   using Limits = std::map<std::pair<std::string, bool>, uint64_t>;
 
-  // A resource without a limit has as much as the model that needs most of it.
+  // A resource without a limit has as many units as the model with the largest need asks for.
   explicit RateLimiter(Limits limits = {}) : limits_(std::move(limits)) {}
   ~RateLimiter();
   RateLimiter(const RateLimiter&) = delete;
   RateLimiter& operator=(const RateLimiter&) = delete;
 
   class Client;
-  // What a run holds; gives it back at its end.
+  // The resources of one run; releases them on destruction.
   class Permit {
    public:
     Permit(Permit&& other) noexcept : client_(std::exchange(other.client_, nullptr)) {}
@@ -50,16 +51,16 @@ class RateLimiter {
     Client* client_;
   };
 
-  // A model that takes part. Outlives its permits.
+  // One model. Must outlive its permits.
   class Client {
    public:
     ~Client();
-    // None when it would have to wait.
+    // None if it would have to wait.
     std::optional<Permit> try_acquire() { return limiter_.try_acquire(*this); }
-    // Waits; none after stop(). `before`, the client's last one, is given back in the same step: who has more to run
-    // waits with the others for their turn, and does not come too late for it.
+    // Waits; none after stop(). Releases `before`, the client's previous permit, and queues for the next one in one
+    // step, so that a busy model neither keeps its turn nor loses it.
     std::optional<Permit> acquire(std::optional<Permit> before = {}) { return limiter_.acquire(*this, before); }
-    // Ends all waiting of this client, now and from now on.
+    // Makes all current and future acquire() calls return none.
     void stop() { limiter_.stop(*this); }
 
    private:
@@ -69,16 +70,16 @@ class RateLimiter {
     RateLimiter& limiter_;
     const std::vector<Resource> needs_;
     const uint64_t step_;
-    // All by limiter_.mutex_.
-    uint64_t way_ = 0;
+    // Guarded by limiter_.mutex_.
+    uint64_t virtual_time_ = 0;
     bool is_stopped_ = false;
   };
 
   // Throws Error{kInvalidArgument} when a limit is below what a run needs, or a resource is global for one model and
   // not for another.
   std::unique_ptr<Client> add_client(const std::string& model, std::vector<Resource> needs, uint32_t priority);
-  // How much of a resource is there, and how much of that is in use. A limit that is not of a global resource is that
-  // of a global one of this name too, where it has no other.
+  // Units that exist and units in use. The limit of a resource that is not global also applies to the global resource
+  // of the same name, unless that has its own.
   std::pair<uint64_t, uint64_t> usage(const std::string& name, bool is_global) const;
   size_t waiting() const;
 
@@ -92,7 +93,7 @@ class RateLimiter {
   struct Pool {
     uint64_t limit = 0;
     uint64_t used = 0;
-    std::multimap<uint32_t, const Client*> needs;  // of the clients, the largest last
+    std::multimap<uint32_t, const Client*> needs;  // by client, the largest last
   };
 
   std::optional<Permit> try_acquire(Client& client);
@@ -111,7 +112,7 @@ class RateLimiter {
   mutable Mutex mutex_;
   std::map<Key, Pool> pools_ TENSORD_GUARDED_BY(mutex_);
   std::list<Waiter*> waiting_ TENSORD_GUARDED_BY(mutex_);  // in order of arrival
-  uint64_t way_ TENSORD_GUARDED_BY(mutex_) = 0;            // of the last grant
+  uint64_t virtual_time_ TENSORD_GUARDED_BY(mutex_) = 0;   // of the last grant
 };
 
 }  // namespace tensord::server

@@ -9,10 +9,11 @@
 
 namespace tensord::server {
 
-// Lets answers out in the order of their turns (0, 1, 2 …, each once), whoever is ready first. Thread-safe.
+// Delivers answers in the order of their turns (0, 1, 2 …, each once), in whatever order they become ready.
+// Thread-safe.
 class ReorderBuffer {
  public:
-  // Calls `answer` when all turns before have been called: now, or later on the thread that brings the missing one.
+  // Calls `answer` once all earlier turns were delivered: now, or later on the thread that delivers the missing turn.
   void deliver(uint64_t turn, std::function<void()> answer) {
     MutexLock lock(mutex_);
     ready_.emplace(turn, std::move(answer));
@@ -32,7 +33,7 @@ class ReorderBuffer {
  private:
   Mutex mutex_;
   uint64_t next_ TENSORD_GUARDED_BY(mutex_) = 0;
-  bool is_delivering_ TENSORD_GUARDED_BY(mutex_) = false;  // a thread is in the loop
+  bool is_delivering_ TENSORD_GUARDED_BY(mutex_) = false;  // a thread runs the loop
   std::map<uint64_t, std::function<void()>> ready_ TENSORD_GUARDED_BY(mutex_);
 };
 

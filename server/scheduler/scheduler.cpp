@@ -144,7 +144,7 @@ std::optional<Scheduler::Work> Scheduler::wait_for_work(Permit before) {
     int64_t wake_ns = kNoDeadline;
     if (!free_slots_.empty() && policy_->size() > 0) {
       if (options_.rate_limiter != nullptr && !work.permit) {
-        // What to run is chosen when it can run: others may come meanwhile.
+        // The batch is chosen once it can run, because more tasks may arrive until then.
         lock.unlock();
         work.permit = options_.rate_limiter->acquire(std::exchange(before, std::nullopt));
         lock.lock();
@@ -161,14 +161,14 @@ std::optional<Scheduler::Work> Scheduler::wait_for_work(Permit before) {
     }
     work.permit.reset();
     before.reset();
-    // One is enough to wait for the policy's time; who comes wakes another.
+    // One thread is enough to wait for the policy's wake time; a new task wakes another.
     if (wake_ns == kNoDeadline || sleeping_ > 0) break;
     ++sleeping_;
     wait_until(wake_, lock, wake_ns, clock());
     --sleeping_;
   }
   work.permit.reset();
-  before.reset();  // once no thread is here this may go, and with it who gives permits
+  before.reset();  // once threads_ is 0, this object and the rate limiter may be destroyed
   if (--threads_ == 0) gone_.notify_all();
   return std::nullopt;
 }
@@ -196,14 +196,14 @@ void Scheduler::run(Work& work) {
   }
 }
 
-// False: this thread is to go to other work.
+// False: this thread should return to the pool.
 bool Scheduler::release_and_go_on(size_t slot, Permit& permit) {
   TENSORD_DELAY("scheduler.release");
   const MutexLock lock(mutex_);
   free_slots_.push_back(slot);
   if (is_stopped_ || !pool_.is_waited_for()) return true;
   permit.reset();
-  // Other models wait for a thread: this one goes to the end of the line.
+  // Other models wait for a thread, so this one queues behind them.
   if (policy_->size() > 0) {
     pool_.post([this] { this->work(); });
   } else if (--threads_ == 0) {
@@ -226,7 +226,7 @@ void Scheduler::on_timeout() {
     timer_ns_ = kNoDeadline;
     if (is_stopped_) return;
     dead = policy_->sweep(clock().now_ns(), /*looks_for_cancelled=*/false);
-    // Without those that went, or behind them, others may be a batch that is ready.
+    // Without the removed tasks, the others may form a batch that is ready.
     if (policy_->size() > 0 && !free_slots_.empty()) wake();
     watch_timeouts();
   }

@@ -13,32 +13,31 @@
 
 namespace tensord::server {
 
-// A bounded queue in front of the workers of one model. There are N slots to run in (a slot is
-// what a task gets as its worker number), and at most N threads of a pool, taken while there is something to run, that
-// ask the policy what. A task known to be short may run on the thread that submits it, in a free slot, which saves it
-// two thread switches. Thread-safe.
+// The bounded queue and the workers of one model. A task runs in one of N slots; the slot's index is the task's worker
+// number. Up to N threads of a pool serve the slots while there are tasks. A task that is known to be short may run on
+// the thread that submits it, which saves two thread switches. Thread-safe.
 class Scheduler {
  public:
   struct Options {
     int workers = 1;
-    WorkerPool* pool = nullptr;  // outlives this; null: one of its own
-    // Runs the tasks of a batch of several as Task::run would each; needed where the policy makes such. Must not throw.
+    WorkerPool* pool = nullptr;  // must outlive the scheduler; null: a pool of its own
+    // Runs a batch of several tasks in place of Task::run. Required if the policy makes batches. Must not throw.
     std::function<void(size_t worker, std::vector<TaskPtr> tasks, int64_t now_ns)> run_batch;
-    RateLimiter::Client* rate_limiter = nullptr;  // whose permit every run holds; null: none
+    RateLimiter::Client* rate_limiter = nullptr;  // every run holds one of its permits; null: no limit
     const Clock* clock = &Clock::system();
   };
 
   Scheduler(std::unique_ptr<SchedulingPolicy> policy, Options options);
-  // Stops as stop() does.
+  // Calls stop().
   ~Scheduler();
 
-  // Takes the task over; rejects it with kResourceExhausted when the queue is full and with
-  // kUnavailable after stop(). With `may_run_here` it runs before this returns when a slot is
-  // free, nothing waits, and the policy does not let tasks wait for others.
+  // Takes ownership of the task. Rejects it with kResourceExhausted if the queue is full and with kUnavailable after
+  // stop(). With `may_run_here`, runs it on the calling thread if a slot is free, the queue is empty and the policy
+  // does not delay tasks.
   void submit(TaskPtr task, bool may_run_here = false);
-  // Rejects those of the waiting tasks that are cancelled, at once.
+  // Rejects the cancelled tasks in the queue now.
   void drop_cancelled();
-  // Rejects what waits with kUnavailable, lets what runs end, joins the threads.
+  // Rejects all waiting tasks with kUnavailable and waits until the running ones have finished.
   void stop();
 
   size_t waiting() const;
@@ -55,16 +54,16 @@ class Scheduler {
 
   void work();
   void run(Work& work);
-  // A batch and the slot to run it in; none where there is nothing to wait for, and the thread counts no more. Takes
-  // the permit of the run before.
+  // Waits for a batch and takes a slot for it. None: the thread has no work and was removed from threads_. `before` is
+  // the permit of the previous run.
   std::optional<Work> wait_for_work(Permit before);
-  // Somebody is to ask the policy.
+  // Makes sure that a thread calls the policy.
   void wake() TENSORD_REQUIRES(mutex_);
   bool run_here(TaskPtr& task);
   size_t take_slot() TENSORD_REQUIRES(mutex_);
   void release(size_t slot);
   bool release_and_go_on(size_t slot, Permit& permit);
-  // Rejects tasks that waited for too long while all workers are busy.
+  // Rejects expired tasks while all workers are busy.
   void on_timeout();
   void watch_timeouts() TENSORD_REQUIRES(mutex_);
 
@@ -75,13 +74,13 @@ class Scheduler {
   std::vector<size_t> free_slots_ TENSORD_GUARDED_BY(mutex_);
   uint64_t next_turn_ TENSORD_GUARDED_BY(mutex_) = 0;
   bool is_stopped_ TENSORD_GUARDED_BY(mutex_) = false;
-  size_t threads_ TENSORD_GUARDED_BY(mutex_) = 0;              // that are here, or on their way
-  size_t sleeping_ TENSORD_GUARDED_BY(mutex_) = 0;             // of these, waiting for a time
-  CondVar gone_;                                               // threads_ became 0
-  int64_t timer_ns_ TENSORD_GUARDED_BY(mutex_) = kNoDeadline;  // when the alarm rings
+  size_t threads_ TENSORD_GUARDED_BY(mutex_) = 0;              // of the pool, working here or posted
+  size_t sleeping_ TENSORD_GUARDED_BY(mutex_) = 0;             // of threads_, waiting for the policy's wake time
+  CondVar gone_;                                               // signals that threads_ is 0
+  int64_t timer_ns_ TENSORD_GUARDED_BY(mutex_) = kNoDeadline;  // when the alarm fires
   std::unique_ptr<WorkerPool> own_pool_;
   WorkerPool& pool_;
-  WorkerPool::Alarm alarm_;  // last: it uses the rest
+  WorkerPool::Alarm alarm_;  // last: its function uses the other members
 };
 
 }  // namespace tensord::server

@@ -7,13 +7,13 @@ namespace {
 
 std::string name_of(const SequenceKey& key) { return key.text.empty() ? std::to_string(key.number) : key.text; }
 
-// now + delay, where that may be no time at all.
+// now + delay; kNoDeadline if that overflows.
 int64_t later(int64_t now_ns, int64_t delay_ns) {
   int64_t out = 0;
   return __builtin_add_overflow(now_ns, delay_ns, &out) ? kNoDeadline : out;
 }
 
-// When a waiting request is next to be looked at.
+// When a waiting request next needs attention.
 int64_t event_ns(const Sequence& sequence, const SequenceRequest& request) {
   return sequence.has_place ? request.deadline_ns : std::min(request.deadline_ns, request.place_until_ns);
 }
@@ -154,7 +154,7 @@ void SequencePolicy::close(Sequence& sequence) {
   open_.erase(sequence.key);
 }
 
-// Gives the place of a sequence that has nothing left to the next one that waits for a place.
+// Gives the place of a finished sequence to the next one that waits.
 void SequencePolicy::release(const SequencePtr& sequence) {
   if (!sequence->is_over || sequence->is_running || !sequence->waiting.empty()) return;
   if (!sequence->has_place) {
