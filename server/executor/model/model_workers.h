@@ -14,14 +14,14 @@
 
 namespace tensord::server {
 
-// The sessions of a model version, one per worker, and how they run. Workers run side by side without a lock; each is
-// used by one thread at a time. They are warmed up before the first run.
+// The sessions of a model version, one per worker. Different workers run concurrently without a lock; one worker is
+// used by one thread at a time. All are warmed up before their first run.
 class ModelWorkers {
  public:
   struct Options {
     int workers = 1;
-    int threads_per_worker = 1;   // a run may get fewer of `cores`
-    CoreBudget* cores = nullptr;  // shared with other models; null: every run gets its threads
+    int threads_per_worker = 1;   // a run may get fewer, see `cores`
+    CoreBudget* cores = nullptr;  // shared with other models; null: every run gets all its threads
     std::vector<WarmupRequest> warmup = {};
   };
 
@@ -31,23 +31,24 @@ class ModelWorkers {
   const Signature& signature() const { return model_.signature(); }
   OwnerId owner() const { return owner_; }
 
-  // Every worker runs the warm-up requests: the first one prepares what they share, the others follow side by side, on
-  // as many threads as there are cores. Gives up with the calling thread's CancellationScope. Throws Error when a
-  // configured request failed, and kResourceExhausted where the process does not get the threads of a worker.
+  // Runs the warm-up requests on every worker. The first worker prepares what all share; the others follow
+  // concurrently, on as many threads as there are cores. Stops when the calling thread's CancellationScope is
+  // cancelled. Throws Error if a configured request failed, and kResourceExhausted if a worker's threads cannot be
+  // started.
   void warm_up();
-  // What warm_up() met that requests may meet too, as sentences.
+  // Problems found by warm_up() that requests may have too, as sentences.
   const std::vector<std::string>& warnings() const { return warnings_; }
-  // After that: gives back memory that it needed. Other threads may wait for the allocator meanwhile, so not on a
-  // thread that itself waits for a core.
+  // Releases memory that only the warm-up needed. Other threads may wait for the allocator meanwhile, so do not call it
+  // on a thread that holds a core.
   void end_warm_up();
-  // On a thread that runs workers, before its first run.
+  // Must be called on a thread before it runs a worker for the first time.
   void start_thread() const;
 
-  // Runs the model as `worker` with its share of the cores. `inputs` as ModelSession::run wants them. Memory is charged
-  // to the model's owner. Outputs lie in their `places` where the model can put them there. Throws Error.
+  // Runs the model on `worker` with its share of the cores. `inputs` as for ModelSession::run. Memory is charged to the
+  // model's owner. Outputs are written to `places` where the model supports it. Throws Error.
   RunResult run(size_t worker, std::span<const InferTensor* const> inputs, const std::function<bool()>& is_cancelled,
                 std::span<const OutputPlace> places = {});
-  // After a run whose answers are on their way: gives back memory that only new shapes needed.
+  // Call after the answers of a run were sent: releases memory that only new shapes needed.
   void record_answered();
 
  private:
@@ -62,7 +63,7 @@ class ModelWorkers {
   Options options_;
   const OwnerId owner_;
   std::vector<std::unique_ptr<ModelSession>> sessions_;
-  std::vector<std::string> warnings_;  // by the first worker, while the others do not run yet
+  std::vector<std::string> warnings_;  // written by the first worker, before the others run
   std::atomic<uint64_t> answered_runs_{0};
 };
 

@@ -4,11 +4,12 @@
 
 namespace tensord::server {
 
-// Gives a tensor of sizes `from` the sizes `to`, as a `reshape` of the configuration says: each -1 of `to` is what the
-// same one of `from` is here, that of the batch among them. Throws Error naming the tensor when it has other sizes.
+// Changes a tensor's sizes from `from` to `to`, as a configured `reshape` says. Each -1 in `to`, the batch dimension
+// included, takes the size of the corresponding -1 in `from`. Throws Error naming the tensor if its sizes do not match
+// `from`.
 void reshape(InferTensor& tensor, const Dims& from, const Dims& to);
 
-// The same elements in other sizes. REQUIRES: as many elements.
+// Changes the sizes. REQUIRES: the number of elements stays the same.
 void set_sizes(InferTensor& tensor, const Dims& sizes);
 
 }  // namespace tensord::server

@@ -13,36 +13,36 @@
 
 namespace tensord::server {
 
-// A model with sequence_batching takes inputs that no client sends (controls, state) and returns outputs that none
-// gets (state). The model itself knows all of them; requests see the rest.
+// A model with sequence_batching has inputs that no client sends (controls and state) and outputs that no client gets
+// (state). Requests see the others only.
 
-// The signature without what the server fills and keeps. The same for other models.
+// The signature without controls and state; equal to `model` for models without sequence_batching.
 Signature request_signature(const Signature& model, const ModelConfig& config);
-// The server's tensors as a configuration has inputs and outputs; names of inputs are the model's own or end in its
-// argument's number ("START__1").
+// Controls and state as configured inputs and outputs. An input's name is the model's own or ends in its argument's
+// number ("START__1").
 ModelConfig server_tensors(const ModelConfig& config);
 
-// The state of one sequence: one tensor for each that the configuration lists, each one row.
+// The state of one sequence: one tensor of one row per configured state.
 using SequenceState = std::vector<Tensor>;
 
-// Fills the server's tensors of one model. Immutable and thread-safe.
+// Provides controls and state for one model. Immutable and thread-safe.
 class SequenceModel {
  public:
   struct State {
     std::string input_name, output_name;
-    size_t input = 0;  // of the model's signature
+    size_t input = 0;  // index in the model's signature
     DType dtype = DType::kFloat32;
-    Dims dims;             // of a row, with the batch dimension where there is one; -1: any size
+    Dims dims;             // of one row, with the batch dimension if there is one; -1: any size
     Tensor initial;        // one row, read-only
-    bool is_sent = false;  // an output of the model, too
+    bool is_sent = false;  // also returned to clients
   };
-  // What the controls tell of a row.
+  // The values of the control inputs for one row.
   struct RowControls {
-    const CorrelationId* sequence = nullptr;  // null: nothing has the row
+    const CorrelationId* sequence = nullptr;  // null: the row is free
     bool is_start = false, is_end = false, is_ready = false;
   };
 
-  // `signature` is the model's own, and outlives this. Throws Error for what cannot be, naming the field.
+  // `signature` is the model's and must outlive this. Throws Error naming the field of an invalid configuration.
   SequenceModel(std::string model, const ModelConfig& config, const Signature& signature);
 
   bool has_batch_dimension() const { return signature_.max_batch_size > 0; }
@@ -52,9 +52,10 @@ class SequenceModel {
   const Signature& request_signature() const { return request_signature_; }  // as requests see it
   const std::vector<State>& states() const { return states_; }
   SequenceState initial_state() const;
-  // The input of the model's signature that input `index` of a request's is.
+  // Maps an input of the request's signature to the model's.
   size_t model_input(size_t index) const { return model_inputs_[index]; }
-  size_t input_named(const std::string& name) const;  // of the model's signature; Error{kInvalidArgument} if none
+  size_t input_named(
+      const std::string& name) const;  // in the model's signature; Error{kInvalidArgument} if there is none
 
   // Appends the control inputs for these rows to `inputs`, and to `indices` which of the model's they are.
   // Throws Error{kInvalidArgument} for a correlation id that the control's type cannot hold.

@@ -17,42 +17,42 @@ namespace tensord::server {
 
 struct RecordedRequest {
   std::string model, version, id;
-  int64_t time_unix_us = 0;  // when it arrived
+  int64_t time_unix_us = 0;  // time of arrival
   std::vector<InferTensor> inputs;
   std::vector<InferTensor> outputs;  // empty: not recorded
 };
 
-// Makes the bytes of one record. Copies the tensors' data when they are added.
+// Serializes one record. add_input and add_output copy the tensor's data.
 class RecordWriter {
  public:
   RecordWriter(const std::string& model, const std::string& version, const std::string& id, int64_t time_unix_us);
-  // Inputs first, then outputs.
-  // `wire_datatype`: the type that the client sent, which is the tensor's or (unsigned_widening.h) a narrower one.
+  // Add all inputs first, then all outputs. `wire_datatype` is the type that the client sent: the tensor's own or a
+  // narrower unsigned one (unsigned_widening.h).
   void add_input(const InferTensor& tensor, DataType wire_datatype) { add(tensor, wire_datatype, inputs_); }
   void add_input(const InferTensor& tensor) { add_input(tensor, tensor.datatype); }
   void add_output(const InferTensor& tensor) { add(tensor, tensor.datatype, outputs_); }
   size_t data_bytes() const { return data_.size(); }
-  // The record; it cannot be added to afterwards.
+  // The record. Nothing can be added afterwards.
   std::string finish();
 
  private:
   void add(const InferTensor& tensor, DataType wire_datatype, std::string& list);
 
-  std::string head_;              // as far as the lists
+  std::string head_;              // up to the lists of tensors
   std::string inputs_, outputs_;  // JSON, separated by commas
   std::string data_;
 };
 
-// What a file of recorded requests begins with.
+// The magic bytes of a file of recorded requests.
 std::string recorded_requests_magic();
 
 struct RecordLimits {
   size_t requests = 100'000;
   uint64_t bytes = uint64_t{1} << 32;
 };
-// Reads such a file, which may be hostile; a record that was cut off at the end is left out. Memory is charged to the
-// calling thread's owner. Throws Error that starts with the path: kNotFound, kDataLoss (malformed),
-// kResourceExhausted (more than the limits).
+// Reads a file of recorded requests, which may be hostile. A truncated last record is ignored. Memory is charged to the
+// calling thread's owner. Throws Error that starts with the path: kNotFound, kDataLoss (malformed), kResourceExhausted
+// (above the limits).
 std::vector<RecordedRequest> read_recorded_requests(const std::string& path, const RecordLimits& limits = {});
 
 }  // namespace tensord::server

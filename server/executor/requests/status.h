@@ -8,10 +8,10 @@
 
 namespace tensord::server {
 
-// The one place where the engine's errors become the server's statuses.
+// The only place that maps the engine's error codes to gRPC status codes.
 absl::StatusCode to_status_code(ErrorCode code);
 absl::Status to_status(const Error& error);
-// Of the exception being handled; anything but an Error is an internal error.
+// The status of the exception being handled; INTERNAL for anything but an Error.
 absl::Status current_exception_status();
 
 }  // namespace tensord::server

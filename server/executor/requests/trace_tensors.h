@@ -7,7 +7,7 @@
 
 namespace tensord::server {
 
-// Adds tensors to a trace that wants them, as text; of large ones only the first elements.
+// Adds tensors as text to a trace that records them; only the first elements of large tensors.
 void trace_tensors(RequestTrace& trace, TensorActivity activity, std::span<const InferTensor> tensors);
 
 }  // namespace tensord::server

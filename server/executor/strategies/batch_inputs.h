@@ -10,8 +10,8 @@
 
 namespace tensord::server {
 
-// How requests of different shapes come to one shape: inputs that allow ragged batches are padded at the ends of their
-// dimensions, each to the largest of the batch, or to the next of the buckets where there are some.
+// Ragged batching. Inputs that allow it are padded at the end of their dimensions to the largest size in the batch, or
+// to the next larger bucket if buckets are configured.
 class RaggedRules {
  public:
   // Throws Error{kInvalidArgument} for an input of BYTES.
@@ -19,7 +19,8 @@ class RaggedRules {
 
   bool is_ragged(size_t input) const { return input < is_ragged_.size() && is_ragged_[input]; }
   bool has_buckets() const { return any_ && !buckets_.empty(); }
-  // The bucket for this size; the size itself above the largest; -1 without buckets: depends on the batch.
+  // The bucket for this size. The size itself if it is larger than all buckets; -1 without buckets, where the batch
+  // decides.
   int64_t bucket(int64_t size) const;
   double padding_value() const { return padding_value_; }
 
@@ -30,34 +31,34 @@ class RaggedRules {
   double padding_value_ = 0;
 };
 
-// What requests must have in common to share a batch: which inputs, and their types and shapes but for the first
-// dimension and what is padded.
+// Key of requests that may share a batch: which inputs they have, and the types and shapes of these except for the
+// batch dimension and padded dimensions.
 std::vector<int64_t> make_batch_key(const InferRequest& request, const RaggedRules& ragged);
 
-// The inputs of some requests of one batch key, gathered row by row into one tensor for each input of the model. Owns
-// what it gathered.
+// The inputs of requests with one batch key, concatenated along the batch dimension into one tensor per input of the
+// model. Owns these tensors.
 class BatchInputs {
  public:
-  // Copies each payload once, or uses the memory of a request that is alone where it lies. The requests' inputs are
-  // used up. Throws Error (out of memory).
+  // Copies each payload once; a single request's memory is used in place. Consumes the requests' inputs. Throws Error
+  // (out of memory).
   BatchInputs(const Signature& signature, const RaggedRules& ragged, std::span<InferRequest* const> requests);
 
-  // One entry for each of the signature's inputs, null where it is not there.
+  // One entry per input of the signature; null where the input is absent.
   std::span<const InferTensor* const> inputs() const { return pointers_; }
   int64_t rows() const { return rows_; }
-  // Bytes that were copied for a request.
+  // Bytes copied for a request.
   uint64_t copied_bytes(size_t request) const { return copied_bytes_[request]; }
 
-  // Whether a request's inputs are no more what they were: it shares the batch, or is padded.
+  // Whether the model sees other tensors than the request sent, because it shares the batch or is padded.
   bool is_changed() const { return row_counts_.size() > 1 || is_padded(); }
-  // The rows of one request without padding, to be run without the others.
+  // The rows of one request without padding, to run it alone.
   BatchInputs alone(size_t request) const;
-  // Takes apart what a run returned: for each request views of its rows, without what padding added to dimensions that
-  // the signature leaves open. Throws Error{kInvalidArgument} where an output has no row for each of the batch.
+  // Splits the outputs of a run into views of each request's rows, without the padding in dimensions that the signature
+  // leaves open. Throws Error{kInvalidArgument} if an output's first dimension is not the batch size.
   std::vector<std::vector<InferTensor>> split(std::vector<InferTensor> outputs, const Signature& signature) const;
 
  private:
-  // A dimension that may be padded: its size in the batch, and in each request.
+  // A padded dimension: its size in the batch and in each request.
   struct PaddedDim {
     size_t input = 0, dim = 0;
     int64_t size = 0;
@@ -73,10 +74,10 @@ class BatchInputs {
   InferTensor rows_of(const InferTensor& tensor, size_t request) const;
   void cut_padding(InferTensor& output, const TensorSpec* spec, size_t request) const;
 
-  std::vector<InferTensor> tensors_;  // by the signature's inputs; undefined where it is not there
+  std::vector<InferTensor> tensors_;  // by the signature's inputs; undefined where absent
   std::vector<bool> is_present_;
   std::vector<const InferTensor*> pointers_;
-  std::vector<int64_t> first_rows_;  // of each request
+  std::vector<int64_t> first_rows_;  // by request
   std::vector<int64_t> row_counts_;
   std::vector<uint64_t> copied_bytes_;
   std::vector<PaddedDim> padded_;

@@ -10,12 +10,12 @@
 
 namespace tensord::server {
 
-// How a model's requests wait and share batches, by its `dynamic_batching`; without it one at a time, and each may say
-// how long it waits. `default_queue_size` is for queues without max_queue_size. Throws Error{kInvalidArgument} naming
-// the field.
+// Queue and batching rules from `dynamic_batching`. Without that field, requests run one at a time and may set their
+// own queue timeout. `default_queue_size` applies to queues without max_queue_size. Throws Error{kInvalidArgument}
+// naming the field.
 BatchRules make_batch_rules(const ModelConfig& config, const Signature& signature, size_t default_queue_size);
 
-// The model's part in the limits; null where there are none, or the model needs no resources.
+// The model as a client of the rate limiter; null if rate limiting is off or the model needs no resources.
 std::unique_ptr<RateLimiter::Client> make_rate_limiter_client(RateLimiter* limiter, const std::string& model,
                                                               const ModelConfig& config);
 

@@ -18,39 +18,37 @@
 
 namespace tensord::server {
 
-// One request on its way through the steps of an ensemble. A step starts when its inputs are there; tensors go from
-// model to model as they are. A step that fails, or a request that is cancelled, stops the others, and the answer goes
-// out when they have ended.
-//
-// A decoupled step starts when nothing else is left to do that does not wait for it. Each of its answers goes its own
-// way through the rest (a branch), side by side with the others; the ensemble's answers are in their order.
-// Thread-safe.
+// One request on its way through the steps of an ensemble. A step starts when its inputs are available; tensors pass
+// between models without a copy. If a step fails or the request is cancelled, the other steps are stopped, and the
+// answer is sent when they have ended.
+// A decoupled step starts when every step that does not depend on it has ended. Each of its answers runs through the
+// remaining steps as a branch, concurrently with the others; the ensemble's answers keep their order. Thread-safe.
 class EnsembleRun : public std::enable_shared_from_this<EnsembleRun> {
  public:
-  // All outlives the run.
+  // Everything here must outlive the run.
   struct Context {
     const std::string& name;
     const EnsemblePlan& plan;
     const ModelDirectory& directory;
     ModelMetrics& metrics;
-    std::function<void(EnsembleRun*)> on_end;  // the last thing that happens, after the final answer
+    std::function<void(EnsembleRun*)> on_end;  // called last, after the final answer
   };
   EnsembleRun(const Context& context, InferRequest&& request, InferSink& sink);
   ~EnsembleRun();
 
   void start();
-  // Tells the models that work for this when the request is cancelled, or has failed.
+  // Tells the models that run steps of this request that it was cancelled or has failed.
   void record_cancelled();
 
  private:
   class StepSink;
   struct Branch;
-  // A step that can start.
+  // A step that is ready to start.
   struct Job {
     Branch* branch = nullptr;
     size_t step = 0;
     std::vector<InferTensor> inputs = {};
-    std::vector<DataType> declared = {};  // of each of them
+    std::vector<DataType> declared = {};  // by input
   };
 
   bool is_stopped() const { return has_failed_.load(std::memory_order_acquire) || sink_.is_cancelled(); }
@@ -83,23 +81,23 @@ class EnsembleRun : public std::enable_shared_from_this<EnsembleRun> {
   RequestTimes times() const TENSORD_REQUIRES(mutex_);
 
   const Context& context_;
-  InferRequest request_;  // its inputs go to the root
+  InferRequest request_;  // its inputs are moved to the root branch
   InferSink& sink_;
   std::vector<size_t> wanted_;   // outputs of the plan, in the order of the answer
-  std::vector<bool> is_needed_;  // each step, for them
+  std::vector<bool> is_needed_;  // by step: whether these outputs depend on it
   std::atomic<bool> has_failed_{false};
 
-  Mutex mutex_;                                               // of what follows
-  std::unique_ptr<Branch> root_ TENSORD_GUARDED_BY(mutex_);   // null when all of its answers are ready
-  std::deque<Branch*> changed_ TENSORD_GUARDED_BY(mutex_);    // branches that may go on
-  std::set<StepSink*> working_ TENSORD_GUARDED_BY(mutex_);    // steps that were submitted and have not ended
-  size_t running_ TENSORD_GUARDED_BY(mutex_) = 0;             // as many, and those that are just being submitted
-  bool is_advancing_ TENSORD_GUARDED_BY(mutex_) = false;      // by some thread, which looks again before it ends
+  Mutex mutex_;                                              // guards the members below
+  std::unique_ptr<Branch> root_ TENSORD_GUARDED_BY(mutex_);  // null once all of its answers are ready
+  std::deque<Branch*> changed_ TENSORD_GUARDED_BY(mutex_);   // branches that may make progress
+  std::set<StepSink*> working_ TENSORD_GUARDED_BY(mutex_);   // submitted steps that have not ended
+  size_t running_ TENSORD_GUARDED_BY(mutex_) = 0;            // working_, plus steps that are being submitted
+  bool is_advancing_ TENSORD_GUARDED_BY(mutex_) = false;  // a thread advances the run and checks again before it stops
   std::deque<InferResult> ready_ TENSORD_GUARDED_BY(mutex_);  // answers, in order
-  bool is_over_ TENSORD_GUARDED_BY(mutex_) = false;           // the final answer went out
+  bool is_over_ TENSORD_GUARDED_BY(mutex_) = false;           // the final answer was sent
   absl::Status status_ TENSORD_GUARDED_BY(mutex_);            // the first failure
   int64_t start_ns_ TENSORD_GUARDED_BY(mutex_) = 0;
-  int64_t input_ns_ = 0, output_ns_ = 0;  // of the steps
+  int64_t input_ns_ = 0, output_ns_ = 0;  // sums over the steps
 };
 
 }  // namespace tensord::server

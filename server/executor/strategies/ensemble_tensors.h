@@ -5,12 +5,12 @@
 
 namespace tensord::server {
 
-// Adds or takes away a batch of 1 where the taker's shape asks for it. What does not fit even so stays as it is: the
-// taker refuses it.
+// Adds or removes a batch dimension of 1 if the receiver's shape needs it. A tensor that fits neither way is unchanged;
+// the receiver rejects it.
 void fit_batch(InferTensor& tensor, const EnsemblePlan::BatchFit& fit);
 
-// The type that a tensor of an ensemble has in a request to a step: as declared, where the tensor has the type that
-// stands for it.
+// The datatype of an ensemble's tensor in a request to a step: the declared one, if the tensor's own type represents
+// it.
 DataType wire_type(const InferTensor& tensor, const std::optional<DataType>& declared);
 
 }  // namespace tensord::server

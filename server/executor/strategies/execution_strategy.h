@@ -15,7 +15,7 @@ class ModelVersion;
 class RateLimiter;
 class WorkerPool;
 
-// Finds the version of a model that requests get. Thread-safe.
+// Looks up the model version that a request is sent to. Thread-safe.
 class ModelDirectory {
  public:
   virtual ~ModelDirectory() = default;
@@ -23,38 +23,38 @@ class ModelDirectory {
   virtual std::shared_ptr<ModelVersion> find(const std::string& name, const std::string& version) const = 0;
 };
 
-// What a path is made of; all of it outlives the path.
+// What a strategy needs. Everything must outlive it.
 struct StrategyContext {
   const std::string& model;  // its name, for messages
   const ModelConfig& config;
   const Signature& signature;
-  ModelWorkers* workers = nullptr;  // null: the model has none (an ensemble)
+  ModelWorkers* workers = nullptr;  // null: nothing runs (an ensemble)
   ModelMetrics& metrics;
-  const ModelDirectory* directory = nullptr;  // of the models that an ensemble's steps run
-  RateLimiter* rate_limiter = nullptr;        // null: no limits
-  size_t default_queue_size = 1024;           // where the configuration says nothing
-  WorkerPool* pool = nullptr;                 // of the threads that run it; null: some of its own
+  const ModelDirectory* directory = nullptr;  // looks up the models of an ensemble's steps
+  RateLimiter* rate_limiter = nullptr;        // null: no rate limiting
+  size_t default_queue_size = 1024;           // for queues without a configured size
+  WorkerPool* pool = nullptr;                 // threads to run on; null: a pool of its own
 };
 
-// The way of a model's requests from their submission to their answers: a queue, and who works on it. Thread-safe.
+// How a model's requests are queued, batched and run. Thread-safe.
 class ExecutionStrategy {
  public:
   virtual ~ExecutionStrategy() = default;
-  // Takes what `request` holds. `sink` must live until its final respond(); that may be before this returns, on this
-  // thread. Does not throw.
+  // Takes ownership of `request`. `sink` must live until its final respond(), which may happen before this returns, on
+  // this thread. Does not throw.
   virtual void submit(InferRequest&& request, InferSink& sink) = 0;
-  // A request that was submitted is cancelled: if it still waits it is to be answered now.
+  // Called when a submitted request was cancelled, so that it is answered now if it is still queued.
   virtual void record_cancelled() = 0;
-  // Whether inputs may come as InferTensor::scattered.
+  // Whether inputs may be passed as InferTensor::scattered.
   virtual bool gathers_inputs() const { return false; }
-  // Takes no more requests (UNAVAILABLE), answers those that wait so, and returns when those that run have ended.
+  // Rejects new and queued requests with UNAVAILABLE, and returns when the running ones have ended.
   virtual void stop() = 0;
 };
 
-// One request, or one batch of them, at a time for each worker: the default, and dynamic batching.
+// The default: one request per worker at a time, or with dynamic_batching one batch.
 std::unique_ptr<ExecutionStrategy> make_batch_strategy(const StrategyContext& context);
 
-// The path that the configuration asks for. Throws Error for one that cannot be.
+// The strategy that the configuration asks for. Throws Error if it is not possible.
 std::unique_ptr<ExecutionStrategy> make_strategy(const StrategyContext& context);
 
 }  // namespace tensord::server

@@ -11,37 +11,37 @@
 
 namespace tensord::server {
 
-// A request between two steps.
+// A request between two steps of generation.
 struct GenerationRow {
   CorrelationId id;
-  std::vector<InferTensor> inputs;    // the request's; the fed back one is what the next step gets
-  std::vector<size_t> input_indices;  // which of request_signature() each of them is
+  std::vector<InferTensor> inputs;    // of the request, except the fed-back input, which is that of the next step
+  std::vector<size_t> input_indices;  // the input of request_signature() that each is
   SequenceState state;
   int64_t length = 0;  // positions that the model has seen
-  int64_t steps = 0;   // done
+  int64_t steps = 0;   // completed
   int64_t max_steps = 1;
 
-  // Of the last step.
+  // Outputs of the last step.
   std::vector<InferTensor> outputs = {};
   bool is_done = false;
 };
 
-// What one step of a model is: which rows may take it together, what the model is given, and what becomes of what it
-// returns. A row's tensors lie in those of the last batch, so that the same rows in the same order are the next one
-// without a copy. Immutable and thread-safe.
+// One step of iterative generation: which rows may run together, what the model gets, and how its results are stored. A
+// row's tensors are views of the last batch, so the same rows in the same order need no copy for the next step.
+// Immutable and thread-safe.
 class GenerationStep {
  public:
   using Run = std::function<RunResult(std::span<const InferTensor* const>)>;
 
-  // `signature` is the model's own, and outlives this. Throws Error for what cannot be, naming the field.
+  // `signature` is the model's and must outlive this. Throws Error naming the field of an invalid configuration.
   GenerationStep(const std::string& model, const ModelConfig& config, const Signature& signature);
 
   const SequenceModel& model() const { return model_; }
   const GenerationOptions& options() const { return options_; }
-  // Rows that have the same may share a step.
+  // Rows with equal keys may share a step.
   std::string key(const GenerationRow& row) const;
-  // Runs the model for these rows. Throws Error, then they are as before, unless the model writes to its inputs.
-  // Gives back the bytes that were copied.
+  // Runs the model for these rows and returns the number of bytes copied. Throws Error; the rows are then unchanged,
+  // unless the model writes to its inputs.
   uint64_t run(std::span<GenerationRow* const> rows, const Run& run) const;
 
  private:
@@ -61,9 +61,9 @@ class GenerationStep {
   const std::string name_;
   const GenerationOptions options_;
   const SequenceModel model_;
-  size_t feedback_input_ = SIZE_MAX;  // of request_signature()
-  size_t length_input_ = SIZE_MAX;    // of the model's signature
-  std::vector<int64_t> open_dims_;    // of each state: the dimension of any size; -1: none
+  size_t feedback_input_ = SIZE_MAX;  // index in request_signature()
+  size_t length_input_ = SIZE_MAX;    // index in the model's signature
+  std::vector<int64_t> open_dims_;    // by state: its dimension of open size; -1: none
 };
 
 }  // namespace tensord::server

@@ -9,8 +9,8 @@
 
 namespace tensord::server {
 
-// What runs of one model have taken, by the size of their inputs, to tell which take less time than handing them to
-// another thread. Thread-safe; an update lost between threads does no harm.
+// Average run times of one model by input size, to decide which requests take less time than a switch to another
+// thread. Thread-safe; a lost update is harmless.
 class InlineHeuristic {
  public:
   InlineHeuristic() {
@@ -31,7 +31,7 @@ class InlineHeuristic {
 
  private:
   static constexpr int64_t kUnknown = std::numeric_limits<int64_t>::max();
-  // One for each power of two; all small sizes share one.
+  // One average per power of two; all small sizes share one.
   static constexpr size_t kSmallBits = 12;
   using Average = std::atomic<int64_t>;
   static size_t place_of(size_t bytes) {

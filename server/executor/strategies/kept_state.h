@@ -12,15 +12,15 @@
 
 namespace tensord::server {
 
-// What the server keeps of a sequence between its requests.
+// The state of a sequence that the server keeps between requests.
 struct KeptState {
   SequenceState state;
-  std::shared_ptr<const void> hold;  // of its memory, where requests decide how large it is
+  std::shared_ptr<const void> hold;  // charge for the state's memory, if requests determine its size
 };
 
 inline KeptState& kept_of(const Sequence& sequence) { return *static_cast<KeptState*>(sequence.data.get()); }
 
-// Bytes of those states that are as large as requests make them.
+// Bytes of the states whose size requests determine.
 inline uint64_t open_bytes(const SequenceModel& model, const SequenceState& states) {
   uint64_t bytes = 0;
   for (size_t k = 0; k < states.size(); ++k) {
@@ -30,13 +30,13 @@ inline uint64_t open_bytes(const SequenceModel& model, const SequenceState& stat
   return bytes;
 }
 
-// What a run gave to one row.
+// The result of one row of a batch.
 struct RowResult {
   absl::Status status;
   std::vector<InferTensor> outputs;
 };
 
-// Ends the sequences of a batch that ran and lost their state.
+// Ends the sequences of a batch whose state was lost.
 inline void end_lost(const SequenceBatch& batch, SequencePolicy& policy, SequencePolicy::Rejections& rejected) {
   for (const SequenceBatch::Row& row : batch.rows) {
     if (!row.sequence || !row.sequence->is_running || row.sequence->data) continue;

@@ -13,11 +13,11 @@
 
 namespace tensord::server {
 
-// Answers of models, kept for requests with the same inputs. One for the whole server; what was not asked for the
-// longest goes first. Thread-safe.
+// Cached answers, keyed by a request's inputs. One cache serves all models; the least recently used entry is evicted
+// first. Thread-safe.
 class ResponseCache {
  public:
-  // Of the model version, the inputs and the wanted outputs.
+  // Hash of the model version, the inputs and the requested outputs.
   struct Key {
     uint64_t model = 0;
     uint64_t low = 0, high = 0;
@@ -30,17 +30,17 @@ class ResponseCache {
   explicit ResponseCache(uint64_t max_bytes);
   ~ResponseCache();
 
-  // Tells one load of a model from all others.
+  // An id for one load of a model.
   uint64_t add_model();
-  // Drops the answers of a model, which is no longer served.
+  // Removes the answers of a model that is no longer served.
   void remove_model(uint64_t model);
 
-  // Inputs by their values, in the order of the signature. Their tensors must be contiguous. REQUIRES: no input's
-  // memory can change.
+  // Hashes the values of the inputs in the order of the signature. REQUIRES: the inputs are contiguous, and their
+  // memory cannot change.
   Key key_of(uint64_t model, const InferRequest& request) const;
-  // The tensors are shared with the cache, and not writable.
+  // The tensors share memory with the cache and are read-only.
   std::optional<std::vector<InferTensor>> find(const Key& key);
-  // Keeps a copy, unless it is larger than the cache.
+  // Stores a copy, unless it is larger than the cache.
   void insert(const Key& key, const std::vector<InferTensor>& outputs);
 
   uint64_t size_bytes() const;
@@ -52,11 +52,11 @@ class ResponseCache {
     std::vector<InferTensor> outputs;
     uint64_t size_bytes = 0;
   };
-  using Entries = std::list<Entry>;  // what was asked for last comes first
+  using Entries = std::list<Entry>;  // most recently used first
   void drop(Entries::iterator entry) TENSORD_REQUIRES(mutex_);
 
   const uint64_t max_bytes_;
-  const uint64_t seed_;  // random, so that nobody can look for inputs with the same key
+  const uint64_t seed_;  // random, so that clients cannot construct inputs with equal keys
   const OwnerId owner_;
   mutable Mutex mutex_;
   uint64_t next_model_ TENSORD_GUARDED_BY(mutex_) = 1;
@@ -65,8 +65,8 @@ class ResponseCache {
   uint64_t size_bytes_ TENSORD_GUARDED_BY(mutex_) = 0;
 };
 
-// Looks requests up before they go the path `next`, and keeps its answers. Of those with the same inputs that come
-// while one of them is under way, only that one goes on; the others wait for its answer, where their deadlines allow.
+// Looks requests up in the cache, passes the others to `next`, and stores the answers. Of concurrent requests with
+// equal inputs only one runs; the others wait for its answer, as long as their deadlines allow.
 std::unique_ptr<ExecutionStrategy> make_cached_strategy(std::unique_ptr<ExecutionStrategy> next, ResponseCache& cache,
                                                         ModelMetrics& metrics);
 

@@ -9,7 +9,7 @@
 
 namespace tensord::server {
 
-// A request of a sequence, with who waits for its answer.
+// A request of a sequence, with the sink for its answer.
 class SequenceItem final : public SequenceRequest {
  public:
   SequenceItem(InferRequest&& taken, InferSink& waiting, ModelMetrics& metrics)
@@ -20,7 +20,7 @@ class SequenceItem final : public SequenceRequest {
     return sink.is_cancelled() ||
            (request.deadline_ns != kNoDeadline && Clock::system().now_ns() >= request.deadline_ns);
   }
-  // The input of the request's signature; null when it is left out.
+  // An input of the request's signature; null if it is left out.
   const InferTensor* input(size_t index) const {
     for (size_t i = 0; i < request.inputs.size(); ++i) {
       if (request.input_indices[i] == index) return &request.inputs[i];
@@ -30,7 +30,7 @@ class SequenceItem final : public SequenceRequest {
 
   InferRequest request;
   InferSink& sink;
-  PendingRequest pending;  // until it runs
+  PendingRequest pending;  // moved out when the request runs
 };
 
 }  // namespace tensord::server

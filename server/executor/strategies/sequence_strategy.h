@@ -6,15 +6,16 @@
 
 namespace tensord::server {
 
-// Requests of sequences, for models with sequence_batching: each sequence stays on one worker, which runs one request
-// of each of its sequences at a time, together in a batch. Throws Error for a configuration that cannot be.
+// sequence_batching: each sequence stays on one worker, which runs at most one request per sequence in a batch. Throws
+// Error for an invalid configuration.
 std::unique_ptr<ExecutionStrategy> make_sequence_strategy(const StrategyContext& context);
 
-// Requests that a model works on step by step (sequence_batching.iterative_sequence): each joins the running batch
-// between two steps and leaves it when it is done. Throws Error for a configuration that cannot be.
+// sequence_batching.iterative_sequence, for token-by-token generation: a request joins the running batch between two
+// steps and leaves it when it is done. Throws Error for an invalid configuration.
 std::unique_ptr<ExecutionStrategy> make_generation_strategy(const StrategyContext& context);
 
-// Requests that are answered with any number of responses: the items of the list that the model returns.
+// Decoupled models: a request is answered with any number of responses, which are the items of the list that the model
+// returns.
 std::unique_ptr<ExecutionStrategy> make_decoupled_strategy(const StrategyContext& context);
 
 }  // namespace tensord::server
