@@ -11,7 +11,7 @@
 
 namespace tensord::server {
 
-// Loads of models that requests wait for: one for all that wait for the same model. Thread-safe.
+// Loads models that requests wait for. Requests for the same model share one load. Thread-safe.
 class DemandLoads {
  public:
   // `load` must not throw.
@@ -20,11 +20,11 @@ class DemandLoads {
   DemandLoads(const DemandLoads&) = delete;
   DemandLoads& operator=(const DemandLoads&) = delete;
 
-  // No more is loaded; returns when what is under way has ended, and all that wait were called.
+  // Starts no more loads, and returns when the running ones have ended and all waiting functions were called.
   void stop();
 
-  // Loads the model, unless that is under way, and calls `then` afterwards on a thread of this; it must not throw.
-  // False when too many wait for the model, or no more is loaded.
+  // Loads the model, unless a load is under way, and then calls `then` on a thread of this object; it must not throw.
+  // False if too many requests wait for the model, or after stop().
   bool add(const std::string& name, std::function<void()> then);
 
  private:
@@ -35,7 +35,7 @@ class DemandLoads {
   Mutex mutex_;
   CondVar changed_;
   std::map<std::string, std::vector<std::function<void()>>> waiting_ TENSORD_GUARDED_BY(mutex_);
-  std::deque<std::string> names_ TENSORD_GUARDED_BY(mutex_);  // not begun yet
+  std::deque<std::string> names_ TENSORD_GUARDED_BY(mutex_);  // not started
   bool is_stopped_ TENSORD_GUARDED_BY(mutex_) = false;
   std::vector<Thread> threads_;
 };

@@ -17,7 +17,7 @@ class EnsembleSteps {
  public:
   explicit EnsembleSteps(const ModelTable& models) : models_(models) {}
 
-  // The models that an ensemble runs stay while it is being loaded.
+  // While it lives, the models of an ensemble that is being loaded are not unloaded.
   class Hold {
    public:
     Hold(EnsembleSteps& steps, const ModelConfig& ensemble);
@@ -29,28 +29,28 @@ class EnsembleSteps {
     EnsembleSteps& steps_;
     std::set<std::string> names_;
   };
-  // Returns when no ensemble that runs the model is being loaded, or after that time.
+  // Returns when no ensemble that runs the model is being loaded, or after the given time.
   void wait_for_loads_of(const std::string& step, std::chrono::seconds timeout);
 
-  // Ensembles that are served and run the model, or run such an ensemble, which come later.
+  // Served ensembles that run the model, followed by those that run such an ensemble.
   std::vector<std::string> running(const std::string& step) const;
-  // Ensembles that went with the model, and come back with it.
+  // Ensembles that were unloaded with the model and will be loaded with it again.
   std::vector<std::string> waiting_for(const std::string& step) const;
-  // Whether a step of an ensemble that is served has other versions now than when it was planned.
+  // Whether a step of a served ensemble has other versions than when the ensemble was loaded.
   bool is_outdated(const std::string& ensemble) const;
-  // Models that were loaded for the ensemble alone.
+  // Models that were loaded only because the ensemble needs them.
   std::vector<std::string> loaded_along_with(const std::string& ensemble) const;
-  // Ensembles that are not served and tried to run one of the models.
+  // Ensembles that could not be loaded because of one of these models.
   std::vector<std::string> that_tried(const std::vector<std::string>& steps) const;
 
-  // The ensembles among the plans, each after those that it runs; where they run each other, in any order.
+  // The ensembles among the plans, each after the ensembles that it runs; in any order if they form a cycle.
   static std::vector<const LoadPlan*> in_order(const std::vector<LoadPlan>& plans);
 
  private:
   const ModelTable& models_;
   Mutex mutex_;
   CondVar released_;
-  std::map<std::string, int> held_ TENSORD_GUARDED_BY(mutex_);  // by how many loads of ensembles
+  std::map<std::string, int> held_ TENSORD_GUARDED_BY(mutex_);  // number of loading ensembles that hold it
 };
 
 }  // namespace tensord::server

@@ -11,14 +11,14 @@
 
 namespace tensord::server {
 
-// Versions that are served no more. Each is kept until the last request that holds it has ended, and then goes on a
-// thread of this, so that no request pays for it. Thread-safe.
+// Versions that are no longer served. Each is destroyed on a thread of this object once the last request has released
+// it, so that no request pays for that. Thread-safe.
 class RetiredVersions {
  public:
   RetiredVersions() = default;
   ~RetiredVersions();
 
-  // The future is ready when the version has gone; before that `on_gone` was called, on a thread of this.
+  // The future is ready when the version is destroyed. `on_gone` is called before that, on a thread of this object.
   std::shared_future<void> add(std::shared_ptr<ModelVersion> version, std::function<void()> on_gone = {});
 
  private:
@@ -34,7 +34,7 @@ class RetiredVersions {
   CondVar changed_;
   std::vector<Retired> versions_ TENSORD_GUARDED_BY(mutex_);
   bool is_stopped_ TENSORD_GUARDED_BY(mutex_) = false;
-  Thread thread_;  // by mutex_ until stopped
+  Thread thread_;  // guarded by mutex_ until stopped
 };
 
 }  // namespace tensord::server

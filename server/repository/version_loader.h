@@ -9,18 +9,19 @@
 
 namespace tensord::server {
 
-// Makes versions of models from their files, ready to serve. Owns what runs of all of them share, so it must outlive
+// Loads versions of models from their files and warms them up. Owns what runs of all of them share, so it must outlive
 // them. Thread-safe.
 class VersionLoader {
  public:
-  // `settings` and `metrics` must outlive it, as `directory`, where ensembles look for the models that they run.
+  // `settings`, `metrics` and `directory`, which looks up the models of ensembles, must outlive this object.
   VersionLoader(const RepositorySettings& settings, ModelFactory factory, Metrics& metrics, ModelDirectory& directory);
 
-  // Opens a version and warms it up, on the calling thread. Does not throw for what is wrong with the version: that is
-  // the reason then. `is_reload`: versions of the model serve meanwhile, and requests go first.
+  // Loads a version and warms it up on the calling thread. Problems of the version are returned as a reason, not
+  // thrown. `is_reload`: other versions of the model are served meanwhile, so the load has a lower priority than
+  // requests.
   LoadedVersion load(const ModelLayout& model, const ModelLayout::Version& version, bool is_reload);
 
-  // What runs of all models share; null where each takes its threads.
+  // The cores that runs of all models share; null: each run has its own threads.
   CoreBudget* cores() { return settings_.cores > 0 ? &cores_ : nullptr; }
 
  private:

@@ -2,48 +2,48 @@
 
 namespace tensord::server {
 
-// What clients are told of a version.
+// The state of a version as clients see it.
 enum class ModelState { kLoading, kReady, kUnloading, kUnavailable };
 const char* to_string(ModelState state);  // "READY"
 
-// Where a version of a model is in its life. The first is that of versions that the repository does not know.
+// The state of a model version. kUnknown: the repository does not know the version.
 enum class VersionState {
   kUnknown,
-  kLoading,    // is loaded, or is to be; nothing of its model serves
-  kReady,      // serves
-  kReloading,  // serves what it was loaded from, and is loaded again
-  kUnloading,  // takes no new requests, and answers those it has
-  kUnloaded,   // was unloaded, as somebody wanted
-  kFailed,     // could not be loaded
-  kRetrying,   // the same, and is loaded again beside versions that serve
-  kJoining,    // is loaded beside versions that serve, for the first time
-  kRefused,    // was, and could not be; its model goes on without it
+  kLoading,    // being loaded or queued for it; the model is not served
+  kReady,      // served
+  kReloading,  // served, and being loaded again
+  kUnloading,  // accepts no new requests, and finishes the accepted ones
+  kUnloaded,   // unloaded by a request
+  kFailed,     // loading failed
+  kRetrying,   // loading failed, and is repeated while other versions are served
+  kJoining,    // being loaded for the first time while other versions are served
+  kRefused,    // loading failed while other versions are served
 };
 inline constexpr int kVersionStates = 10;
 
 enum class VersionEvent {
-  kLoad,        // a load of it begins (or is to begin); nothing of its model serves
-  kLoadBeside,  // a load of it begins while versions of its model serve
-  kTakeOver,    // what was loaded serves from now on
-  kFail,        // it could not be loaded; nothing of its model serves
-  kFailBeside,  // it could not be loaded; what serves goes on
-  kStayOut,     // it was loaded, but its model stays as it is, since another version could not be
-  kDrop,        // its model is to be served without it
-  kUnload,      // its model is unloaded
-  kGone,        // the last request of what it served has ended
+  kLoad,        // a load starts or is queued; the model is not served
+  kLoadBeside,  // a load starts while versions of the model are served
+  kTakeOver,    // the loaded version is served from now on
+  kFail,        // loading failed; the model is not served
+  kFailBeside,  // loading failed; the model's other versions are served
+  kStayOut,     // loaded, but not served because another version of the model failed to load
+  kDrop,        // the version was removed from the model
+  kUnload,      // the model is unloaded
+  kGone,        // the last request of the old version has ended
 };
 inline constexpr int kVersionEvents = 9;
 
-// Whether the event may happen to a version that is in that state.
+// Whether the event may happen in this state.
 bool is_legal(VersionState from, VersionEvent event);
-// The state after it. Throws Error{kInternal} when it is not legal.
+// The state after the event. Throws Error{kInternal} if the event is not legal.
 VersionState next_state(VersionState from, VersionEvent event);
 
 ModelState shown_as(VersionState state);  // REQUIRES: not kUnknown
-// It answers requests.
+// Whether a version in this state answers requests.
 bool serves(VersionState state);
-// It is one of its model's versions: it may serve, or a request for it is told why it does not. Others are only shown
-// in the index.
+// Whether a version in this state counts as one of the model's versions. Others are only listed in the repository
+// index.
 bool belongs(VersionState state);
 
 const char* to_string(VersionState state);  // "reloading"

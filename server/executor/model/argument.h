@@ -8,7 +8,7 @@
 
 namespace tensord::server {
 
-// T of Optional[T], and of T.
+// T for Optional[T] and for T.
 inline const ops::Type& without_optional(const ops::Type& type) {
   return type.kind() == ops::TypeKind::kOptional ? *type.element() : type;
 }
@@ -17,19 +17,18 @@ inline bool is_list_of_strings(const ops::Type& type) {
   return type.kind() == ops::TypeKind::kList && type.element()->kind() == ops::TypeKind::kString;
 }
 
-// Whether a request's tensor can become a value of this type: Tensor, int, float, bool,
-// number, str, lists of int, float, bool and str, lists of lists of str (two dimensions), and Optional of those.
+// Whether a request's tensor can be converted to this type: Tensor, int, float, bool, number, str, lists of int, float,
+// bool and str, lists of lists of str (two dimensions), and Optional of these.
 bool is_feedable(const ops::Type& type);
-// Whether that tensor has to be BYTES.
+// Whether the tensor must be BYTES.
 bool takes_bytes(const ops::Type& type);
 
-// Makes the argument's value. Throws Error{kInvalidArgument} naming the input when a single
-// number is wanted and the tensor has another count of elements.
+// Converts a tensor to the argument's value. Throws Error{kInvalidArgument} naming the input if a single number is
+// expected and the tensor does not have one element.
 ops::Value to_argument(const ops::Type& type, const InferTensor& input);
 
-// What the configuration says of an input, against the type that its tensor has to become a value of. Throws
-// Error{kInvalidArgument} that begins with `file` where no request could be answered; gives back what may not be
-// meant, or nothing.
+// Checks the configuration of an input against the type of its argument. Throws Error{kInvalidArgument} that starts
+// with `file` if no request could succeed; returns a warning, or an empty string.
 std::string check_configured(const ops::Type& type, const TensorSpec& spec, bool has_batch, const std::string& file);
 
 }  // namespace tensord::server

@@ -8,10 +8,10 @@
 
 namespace tensord::server {
 
-// Names of the classes that an output's values are of, by the output's name: the lines of its `label_filename`.
+// The class names of each output, by the output's name: the lines of its `label_filename`.
 using ClassLabels = std::map<std::string, std::vector<std::string>>;
 
-// Throws Error when a file cannot be read or is no text.
+// Throws Error if a file cannot be read or is not text.
 ClassLabels read_class_labels(const ModelConfig& config);
 
 }  // namespace tensord::server

@@ -14,121 +14,118 @@
 
 namespace tensord::server {
 
-// The bytes of a tensor, row-major, in pieces of a message that `owner` keeps alive.
+// A tensor's bytes, row-major, in pieces of a message that `owner` keeps alive.
 struct ScatteredBytes {
   std::vector<std::span<const uint8_t>> pieces;
   std::shared_ptr<const void> owner;
 };
 
-// One input or output of a request. BYTES elements are in `strings`, others in `tensor`.
+// One input or output of a request. BYTES elements are in `strings`, all others in `tensor`.
 struct InferTensor {
   std::string name;
   DataType datatype = DataType::kFp32;
   Dims shape;
   Tensor tensor;
   std::vector<std::string> strings;
-  bool is_shared = false;  // the tensor lies in shared memory of a client, which may write to it at any time
-  // Nobody but who sends the request reads the tensor's memory, and expects what a model writes there: the state of a
-  // sequence, a copy made for this run. Where false, a model that writes to its input writes to a copy.
+  bool is_shared = false;  // the memory is a client's shared memory, which may change at any time
+  // True if only the sender of the request reads this memory and expects the model's writes in it: a sequence's state,
+  // or a copy made for this run. If false, a model that writes to the input gets a copy.
   bool is_own = false;
-  // Instead of `tensor`, only in requests to a model that gathers_inputs(): copied once, to where the batch lies. As
-  // many bytes as the shape and datatype say; not of BOOL, whose values must be 0 and 1.
+  // Replaces `tensor` in requests to models that gathers_inputs(): the bytes are copied once, straight into the batch.
+  // Its size fits the shape and datatype. Never BOOL, whose values must be checked.
   std::shared_ptr<const ScatteredBytes> scattered = nullptr;
 };
 
-// What is known of an input or output before any request.
+// An input or output as far as it is known without running the model.
 struct TensorSpec {
   std::string name;
-  std::vector<std::string> aliases;  // other names it answers to
+  std::vector<std::string> aliases;  // other names that requests may use
   std::optional<DataType> datatype;  // none: any
-  std::optional<Dims> shape;         // -1: any size; none: any rank. With the batch dimension
-  std::optional<Dims> reshape;       // what the model is given instead of `shape`
+  std::optional<Dims> shape;         // with the batch dimension; -1: any size; none: any rank
+  std::optional<Dims> reshape;       // the shape that the model gets instead of `shape`
   bool is_optional = false;
-  bool takes_bytes = false;  // the model wants strings there
-  bool is_written = false;   // of an input: a run may write to it, where it is its own
+  bool takes_bytes = false;  // the model takes strings
+  bool is_written = false;   // inputs only: a run writes to it if is_own
 
   bool answers_to(const std::string& wanted) const;
 };
 
 struct Signature {
   std::string platform;   // "pytorch_libtorch", as Triton names it
-  std::string file_name;  // of the file it was loaded from, without its folder; empty: none
+  std::string file_name;  // name of the model's file, without its folder; may be empty
   std::vector<TensorSpec> inputs;
   std::vector<TensorSpec> outputs;
-  bool outputs_are_complete = true;  // false: a run may return more than is listed
+  bool outputs_are_complete = true;  // false: a run may return more outputs than these
   int64_t max_batch_size = 0;        // 0: no batch dimension
-  // The work depends on the sizes of the inputs alone: no loops, no calls that are not known.
+  // The work depends only on the input sizes: there are no loops and no unknown calls.
   bool has_bounded_work = false;
-  bool keeps_state = false;    // a run may change what later runs see
-  bool writes_inputs = false;  // a run may write to its inputs, where they are its own
-  // The operator by which the rows of a run change each other's results; empty: none. Requests share no run then.
+  bool keeps_state = false;    // a run may change the results of later runs
+  bool writes_inputs = false;  // a run writes to inputs that are is_own
+  // An operator that makes the rows of a batch depend on each other; empty: none. If set, requests do not share a
+  // batch.
   std::string mixing_operator;
 };
 
-// What a run gives back, and what it cost beyond the computation.
+// The outputs of a run and its cost beyond the computation.
 struct RunResult {
   std::vector<InferTensor> outputs;
-  // Of a decoupled model, instead of `outputs`: those of each response.
+  // Decoupled models set this instead of `outputs`: the outputs of each response.
   std::vector<std::vector<InferTensor>> responses = {};
-  uint64_t copied_bytes = 0;  // payload copied because the model may write to it
+  uint64_t copied_bytes = 0;  // payload that was copied because the model writes to it
 };
 
-// Memory that an output should lie in.
+// Memory where an output should be placed.
 struct OutputPlace {
   std::string name;
-  Storage memory;  // writable; others may write to it at any time
+  Storage memory;  // writable; may change at any time
 };
 
-// What one run is told beside its inputs. All of it is the caller's, and outlives the run.
+// Options of one run. Everything is owned by the caller and must outlive the run.
 struct RunOptions {
   const std::function<bool()>& is_cancelled;
-  // For outputs, so that they need not be copied there. A model may put them elsewhere; the caller looks where they
-  // are.
+  // Where outputs should be placed to save a copy. The model may ignore it; the caller checks.
   std::span<const OutputPlace> places = {};
-  bool plans_in_background = false;  // a new shape does not wait until a plan is built for it
+  bool plans_in_background = false;  // a new shape is interpreted while its plan is built
 };
 
-// What one worker keeps between runs. Not thread-safe.
+// A worker's state between runs. Not thread-safe.
 class ModelSession {
  public:
   virtual ~ModelSession() = default;
-  // `inputs` has one entry per input of the signature, null where an optional one is left out.
-  // Tensors may lie in memory that must not be written. Throws Error.
+  // `inputs` has one entry per input of the signature; null: an optional input is left out. Tensors may be in read-only
+  // memory. Throws Error.
   virtual RunResult run(std::span<const InferTensor* const> inputs, const RunOptions& options) = 0;
 };
 
-// One loaded version of a model. Immutable and thread-safe; sessions do the work.
+// A loaded version of a model. Immutable and thread-safe; its sessions run it.
 class Model {
  public:
   virtual ~Model() = default;
   virtual const Signature& signature() const = 0;
-  // What whoever serves it should know, though it can be served.
+  // Problems that do not keep the model from being served.
   virtual std::vector<std::string> warnings() const { return {}; }
   virtual std::unique_ptr<ModelSession> make_session() const = 0;
-  // Gives back memory that only the first run with a shape needed. Others may run meanwhile, unless
-  // the model keeps state.
+  // Releases memory that only the first run with a shape needs. Safe while others run, unless the model keeps state.
   virtual void release_unused_memory() const {}
   virtual PlanCounts plan_counts() const { return {}; }
 };
 
-// An input as the request describes it, before its data is looked at.
+// An input's header, before its data is decoded.
 struct InputHeader {
   const std::string& name;
   const std::string& datatype;
   const Dims& shape;
 };
 
-// Index into signature.inputs for each header. Throws Error{kInvalidArgument} on unknown,
-// doubled or missing names, and on datatypes and shapes that the model does not take.
+// The index in signature.inputs of each header. Throws Error{kInvalidArgument} for unknown, duplicate or missing names,
+// and for datatypes and shapes that the model does not take.
 std::vector<size_t> match_inputs(const Signature& signature, const std::string& model,
                                  std::span<const InputHeader> headers);
 
-// Throws Error{kInvalidArgument} on names that are doubled or, where the outputs are known
-// before a run, not there.
+// Throws Error{kInvalidArgument} for duplicate names, and for unknown ones if all outputs are known before a run.
 void check_requested_outputs(const Signature& signature, const std::string& model, std::span<const std::string> names);
 
-// Keeps only the requested outputs, in the requested order. Empty: all.
-// Throws Error{kInvalidArgument} when one is not there.
+// Keeps the requested outputs, in the requested order. Empty: all. Throws Error{kInvalidArgument} if one is missing.
 std::vector<InferTensor> select_outputs(std::vector<InferTensor> outputs, const Signature& signature,
                                         const std::string& model, std::span<const std::string> names);
 

@@ -4,11 +4,11 @@
 
 namespace tensord::server {
 
-// The files of a version.
+// The files of a model version.
 struct ModelFiles {
   std::string model;
-  std::string weights = {};  // as jit::LoadOptions::weights
-  bool are_copied = false;   // as jit::LoadOptions::copies_files
+  std::string weights = {};  // see jit::LoadOptions::weights
+  bool are_copied = false;   // see jit::LoadOptions::copies_files
 };
 
 }  // namespace tensord::server

@@ -15,25 +15,25 @@ namespace tensord::server {
 class ResponseCache;
 class WorkerPool;
 
-// A loaded model with the way its requests go. Thread-safe. Must not be destroyed by one of its own workers. Made, it
-// is warm: every worker has run the warm-up requests.
+// A loaded model with its execution strategy. The constructor warms up every worker. Thread-safe. Must not be destroyed
+// by one of its own workers.
 class ModelVersion {
  public:
   struct Options {
     int workers = 1;
-    int threads_per_worker = 1;    // a run may get fewer of `cores`
-    CoreBudget* cores = nullptr;   // shared with other models; null: every run gets its threads
-    size_t max_queue_size = 1024;  // where the configuration says nothing
+    int threads_per_worker = 1;    // a run may get fewer, see `cores`
+    CoreBudget* cores = nullptr;   // shared with other models; null: every run gets all its threads
+    size_t max_queue_size = 1024;  // for queues without a configured size
     std::vector<WarmupRequest> warmup = {};
-    const ModelDirectory* directory = nullptr;  // of the models that an ensemble's steps run
+    const ModelDirectory* directory = nullptr;  // looks up the models of an ensemble's steps
     RateLimiter* rate_limiter = nullptr;
-    WorkerPool* pool = nullptr;                      // of threads, shared with other models; null: some of its own
-    ResponseCache* cache = nullptr;                  // null: answers are not kept
-    int warmup_nice = 0;                             // of the threads that warm the workers up; see run_with_nice
-    std::shared_ptr<const void> metrics_owner = {};  // kept as long as this lives
+    WorkerPool* pool = nullptr;                      // threads shared with other models; null: a pool of its own
+    ResponseCache* cache = nullptr;                  // null: no response cache
+    int warmup_nice = 0;                             // nice value of the threads that warm up; see run_with_nice
+    std::shared_ptr<const void> metrics_owner = {};  // kept alive as long as this object
   };
 
-  // Throws Error when a configured warm-up request fails, or the configuration asks for what cannot be.
+  // Throws Error if a configured warm-up request fails or the configuration is invalid.
   ModelVersion(std::string name, int64_t version, std::unique_ptr<const Model> model, ModelConfig config,
                Options options, ModelMetrics& metrics);
   ~ModelVersion();
@@ -42,17 +42,17 @@ class ModelVersion {
   const std::string& version() const { return version_text_; }
   const Signature& signature() const { return request_signature_; }  // as requests see it
   const ModelConfig& config() const { return config_; }
-  // Of the model, and of its warm-up.
+  // Warnings of the model and of its warm-up.
   const std::vector<std::string>& warnings() const { return warnings_; }
   ModelMetrics& metrics() const { return metrics_; }
   OwnerId owner() const { return owner_; }
   size_t workers() const { return workers_.size(); }
   PlanCounts plan_counts() const { return model_->plan_counts(); }
 
-  // See ExecutionStrategy. The sink's owner counts the answer in metrics() when it is final.
+  // See ExecutionStrategy. The sink's owner records the final answer in metrics().
   void submit(InferRequest&& request, InferSink& sink) { strategy_->submit(std::move(request), sink); }
   void record_cancelled() { strategy_->record_cancelled(); }
-  // Of an output, as the configuration names it; empty where it has none.
+  // The configured labels of an output; empty if there are none.
   const std::vector<std::string>& class_labels(const std::string& output) const;
   bool gathers_inputs() const { return strategy_->gathers_inputs(); }
 
@@ -61,14 +61,14 @@ class ModelVersion {
   const std::string version_text_;
   const std::unique_ptr<const Model> model_;
   const ModelConfig config_;
-  Signature request_signature_;  // complete when the constructor is through
+  Signature request_signature_;  // set by the constructor
   const ClassLabels class_labels_;
   const std::shared_ptr<const void> metrics_owner_;
   ModelMetrics& metrics_;
   const OwnerId owner_;
   ModelWorkers workers_;
   std::vector<std::string> warnings_;
-  std::unique_ptr<ExecutionStrategy> strategy_;  // last: its threads use the rest
+  std::unique_ptr<ExecutionStrategy> strategy_;  // last: its threads use the other members
 };
 
 }  // namespace tensord::server

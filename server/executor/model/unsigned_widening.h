@@ -7,8 +7,8 @@
 
 namespace tensord::server {
 
-// No tensor has unsigned elements of more than 8 bits. Inputs of such types reach the model in the next wider signed
-// type, those of UINT64 in INT64; this is the datatype of their tensors. Others are what they are.
+// The datatype of the tensor that holds an input of this type. Tensors have no unsigned elements wider than 8 bits:
+// such inputs are widened to the next signed type, UINT64 to INT64.
 inline DataType tensor_datatype(DataType datatype) {
   switch (datatype) {
     case DataType::kUint16: return DataType::kInt32;
@@ -20,16 +20,16 @@ inline DataType tensor_datatype(DataType datatype) {
 
 inline bool is_widened_unsigned(DataType datatype) { return tensor_datatype(datatype) != datatype; }
 
-// A tensor for elements of this type as they are on the wire, which begin at `wire_bytes`; widen() makes them the
-// tensor's own. REQUIRES: is_widened_unsigned(datatype).
+// A tensor whose elements are read in their wire type from `wire_bytes`, inside its own memory; widen() converts them.
+// REQUIRES: is_widened_unsigned(datatype).
 struct WidenedTensor {
   Tensor tensor;
   char* wire_bytes = nullptr;
 };
 WidenedTensor make_widened_tensor(DataType datatype, const Dims& shape);
-// Throws Error{kInvalidArgument} for an element that no tensor can hold, naming `what`.
+// Throws Error{kInvalidArgument} naming `what` for a value that the signed type cannot hold.
 void widen(const WidenedTensor& wide, DataType datatype, const std::string& what);
-// Adds the elements as they were on the wire. REQUIRES: the tensor is contiguous, and came from such ones.
+// Appends the elements in their wire type. REQUIRES: the tensor is contiguous and was made by widen().
 void append_narrowed(const Tensor& tensor, DataType datatype, std::string& out);
 
 }  // namespace tensord::server

@@ -4,8 +4,8 @@
 
 namespace tensord::server {
 
-// Of --disable-auto-complete-config: throws Error{kInvalidArgument} with Triton's texts where config.pbtxt is not
-// there, or leaves something of an input or output to the model's file.
+// For --disable-auto-complete-config: throws Error{kInvalidArgument} with Triton's messages if config.pbtxt is missing
+// or does not specify an input or output completely.
 void check_config_completeness(const ModelLayout& model);
 
 }  // namespace tensord::server

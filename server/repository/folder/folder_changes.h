@@ -9,28 +9,28 @@
 
 namespace tensord::server {
 
-// Of each model that lies in a repository, the repositories it lies in.
+// The repositories that contain each model, by the model's name.
 using ModelRoots = std::map<std::string, std::vector<std::string>>;
 
-// What the folders of the repositories have that the daemon does not serve so: what the start and the poller act on.
-// Loads nothing. Thread-safe.
+// Compares the repositories' folders with what is served; the start and the poller act on the differences. Loads
+// nothing. Thread-safe.
 class FolderChanges {
  public:
   FolderChanges(const RepositorySettings& settings, const LoadPlanner& planner, const ModelTable& models)
       : settings_(settings), planner_(planner), models_(models) {}
 
-  // Throws Error{kNotFound} when a repository is not there.
+  // Throws Error{kNotFound} if a repository is missing.
   ModelRoots list() const;
-  // Those that the daemon starts with. Throws Error{kNotFound} for a name of the settings that is in no repository.
+  // The models to load at the start. Throws Error{kNotFound} if a name in the settings is in no repository.
   std::vector<std::string> wanted_at_start(const ModelRoots& found) const;
-  // Models that are known and lie in no repository any more.
+  // Known models that are in no repository any more.
   std::vector<std::string> gone(const ModelRoots& found) const;
-  // Whether the model's files are others than those it was last loaded from, and have been at rest.
+  // Whether the model's files have changed since they were last loaded, and have not changed again for a while.
   bool has_changed(const std::string& name, const std::vector<std::string>& roots) const;
 
   struct Found {
     std::optional<LoadPlan> plan;  // none: the model cannot be served
-    std::string root, error;       // of the model without a plan
+    std::string root, error;       // of a model without a plan
     ModelStamp stamp;
   };
   Found plan(const std::string& name, const std::vector<std::string>& roots) const;

@@ -6,17 +6,17 @@
 
 namespace tensord::server {
 
-// What a folder has that somebody may have meant to be served, in the words of what is expected. All of them look at
-// names, and at first bytes of files of weights, never throw, and give back "" or nothing where there is nothing to
-// say.
+// Hints for files and folders that look as if they were meant to be served, and what is expected instead. These
+// functions read names, and the first bytes of weights files; they never throw, and return an empty result if there is
+// nothing to say.
 
-// Of a version's folder without the model's file.
+// For a version folder without the model's file.
 std::string hint_for_file(const std::filesystem::path& version, const std::string& file_name);
-// Of a model's folder without versions.
+// For a model folder without versions.
 std::string hint_for_versions(const std::filesystem::path& model);
-// Of a model's folder with versions: what looks like another one, or like a configuration.
+// For a model folder with versions: other folders that look like versions, files that look like configurations.
 std::vector<std::string> hints_for_model(const std::filesystem::path& model);
-// Of a repository: files that lie beside its models.
+// For a repository: files beside its models.
 std::vector<std::string> hints_for_repository(const std::filesystem::path& root);
 
 }  // namespace tensord::server

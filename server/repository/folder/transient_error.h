@@ -4,8 +4,8 @@
 
 namespace tensord::server {
 
-// Whether the same may work later though no file changes: the disk was full or failed, the system had no more files or
-// memory.
+// Whether the operation may succeed later without a change of files: the disk was full or failed, or the system was out
+// of files or memory.
 bool is_retryable(const std::exception& error);
 
 }  // namespace tensord::server
