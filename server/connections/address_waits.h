@@ -7,11 +7,11 @@
 
 namespace tensord::server {
 
-// For how long addresses whose connections were cut get no new ones: 1 s at first, twice as long each time that it
-// happens again, until they behave. Pure; times are in nanoseconds of one clock.
+// How long addresses whose connections were cut must wait before they may connect again: 1 s at first, doubled each
+// time, until they behave. It has no clock; times are nanoseconds of one clock.
 class AddressWaits {
  public:
-  // 0: nobody waits.
+  // 0: no waiting.
   explicit AddressWaits(int64_t longest_ns) : longest_ns_(longest_ns) {}
 
   void record_cut(const PeerAddress& address, int64_t now_ns);

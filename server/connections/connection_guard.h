@@ -17,26 +17,26 @@ namespace tensord::server {
 
 class GuardedConnection;
 
-// The connections that a gRPC server has, from the moment they are accepted to the moment that gRPC closes them. While
-// one is here its frames are counted where gRPC reads and writes (interposed_calls.cpp), and a client that floods
-// is cut off. All other files of the process are left alone. Thread-safe; goes when its last connection has ended.
+// The connections of a gRPC server, from accept to close. Their frames are counted where gRPC reads and writes
+// (interposed_calls.cpp), and a client that floods the server is disconnected. Other descriptors of the process are not
+// affected. Thread-safe; destroyed when its last connection has ended.
 class ConnectionGuard : public std::enable_shared_from_this<ConnectionGuard> {
  public:
   struct Options {
     FloodLimits floods = {};
     int max_connections = 0;      // 0: no limit
     int max_per_address = 0;      // of one address; 0: no limit
-    int64_t longest_wait_ns = 0;  // of an address that was cut for its next connection; 0: it may come at once
+    int64_t longest_wait_ns = 0;  // the longest wait of an address that was cut; 0: it may reconnect at once
     const Clock* clock = &Clock::system();
   };
   static std::shared_ptr<ConnectionGuard> make(const Options& options);
   ~ConnectionGuard();
 
-  // Takes a connection that was just accepted, before gRPC has it. False: it is to be closed. Where the limits are
-  // reached the one that has been idle for longest makes room.
+  // Registers an accepted connection, before gRPC has it. False: close it. At the limit, the connection that has been
+  // idle longest is closed instead.
   bool add(int file, const PeerAddress& address);
 
-  // While this lives, the sessions of TLS that this thread makes are those of this connection.
+  // While this lives, TLS sessions that this thread creates belong to this connection.
   class HandOver {
    public:
     explicit HandOver(int file);
@@ -47,9 +47,9 @@ class ConnectionGuard : public std::enable_shared_from_this<ConnectionGuard> {
 
   int connections() const;
   int64_t open_streams() const { return open_streams_.load(std::memory_order_relaxed); }
-  // So many were cut for each reason.
+  // Number of connections cut, by reason.
   std::array<uint64_t, kCutReasons> cuts() const;
-  // New ones that were closed: of all too many, or an address that waits.
+  // Number of new connections that were refused, because of the limit or an address that must wait.
   uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
 
  private:
@@ -66,14 +66,14 @@ class ConnectionGuard : public std::enable_shared_from_this<ConnectionGuard> {
 
   const Options options_;
   FloodTotals totals_;
-  std::atomic<int64_t> open_streams_{0};  // of all that are not cut
-  std::atomic<uint64_t> accepted_{0};     // the time that idle connections are compared by
+  std::atomic<int64_t> open_streams_{0};  // of all connections that are not cut
+  std::atomic<uint64_t> accepted_{0};     // clock that idle connections are compared by
   std::atomic<uint64_t> refused_{0};
   std::array<std::atomic<uint64_t>, kCutReasons> cuts_{};
 
-  mutable Mutex mutex_;  // also of the files of connections: none is closed while it is held
+  mutable Mutex mutex_;  // also guards the connections' descriptors: none is closed while it is held
   std::unordered_set<GuardedConnection*> all_ TENSORD_GUARDED_BY(mutex_);
-  std::map<PeerAddress, int> by_address_ TENSORD_GUARDED_BY(mutex_);  // of those that are not cut
+  std::map<PeerAddress, int> by_address_ TENSORD_GUARDED_BY(mutex_);  // of connections that are not cut
   int cut_ TENSORD_GUARDED_BY(mutex_) = 0;                            // of all_
   AddressWaits waits_ TENSORD_GUARDED_BY(mutex_);
 };

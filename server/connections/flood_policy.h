@@ -11,9 +11,9 @@
 
 namespace tensord::server {
 
-// What a client may do on a connection. Clients of gRPC stay far below all of it.
+// What a client may do on a connection. gRPC's clients stay far below these limits.
 struct FloodLimits {
-  uint32_t streams_before_ack = 100;  // until it acknowledged the server's settings, which have the next number
+  uint32_t streams_before_ack = 100;  // until it has acknowledged the server's settings, which contain the next limit
   uint32_t open_streams = 1000;
   // Budget of RST_STREAM frames: burst, then rate per second. The burst is 3 * open_streams, because clients reopen
   // queued streams after a mass cancel. While the resets of all connections together exceed `all_resets`,
@@ -21,10 +21,11 @@ struct FloodLimits {
   double resets = 3000, resets_a_second = 500;
   double all_resets = 5000, all_resets_a_second = 2500;
   double resets_of_many = 500;
-  // Frames that carry nothing of a call.
+  // Frames without a call.
   double control_frames = 500, control_frames_a_second = 500;
-  uint32_t header_block_bytes = 256 << 10;       // with kBytesAFrame for each of its frames
-  uint32_t large_header_block_bytes = 32 << 10;  // counts as so many control frames: gRPC refuses what it begins
+  uint32_t header_block_bytes = 256 << 10;  // plus kBytesAFrame for each of its frames
+  uint32_t large_header_block_bytes =
+      32 << 10;  // counts as that many control frames, because gRPC rejects the call after reading it
   double large_header_block_cost = 50;
   uint32_t all_open_streams = 10'000;  // of all connections together
 };
@@ -38,15 +39,15 @@ enum class CutReason : uint8_t {
   kControlFrames,
   kHeaderBlock,
   kAllOpenStreams,
-  kIdle,  // it made room for another
+  kIdle,  // closed to make room for another one
 };
 inline constexpr size_t kCutReasons = 8;
 const char* to_string(CutReason reason);  // "resets"
 
-// Leaks at a rate, overflows at a level. An empty one asks for no time.
+// Drains at a constant rate and overflows at a level. Needs no clock while it is empty.
 class LeakyBucket {
  public:
-  // Gives the level that it has now.
+  // Returns the new level.
   double add(double amount, double a_second, int64_t now_ns) {
     level_ -= static_cast<double>(now_ns - last_ns_) * 1e-9 * a_second;
     if (level_ < 0) level_ = 0;
@@ -60,7 +61,7 @@ class LeakyBucket {
   int64_t last_ns_ = 0;
 };
 
-// What all connections of a server do together. Thread-safe.
+// Totals over all connections of a server. Thread-safe.
 class FloodTotals {
  public:
   double add_reset(double a_second, int64_t now_ns) {
@@ -73,19 +74,19 @@ class FloodTotals {
   LeakyBucket resets_ TENSORD_GUARDED_BY(mutex_);
 };
 
-// Tells from the frames of a connection when its client floods the server. gRPC's own limits bind only clients that
-// acknowledge them, and it takes a stream's memory before a limit is looked at. Pure; for one thread at a time.
+// Decides from a connection's frames whether its client floods the server. gRPC's own limits apply only to clients that
+// acknowledge them, and gRPC allocates a stream before it checks a limit. It has no clock; for one thread at a time.
 class FloodPolicy {
  public:
   FloodPolicy(const FloodLimits& limits, FloodTotals& totals, const Clock& clock)
       : limits_(limits), totals_(totals), clock_(clock) {}
 
-  // A frame of the client: why to cut the connection now, or kNone.
+  // A frame from the client: the reason to cut the connection now, or kNone.
   CutReason received(const FrameHead& frame);
-  // A frame of the server.
+  // A frame from the server.
   CutReason sent(const FrameHead& frame);
 
-  // Streams that the client has opened and neither side has ended.
+  // Streams that the client opened and neither side has ended.
   size_t open_streams() const { return open_.size(); }
 
  private:
@@ -104,8 +105,8 @@ class FloodPolicy {
   uint32_t streams_before_ack_ = 0;
   uint32_t header_block_bytes_ = 0;
   LeakyBucket resets_, control_frames_;
-  // What clients send for what they get costs nothing: window updates and pings for data, resets beside calls that
-  // were answered.
+  // Frames that clients send in response are free: window updates and pings for data, resets of calls that were
+  // answered.
   uint32_t control_credit_ = 0, reset_credit_ = 0;
 };
 

@@ -9,7 +9,7 @@
 
 namespace tensord::server {
 
-// What a frame of HTTP/2 begins with (RFC 9113, section 4.1).
+// The header of an HTTP/2 frame (RFC 9113, section 4.1).
 struct FrameHead {
   enum Type : uint8_t {
     kData = 0,
@@ -34,14 +34,15 @@ struct FrameHead {
   bool has(uint8_t flag) const { return (flags & flag) != 0; }
 };
 
-// Finds the frames in one direction of a connection, however its bytes are cut. Keeps no payload. Bytes that do not
-// begin as HTTP/2 does have no frames. For one thread.
+// Finds the frames in one direction of a connection, however its bytes are split. Stores no payload. Bytes that do not
+// start as HTTP/2 have no frames. Not thread-safe.
 class FrameReader {
  public:
   // Clients send the preface before their first frame.
   explicit FrameReader(bool is_from_client) : preface_left_(is_from_client ? kPreface.size() : 0) {}
 
-  // Calls visit(const FrameHead&) for each frame whose head ends in these bytes; of kResetStream, its error code.
+  // Calls visit(const FrameHead&) for each frame whose header ends in these bytes; for kResetStream, whose error code
+  // does.
   template <class Visit>
   void read(const uint8_t* data, size_t size, Visit&& visit) {
     while (size > 0 && !is_foreign_) {
@@ -111,8 +112,8 @@ class FrameReader {
 
   size_t preface_left_;
   bool is_foreign_ = false;
-  uint32_t skip_left_ = 0;  // of a payload
-  size_t head_bytes_ = 0;   // of head_ that are there
+  uint32_t skip_left_ = 0;  // of the payload
+  size_t head_bytes_ = 0;   // bytes of head_ read so far
   std::array<uint8_t, kHeadBytes + kErrorCodeBytes> head_{};
 };
 

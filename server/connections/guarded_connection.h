@@ -15,25 +15,25 @@
 
 namespace tensord::server {
 
-// A connection of a ConnectionGuard, as the interposed calls see it. Held by the table of files until gRPC closes the
-// file, and by its session of TLS.
+// A connection of a ConnectionGuard, as the interposed calls see it. Owned by the table of descriptors until gRPC
+// closes the descriptor, and by its TLS session.
 class GuardedConnection {
  public:
   GuardedConnection(std::shared_ptr<ConnectionGuard> guard, int file, const PeerAddress& address)
       : guard_(std::move(guard)), address_(address), file_(file) {}
   ~GuardedConnection();
 
-  // What was read from the file, or written to it. False: the connection is cut; gRPC is to see none of it.
+  // Bytes read from or written to the descriptor. False: the connection is cut, and gRPC must not see them.
   bool read_file(const iovec* pieces, size_t size);
   void wrote_file(const iovec* pieces, size_t size);
-  // What came out of, or went into, the session of TLS.
+  // Bytes that left or entered the TLS session.
   bool read_session(const void* data, size_t size);
   void wrote_session(const void* data, size_t size);
 
   bool is_cut() const { return is_cut_.load(std::memory_order_relaxed); }
-  // Its file has frames of TLS from now on.
+  // From now on the descriptor carries TLS records.
   void set_session() { has_session_.store(true, std::memory_order_relaxed); }
-  // gRPC closes the file.
+  // gRPC closes the descriptor.
   void file_closes();
 
   void hold() { holders_.fetch_add(1, std::memory_order_relaxed); }
@@ -45,7 +45,7 @@ class GuardedConnection {
   friend ConnectionGuard;
   bool look_at_received(const iovec* pieces, size_t size);
   void look_at_sent(const iovec* pieces, size_t size);
-  // What the guard has in its sum follows; true: it has become more.
+  // Updates the guard's total; true: it has grown.
   bool record_streams(int64_t open_streams);
 
   const std::shared_ptr<ConnectionGuard> guard_;
@@ -53,22 +53,22 @@ class GuardedConnection {
   std::atomic<int> holders_{1};
   std::atomic<bool> is_cut_{false};
   std::atomic<bool> has_session_{false};
-  std::atomic<uint64_t> last_active_{0};  // of the guard's accepted_, twice
-  std::atomic<int64_t> open_streams_{0};  // as far as the guard has them in its sum
+  std::atomic<uint64_t> last_active_{0};  // twice the guard's accepted_
+  std::atomic<int64_t> open_streams_{0};  // as counted in the guard's total
 
-  int file_;  // by the guard's mutex; -1: closed
+  int file_;  // guarded by the guard's mutex; -1: closed
 
-  Mutex mutex_;  // the guard's is never taken with it
+  Mutex mutex_;  // never held together with the guard's mutex
   FrameReader received_{/*is_from_client=*/true}, sent_{/*is_from_client=*/false};
   FloodPolicy policy_{guard_->options_.floods, guard_->totals_, *guard_->options_.clock};
 };
 
-// The connection of this file, or null: of all files but those of gRPC servers.
+// The connection of a descriptor; null for descriptors that are not a gRPC server's.
 GuardedConnection* guarded_connection(int file);
 void set_guarded_connection(int file, GuardedConnection* connection);
-// Of the thread, while it hands one over; else null.
+// Of this thread, while it hands one over; otherwise null.
 GuardedConnection*& connection_handed_over();
-// Files from here on cannot be guarded.
+// Descriptors from this one on cannot be guarded.
 inline constexpr int kMaxFiles = 1 << 20;
 
 // Makes sure that the interposed calls are linked.

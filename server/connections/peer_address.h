@@ -9,8 +9,8 @@
 
 namespace tensord::server {
 
-// Who a connection comes from, as far as limits go: an IPv4 address, or the network of an IPv6 address (its first 64
-// bits, of which one machine has all the rest). Unix sockets have none: the file's permissions say who may come in.
+// The origin of a connection for limits: an IPv4 address, or the /64 network of an IPv6 address, since one machine may
+// have all of it. Unix sockets have none: file permissions control who may connect.
 class PeerAddress {
  public:
   PeerAddress() = default;
@@ -21,7 +21,7 @@ class PeerAddress {
   auto operator<=>(const PeerAddress&) const = default;
 
  private:
-  std::array<uint8_t, 16> bytes_{};  // IPv4 as IPv6 maps it
+  std::array<uint8_t, 16> bytes_{};  // IPv4 addresses are IPv4-mapped
   bool is_known_ = false;
 };
 

@@ -10,16 +10,15 @@
 
 namespace tensord::server {
 
-// Loads that are under way or wait for their turn, so that they can be given up: what a model file does at load time
-// (constants,
+// The loads that run or are queued, so that they can be cancelled: code that a model runs while it loads (constants,
 // `__setstate__`, the warm-up) may never end. Thread-safe.
 class InFlightLoads {
  public:
-  // Of loads from now on; 0: none.
+  // Timeout of loads that start from now on; 0: none.
   explicit InFlightLoads(int64_t timeout_ns) : timeout_ns_(timeout_ns) {}
 
-  // The calling thread loads a model: what it does from here to the end of the load looks with
-  // check_work_cancelled().
+  // A load on the calling thread. While this object lives, check_work_cancelled() reports the load's timeout and
+  // cancellation.
   class Load {
    public:
     Load(InFlightLoads& in_flight_loads, const std::string& name);
@@ -39,9 +38,9 @@ class InFlightLoads {
     const CancellationScope scope_;
   };
 
-  // Gives up the loads of a model that there are now, but for those that end within two seconds of their beginning.
+  // Cancels the current loads of a model that have run for more than two seconds.
   void cancel(const std::string& name);
-  // Gives up all loads, those to come among them.
+  // Cancels all loads, future ones included.
   void cancel_all();
 
  private:

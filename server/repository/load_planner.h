@@ -11,13 +11,13 @@
 
 namespace tensord::server {
 
-// What a client asks to load.
+// A client's request to load a model.
 struct LoadRequest {
   std::string name;
-  std::optional<std::string> config;         // JSON, instead of config.pbtxt
-  std::map<std::string, std::string> files;  // path in the model's folder → bytes, instead of the folder
+  std::optional<std::string> config;         // JSON; replaces config.pbtxt
+  std::map<std::string, std::string> files;  // path in the model's folder → bytes; replaces the folder
 
-  // The weights of one version, to be put into the archive that is served.
+  // Whether the request has only weights, for the archive of the served version.
   bool has_weights_alone() const;
 };
 
@@ -27,40 +27,39 @@ struct VersionSource {
   int64_t version = 0;
 };
 
-// Throws Error: kInvalidArgument, kNotFound (no folder of a model has that name).
+// Throws Error: kInvalidArgument, kNotFound (no model folder has that name).
 void check_model_name(const std::string& name);
 
-// Finds out what is to be served of a model: from its folder, from what a client brought, or from both. Loads nothing.
-// Thread-safe.
+// Decides what to serve of a model, from its folder and from what clients sent. Loads nothing. Thread-safe.
 class LoadPlanner {
  public:
   LoadPlanner(const RepositorySettings& settings, const ModelTable& models)
       : settings_(settings), models_(models), overrides_(settings.override_limit_bytes) {}
-  // Files of clients go; the process may end without destructors.
+  // Removes the files that clients sent; the process may end without running destructors.
   void close() { overrides_.close(); }
 
-  // The repository that the model is served from, or would be.
+  // The repository that the model is or would be served from.
   std::string root_of(const std::string& name) const;
-  // The model's folder as it is, with `config` instead of its own. Throws Error.
+  // Reads the model's folder, with `config` in place of its own. Throws Error.
   ModelLayout scan(const std::string& root, const std::string& name, const ModelConfig* config = nullptr) const;
   // See Repository::source_of().
   VersionSource source_of(const std::string& name, int64_t version) const;
 
-  // By the folder alone; what a client brought is given up. Throws Error.
+  // The plan for the folder's contents alone, without what a client sent. Throws Error.
   LoadPlan of_folder(const std::string& root, const std::string& name) const;
   // See Repository::load(). Throws Error.
   LoadPlan of_request(const LoadRequest& request);
-  // The request brings nothing, and the model serves files and a configuration of a client, which stay.
+  // Whether the request sends nothing new, and the files and configuration that a client sent before stay.
   bool keeps_what_is_served(const LoadRequest& request) const;
-  // All of the plan is served already.
+  // Whether everything in the plan is served already.
   bool is_served(const LoadPlan& plan) const;
 
  private:
-  std::string find_root(const std::string& name) const;  // empty: it is in none
+  std::string find_root(const std::string& name) const;  // empty: in no repository
   LoadPlan of_whole(const LoadRequest& request);
   LoadPlan with_weights(const LoadRequest& request);
-  // The client's configuration: what the request has, or for the repository's files what it brought before, unless
-  // what all versions share (`shared_stamp`) has changed.
+  // The client's configuration: the request's, or for the repository's files the one sent before, unless the files that
+  // all versions share have changed (`shared_stamp`).
   std::shared_ptr<const ModelConfig> config_for(const LoadRequest& request, const std::string& shared_stamp) const;
 
   const RepositorySettings& settings_;

@@ -9,21 +9,21 @@
 
 namespace tensord::server {
 
-// What all loaded models may take together: archives and tensors. Thread-safe.
+// The memory limit of all loaded models, archives and tensors. Thread-safe.
 class MemoryBudget {
  public:
-  // Unloads the model and waits until its memory is back.
+  // Unloads the model and waits until its memory is released.
   using Evict = std::function<void(const std::string& victim, const std::string& in_favor_of)>;
-  // `limit_bytes` 0: no limit. `evict` empty: what is loaded stays.
+  // `limit_bytes` 0: no limit. `evict` empty: models are not unloaded to make room.
   MemoryBudget(uint64_t limit_bytes, const ModelTable& models, Evict evict)
       : limit_bytes_(limit_bytes), models_(models), evict_(std::move(evict)) {}
 
-  // For the whole of a load, before the model's name is held; where there is no limit it holds nothing.
+  // Must be held for the whole load, and taken before the model's name is locked. Holds nothing if there is no limit.
   [[nodiscard]] std::unique_lock<std::mutex> hold();
-  // Before versions of a model are loaded, by the sizes of their files.
+  // Called before versions are loaded, with the sizes of their files.
   void make_room_for(const std::string& model, const std::vector<const ModelLayout::Version*>& versions);
-  // When they are loaded, by what they take. Both unload the models that were used least recently, where that may be;
-  // throw Error{kResourceExhausted}.
+  // Called after they were loaded, with their actual sizes. Both unload the least recently used models if that is
+  // allowed, and throw Error{kResourceExhausted}.
   void make_room_for(const std::string& model, const LoadedVersions& versions);
 
  private:

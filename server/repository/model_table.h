@@ -14,16 +14,17 @@
 
 namespace tensord::server {
 
-// All models and their states, under the one lock that requests take too: what is done with it held takes no time. The
-// parts of the repository read and change entries here, and keep no state of models themselves. Thread-safe.
+// All models and their states, guarded by one lock that requests take too, so nothing slow may run under it. The
+// repository's other parts read and change entries through this class and keep no state of models. Thread-safe.
 class ModelTable {
  public:
   using Models = std::map<std::string, ModelEntry>;
 
-  // `allows_labels`: find() takes labels. `notes_use`: it writes down when a model was last asked for.
+  // `allows_labels`: find() accepts version labels. `notes_use`: record the time of each model's last request.
   ModelTable(bool allows_labels, bool notes_use) : allows_labels_(allows_labels), notes_use_(notes_use) {}
 
-  // What `function` of the models (or of one that is there) gives back; it must call nothing that comes back here.
+  // Calls `function` with all models (or with one existing model) under the lock, and returns its result. The function
+  // must not call this object.
   template <class Function>
   auto read(const Function& function) const {
     const ReaderLock lock(mutex_);
@@ -34,13 +35,13 @@ class ModelTable {
     const WriterLock lock(mutex_);
     return function(models_);
   }
-  // Of one model, which is made when it is not there.
+  // For one model, which is created if it does not exist.
   template <class Function>
   auto change(const std::string& name, const Function& function) {
     const WriterLock lock(mutex_);
     return function(models_[name]);
   }
-  // Of one model; the default of the function's type when it is not there.
+  // For one model; a default-constructed result if it does not exist.
   template <class Function>
   auto read(const std::string& name, const Function& function) const {
     using Result = decltype(function(std::declval<const ModelEntry&>()));
@@ -49,7 +50,7 @@ class ModelTable {
     return model == models_.end() ? Result() : function(model->second);
   }
 
-  // As Repository says of its functions of these names.
+  // See the functions of the same names in Repository.
   std::shared_ptr<ModelVersion> find(const std::string& name, const std::string& version) const;
   std::vector<std::string> ready_versions(const std::string& name) const;
   bool is_all_ready() const;
@@ -58,16 +59,16 @@ class ModelTable {
   bool has(const std::string& name) const;
   bool is_served(const std::string& name) const;
   bool is_owner_served(OwnerId owner) const;
-  // What is served of a model came from it; none: nothing is.
+  // The plan of what is served of a model; none: nothing is served.
   std::optional<LoadPlan> plan_of_served(const std::string& name) const;
 
   struct IndexEntry {
     std::string name;
-    std::string version;              // empty: the model has none, or was never loaded
+    std::string version;              // empty: the model has no versions, or was never loaded
     std::optional<ModelState> state;  // none: never loaded
     std::string reason;
   };
-  // Of all that are known here, and those that lie in repositories (name → repositories).
+  // All known models and all that are in repositories (name → repositories).
   std::vector<IndexEntry> index(const std::map<std::string, std::vector<std::string>>& on_disk) const;
 
  private:

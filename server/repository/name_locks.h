@@ -9,8 +9,8 @@
 
 namespace tensord::server {
 
-// One lock a name, for as long as somebody has or wants it; of the standard library, since it is handed on.
-// Thread-safe.
+// One lock per name, which exists while somebody holds or waits for it. Uses the standard library's mutex, because a
+// held lock is moved. Thread-safe.
 class NameLocks {
  public:
   class Held {
@@ -19,7 +19,7 @@ class NameLocks {
 
    private:
     std::shared_ptr<std::mutex> mutex_;
-    std::unique_lock<std::mutex> lock_;  // before mutex_ goes
+    std::unique_lock<std::mutex> lock_;  // destroyed before mutex_ is unlocked
   };
 
   // Waits until nobody else holds the name.

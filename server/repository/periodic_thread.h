@@ -8,7 +8,7 @@
 
 namespace tensord::server {
 
-// Calls a function again and again, with a pause between two calls, until this goes.
+// Calls a function repeatedly, with a pause after each call, until it is destroyed.
 class PeriodicThread {
  public:
   PeriodicThread(std::chrono::milliseconds pause, std::function<void()> fn)
@@ -39,7 +39,7 @@ class PeriodicThread {
   Mutex mutex_;
   CondVar changed_;
   bool is_stopped_ TENSORD_GUARDED_BY(mutex_) = false;
-  Thread thread_;  // last: it uses the rest
+  Thread thread_;  // last: it uses the other members
 };
 
 }  // namespace tensord::server

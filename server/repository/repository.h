@@ -26,15 +26,13 @@
 
 namespace tensord::server {
 
-// The models of the daemon and their states. A request holds the handle that find() gave it
-// for as long as it runs. Thread-safe.
-//
-// A model that is loaded again goes on serving with what it has until all that is to take over is loaded and warm;
-// then all of it changes in one step. Where the newest version that is to take over cannot be loaded, nothing changes.
-//
-// This has the verbs. States are in the ModelTable and move by version_state.h; each of the other parts knows one thing
-// of a load: what is wanted (LoadPlanner, FolderChanges), how it is made (VersionLoader), whether there is room
-// (MemoryBudget), who else is concerned (EnsembleSteps).
+// The models of the daemon and their states. A request holds the handle that find() returned for as long as it runs.
+// Thread-safe.
+// While a model is loaded again, its current versions are served until all new ones are loaded and warm; then all of
+// them take over in one step. If the newest of the new versions cannot be loaded, nothing changes.
+// This class has the operations. States are in ModelTable and change by version_state.h. Each other part is responsible
+// for one aspect of a load: what is wanted (LoadPlanner, FolderChanges), how it is loaded (VersionLoader), whether
+// there is room (MemoryBudget), and which ensembles are affected (EnsembleSteps).
 class Repository final : public ModelDirectory {
  public:
   using Options = RepositorySettings;
@@ -43,98 +41,97 @@ class Repository final : public ModelDirectory {
   Repository(Options options, ModelFactory factory, Metrics& metrics);
   ~Repository() override;
 
-  // Scans the folders and loads the models that the options name; a model that fails is logged and becomes
-  // UNAVAILABLE with its reason. Returns when all are READY or UNAVAILABLE. Throws
-  // Error{kNotFound} when a repository, or a model that the options name, is not there.
+  // Scans the folders and loads the models that the options name. A model that fails is logged and becomes UNAVAILABLE
+  // with its reason. Returns when all are READY or UNAVAILABLE. Throws Error{kNotFound} if a repository or a named
+  // model is missing.
   void load_all();
-  // No more looks at the folders, and no loads: those that are under way are given up.
+  // Stops polling and cancels all loads.
   void stop();
 
-  // `version` empty: the largest that is READY; else a number, or a label where labels are allowed. Throws Error:
-  // kNotFound (no such model or version), kUnavailable (not READY, with the reason), kInvalidArgument (bad version
-  // text).
+  // `version` empty: the largest one that is READY; otherwise a number, or a label if labels are allowed. Throws Error:
+  // kNotFound (no such model or version), kUnavailable (not READY, with the reason), kInvalidArgument (malformed
+  // version).
   std::shared_ptr<ModelVersion> find(const std::string& name, const std::string& version) const override {
     return models_.find(name, version);
   }
-  // False for what is not there.
+  // False if it does not exist.
   bool is_ready(const std::string& name, const std::string& version) const;
-  // False for what was unloaded.
+  // False if it was unloaded.
   bool has_model(const std::string& name) const;
   std::vector<std::string> ready_versions(const std::string& name) const { return models_.ready_versions(name); }
-  // Every model that the start loads is READY; false until load_all() has ended. What was unloaded does not count, nor
-  // a newer version that cannot take over.
+  // Whether every model of the start is READY; false until load_all() has ended. Unloaded models do not count, nor does
+  // a newer version that failed to load.
   bool is_all_ready() const { return is_loaded_ && models_.is_all_ready(); }
   bool is_loaded() const { return is_loaded_; }
-  // All models that are served or lie in a repository.
+  // All models that are served or are in a repository.
   std::vector<IndexEntry> index() const;
   std::map<std::string, int64_t> labels(const std::string& name) const;
   ControlMode mode() const { return settings_.mode; }
 
-  // Where models are loaded on demand and this one is not loaded: loads it, and calls `then` on another thread when
-  // find() can say more. False: it can say so now, and `then` is not called. Throws Error{kResourceExhausted} when
-  // too many requests wait for the model.
+  // If models are loaded on demand and this one is not loaded: loads it, and calls `then` on another thread when find()
+  // can answer. False: find() can answer now, and `then` is not called. Throws Error{kResourceExhausted} if too many
+  // requests wait for the model.
   bool load_on_demand(const std::string& name, std::function<void()> then);
 
-  // What runs of all models share; null where each takes its threads.
+  // The cores that runs of all models share; null: each run has its own threads.
   CoreBudget* cores() { return loader_.cores(); }
 
   using LoadRequest = server::LoadRequest;
-  // Loads a model, with an ensemble the models it runs, or what has changed of it; without a configuration by the one
-  // that a client brought before, until the model is unloaded. Files need a configuration, but for
-  // `<version>/weights.safetensors` and `<version>/weights.pt`: these alone are put into the archive that is served.
-  // Throws Error: kUnavailable (not in mode explicit), kInvalidArgument (bad name, file or configuration; what cannot
-  // be loaded, with the reasons), kNotFound, kResourceExhausted (the limits).
+  // Loads a model, or what has changed of it; for an ensemble also the models that it runs. Without a configuration,
+  // the one that a client sent before applies until the model is unloaded. Files require a configuration, except for
+  // `<version>/weights.safetensors` and `<version>/weights.pt`: these alone replace the weights of the served archive.
+  // Throws Error: kUnavailable (not in mode explicit), kInvalidArgument (invalid name, file or configuration; a failed
+  // load with its reasons), kNotFound, kResourceExhausted (a limit).
   void load(const LoadRequest& request);
 
-  // What has been unloaded, until its memory is back.
+  // Versions that were unloaded, to wait for the release of their memory.
   struct Unloading {
     std::string name;
     std::vector<std::shared_future<void>> gone;
     std::vector<OwnerId> owners;
   };
-  // Ends a model: no new requests; those it has are answered. With its dependents: an ensemble with the models it
-  // runs that were loaded along with it, a model with the ensembles that run it. Returns at once, unless ensembles run
-  // the model: then after their requests.
+  // Unloads a model: it accepts no new requests and finishes the accepted ones. With dependents: an ensemble with the
+  // models that were loaded only for it, a model with the ensembles that run it. Returns at once, unless ensembles run
+  // the model; then after their requests.
   Unloading unload(const std::string& name, bool with_dependents = false);
-  // The same for a client; loads of the model that are under way are given up. Throws Error as load().
+  // As unload(), for a client's request; also cancels loads of the model. Throws Error as load().
   Unloading unload_for_client(const std::string& name, bool with_dependents);
-  // Returns when no byte is charged to what was unloaded, and the memory was given back to the system. Throws
-  // Error{kDeadlineExceeded} when that takes longer.
+  // Returns when all memory of the unloaded versions was released and returned to the system. Throws
+  // Error{kDeadlineExceeded} if that takes longer.
   void wait_until_gone(const Unloading& unloading, std::chrono::milliseconds timeout) const;
 
-  // Moves labels, "stable=2,canary=3", in one step; "canary=" removes one. Throws Error: kNotFound (the model or the
-  // version is not served), kInvalidArgument (the text), kUnimplemented (labels are off).
+  // Moves labels, "stable=2,canary=3", in one step; "canary=" removes one. Throws Error: kNotFound (the model or
+  // version is not served), kInvalidArgument (malformed), kUnimplemented (labels are disabled).
   void set_labels(const std::string& name, const std::string& labels);
 
-  // Looks at the folders once: loads what is new or has changed, unloads what is not there any more. Never throws:
-  // what cannot be loaded is logged.
+  // Scans the folders once: loads what is new or has changed, and unloads what is gone. Never throws; failures are
+  // logged.
   void poll();
 
-  // The archive of a version, which need not be served; 0 is the one that requests get. Throws as find().
+  // The archive of a version, served or not; 0: the version that requests get. Throws as find().
   using Source = VersionSource;
   Source source_of(const std::string& name, int64_t version) const { return planner_.source_of(name, version); }
 
-  // Where the versions of a model are, or would be.
+  // The folder of the model's versions, whether or not it exists.
   std::filesystem::path folder_of(const std::string& name) const {
     return std::filesystem::path(planner_.root_of(name)) / name;
   }
 
-  // Adds a version to a model, which may be new, and serves it: `write` puts the model's file (second argument) and
-  // whatever else belongs to the version into an empty folder, which then becomes the next version in one step. It
-  // is loaded and warmed up while the versions before it go on serving; then the version policy decides which
-  // are served from now on, in one step, and the others end with the requests they have. What fails leaves
-  // everything as it was. Throws Error. May be called from several threads; for a model one is at work at a time. Call
-  // it from a thread of normal priority: the workers of the version inherit it.
+  // Adds a version to a model, which may be new, and serves it. `write` writes the model's file (second argument) and
+  // the version's other files to an empty folder, which is then renamed to the next version. The version is loaded and
+  // warmed up while the current ones are served; then the version policy decides in one step which versions are served.
+  // A failure leaves everything unchanged. Throws Error. May be called from several threads; calls for the same model
+  // are serialized. Call it from a thread of normal priority, which the version's workers inherit.
   using WriteVersion = std::function<void(const std::filesystem::path& folder, const std::string& file_name)>;
   struct Added {
     int64_t version = 0;
-    bool is_served = false;  // false: the version policy wants others
+    bool is_served = false;  // false: the version policy selects others
   };
-  // `file_name` is what files of the new version's format are called; config.pbtxt may call it otherwise.
+  // `file_name`: file name of the new version's format; config.pbtxt may set another one.
   Added add_version(const std::string& name, const WriteVersion& write, const std::string& file_name = "model.pt");
 
-  // Withdraws the newest served version, and serves the one before it again. Throws Error{kFailedPrecondition} when
-  // there is none or the version policy names versions, kNotFound for an unknown model.
+  // Withdraws the newest served version, and serves the previous one again. Throws Error{kFailedPrecondition} if there
+  // is none or the version policy names versions, kNotFound for an unknown model.
   struct RolledBack {
     int64_t withdrawn = 0;
     int64_t served = 0;
@@ -142,17 +139,17 @@ class Repository final : public ModelDirectory {
   RolledBack roll_back(const std::string& name);
 
  private:
-  // Of the versions that could not be loaded, why.
+  // The reasons of the versions that could not be loaded.
   using Failures = std::map<int64_t, std::string>;
 
-  // One model, whose name the caller holds.
+  // Serves one model. REQUIRES: the caller holds its name.
   Failures serve(const LoadPlan& plan);
   void commit(const LoadPlan& plan, LoadedVersions loaded);
   void serve_changed(const LoadPlan& plan);
   Added add_version_alone(const std::string& name, const WriteVersion& write, const std::string& file_name);
   RolledBack roll_back_alone(const std::string& name);
 
-  // One model, whose name the caller does not hold.
+  // For one model, whose name the caller does not hold.
   void set_error(const std::string& name, const std::string& root, const ModelStamp& stamp, const std::string& error);
   void show_ready(const std::string& name);
   Unloading withdraw(const std::string& name, const std::string& reason, bool is_withheld);
@@ -161,7 +158,7 @@ class Repository final : public ModelDirectory {
   void evict(const std::string& victim, const std::string& in_favor_of);
   void check_explicit() const;
 
-  // Loads by requests of clients, and those that follow from them.
+  // Loads that clients request, and loads that follow from them.
   void load_model(const LoadRequest& request, bool is_along, const std::vector<std::string>& chain);
   void load_steps(const LoadPlan& plan, std::vector<std::string> chain);
   void load_waiting_ensembles(const std::string& step);

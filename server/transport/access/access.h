@@ -14,27 +14,28 @@
 
 namespace tensord::server {
 
-// Which header a client has to send for calls of a group. Thread-safe.
+// Which header a client must send for calls of a group. Thread-safe.
 class AccessPolicy {
  public:
   struct Rule {
     std::string header;  // lower case
     std::string value;
   };
-  using Rules = std::map<CallGroup, Rule>;  // groups without one are open
+  using Rules = std::map<CallGroup, Rule>;  // groups without a rule are open
   AccessPolicy() = default;
-  // `tokens` null: no token is needed. With tokens, every group but health needs one.
+  // `tokens` null: no token is required. Otherwise every group except health requires one.
   explicit AccessPolicy(Rules rules, std::shared_ptr<const TokenFile> tokens = nullptr, Rules http_rules = {})
       : rules_(std::move(rules)), http_rules_(std::move(http_rules)), tokens_(std::move(tokens)) {}
-  // Of --grpc-restricted-protocol, --http-restricted-api and --access-tokens. Throws Error{kInvalidArgument}.
+  // From --grpc-restricted-protocol, --http-restricted-api and --access-tokens. Throws Error{kInvalidArgument}.
   static AccessPolicy make(const NetworkOptions& options);
 
-  // OK, PERMISSION_DENIED, or UNAUTHENTICATED without a token that is known. Takes the same time for every wrong value.
+  // OK, PERMISSION_DENIED, or UNAUTHENTICATED if the token is missing or unknown. Takes the same time for every wrong
+  // value.
   grpc::Status check(const grpc::ServerContextBase& context, CallGroup group) const;
-  // What an HTTP request needs for a group: --http-restricted-api, else what gRPC needs. Null: nothing.
+  // The header that an HTTP request needs for a group: from --http-restricted-api, else gRPC's. Null: none.
   const Rule* http_rule(CallGroup group) const;
   bool needs_token(CallGroup group) const { return tokens_ && group != CallGroup::kHealth; }
-  // What a token opens, where tokens are needed: of the HTTP ports, whose requests have no metadata.
+  // What a token gives access to. For the HTTP ports, whose requests have no gRPC metadata.
   TokenTable::Answer find_token(std::string_view token, CallGroup group) const;
 
  private:

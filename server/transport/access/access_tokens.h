@@ -14,29 +14,30 @@
 
 namespace tensord::server {
 
-// Looks at every byte, so that the time says nothing about where two texts differ.
+// Compares in constant time, so that timing does not reveal where two strings differ.
 bool is_same_secret(std::string_view given, std::string_view wanted);
 
-// Tokens, and the groups of calls that each opens. A text of lines `GROUP[,GROUP…] TOKEN` or `all TOKEN`; empty lines
-// and those that begin with # are left out.
+// Tokens and the groups of calls that each gives access to. Parsed from lines `GROUP[,GROUP…] TOKEN` or `all TOKEN`;
+// empty lines and lines that start with # are ignored.
 class TokenTable {
  public:
   // Throws Error{kInvalidArgument} naming the line.
   static TokenTable parse(const std::string& text);
   enum class Answer { kOpen, kUnknownToken, kOtherGroups };
-  // Compares with every token, whichever fits.
+  // Compares with every token, even after a match.
   Answer find(std::string_view token, CallGroup group) const;
 
  private:
   std::vector<std::pair<std::string, uint32_t>> groups_of_;  // bits by CallGroup
 };
 
-// The table of a file, which is read again when the file has changed. Thread-safe.
+// The tokens of a file, which is read again when it changes. Thread-safe.
 class TokenFile {
  public:
-  // Throws Error{kInvalidArgument} when it cannot be read.
+  // Throws Error{kInvalidArgument} if the file cannot be read.
   explicit TokenFile(std::string path);
-  // As the file was at most a second ago. A file that has become unreadable or wrong is logged, and the tokens stay.
+  // The table, at most one second old. If the file becomes unreadable or malformed, that is logged and the old tokens
+  // stay valid.
   std::shared_ptr<const TokenTable> table() const;
 
  private:

@@ -4,7 +4,7 @@
 
 namespace tensord::server {
 
-// The groups of calls that access is given to, named as Triton's --grpc-restricted-protocol names them.
+// Groups of calls for access control, with the names of Triton's --grpc-restricted-protocol.
 enum class CallGroup {
   kHealth,
   kMetadata,

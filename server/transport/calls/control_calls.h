@@ -6,10 +6,10 @@
 
 namespace tensord::server {
 
-// Answers the calls about the server and its models on this queue from now on.
+// Answers calls about the server and its models on this queue.
 void wait_control_calls(ServerState& state, InferenceService& service, CallQueue queue);
 
-// What they answer, for other protocols too. Throw Error.
+// Their answers, for other protocols too. Throw Error.
 void describe_model(const ServerState& state, const inference::ModelMetadataRequest& request,
                     inference::ModelMetadataResponse& response);
 void describe_server(const ServerState& state, inference::ServerMetadataResponse& response);

@@ -9,14 +9,14 @@
 
 namespace tensord::server {
 
-// Status of the whole server (""), of a service by name, or of a model by name.
+// Status of the whole server (""), of a service, or of a model, by name.
 grpc::health::v1::HealthCheckResponse::ServingStatus health_of(const ServerState& state, const std::string& service);
 
-// Both calls arrive as bytes, as those of InferenceService.
+// Both calls arrive as bytes, like those of InferenceService.
 using HealthRpcs = grpc::health::v1::Health::WithRawMethod_Check<
     grpc::health::v1::Health::WithRawMethod_Watch<grpc::health::v1::Health::Service>>;
 
-// Answers Check and Watch on this queue from now on.
+// Answers Check and Watch on this queue.
 void wait_health_calls(ServerState& state, HealthRpcs& service, HealthWatch& watch, CallQueue queue);
 
 }  // namespace tensord::server

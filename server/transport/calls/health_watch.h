@@ -12,32 +12,32 @@
 
 namespace tensord::server {
 
-// Who wants to know when the status of a service changes.
+// Is notified when the status of a service changes.
 class HealthWatcher {
  public:
   virtual void set_status(grpc::health::v1::HealthCheckResponse::ServingStatus status) = 0;
-  // The server ends: NOT_SERVING is the last status.
+  // The server shuts down: NOT_SERVING is the last status.
   virtual void close() = 0;
 
  protected:
   ~HealthWatcher() = default;
 };
 
-// Looks at each service that somebody watches, however many they are, every 0.2 s on a thread of its own, which
-// sleeps while nobody does. Thread-safe.
+// Checks each watched service every 0.2 s, whatever the number of watchers, on a thread of its own, which sleeps while
+// there are none. Thread-safe.
 class HealthWatch {
  public:
   using Status = grpc::health::v1::HealthCheckResponse::ServingStatus;
-  // A watch takes some 20 KB.
+  // A watcher needs about 20 KB.
   static constexpr size_t kMaxWatchers = 4000;
 
   explicit HealthWatch(std::function<Status(const std::string& service)> status_of);
   ~HealthWatch();
 
-  // Tells the watcher the status at once, and then each change until remove(). Throws Error{kResourceExhausted} when
-  // there are too many, kUnavailable after close(), kInvalidArgument for a name that no model can have.
+  // Reports the current status at once, and each change until remove(). Throws Error{kResourceExhausted} if there are
+  // too many watchers, kUnavailable after close(), kInvalidArgument for a name that no model can have.
   void add(const std::string& service, HealthWatcher& watcher);
-  // Nothing when it was not added.
+  // Does nothing if it was not added.
   void remove(HealthWatcher& watcher);
   // Closes all watchers.
   void close();
@@ -51,7 +51,7 @@ class HealthWatch {
   void stop();
 
   const std::function<Status(const std::string& service)> status_of_;
-  Mutex mutex_;  // before a watcher's
+  Mutex mutex_;  // locked before a watcher's mutex
   CondVar changed_;
   std::map<std::string, Service> services_ TENSORD_GUARDED_BY(mutex_);
   std::unordered_map<HealthWatcher*, std::string> watchers_ TENSORD_GUARDED_BY(mutex_);

@@ -4,7 +4,7 @@
 
 namespace tensord::server {
 
-// Every call arrives as bytes: what is compressed is unpacked here, within limits (unpack.h).
+// Every call arrives as bytes, which are decompressed here within limits (unpack.h).
 namespace inference_service {
 using S = inference::GRPCInferenceService;
 using Core = S::WithRawMethod_ServerLive<S::WithRawMethod_ServerReady<

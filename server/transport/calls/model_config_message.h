@@ -5,8 +5,8 @@
 
 namespace tensord::server {
 
-// The configuration that a model runs with: what config.pbtxt says, completed by what the model itself and the server
-// know. Names, types and shapes that nothing says stay out.
+// The effective configuration of a model: config.pbtxt, completed by what the model's file and the server know. Unknown
+// names, types and shapes are left out.
 inference::ModelConfig to_model_config(const ModelVersion& model);
 
 }  // namespace tensord::server

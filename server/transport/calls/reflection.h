@@ -9,9 +9,8 @@
 
 namespace tensord::server {
 
-// Server reflection in both versions that clients ask for. It runs on the same completion
-// queue as everything else: gRPC's own plugin would add a thread pool that takes connections
-// away from it.
+// Server reflection, both versions. It runs on the common completion queue: gRPC's own plugin would add a thread pool
+// that competes for connections.
 struct ReflectionServices {
   template <class Service>
   using Rpcs = typename Service::template WithRawMethod_ServerReflectionInfo<typename Service::Service>;

@@ -7,18 +7,18 @@
 
 namespace tensord::server {
 
-// Who works on these calls: a load takes as long as the model and its warm-up, an unload as long as the requests that
-// the model has, and neither keeps the index or the other waiting.
+// Threads for these calls: a load takes as long as the model and its warm-up, an unload as long as the model's
+// requests. Neither blocks the index or the other one.
 struct RepositoryThreads {
   WorkThread index{1};
   WorkThread loads{32};
   WorkThread unloads{8};
 };
 
-// Answers RepositoryIndex, RepositoryModelLoad and RepositoryModelUnload on this queue from now on.
+// Answers RepositoryIndex, RepositoryModelLoad and RepositoryModelUnload on this queue.
 void wait_repository_calls(ServerState& state, InferenceService& service, RepositoryThreads& threads, CallQueue queue);
 
-// What they do, for other protocols too; `request` of a load is given up. Throw Error.
+// Their implementation, for other protocols too. A load consumes its `request`. Throw Error.
 void list_models(const ServerState& state, const inference::RepositoryIndexRequest& request,
                  inference::RepositoryIndexResponse& response);
 void load_model(ServerState& state, inference::RepositoryModelLoadRequest& request);

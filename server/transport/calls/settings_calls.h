@@ -6,10 +6,10 @@
 
 namespace tensord::server {
 
-// Answers TraceSetting and LogSettings on this queue from now on.
+// Answers TraceSetting and LogSettings on this queue.
 void wait_settings_calls(ServerState& state, InferenceService& service, CallQueue queue);
 
-// What they do, for other protocols too. Throw Error.
+// Their implementation, for other protocols too. Throw Error.
 void answer_trace_setting(ServerState& state, const inference::TraceSettingRequest& request,
                           inference::TraceSettingResponse& response);
 void answer_log_settings(const inference::LogSettingsRequest& request, inference::LogSettingsResponse& response);

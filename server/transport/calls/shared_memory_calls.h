@@ -6,7 +6,7 @@
 
 namespace tensord::server {
 
-// Answers the calls about system and CUDA shared memory on this queue from now on.
+// Answers the calls for system and CUDA shared memory on this queue.
 void wait_shared_memory_calls(ServerState& state, InferenceService& service, CallQueue queue);
 
 }  // namespace tensord::server

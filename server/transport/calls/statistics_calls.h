@@ -6,10 +6,10 @@
 
 namespace tensord::server {
 
-// Answers ModelStatistics on this queue from now on.
+// Answers ModelStatistics on this queue.
 void wait_statistics_calls(ServerState& state, InferenceService& service, CallQueue queue);
 
-// What it answers, for other protocols too. Throws Error.
+// Its answer, for other protocols too. Throws Error.
 void answer_statistics(const ServerState& state, const inference::ModelStatisticsRequest& request,
                        inference::ModelStatisticsResponse& response);
 

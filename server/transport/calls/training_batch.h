@@ -10,7 +10,7 @@
 
 namespace tensord::server {
 
-// A StreamDataRequest taken apart; its inputs are like those of ModelInfer. Readers point into the message.
+// A parsed StreamDataRequest; its inputs are like those of ModelInfer. Readers point into the message.
 struct TrainingBatch {
   std::string job_id;
   std::optional<int64_t> number;
@@ -19,10 +19,10 @@ struct TrainingBatch {
   InferMessage tensors;
 };
 
-// Throws Error{kInvalidArgument} on malformed messages. `admission` counts what is made, here and below; null: nothing
-// does.
+// Throws Error{kInvalidArgument} for malformed messages. `admission` is charged with what is allocated, here and below;
+// null: nothing is charged.
 TrainingBatch parse_training_batch(const WireMessage& message, RequestLimits::Admission* admission = nullptr);
-// The arrays, where they lie in the message when they lie in one piece. Throws Error{kInvalidArgument}.
+// The arrays, in place if they are contiguous in the message. Throws Error{kInvalidArgument}.
 std::vector<std::pair<std::string, Tensor>> decode_training_batch(const TrainingBatch& batch,
                                                                   const WireMessage& message,
                                                                   RequestLimits::Admission* admission = nullptr);

@@ -9,7 +9,7 @@ namespace tensord::server {
 
 namespace training_rpc = training::v1;
 
-// Every call arrives as bytes, as those of InferenceService.
+// Every call arrives as bytes, like those of InferenceService.
 using TrainingRpcs = training_rpc::TrainingService::WithRawMethod_ListHosts<
     training_rpc::TrainingService::WithRawMethod_StreamData<training_rpc::TrainingService::WithRawMethod_CreateJob<
         training_rpc::TrainingService::WithRawMethod_GetJob<training_rpc::TrainingService::WithRawMethod_ListJobs<
@@ -21,20 +21,20 @@ using TrainingRpcs = training_rpc::TrainingService::WithRawMethod_ListHosts<
                                 training_rpc::TrainingService::WithRawMethod_Rollback<
                                     training_rpc::TrainingService::Service>>>>>>>>>>>>;
 
-// What the calls about training share. `thread` does what takes long.
+// State shared by the training calls. Slow calls run on `thread`.
 struct TrainingCalls {
   ServerState& state;
   TrainingRpcs& rpcs;
   OpenStreams& streams;
   WorkThread& thread;
 
-  // Throws Error{kUnimplemented} when the daemon runs without training.
+  // Throws Error{kUnimplemented} if training is disabled.
   TrainingService& service() const;
 };
 
-// Answers the calls about training on this queue from now on.
+// Answers the unary training calls on this queue.
 void wait_training_calls(TrainingCalls& calls, CallQueue queue);
-// The streams among them.
+// Answers the streaming ones.
 void wait_training_streams(TrainingCalls& calls, CallQueue queue);
 
 }  // namespace tensord::server

@@ -7,8 +7,8 @@
 
 namespace tensord::server {
 
-// Messages of protos/training.proto and the plain structs of server/training, which have the same fields. Throws
-// Error{kInvalidArgument} naming the field.
+// Converts between messages of protos/training.proto and the structs of server/training, which have the same fields.
+// Throws Error{kInvalidArgument} naming the field.
 JobSpec to_job_spec(const training::v1::JobSpec& message);
 void to_message(const JobSpec& spec, training::v1::JobSpec& message);
 JobStatus to_job_status(const training::v1::Job& message);

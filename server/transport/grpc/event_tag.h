@@ -4,12 +4,12 @@
 
 namespace tensord::server {
 
-// What a completion queue gives back: one event of one call. Events of a call may be handled by several threads at the
-// same time, and while the thread that started the operation is still where it did so.
+// A completion queue's tag: one event of one call. Events of a call may be handled concurrently by several threads,
+// even before the function that started the operation has returned.
 class EventTag {
  public:
   virtual ~EventTag() = default;
-  // For gRPC, with the operation that ends with the event.
+  // Pass this to gRPC with the operation.
   void* tag() {
     sanitizer_release(this);
     return this;
@@ -18,9 +18,10 @@ class EventTag {
     sanitizer_acquire(tag);
     return *static_cast<EventTag*>(tag);
   }
-  // `ok` false: the operation did not happen (the server is shutting down, the peer has gone).
+  // `ok` false: the operation did not happen (shutdown, or the peer is gone).
   virtual void on_event(bool ok) = 0;
-  // Its handler takes no time and waits for nothing: it goes on while all else is stalled (QueueThreads).
+  // Whether the handler is short and never blocks, so that it may run while all other threads are stalled
+  // (QueueThreads).
   virtual bool is_light() const { return false; }
 };
 

@@ -2,8 +2,8 @@
 
 namespace tensord::server {
 
-// Sends what gRPC itself logs (broken handshakes, sockets) through the daemon's log, so that every line has its format.
-// Call once, before gRPC's first threads.
+// Routes gRPC's own messages (failed handshakes, sockets) to the daemon's log, so that all lines have its format. Call
+// once, before gRPC starts threads.
 void log_grpc_messages();
 
 }  // namespace tensord::server

@@ -7,10 +7,10 @@
 
 namespace tensord::server {
 
-// gRPC takes messages as HTTP/2 header text; very long ones would break the call.
+// gRPC sends messages as HTTP/2 header text; very long ones would break the call.
 inline constexpr size_t kMaxStatusMessageBytes = 4096;
 
-// Codes of absl::Status are gRPC's by number.
+// The codes of absl::Status have gRPC's numbers.
 inline grpc::Status to_grpc_status(const absl::Status& status) {
   if (status.ok()) return grpc::Status::OK;
   std::string message(status.message().substr(0, kMaxStatusMessageBytes));

@@ -7,25 +7,26 @@
 
 namespace tensord::server {
 
-// How much of what is free goes back to the system. Pure.
+// Decides how much free memory to return to the system. It has no clock and no thread.
 class TrimPolicy {
  public:
-  // `max_bytes`: what requests may have; 0: no limit.
+  // `max_bytes`: limit of requests' memory; 0: no limit.
   explicit TrimPolicy(uint64_t max_bytes = 0);
-  // What is to be kept of `free_bytes`, asked once a second: all that was used within ten seconds, and some.
+  // How much of `free_bytes` to keep. Called once a second: keeps what was used in the last ten seconds, plus a
+  // reserve.
   uint64_t keep(uint64_t free_bytes);
-  // Whether the heap is to be trimmed: requests had far more bytes than they have now.
+  // Whether to trim the heap, because requests had far more bytes than they have now.
   bool is_heap_to_trim(uint64_t peak_bytes, uint64_t bytes);
 
  private:
-  const uint64_t kept_bytes_;  // whether they are used or not
+  const uint64_t kept_bytes_;  // always kept
   int looks_ = 0;
-  uint64_t least_free_ = UINT64_MAX;  // since the last of ten looks
-  uint64_t max_bytes_ = 0;            // since the heap was trimmed
+  uint64_t least_free_ = UINT64_MAX;  // in the current ten seconds
+  uint64_t max_bytes_ = 0;            // since the last trim
 };
 
-// Gives memory back to the system that requests had and none needs any more: what the tensors' allocator keeps, and
-// what the heap does. Has a thread that looks once a second.
+// Returns memory to the system that requests no longer need: free blocks of the tensors' allocator, and the heap.
+// Checks once a second on a thread of its own.
 class HeapTrimmer {
  public:
   explicit HeapTrimmer(RequestLimits& limits);
@@ -35,7 +36,7 @@ class HeapTrimmer {
 
   RequestLimits& limits_;
   TrimPolicy free_;
-  PeriodicThread thread_;  // last: it uses the rest
+  PeriodicThread thread_;  // last: it uses the other members
 };
 
 }  // namespace tensord::server

@@ -14,20 +14,20 @@
 
 namespace tensord::server {
 
-// Where the gRPC server listens and how it treats connections, from the options to the builder. Sockets that the
-// process was started with take the place of the options' addresses. For one thread.
+// Configures where the gRPC server listens and how it treats connections. Inherited sockets replace the addresses of
+// the options. Not thread-safe.
 class Listening {
  public:
-  // Throws Error{kInvalidArgument} for files of TLS that cannot be used and {kUnavailable} for a socket that is in use.
-  // `metrics` must outlive this.
+  // Throws Error{kInvalidArgument} for unusable TLS files and {kUnavailable} for a socket that is in use. `metrics`
+  // must outlive this.
   Listening(const NetworkOptions& options, const std::string& address, int port, Metrics& metrics);
-  ~Listening();  // stops
+  ~Listening();  // calls stop()
 
   void configure(grpc::ServerBuilder& builder);
-  // Builds and starts the server of a builder that configure() saw. Throws Error{kUnavailable} when an address cannot
-  // be bound; the builder's completion queues are the caller's to shut down then.
+  // Builds and starts the server of a builder that was passed to configure(). Throws Error{kUnavailable} if an address
+  // cannot be bound; the caller must then shut down the builder's completion queues.
   std::unique_ptr<grpc::Server> start(grpc::ServerBuilder& builder);
-  // No new connections from now on; removes the Unix socket.
+  // Stops accepting connections and removes the Unix socket.
   void stop();
   int port() const { return tcp_ ? tcp_->port() : 0; }  // 0: no TCP port
   std::string address() const;                          // for clients: "127.0.0.1:8001", "unix:/run/grpc"
@@ -39,8 +39,8 @@ class Listening {
   const InheritedSockets inherited_;
   const std::shared_ptr<ConnectionGuard> guard_;
   std::shared_ptr<Certificates> certificates_;            // null: no TLS
-  std::shared_ptr<grpc::ServerCredentials> credentials_;  // handshakes use it as long as there is a server
-  std::unique_ptr<Acceptor> tcp_, unix_;                  // null: not listened on
+  std::shared_ptr<grpc::ServerCredentials> credentials_;  // used by handshakes as long as there is a server
+  std::unique_ptr<Acceptor> tcp_, unix_;                  // null: not listening there
   bool owns_unix_socket_ = false;
 };
 

@@ -10,14 +10,14 @@
 
 namespace tensord::server {
 
-// Requests of at most this are not counted as what they become, so that probes are answered; of empty texts that is
-// fifty times as much.
+// Requests up to this size are not charged for their parsed size, so that probes are always answered. With empty
+// strings that is up to fifty times as much.
 inline constexpr uint64_t kSmallRequestBytes = 512;
-// Nor are answers of at most this.
+// Nor are answers up to this size.
 inline constexpr uint64_t kSmallMessageBytes = 4096;
 
-// The message that `bytes` hold, unpacked within the limits, and counted as what it becomes; `bytes` are given up.
-// Throws Error{kResourceExhausted} past the limits and {kInvalidArgument} for what is no such message.
+// Decompresses and parses `bytes` within the limits and charges the parsed size. Consumes `bytes`. Throws
+// Error{kResourceExhausted} above the limits and {kInvalidArgument} for a malformed message.
 template <class Message>
 void read_message(grpc::ByteBuffer& bytes, const RequestLimits& limits, RequestLimits::Admission& admission,
                   Message& message) {

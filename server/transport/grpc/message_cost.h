@@ -8,8 +8,8 @@
 
 namespace tensord::server {
 
-// At least what protobuf's parser makes of these bytes as such a message: an empty entry of a list is two bytes there,
-// and an object here. Takes no memory itself. Throws Error{kInvalidArgument} for bytes that are no message.
+// A lower bound of the memory that protobuf's parser needs for these bytes: an empty list entry has two bytes here and
+// becomes an object. Allocates nothing. Throws Error{kInvalidArgument} for a malformed message.
 uint64_t message_cost(const WireMessage& bytes, const google::protobuf::Descriptor& type);
 
 }  // namespace tensord::server

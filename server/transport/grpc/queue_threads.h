@@ -15,44 +15,45 @@
 
 namespace tensord::server {
 
-// What was seen of one thread of a queue at one time.
+// A sample of one thread of a queue.
 struct QueueThreadState {
-  bool serves = false;  // it takes events
-  uint64_t steps = 0;   // events begun and events ended: odd while it is with one
-  int64_t cpu_ns = 0;   // processor time that it has had
+  bool serves = false;  // takes events
+  uint64_t steps = 0;   // started plus finished events: odd while it handles one
+  int64_t cpu_ns = 0;   // CPU time used so far
 };
 
-// All threads of a queue at one time, on Clock::system().
+// A sample of all threads of a queue, on Clock::system().
 struct QueueThreadStates {
   int64_t at_ns = 0;
   std::vector<QueueThreadState> threads;
 };
 
-// What those did that served from `before` to `now`, without one that may leave (`left_out`; none: their number).
-// Held up: with one event all the time, or busy inside gRPC without one, which reads or writes a large message then.
+// Judge the serving threads between two samples, without the one that may stop serving (`left_out`; none: their
+// number). Stalled: every thread handles one event all the time, or is busy inside gRPC without an event, reading or
+// writing a large message.
 bool are_stalled(const QueueThreadStates& before, const QueueThreadStates& now, size_t left_out);
-// Each had a core and used it to the full.
+// Every thread used one core completely.
 bool are_saturated(const QueueThreadStates& before, const QueueThreadStates& now);
-// What all had to do would have left the others some time.
+// The other threads could have done all the work with time to spare.
 bool are_enough(const QueueThreadStates& before, const QueueThreadStates& now, size_t left_out);
-// Some thread took an event or ended one.
+// Some thread started or finished an event.
 bool had_events(const QueueThreadStates& before, const QueueThreadStates& now);
 
-// The threads that take events (EventTag) from a completion queue and handle them: one always, more only while they are
-// needed. A second thread is not free: threads that wait on one queue hand it to each other at each event, so a small
-// request costs a switch of threads, and finds its data in the other core's cache. While there is traffic, one of the
-// threads that do not serve watches: it serves when those that do are stalled for 2 ms, or saturated for 0.1 s while
-// another core is idle. When all of them serve and are stalled, by whatever it is, one more looks out: it takes events
-// too, handles the light ones (EventTag::is_light), such as those of health calls, and leaves the others for those that
-// come back. So no client can hold up health, and a queue of its own for health, whose thread would take turns with the
-// others at waiting for the network, is not needed.
+// The threads that take events (EventTag) from a completion queue and handle them. One always serves, more only while
+// they are needed: threads that wait on the same queue pass it on at each event, so with several a small request costs
+// a thread switch and finds its data in another core's cache. While there is traffic, one of the threads that do not
+// serve watches: it starts to serve when the serving threads are stalled for 2 ms, or saturated for 0.1 s while another
+// core is idle. If all threads serve and are stalled, the watchdog takes events too: it handles the light ones
+// (EventTag::is_light), such as those of health checks, and leaves the others to the threads that return. So no client
+// can block health checks, and they need no queue of their own, whose thread would take turns with the others at
+// polling the network.
 class QueueThreads {
  public:
-  // Serves from now on, with `most` threads at most. REQUIRES: most >= 1; the queue outlives this.
+  // Starts to serve, with at most `max` threads. REQUIRES: max >= 1; the queue outlives this.
   QueueThreads(grpc::CompletionQueue& queue, int max);
-  // Shuts the queue down, as its owner must not do while these serve it.
+  // Shuts the queue down. Its owner must not do that while these threads serve it.
   void shut_down();
-  // All its events are handled when this returns. REQUIRES: the queue was shut down.
+  // Returns when all events are handled. REQUIRES: shut_down() was called.
   ~QueueThreads();
   QueueThreads(const QueueThreads&) = delete;
   QueueThreads& operator=(const QueueThreads&) = delete;
@@ -82,24 +83,24 @@ class QueueThreads {
   void sleep_until_traffic(const QueueThreadStates& last);
 
   grpc::CompletionQueue& queue_;
-  std::deque<Member> members_;  // the first serves always
-  Mutex watching_;              // held by the one that watches; the next ones wait for its place
+  std::deque<Member> members_;  // the first one always serves
+  Mutex watching_;              // held by the thread that watches; the next ones wait for it
   Mutex mutex_;
   CondVar changed_;
   bool is_stopped_ TENSORD_GUARDED_BY(mutex_) = false;
-  std::atomic<bool> is_watch_asleep_{false};  // there was no traffic; set by mutex_
+  std::atomic<bool> is_watch_asleep_{false};  // there was no traffic; guarded by mutex_
 
-  // What the one that looks out took and others are to handle.
+  // Events that the watchdog took and others have to handle.
   class Wake final : public EventTag {
     void on_event(bool) override {}
   };
   Mutex deferred_mutex_;
   std::deque<std::pair<void*, bool>> deferred_ TENSORD_GUARDED_BY(deferred_mutex_);
   bool is_shut_down_ TENSORD_GUARDED_BY(deferred_mutex_) = false;
-  std::atomic<bool> has_deferred_{false};  // whether there are any, set by deferred_mutex_
+  std::atomic<bool> has_deferred_{false};  // whether there are any; set under deferred_mutex_
   Wake wake_;
-  grpc::Alarm wake_alarm_;              // brings wake_ to one that waits for events
-  std::atomic<bool> is_waking_{false};  // and it has not come yet
+  grpc::Alarm wake_alarm_;              // delivers wake_ to a thread that waits for events
+  std::atomic<bool> is_waking_{false};  // it was not delivered yet
   Thread watchdog_;
 };
 

@@ -9,16 +9,16 @@
 
 namespace tensord::server {
 
-// How many inference requests all clients together may have under way, and how many bytes of anything that they make
-// the daemon hold: requests, what these become, answers. Thread-safe.
+// Limits of all clients together: inference requests in flight, and bytes that clients make the daemon hold (requests,
+// what they are parsed to, answers). Thread-safe.
 class RequestLimits {
  public:
   RequestLimits() = default;
-  // 0: no limit. `max_message_bytes` is of one message, unpacked.
+  // 0: no limit. `max_message_bytes` limits one decompressed message.
   RequestLimits(uint64_t max_requests, uint64_t max_bytes, uint64_t max_message_bytes = 0)
       : max_requests_(max_requests), max_bytes_(max_bytes), max_message_bytes_(max_message_bytes) {}
 
-  // A request that was let in; it counts until this goes. Must not outlive the limits.
+  // An admitted request; it counts until this is destroyed. Must not outlive the limits.
   class Admission {
    public:
     Admission() = default;
@@ -34,8 +34,8 @@ class RequestLimits {
       if (limits_) limits_->release(requests_, size_bytes_);
     }
 
-    // Counts so many bytes more, before they are taken. Throws Error{kResourceExhausted}, and counts none, when there
-    // is no room for them.
+    // Charges more bytes, before they are allocated. Throws Error{kResourceExhausted} and charges nothing if that
+    // exceeds the limit.
     void grow(uint64_t size_bytes) {
       if (!limits_) return;
       limits_->take_bytes(size_bytes);
@@ -51,7 +51,7 @@ class RequestLimits {
     uint64_t size_bytes_ = 0;
   };
 
-  // An inference request. Throws Error{kResourceExhausted} when a limit is reached.
+  // Admits an inference request. Throws Error{kResourceExhausted} if a limit is reached.
   Admission admit(uint64_t size_bytes) {
     const uint64_t requests = requests_.fetch_add(1, std::memory_order_relaxed) + 1;
     Admission admission(*this, 1);
@@ -62,24 +62,24 @@ class RequestLimits {
     return admission;
   }
 
-  // Any other request: only its bytes count. Small ones are always let in, so that probes are answered.
+  // Admits any other request; only its bytes count. Small ones are always admitted, so that probes are answered.
   Admission hold(uint64_t size_bytes) { return charge(size_bytes > kSmallBytes ? size_bytes : 0); }
 
-  // Bytes of any size, as of answers, of which there may be many.
+  // Charges bytes of any size, such as answers, of which there may be many.
   Admission charge(uint64_t size_bytes) {
     Admission admission(*this, 0);
     admission.grow(size_bytes);
     return admission;
   }
 
-  // The same, kept by whoever has it.
+  // The same, with shared ownership.
   std::shared_ptr<const void> share(uint64_t size_bytes) {
     return std::make_shared<const Admission>(charge(size_bytes));
   }
 
   uint64_t requests() const { return requests_.load(std::memory_order_relaxed); }
   uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
-  // The most bytes there were since the last time, which begins anew.
+  // The peak since the last call.
   uint64_t take_peak() { return peak_.exchange(bytes(), std::memory_order_relaxed); }
   uint64_t max_bytes() const { return max_bytes_; }
   uint64_t max_message_bytes() const { return max_message_bytes_; }
@@ -90,7 +90,7 @@ class RequestLimits {
   void take_bytes(uint64_t size_bytes) {
     const uint64_t bytes = bytes_.fetch_add(size_bytes, std::memory_order_relaxed) + size_bytes;
     if (max_bytes_ == 0 || bytes <= max_bytes_) {
-      // One that is lost between two threads does no harm.
+      // An update that is lost between two threads is harmless.
       if (bytes > peak_.load(std::memory_order_relaxed)) peak_.store(bytes, std::memory_order_relaxed);
       return;
     }

@@ -17,7 +17,7 @@ namespace tensord::server {
 
 class TrainingService;
 
-// A handler of calls about one model: as requests do, they wait for one that is loaded on demand.
+// Handler of a call about one model: like an inference request, it waits for a model that is loaded on demand.
 template <class Handler>
 struct OnDemand {
   Repository& repository;
@@ -38,7 +38,7 @@ OnDemand<Handler> on_demand(Repository& repository, Handler handler) {
   return {repository, std::move(handler)};
 }
 
-// What every call may ask about the daemon. Thread-safe.
+// What calls need of the daemon. Thread-safe.
 struct ServerState {
   Repository& repository;
   Metrics& metrics;
@@ -47,17 +47,17 @@ struct ServerState {
   std::string id;
   std::string version;
   bool strict_readiness = true;
-  TrainingService* training = nullptr;  // null: the daemon does not train
+  TrainingService* training = nullptr;  // null: training is disabled
   AccessPolicy access = {};
   RequestLimits limits = {};
   SharedRegions shared_memory{false};
   HeaderForward forwarded_headers{""}, forwarded_http_headers{""};
-  uint64_t http_max_input_bytes = 0;  // of JSON, and of a tensor in it; 0: no limit
+  uint64_t http_max_input_bytes = 0;  // limit of a JSON body and of a tensor in it; 0: no limit
   size_t stream_max_requests = 1024;
-  std::atomic<bool> is_leaving{false};   // the end was announced: nobody should send anything here any more
-  std::atomic<bool> is_draining{false};  // and nothing is taken
+  std::atomic<bool> is_leaving{false};   // the shutdown was announced: clients should go elsewhere
+  std::atomic<bool> is_draining{false};  // requests are rejected
 
-  // Takes requests: models are loaded (all of them READY when strict), and no end in sight.
+  // Whether the server takes requests: models are loaded (with strict readiness all of them) and there is no shutdown.
   bool is_ready() const {
     return !is_leaving && (strict_readiness ? repository.is_all_ready() : repository.is_loaded());
   }

@@ -8,8 +8,8 @@
 
 namespace tensord::server {
 
-// Credentials of a server whose new connections get what `certificates` has at that time; open ones stay. With
-// `is_mutual` clients must show a certificate of its roots.
+// Server credentials that use the current contents of `certificates` for new connections. With `is_mutual`, clients
+// must present a certificate signed by its roots.
 std::shared_ptr<grpc::ServerCredentials> make_tls_credentials(std::shared_ptr<const Certificates> certificates,
                                                               bool is_mutual);
 

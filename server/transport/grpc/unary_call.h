@@ -15,15 +15,15 @@
 
 namespace tensord::server {
 
-// A handler that may have the call wait: `waits` true, it calls `resume` later, on any thread; else it does not. It
-// may throw Error, which is the answer then.
+// A handler that may let the call wait: if it sets `waits`, it calls `resume` later, on any thread. It may throw Error,
+// which becomes the answer.
 template <class Handler, class Request>
 concept MayWait = requires(const Handler& handler, const Request& request, std::function<void()> resume) {
   { handler.waits(request, resume) } -> std::convertible_to<bool>;
 };
 
-// A unary call, from bytes to bytes; its handler sees messages. `Start` asks the service for the next call (a callable
-// of context, request, writer, queue, tag); `Handler` fills the response or throws Error.
+// A unary call, from bytes to bytes; its handler sees messages. `Start` requests the next call from the service (a
+// callable of context, request, writer, queue, tag). `Handler` fills the response or throws Error.
 template <class Request, class Response, class Start, class Handler>
 class UnaryCall final : public GrpcCall {
  public:
@@ -39,7 +39,7 @@ class UnaryCall final : public GrpcCall {
 
   void accept() override {
     try {
-      // Its bytes count from here on, also while it waits for the thread.
+      // The request's bytes are charged from here on, also while it waits for the thread.
       admission_ = queue().limits->hold(bytes_.Length());
     } catch (...) {
       refuse(to_grpc_status(current_exception_status()));
@@ -52,13 +52,13 @@ class UnaryCall final : public GrpcCall {
     }
   }
 
-  // After its Finish was started the call may be gone, but on the thread that handles one of its events.
+  // Once Finish was started the call may be destroyed, except on the thread that handles one of its events.
   void refuse(const grpc::Status& status) override { writer_.FinishWithError(status, finish_tag()); }
 
   void answer() {
     try {
       read_message(bytes_, *queue().limits, admission_, request_);
-      // Once it waits the call may be gone.
+      // Once it waits, the call may be destroyed.
       if constexpr (MayWait<Handler, Request>) {
         if (handler_.waits(request_, [this] { handle(); })) return;
       }
@@ -75,7 +75,7 @@ class UnaryCall final : public GrpcCall {
     try {
       Response response;
       handler_(request_, response);
-      // Small ones leave in any case, so that probes are answered.
+      // Small answers are always sent, so that probes are answered.
       if (const uint64_t bytes = response.ByteSizeLong(); bytes > kSmallMessageBytes) admission_.grow(bytes);
       answered = to_byte_buffer(response);
     } catch (...) {
@@ -98,19 +98,19 @@ class UnaryCall final : public GrpcCall {
   grpc::ServerAsyncResponseWriter<grpc::ByteBuffer> writer_{&context()};
 };
 
-// Answers calls on this queue from now on, at once. The handler takes (const Request&, Response&).
+// Answers calls on this queue immediately. The handler takes (const Request&, Response&).
 template <class Request, class Response, class Start, class Handler>
 void wait_unary(const CallQueue& queue, CallGroup group, Start start, Handler handler) {
   GrpcCall::wait_for<UnaryCall<Request, Response, Start, Handler>>(queue, group, nullptr, start, handler);
 }
 
-// The same for calls that take long: their handler runs on `thread`.
+// For slow calls: their handler runs on `thread`.
 template <class Request, class Response, class Start, class Handler>
 void wait_slow_unary(const CallQueue& queue, CallGroup group, WorkThread& thread, Start start, Handler handler) {
   GrpcCall::wait_for<UnaryCall<Request, Response, Start, Handler>>(queue, group, &thread, start, handler);
 }
 
-// The callable that asks `service` for the next call of METHOD.
+// The callable that requests the next call of METHOD from `service`.
 #define TENSORD_START(service, METHOD)                                                                 \
   [&rpcs = (service)](auto* context, auto* request, auto* writer, auto* completion_queue, void* tag) { \
     rpcs.Request##METHOD(context, request, writer, completion_queue, completion_queue, tag);           \

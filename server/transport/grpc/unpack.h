@@ -6,12 +6,12 @@
 
 namespace tensord::server {
 
-// Messages reach the calls as clients sent them: gRPC would unpack a compressed one before anybody looks at its size,
-// and a megabyte can become a gigabyte.
+// Messages arrive as the client sent them. gRPC would decompress a message before its size is checked, and a megabyte
+// can become a gigabyte.
 
-// Replaces a message that came compressed (gzip, deflate) by its plain bytes; others stay as they are. Each piece is
-// counted by `admission` before it is allocated. Throws Error{kResourceExhausted} past the limits, {kInvalidArgument}
-// for bytes that cannot be unpacked; the message is as it was then.
+// Decompresses a message (gzip, deflate); others are unchanged. Each piece is charged to `admission` before it is
+// allocated. Throws Error{kResourceExhausted} above the limits and {kInvalidArgument} for malformed data; the message
+// is then unchanged.
 void unpack(grpc::ByteBuffer& message, const RequestLimits& limits, RequestLimits::Admission& admission);
 
 }  // namespace tensord::server

@@ -10,10 +10,9 @@
 
 namespace tensord::server {
 
-// The bytes of one message as they came from the network, in one or more pieces, kept alive
-// by `owner`. Immutable.
+// The bytes of a message as received, in one or more pieces that `owner` keeps alive. Immutable.
 struct WireMessage {
-  absl::InlinedVector<std::span<const uint8_t>, 4> pieces;  // none is empty
+  absl::InlinedVector<std::span<const uint8_t>, 4> pieces;  // no piece is empty
   size_t size_bytes = 0;
   std::shared_ptr<const void> owner;
 
@@ -24,9 +23,9 @@ struct WireMessage {
   }
 };
 
-// Reads protobuf's wire format out of a range of a message. Every read checks its bounds and
-// throws Error{kInvalidArgument} past the end, so a message cut anywhere is refused, never
-// misread. Copies are cheap; the message must outlive them.
+// Reads protobuf's wire format from a range of a message. Every read is bounds-checked and throws
+// Error{kInvalidArgument} past the end, so a truncated message is rejected, never misread. Cheap to copy; the message
+// must outlive all copies.
 class WireReader {
  public:
   enum class WireType : uint8_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kStartGroup = 3, kEndGroup = 4, kFixed32 = 5 };
@@ -42,7 +41,7 @@ class WireReader {
 
   Tag read_tag();
   uint64_t read_varint() {
-    // Most are of one byte that does not end its piece.
+    // Fast path: most values have one byte and do not end their piece.
     if (remaining_ != 0 && piece_end_ - position_ > 1 && *position_ < 0x80) {
       --remaining_;
       return *position_++;
@@ -51,22 +50,22 @@ class WireReader {
   }
   uint32_t read_fixed32();
   uint64_t read_fixed64();
-  // A length and the range that follows it; this reader moves past it.
+  // Reads a length and returns the range that follows; this reader moves past it.
   WireReader read_range();
-  // The next `count` bytes; this reader moves past them.
+  // Returns the next `count` bytes as a range; this reader moves past them.
   WireReader read_part(size_t count);
-  // A range as text. Throws when it is not UTF-8.
+  // The range as a string. Throws if it is not UTF-8.
   std::string read_string();
-  // Any bytes.
+  // The range as bytes.
   std::string read_bytes();
-  // Moves past a field of this tag. Groups nest at most 32 deep.
+  // Skips a field with this tag. Groups may nest 32 deep.
   void skip(Tag tag, int depth = 0);
 
-  // The whole range where it lies, when it lies in one piece; null otherwise.
+  // A pointer to the range if it is in one piece; otherwise null.
   const uint8_t* contiguous() const;
-  // The whole range where it lies; none of the pieces is empty.
+  // The pieces of the range; none is empty.
   std::vector<std::span<const uint8_t>> pieces() const;
-  // Copies the next `count` bytes out and moves past them.
+  // Copies the next `count` bytes and moves past them.
   void copy_to(void* target, size_t count);
   void advance(size_t count) {
     if (count <= remaining_ && count < static_cast<size_t>(piece_end_ - position_)) {

@@ -8,21 +8,21 @@
 
 namespace tensord::server {
 
-// Every call arrives as bytes, as those of InferenceService.
+// Every call arrives as bytes, like those of InferenceService.
 using HostRpcs = hosts::v1::HostService::WithRawMethod_Join<
     hosts::v1::HostService::WithRawMethod_FetchFile<hosts::v1::HostService::Service>>;
 
-// What the calls of other daemons share. `thread` reads files.
+// State shared by the calls of other daemons. Files are read on `thread`.
 struct HostCalls {
   ServerState& state;
   HostRpcs& rpcs;
   WorkThread& thread;
 
-  // Throws Error{kUnimplemented} when the daemon runs without training.
+  // Throws Error{kUnimplemented} if training is disabled.
   HostRegistry& registry() const;
 };
 
-// Answers the calls of daemons that take part in jobs on this queue from now on.
+// Answers the calls of daemons that take part in jobs on this queue.
 void wait_host_calls(HostCalls& calls, CallQueue queue);
 
 }  // namespace tensord::server

@@ -5,7 +5,7 @@
 
 namespace tensord::server {
 
-// Messages of protos/hosts.proto and the plain structs of server/training/hosts.
+// Converts between messages of protos/hosts.proto and the structs of server/training/hosts.
 HostReport to_report(const hosts::v1::HostReport& message);
 void to_message(const HostReport& report, hosts::v1::HostReport& message);
 HostOrder to_order(const hosts::v1::HostOrder& message);

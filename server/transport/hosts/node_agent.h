@@ -9,7 +9,7 @@
 
 namespace tensord::server {
 
-// Joins another daemon, again and again until stopped, and runs ranks for it while both are there. Thread-safe.
+// Connects to another daemon, reconnects until stopped, and runs ranks for it. Thread-safe.
 class NodeAgent {
  public:
   struct Options {
@@ -21,7 +21,7 @@ class NodeAgent {
   // Throws Error for files that cannot be read.
   explicit NodeAgent(Options options);
   ~NodeAgent();
-  // Ranks that run here end.
+  // Ends the ranks that run here.
   void stop();
 
  private:

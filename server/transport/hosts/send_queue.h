@@ -11,15 +11,15 @@
 
 namespace tensord::server {
 
-// What waits to be said to a coordinator; one thread says it. Thread-safe.
+// Messages that wait to be sent to a coordinator; one thread sends them. Thread-safe.
 class HostSendQueue {
  public:
-  // So many bytes of messages may wait.
+  // Limit of the waiting messages.
   static constexpr size_t kMaxBytes = 64 << 20;
 
-  // False: too much waits, and the message is not kept.
+  // False: the queue is full, and the message was dropped.
   bool push(const HostReport& report);
-  // The next one, or an empty one where there was nothing for `interval`; none once it is closed.
+  // The next message; an empty one if there was none for `interval`; none once the queue is closed.
   std::optional<hosts::v1::HostReport> pop(std::chrono::milliseconds interval);
   void close();
 

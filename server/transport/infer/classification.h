@@ -7,14 +7,14 @@
 
 namespace tensord::server {
 
-// The `classes` largest values of an output, largest first, each as the text "VALUE:INDEX", or "VALUE:INDEX:LABEL"
-// where the index has a label: a BYTES tensor [classes], or [rows, classes] of a batched model, over all that is in a
-// row. Equal values in the order of their indices, NaN after all others. Throws Error{kInvalidArgument} for BYTES and
-// BOOL.
+// The `classes` largest values of an output in descending order, each as the string "VALUE:INDEX", or
+// "VALUE:INDEX:LABEL" if the index has a label. The result is a BYTES tensor of shape [classes], or [rows, classes] for
+// a batching model, over all elements of a row. Ties keep the order of their indices; NaN comes last. Throws
+// Error{kInvalidArgument} for BYTES and BOOL.
 InferTensor classify(const InferTensor& output, int64_t classes, bool is_batched,
                      const std::vector<std::string>& labels);
 
-// What classify() may take, labels not counted.
+// Upper bound of the memory that classify() needs, without labels.
 uint64_t classes_bytes(const InferTensor& output, int64_t classes, bool is_batched);
 
 }  // namespace tensord::server

@@ -10,24 +10,25 @@ namespace tensord::server {
 
 struct DecodedInputs {
   std::vector<InferTensor> inputs;    // in the order of the request
-  std::vector<size_t> input_indices;  // of each: which of the signature it is
-  uint64_t copied_bytes = 0;          // payload that could not be used where it lay
+  std::vector<size_t> input_indices;  // index of each in the signature
+  uint64_t copied_bytes = 0;          // payload that could not be used in place
 };
 
 struct DecodeOptions {
-  std::vector<SharedRange> ranges = {};  // one for each input; without a region: its data is in the message. Empty: all
-  bool may_scatter = false;              // the model takes InferTensor::scattered
-  CoreBudget* cores = nullptr;           // for copies of some MB; null: they are made by the calling thread
-  // Counts what inputs take beside the message before it is taken: an empty text is four bytes there, memory of clients
-  // is none. Null: nothing is counted.
+  std::vector<SharedRange> ranges =
+      {};                       // by input; without a region, its data is in the message. Empty: all are in the message
+  bool may_scatter = false;     // the model accepts InferTensor::scattered
+  CoreBudget* cores = nullptr;  // for copies of several MB; null: the calling thread makes them
+  // Charged with what inputs need beyond the message, before it is allocated: an empty string has four bytes there.
+  // Shared memory costs nothing. Null: nothing is charged.
   RequestLimits::Admission* admission = nullptr;
 };
 
-// Checks the inputs of a request against a model and makes tensors of them. A tensor that lies in one piece of the
-// message, aligned to its elements, is used there and keeps `wire.owner` alive; others are copied once. Floating point
-// numbers in shared memory are used there too; all else is copied out, for the client may change it after it was
-// checked, and so is what lies on a GPU. Nothing is allocated before sizes are proven to match the bytes that are
-// there. Throws Error{kInvalidArgument} with the protocol's texts, {kFailedPrecondition} when shared memory is gone.
+// Validates the inputs of a request against a model's signature and makes tensors of them. A tensor whose bytes are
+// contiguous in the message and aligned is used in place and keeps `wire.owner` alive; others are copied once.
+// Floating-point data in shared memory is used in place as well; other data is copied, because the client may change it
+// after it was checked, and so is data on a GPU. Sizes are checked before anything is allocated. Throws
+// Error{kInvalidArgument} with the protocol's messages, {kFailedPrecondition} if shared memory is gone.
 DecodedInputs decode_inputs(const InferMessage& message, const WireMessage& wire, const Signature& signature,
                             const DecodeOptions& options = {});
 

@@ -10,36 +10,35 @@
 
 namespace tensord::server {
 
-// A ModelInferResponse in pieces: each is some bytes of protobuf, then the memory of a tensor
-// as it is.
+// A ModelInferResponse in parts: each is some protobuf bytes followed by the memory of a tensor.
 struct EncodedResponse {
   struct Piece {
     std::string head;
-    Tensor payload;  // row-major; undefined when the head is all
+    Tensor payload;  // row-major; undefined for a head without payload
   };
   absl::InlinedVector<Piece, 2> pieces;
   uint64_t size_bytes = 0;
   uint64_t copied_bytes = 0;  // payload copied into heads or to make it row-major
 };
 
-// What a response says besides its outputs.
+// The fields of a response other than its outputs.
 struct ResponseHead {
   std::string_view model_name, model_version, id;
   const ParameterMap& parameters;
 };
 
-// What the response to these outputs takes, beside the texts of its head: for who counts it before it is made.
+// The size of the response to these outputs, without the strings in its head. For charging it before it is made.
 uint64_t response_bytes(const std::vector<InferTensor>& outputs, const std::vector<bool>& is_elsewhere);
 
-// `is_elsewhere`: outputs whose data the client finds in its own memory; empty: none. Throws Error{kInvalidArgument}
-// when the response is larger than gRPC can send.
+// `is_elsewhere`: outputs whose data is in the client's shared memory; empty: none. Throws Error{kInvalidArgument} if
+// the response exceeds gRPC's limit.
 EncodedResponse encode_response(const ResponseHead& head, const std::vector<InferTensor>& outputs,
                                 const std::vector<bool>& is_elsewhere = {});
 
-// Makes a ModelStreamInferResponse of it.
+// Turns it into a ModelStreamInferResponse.
 void wrap_for_stream(EncodedResponse& response);
 
-// A ModelStreamInferResponse that says what went wrong with a request.
+// A ModelStreamInferResponse with an error.
 EncodedResponse encode_stream_error(std::string_view message, const ResponseHead& head);
 
 }  // namespace tensord::server

@@ -13,13 +13,14 @@
 
 namespace tensord::server {
 
-// Asks the service for the next ModelInfer call.
+// Requests the next ModelInfer call from the service.
 using StartInfer =
     std::function<void(grpc::ServerContext*, grpc::ByteBuffer* request,
                        grpc::ServerAsyncResponseWriter<grpc::ByteBuffer>*, grpc::ServerCompletionQueue*, void* tag)>;
 
-// One ModelInfer call, from its bytes to its bytes:
-//   waiting → arrived → [its model is loaded →] (read_request, submit to the model) → respond() on a worker → answered.
+// One ModelInfer call, from bytes to bytes:
+//     waiting → arrived → [its model is loaded →] (read_request, submit to the model) → respond() on a worker →
+//   answered.
 class InferCall final : public GrpcCall, public InferSink {
  public:
   InferCall(const CallQueue& queue, ServerState& state, const StartInfer& start);
@@ -44,13 +45,13 @@ class InferCall final : public GrpcCall, public InferSink {
   grpc::ByteBuffer request_;
   grpc::ServerAsyncResponseWriter<grpc::ByteBuffer> writer_{&context()};
   Operation<InferCall> loaded_{this, &InferCall::on_loaded};
-  std::unique_ptr<grpc::Alarm> alarm_;  // brings the call back to its queue when the model is loaded
-  int waits_left_ = 3;                  // for its model; others may take the memory again
+  std::unique_ptr<grpc::Alarm> alarm_;  // returns the call to its queue when the model is loaded
+  int waits_left_ = 3;                  // for the model to be loaded; it may be evicted again
 
   RequestContext request_context_;
-  int64_t answered_ns_ = 0;  // when the answer was given to gRPC
+  int64_t answered_ns_ = 0;  // when the answer was passed to gRPC
   std::atomic<bool> is_cancelled_{false};
-  std::atomic<ModelVersion*> submitted_to_{nullptr};  // the request context's model, from when the request may be there
+  std::atomic<ModelVersion*> submitted_to_{nullptr};  // the request context's model, set before it can see the request
 };
 
 }  // namespace tensord::server

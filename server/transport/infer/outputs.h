@@ -10,25 +10,25 @@
 
 namespace tensord::server {
 
-// What a request wants done with its outputs before they leave, and the memory of the client that its inputs lie in.
+// How to return a request's outputs, and the client memory that its inputs are in.
 struct OutputPlan {
   struct Output {
     std::string name;
-    int64_t classes = 0;               // 0: the tensor itself
-    std::optional<SharedRange> range;  // where its data goes; none: into the response
+    int64_t classes = 0;               // 0: return the tensor itself
+    std::optional<SharedRange> range;  // where to write its data; none: into the response
   };
-  std::vector<Output> outputs;            // those that something is done with
-  std::vector<SharedRange> input_ranges;  // that tensors of the request lie in
+  std::vector<Output> outputs;            // outputs that are not returned as they are
+  std::vector<SharedRange> input_ranges;  // shared memory of the request's inputs
   bool is_empty() const { return outputs.empty() && input_ranges.empty(); }
 };
 
-// Where the model itself may write outputs: in shared memory that nothing else of the request lies in.
+// Where the model may write outputs directly: shared memory that nothing else in the request uses.
 std::vector<OutputPlace> output_places(const OutputPlan& plan);
 
-// Carries the plan out: classes instead of tensors, data written to shared memory, outputs that lie in an input's
-// memory copied, as the client may change that. Which of `outputs` have their data elsewhere then; empty: none. Adds to
-// `copied_bytes`, and counts the texts of classes before they are made. Throws Error: kInternal when the shared memory
-// is too small, kFailedPrecondition when it, or that of an input, was taken away.
+// Applies the plan: computes classes, writes to shared memory, and copies outputs that share memory with an input,
+// which the client may change. Returns which of `outputs` have their data in shared memory; empty: none. Adds to
+// `copied_bytes`, and charges the strings of classes before they are made. Throws Error: kInternal if the shared memory
+// is too small, kFailedPrecondition if it, or an input's, was unregistered.
 std::vector<bool> place_outputs(const OutputPlan& plan, const ModelVersion& model, std::vector<InferTensor>& outputs,
                                 uint64_t& copied_bytes, RequestLimits::Admission* admission = nullptr);
 

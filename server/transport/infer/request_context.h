@@ -15,61 +15,60 @@
 
 namespace tensord::server {
 
-// What the answers to a request need of it. Filled as far as the request could be read.
+// What the answers to a request need to know of it. Filled as far as the request could be read.
 struct RequestContext {
-  std::shared_ptr<ModelVersion> model;        // null: it names none that is there
-  ModelMetrics* metrics = nullptr;            // never null once the request is read
-  std::string id, model_name, model_version;  // as the client sent them
-  int64_t wait_start_ns = 0;                  // on Clock::system(): its bytes were waited for; 0: not known
+  std::shared_ptr<ModelVersion> model;        // null: the model does not exist
+  ModelMetrics* metrics = nullptr;            // not null once the request was read
+  std::string id, model_name, model_version;  // as sent by the client
+  int64_t wait_start_ns = 0;                  // on Clock::system(): when waiting for its bytes began; 0: unknown
   int64_t arrived_ns = 0;
-  RequestLimits::Admission admission = {};  // counts as long as this is there
-  bool takes_many_responses = false;        // set before: the call is a stream
+  RequestLimits::Admission admission = {};  // released with this object
+  bool takes_many_responses = false;        // set by the caller: the call is a stream
   bool wants_empty_final_response = false;
   OutputPlan plan;
-  RequestTelemetry telemetry;  // its trace, and its copy in a file
+  RequestTelemetry telemetry;  // its trace and its captured copy
 };
 
-// What a request came with beside its message.
+// What a request has beside its message.
 class RequestOrigin {
  public:
   virtual ~RequestOrigin() = default;
   // On Clock::system().
   virtual int64_t deadline_ns(int64_t now_ns) const = 0;
-  // The header of that name; empty: none.
+  // The header of that name; may be empty.
   virtual std::string_view traceparent() const = 0;
   virtual const TransportStamps& stamps() const = 0;
   virtual void add_forwarded_headers(const ServerState& state, ParameterMap& parameters) const = 0;
-  // Why a model that may give many responses cannot be asked so.
+  // The error for a decoupled model that cannot be called in this way.
   virtual const char* decoupled_refusal() const = 0;
 };
 
-// Finds the model of a request that was taken apart, checks the request against it and decodes its inputs, where they
-// lie if that can be: `wire` is what the message's readers point into. `request_context.metrics`, `.arrived_ns` and
-// `.admission` are set. Throws Error with what is to be answered; `request_context` and `request` are filled as far as
-// it came.
+// Looks up the model of a parsed request, validates the request and decodes its inputs, in place if possible; `wire` is
+// the message that the readers point into. Sets `request_context.metrics`, `.arrived_ns` and `.admission`. Throws Error
+// with the answer; `request_context` and `request` are then filled as far as possible.
 void accept_message(ServerState& state, InferMessage&& message, const WireMessage& wire, const RequestOrigin& origin,
                     RequestContext& request_context, InferRequest& request);
 
-// Does with a result's outputs what the request wants done before they leave; which of them have their data elsewhere
-// then, empty: none. The caller counts what is copied. What is made is counted in `admission` first. REQUIRES:
-// request_context.model. Throws Error.
+// Applies the request's output plan to a result. Returns which outputs have their data in shared memory; empty: none.
+// The caller counts copied bytes. New memory is charged to `admission` first. REQUIRES: request_context.model. Throws
+// Error.
 std::vector<bool> finish_outputs(const RequestContext& request_context, InferResult& result,
                                  RequestLimits::Admission& admission);
 
-// Takes the bytes of a ModelInferRequest apart, which are plain ones afterwards, finds its model, checks it and decodes
-// its inputs, where they lie if that can be. Its deadline is that of the call. Throws Error with what is to be
-// answered; `request_context` and `request` are filled as far as it came, with metrics in any case.
+// Decompresses and parses a ModelInferRequest, looks up its model, validates it and decodes its inputs, in place if
+// possible. Its deadline is the call's. Throws Error with the answer; `request_context` (with metrics) and `request`
+// are then filled as far as possible.
 void read_request(ServerState& state, grpc::ByteBuffer& bytes, const grpc::ServerContext& context,
                   RequestContext& request_context, InferRequest& request);
 
-// The bytes of a ModelInferResponse. The outputs' memory leaves with them as it is. Counts what is sent and copied, and
-// the answer itself among the bytes under way until the request context goes. Throws Error when it cannot be sent.
-// REQUIRES: request_context.model.
+// Serializes a ModelInferResponse; outputs are sent from their own memory. Counts sent and copied bytes, and charges
+// the answer until the request context is destroyed. Throws Error if it cannot be sent. REQUIRES:
+// request_context.model.
 grpc::ByteBuffer write_response(RequestContext& request_context, InferResult& result);
 
-// The bytes of a ModelStreamInferResponse: the same, and `triton_final_response`; or an error message with what the
-// request was. What cannot be sent becomes an error, in `result.status`. Throws Error{kResourceExhausted} where
-// `admission`, which counts the response, has no room for it.
+// Serializes a ModelStreamInferResponse, with `triton_final_response`, or an error. A result that cannot be sent
+// becomes an error in `result.status`. Throws Error{kResourceExhausted} if `admission`, which is charged with the
+// response, is exhausted.
 grpc::ByteBuffer write_stream_response(const RequestContext& request_context, InferResult& result, bool is_final,
                                        RequestLimits::Admission& admission);
 

@@ -18,22 +18,22 @@ namespace tensord::server {
 class StreamCall;
 
 using InferStream = grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer>;
-// Asks the service for the next ModelStreamInfer call.
+// Requests the next ModelStreamInfer call from the service.
 using StartStream = std::function<void(grpc::ServerContext*, InferStream*, grpc::ServerCompletionQueue*, void* tag)>;
 
-// What all ModelStreamInfer calls share. Thread-safe.
+// State shared by all ModelStreamInfer calls. Thread-safe.
 class StreamCalls {
  public:
   StreamCalls(ServerState& state, StartStream start);
 
   // Answers calls on this queue from now on.
   void wait(const CallQueue& queue);
-  // Every stream ends when the requests it has are answered, and takes no more.
+  // Ends every stream once its requests are answered, and accepts no new requests.
   void drain();
 
  private:
   friend class StreamCall;
-  bool add(const std::shared_ptr<StreamCall>& call);  // false: no stream is taken any more
+  bool add(const std::shared_ptr<StreamCall>& call);  // false: new streams are not accepted
   void remove(const StreamCall* call);
 
   ServerState& state_;

@@ -11,22 +11,22 @@
 
 namespace tensord::server {
 
-// What is noted of a request beside counting it: its trace, and whether it is kept in a file. Empty for most requests,
-// and then every call here is a test of two pointers. Part of the request context.
+// Records a request beyond its metrics: its trace, and its copy in a capture file. Empty for most requests; every
+// function then only tests two pointers. Part of the request context.
 class RequestTelemetry {
  public:
   RequestTelemetry() = default;
-  // The request is read and its inputs are decoded. Sets request.trace.
+  // Call when the inputs are decoded. Sets request.trace.
   RequestTelemetry(ServerState& state, std::string_view traceparent, const TransportStamps& transport,
                    const ModelVersion& model, int64_t wait_start_ns, int64_t arrived_ns, InferRequest& request);
 
-  // One answer is there, before its outputs are encoded.
+  // Call for each answer, before its outputs are encoded.
   void record_response(const InferResult& result) const;
-  // After the final answer was counted in the model's metrics.
+  // Call after the final answer was counted in the model's metrics.
   void record_answer(const RequestTimes& times, const absl::Status& status) const;
-  // The answer was given to gRPC at `start_ns` and is sent now. Unary calls only.
+  // Unary gRPC calls only: the answer was passed to gRPC at `start_ns` and is sent now.
   void record_sent(int64_t start_ns) const;
-  // The answer is given to HTTP now; to be called when it is sent. Empty: nobody wants to know.
+  // HTTP only: the answer is passed on now; call the result when it is sent. Empty: nothing to record.
   std::function<void()> sent_later() const;
 
  private:
