@@ -25,8 +25,8 @@ class Checkpoints {
     ops::Value state;
     std::string curve;
   };
-  // Puts a checkpoint on the disk, then removes those that are too many. One of this step that is there stays.
-  // Throws Error (kResourceExhausted: the disk is full) and leaves those that were there.
+  // Writes a checkpoint atomically, then removes the oldest ones above the limit. An existing checkpoint of this step
+  // is kept. Throws Error (kResourceExhausted: the disk is full); the existing checkpoints are then unchanged.
   void write(int64_t step, const Files& files) const;
 
   struct Found {
@@ -36,9 +36,9 @@ class Checkpoints {
     std::string state_file() const { return (folder / "state.pt").string(); }
     std::string curve_file() const { return (folder / "curve.json").string(); }
   };
-  // The newest one that is as it was written. Damaged ones are logged and passed over.
+  // The newest intact one. Damaged ones are logged and skipped.
   std::optional<Found> newest() const;
-  // The newest one, whose files may be damaged.
+  // The newest one, without a check of its files.
   std::optional<Found> newest_unchecked() const;
   std::vector<int64_t> steps() const;  // ascending
 

@@ -10,16 +10,16 @@
 
 namespace tensord::server {
 
-// Sums up metrics over the batches of an evaluation. Not thread-safe.
+// Accumulates metrics over the batches of an evaluation. Not thread-safe.
 class EvaluationMetrics {
  public:
   EvaluationMetrics(std::vector<std::string> metrics, LossSpec loss);
 
-  // `loss` is the mean of a batch of `rows`; `output` and `label` are looked at where a metric needs them. Accuracies
-  // take classes from dimension 1; an output with one value a row is a score, above 0 (bce: 0.5) for class 1.
-  // Throws Error{kInvalidArgument} for shapes that do not go together.
+  // `loss` is the mean of a batch of `rows`; `output` and `label` are used if a metric needs them. Accuracies take the
+  // classes from dimension 1; an output with one value per row is a score for class 1, with threshold 0 (bce: 0.5).
+  // Throws Error{kInvalidArgument} if the shapes do not match.
   void add(double loss, int64_t rows, const Tensor& output, const Tensor& label);
-  // Each metric's mean.
+  // The mean of each metric.
   std::map<std::string, double> means() const;
   // Whether a metric needs more than the loss.
   static bool needs_output(const std::vector<std::string>& metrics);

@@ -10,14 +10,14 @@
 
 namespace tensord::server {
 
-// Turns steps into points of the curves and the progress that clients see. Which steps have points depends on the
-// length of the job alone; the status is changed at most ten times a second. Not thread-safe.
+// Turns steps into curve points and the progress that clients see. Which steps get points depends only on the job's
+// length; the status is updated at most ten times a second. Not thread-safe.
 class ProgressMeter {
  public:
-  // Goes on from the job's progress.
+  // Continues from the job's progress.
   ProgressMeter(TrainingJob& job, OwnerId owner, int64_t total_steps, const Clock& clock = Clock::system());
 
-  // Whether the step that comes next will have a point; its gradient norm is wanted then.
+  // Whether the next step will have a point and needs its gradient norm.
   bool wants_point(int64_t step) const { return step % point_interval_ == 0 || step == total_steps_; }
   struct Step {
     int64_t step = 0;
@@ -31,7 +31,7 @@ class ProgressMeter {
   };
   void add_step(const Step& step);
   void add_evaluation(int64_t step, double epoch, const std::map<std::string, double>& metrics);
-  // Brings the status up to date now.
+  // Updates the status now.
   void flush();
 
  private:
@@ -49,7 +49,7 @@ class ProgressMeter {
   const int64_t point_interval_;
   const Clock& clock_;
   const int64_t start_ns_;
-  int64_t first_step_ = 0;  // that was done before this run
+  int64_t first_step_ = 0;  // steps before this run
   int64_t flushed_ns_ = 0;
   JobProgress progress_;
   Sums point_;  // since the last point

@@ -12,17 +12,16 @@
 
 namespace tensord::server {
 
-// Makes what jobs have learned new versions of models. Works on a thread of normal priority, which the threads of the
-// new version inherit; jobs' own threads have a low one. Thread-safe.
+// Publishes trained models as new versions. Works on a thread of normal priority, which the version's threads inherit;
+// jobs' own threads have a low one. Thread-safe.
 class Publisher {
  public:
   explicit Publisher(Repository& repository);
   ~Publisher();
 
-  // `write` puts the model into a file, in a format whose files are named `file_name`. Beside it lies `origin` as
-  // job.json (see JobInputs::origin_of): it says where the version comes from, and by its "job" a job that was
-  // interrupted here finds that it has published already. Waits until the version is served. Throws Error; nothing has
-  // changed then.
+  // `write` writes the model to a file, in a format whose files are named `file_name`. `origin` is stored beside it as
+  // job.json (see JobInputs::origin_of): it says where the version comes from, and lets a job that was interrupted here
+  // find out that it has already published. Returns when the version is served. Throws Error; nothing has changed then.
   Repository::Added publish(const JobStatus& job, const std::string& file_name, const std::string& origin,
                             const std::function<void(const std::string& path)>& write);
 

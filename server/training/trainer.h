@@ -22,33 +22,33 @@
 
 namespace tensord::server {
 
-// Trains one job on the calling thread, from its last checkpoint or its beginning, until it is done or somebody wants
-// something else. Everything that later steps hang on is in the checkpoints, so a job that was killed and goes on ends
-// with the same weights, bit by bit, as one that was not. Not thread-safe.
+// Trains one job on the calling thread, from its last checkpoint or from the start, until it is done or a request stops
+// it. Checkpoints contain everything that later steps depend on, so a job that was killed and resumed ends with the
+// same weights, bit for bit. Not thread-safe.
 class Trainer {
  public:
   struct Options {
     std::filesystem::path folder;                // of the job
-    std::string base_archive;                    // what it starts from
-    std::string data_folder;                     // of the server; empty: none
-    int threads = 1;                             // that a step may use
+    std::string base_archive;                    // the archive that it starts from
+    std::string data_folder;                     // the server's data folder; empty: none
+    int threads = 1;                             // for one step
     std::string plans = "off";                   // "off", "exact" or "fused": how steps that repeat are planned
-    uint64_t memory_bytes = 0;                   // limit of the job's tensors; 0: none
-    std::function<void()> saved_status;          // the job's status is worth keeping on disk now
-    distributed::ProcessGroup* group = nullptr;  // of a job with a distribution; must outlive the trainer
+    uint64_t memory_bytes = 0;                   // memory limit of the job's tensors; 0: none
+    std::function<void()> saved_status;          // called when the status should be saved
+    distributed::ProcessGroup* group = nullptr;  // for distributed jobs; must outlive the trainer
   };
   // Loads the model, the data and the checkpoint. Throws Error.
   Trainer(TrainingJob& job, Options options);
   ~Trainer();
 
   enum class Outcome { kDone, kPaused, kCancelled, kStopped, kStarved };
-  // Throws Error naming the step and the batch; checkpoints that were written stay.
+  // Throws Error naming the step and the batch. Checkpoints are kept.
   Outcome run();
 
-  // What may not be meant so, though it can be done; empty where there is nothing.
+  // A warning about a job that is valid but probably not intended; may be empty.
   const std::string& warning() const { return model_->warning(); }
 
-  // After kDone: writes what is to be published, the last weights or the best ones, ready to be served.
+  // After kDone: writes the model to publish, with the last weights or the best ones.
   void write_result(const std::string& path);
 
  private:
@@ -87,28 +87,28 @@ class Trainer {
   const Checkpoints checkpoints_;
   ops::Generator generator_;                      // of the steps
   ops::Generator order_;                          // of the batches
-  std::unique_ptr<StatisticsGroups> statistics_;  // null: batch norms are each rank's own
+  std::unique_ptr<StatisticsGroups> statistics_;  // null: batch norm statistics are per rank
   std::unique_ptr<TrainingModel> model_;
-  std::vector<std::pair<std::string, Tensor>> parameters_;  // that are trained
+  std::vector<std::pair<std::string, Tensor>> parameters_;  // parameters that are trained
   JobData data_;
   std::unique_ptr<BatchSource> source_;
   std::unique_ptr<nn::Optimizer> optimizer_;
-  std::unique_ptr<nn::ZeroRedundancy> zero_;  // null: each rank keeps the optimizer's whole state
+  std::unique_ptr<nn::ZeroRedundancy> zero_;  // null: each rank has the whole optimizer state
   std::unique_ptr<LearningRate> learning_rate_;
   std::unique_ptr<ProgressMeter> meter_;
-  std::unique_ptr<RankGroup> ranks_;  // null: the job has one process
+  std::unique_ptr<RankGroup> ranks_;  // null: single process
   std::unique_ptr<TrainingStep> update_;
-  JobRequest agreed_ = JobRequest::kNone;  // of all ranks, after the last step
+  JobRequest agreed_ = JobRequest::kNone;  // agreed by all ranks after the last step
   bool checkpoint_is_agreed_ = false;
-  // Of a checkpoint: what ranks keep apart, on rank 0; None: nothing, or they keep the same.
+  // From a checkpoint: per-rank state, gathered on rank 0. None: there is none, or it is equal on all ranks.
   ops::Value optimizer_state_, compression_state_;
   int64_t own_samples_ = 0;  // of this run and rank
-  std::string plan_said_;    // the last line about plans
+  std::string plan_said_;    // last logged message about plans
 
-  // All of these are in the checkpoints.
+  // Saved in checkpoints:
   int64_t step_ = 0;
-  int64_t epoch_ = 0;          // epochs that have ended
-  int64_t epoch_batches_ = 0;  // batches of this one
+  int64_t epoch_ = 0;          // completed epochs
+  int64_t epoch_batches_ = 0;  // batches of this epoch
   int64_t evaluated_step_ = -1;
   int64_t best_step_ = 0;
   double best_metric_ = 0;
@@ -116,7 +116,7 @@ class Trainer {
   bool stream_is_complete_ = false;
 
   int64_t checkpoint_step_ = -1;
-  int64_t checkpoint_ns_ = 0;  // when the last one was tried
+  int64_t checkpoint_ns_ = 0;  // time of the last attempt
 };
 
 }  // namespace tensord::server

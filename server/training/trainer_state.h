@@ -10,7 +10,7 @@
 
 namespace tensord::server {
 
-// What a checkpoint keeps for people to look at.
+// The part of a checkpoint that is shown to users.
 struct TrainerCurve {
   JobProgress progress;
   std::vector<CurvePoint> points;
@@ -18,10 +18,10 @@ struct TrainerCurve {
 std::string to_text(const TrainerCurve& curve);
 // Throws Error{kDataLoss}.
 TrainerCurve read_curve(const std::string& path);
-// The first batch of a stream that is not in the newest checkpoint.
+// The first batch of a stream that is not part of the newest checkpoint.
 int64_t next_batch_after(const Checkpoints& checkpoints);
 
-// A generator's state as a value, and back. Throws Error when it is no state.
+// Converts a generator's state to a value and back. Throws Error for an invalid state.
 ops::Value generator_state(const ops::Generator& generator);
 void set_generator_state(ops::Generator& generator, const ops::Value& state);
 

@@ -14,26 +14,25 @@
 
 namespace tensord::server {
 
-// The module that a job trains, and how a batch becomes a loss. Not thread-safe.
+// The module that a job trains, and how it computes a batch's loss. Not thread-safe.
 class TrainingModel {
  public:
-  // Loads the archive for training. Throws Error: kInvalidArgument naming the field of the job that does not fit the
-  // model, or whatever loading says.
-  // `operator_overrides`: operators that run instead of those of the model's code (jit::LoadOptions).
+  // Loads the archive for training. Throws Error: kInvalidArgument naming the job's field that does not fit the model,
+  // or a loading error. `operator_overrides`: see jit::LoadOptions.
   TrainingModel(const std::string& archive, const LossSpec& loss, const std::map<std::string, std::string>& inputs,
                 bool needs_output, std::vector<std::shared_ptr<const ops::Op>> operator_overrides = {});
 
-  // The arrays of the data that a batch has, in this order.
+  // The names of the data arrays that make up a batch, in this order.
   const std::vector<std::string>& arrays() const { return arrays_; }
-  // An array as the model takes it: other floating types become that of the argument, where the model's file has it, or
-  // of the parameters.
+  // Converts an array to what the model takes: floating-point types become the argument's type if the model's file
+  // declares it, otherwise the parameters' type.
   Tensor to_model_type(const std::string& name, const Tensor& array) const;
 
-  // The loss of a batch, one tensor for each of arrays(); recorded when grad mode is on. Throws Error when it is not
-  // one number; `is_cancelled` ends a run.
+  // The loss of a batch, given one tensor per array; recorded in grad mode. Throws Error if it is not a single number.
+  // `is_cancelled` stops a run.
   Tensor loss(std::span<const Tensor> batch, const std::function<bool()>& is_cancelled);
-  // Of a rank among others, which takes the mean over its own rows: throws Error{kUnimplemented} where a label is the
-  // one that does not count, since the ranks' means would weigh such rows otherwise than one process does.
+  // For a rank that averages over its own rows: throws Error{kUnimplemented} if a label has the ignored value, because
+  // the mean of the ranks' means would then differ from the mean of one process.
   void check_all_rows_count(std::span<const Tensor> batch) const;
 
   struct Evaluated {
@@ -41,24 +40,24 @@ class TrainingModel {
     Tensor output;  // undefined unless needs_output
     Tensor label;
   };
-  // In no-grad mode and with `training` off.
+  // In no-grad mode with `training` off.
   Evaluated evaluate(std::span<const Tensor> batch, const std::function<bool()>& is_cancelled);
 
   jit::Module& module() { return *module_; }
-  // What the first batch showed of the loss that may not be meant; empty before that, and where there is nothing.
+  // A warning about the loss, known after the first batch; may be empty.
   const std::string& warning() const { return warning_; }
-  // The operators of the loss whose result hangs on which rows are computed together, or by which rank: "batch_norm,
-  // dropout"; stand-ins are none. Empty: none is known.
+  // The operators of the loss whose result depends on which rows are computed together or on the rank: "batch_norm,
+  // dropout"; overridden operators are not listed. Empty: none known.
   std::string local_operators() const;
-  // The methods of the module that loss() runs.
+  // The module's methods that loss() runs.
   std::vector<std::string> methods_of_loss() const;
-  // Whether an operator of the loss has a choice of sparse gradients, as tables do.
+  // Whether an operator of the loss may produce sparse gradients, as embeddings can.
   bool may_have_sparse_gradients() const;
-  // Those that require a gradient, by name.
+  // The parameters that require a gradient, by name.
   std::vector<std::pair<std::string, Tensor>> trained_parameters() const;
 
  private:
-  // A method and where its arguments are among arrays(): -1 for its default.
+  // A method and the index of each argument in arrays(); -1: its default.
   struct Call {
     const jit::Method* method = nullptr;
     std::vector<int> arguments;
@@ -77,9 +76,9 @@ class TrainingModel {
   std::shared_ptr<jit::Module> module_;
   std::unique_ptr<jit::Frame> frame_;
   std::vector<std::string> arrays_;
-  std::map<std::string, DType> declared_;  // of floats among them, where the model's file says their type
+  std::map<std::string, DType> declared_;  // declared types of floating-point arrays
   ResultNames result_names_;               // of forward
-  Call loss_call_;                         // with a method
+  Call loss_call_;                         // with a method as loss
   Call forward_call_;                      // with a built-in loss, or for metrics
   int label_ = -1;
   bool is_first_ = true;  // no loss was computed yet

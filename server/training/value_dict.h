@@ -7,11 +7,11 @@
 
 namespace tensord::server {
 
-// A dict with text keys as a value, for the state that checkpoints hold.
+// A dict with str keys as a value, for the state in checkpoints.
 class ValueDict {
  public:
   ValueDict() : dict_(make_intrusive<ops::DictObject>(ops::string_type(), ops::any_type())) {}
-  // Throws Error when the value is no dict.
+  // Throws Error if the value is not a dict.
   explicit ValueDict(const ops::Value& value) : dict_(value.to_dict()) {}
 
   void set(const char* key, ops::Value value) { dict_->set(ops::Value(key), std::move(value)); }

@@ -17,31 +17,31 @@
 
 namespace tensord::server {
 
-// Where a job's batches come from, one tensor for each of the model's arrays(). Not thread-safe.
+// Provides a job's batches, one tensor per array of the model. Not thread-safe.
 class BatchSource {
  public:
   enum class Next {
     kBatch,
-    kEpochEnd,     // of a file; start_epoch() goes on
+    kEpochEnd,     // files: continue with start_epoch()
     kComplete,     // the stream has ended
-    kInterrupted,  // somebody wants something of the job
-    kStarved,      // nobody streams data any more
+    kInterrupted,  // a request for the job arrived
+    kStarved,      // no client streams data any more
   };
   virtual ~BatchSource() = default;
   virtual Next next(std::vector<Tensor>& batch, const std::function<bool()>& is_interrupted) = 0;
   virtual void start_epoch() {}
-  // 0: not known.
+  // 0: unknown.
   virtual int64_t batches_per_epoch() const { return 0; }
-  // Rows of the batch that was given last, over all ranks.
+  // Rows of the last batch, over all ranks.
   virtual int64_t rows(std::span<const Tensor> batch) const { return batch.empty() ? 0 : batch.front().size(0); }
-  // Batches given since the start of the job: the next one's number.
+  // Number of batches since the start of the job; also the number of the next one.
   virtual int64_t batches() const = 0;
 
   virtual ops::Value state_dict() const = 0;
   virtual void load_state_dict(const ops::Value& state) = 0;
 };
 
-// The rows of a file: those to train on, and those to evaluate with.
+// The rows of a file that are trained on, and those to evaluate with.
 struct JobData {
   std::unique_ptr<nn::Dataset> all;         // of the file
   std::unique_ptr<nn::Dataset> evaluation;  // null: none
@@ -49,23 +49,23 @@ struct JobData {
   const nn::Dataset* to_train_on() const { return training ? training.get() : all.get(); }
 };
 
-// Reads the files that the job names (under `data_folder`; what leads out of it is refused) and keeps the arrays that
-// the model takes, in its types. Throws Error naming the field and the file.
+// Reads the job's files (below `data_folder`; paths that lead out of it are refused) and keeps the arrays that the
+// model takes, in its types. Throws Error naming the field and the file.
 JobData read_job_data(const JobSpec& spec, const std::string& data_folder, const TrainingModel& model);
-// The path of a file that a job names. Throws Error{kNotFound} starting with the field.
+// The path of a job's file. Throws Error{kNotFound} that starts with the field.
 std::string resolve_data_file(const std::string& data_folder, const std::string& file, const char* field);
 
 std::unique_ptr<BatchSource> make_file_source(const nn::Dataset& dataset, const JobSpec& spec,
                                               ops::Generator& generator);
-// A rank's part of each batch: rows r, r + W, r + 2W … of the samples kB to kB+B-1 of randperm(seed + epoch). A batch
-// may have none for it: no tensors then.
+// A rank's part of each batch: rows r, r + W, r + 2W … of samples kB to kB+B-1 of randperm(seed + epoch). If it has no
+// rows in a batch, there are no tensors.
 std::unique_ptr<BatchSource> make_rank_source(const nn::Dataset& dataset, const JobSpec& spec, int rank);
-// `waits` is told whether the job is waiting for data.
+// `waits` is called when the job starts or stops waiting for data.
 std::unique_ptr<BatchSource> make_stream_source(std::shared_ptr<BatchStream> stream, const JobSpec& spec,
                                                 const TrainingModel& model, std::function<void(bool)> waits);
 
-// Rank 0's batches, of which each rank gets rows r, r + W, r + 2W …; `whole` is null on other ranks. The group must
-// outlive it. All ranks call next() together, and get the same answer.
+// Distributes rank 0's batches; each rank gets rows r, r + W, r + 2W …. `whole` is null on other ranks. The group must
+// outlive it. All ranks call next() together and get the same result.
 std::unique_ptr<BatchSource> make_rank_stream_source(distributed::ProcessGroup& group,
                                                      std::unique_ptr<BatchSource> whole);
 

@@ -16,50 +16,51 @@
 
 namespace tensord::server {
 
-// A batch that a client sent: arrays of the same number of rows.
+// A batch sent by a client: arrays with the same number of rows.
 struct StreamedBatch {
   int64_t number = 0;
   std::vector<std::pair<std::string, Tensor>> arrays;
-  std::shared_ptr<const void> account;  // what counts its bytes, as long as it waits; may be null
+  std::shared_ptr<const void> account;  // charge for its bytes while it waits; may be null
 };
 
-// Batches on their way from a client to a job, at most so many bytes. One client at a time feeds it; when it is full
-// the client has to wait. Batches are numbered in the whole life of the job, so what was lost in a crash, or sent
-// twice, is noticed. One that `keeps` has those that were taken once more, until they are forgotten, at most so many
-// bytes of them. Thread-safe.
+// Queue of batches from a client to a job, bounded in bytes. One client at a time feeds it, and must wait while it is
+// full. Batches are numbered over the whole life of the job, so lost and repeated ones are detected. If `keeps`,
+// batches that were taken can be read again until they are forgotten, up to a number of bytes. Thread-safe.
 class BatchStream {
  public:
-  // `first` is the number of the first batch that is wanted.
+  // `first`: the number of the first expected batch.
   BatchStream(uint64_t max_bytes, int64_t first, bool keeps = false)
       : max_bytes_(max_bytes), first_number_(first), keeps_(keeps), next_(first) {}
 
-  // The client's side.
+  // For the client:
 
-  // Throws Error{kFailedPrecondition} while another client feeds it, or when it is closed or complete.
+  // Throws Error{kFailedPrecondition} if another client feeds it, or it is closed or complete.
   void attach();
   // The client has ended. `is_complete`: there is no more data.
   void detach(bool is_complete);
-  // False when a batch of this number was taken before. Without a number it is the next. Throws Error: kOutOfRange
-  // for a number that leaves out others; kInvalidArgument for arrays that differ from those of the first batch in
-  // names, dtypes or shapes behind the rows, naming the batch; the reason of close().
+  // False if a batch of this number was accepted before. Without a number, it is the next one. Throws Error:
+  // kOutOfRange for a number that skips batches; kInvalidArgument, naming the batch, for arrays that differ from the
+  // first batch's in names, dtypes or trailing shapes; the error of close().
   bool push(std::optional<int64_t> number, std::vector<std::pair<std::string, Tensor>> arrays,
             std::shared_ptr<const void> account = nullptr);
-  // Calls `callback` once there is room or the stream is closed: at once, or later on the job's thread. One at a time.
+  // Calls `callback` once there is room or the stream is closed: now, or later on the job's thread. Only one can be
+  // set.
   void when_room(std::function<void()> callback);
   int64_t first_number() const { return first_number_; }
   int64_t next() const;
 
-  // The job's side.
+  // For the job:
 
   enum class Popped { kBatch, kComplete, kNothing };
-  // Waits for a batch, at most so long.
+  // Waits for a batch until the timeout.
   Popped pop(std::chrono::milliseconds timeout, StreamedBatch& batch);
   bool has_client() const;
-  // Batches before that one are not needed again.
+  // Batches before this number are not needed again.
   void forget(int64_t before);
-  // pop() goes on with that batch. False when it is not kept any more; nothing changes then. A closed one stays closed.
+  // Makes pop() continue with this batch. False if it is no longer kept; then nothing changes. A closed stream stays
+  // closed.
   bool rewind(int64_t number);
-  // Nobody feeds it any more: who tries gets this error, that of the first call.
+  // Rejects clients from now on with this error; the first call's error counts.
   void close(ErrorCode code, const std::string& reason);
 
  private:

@@ -9,14 +9,13 @@ namespace tensord::server {
 using files::DataTable;
 using files::NamedArrays;
 
-// Reads a data file by its extension: those of core/files/table.h, and .requests (of --capture-dir). What is allocated
-// is charged to the calling thread's memory owner. The file is taken to be hostile. Throws Error that starts with the
-// file's path.
+// Reads a data file by its extension: those of core/files/table.h, and .requests (of --capture-dir). Memory is charged
+// to the calling thread's owner. The file may be hostile. Throws Error that starts with the file's path.
 DataTable read_data_file(const std::string& path);
 
-// Requests that `--capture-dir` kept (server/executor/requests/recorded_requests.h): inputs, and outputs where they
-// were kept, of all requests joined along their first dimension; an output named like an input becomes "output.NAME".
-// What was kept of one model, with rows of one shape.
+// Reads requests captured by `--capture-dir` (server/executor/requests/recorded_requests.h): inputs, and outputs if
+// they were captured, concatenated along the first dimension. An output with the name of an input becomes
+// "output.NAME". REQUIRES: all are of one model, with rows of equal shapes.
 NamedArrays read_requests(const std::string& path);
 
 }  // namespace tensord::server

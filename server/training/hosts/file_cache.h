@@ -12,20 +12,19 @@
 
 namespace tensord::server {
 
-// Files of other hosts, by their content: <folder>/<SHA-256>. Those that were used last stay, up to a number of bytes.
-// Thread-safe.
+// Cache of other hosts' files by content: <folder>/<SHA-256>. The least recently used ones are evicted above a number
+// of bytes. Thread-safe.
 class FileCache {
  public:
-  // Makes the folder, and removes what an earlier process was not done with. 0: no limit. Throws Error.
+  // Creates the folder, and removes unfinished files of an earlier process. 0: no limit. Throws Error.
   FileCache(std::filesystem::path folder, uint64_t max_bytes);
 
   using Take = std::function<void(std::string_view bytes)>;
-  // Gives `take` the file's bytes, in order.
+  // Passes the file's bytes to `take`, in order.
   using Fetch = std::function<void(const HostFile& file, const Take& take)>;
-  // Makes `to` a file with that content: a link to one that is here, or a copy; fetched where there is none. What
-  // comes is checked before it counts. Throws Error: kDataLoss for other bytes than were announced, kResourceExhausted
-  // for what can never have room, kCancelled, what `fetch` throws, and DiskError, with the bytes that are wanted, where
-  // the disk is full or fails.
+  // Creates the file `to` with this content: a link to the cached one, or a copy, fetched if it is not cached. Fetched
+  // bytes are verified. Throws Error: kDataLoss for other bytes than announced, kResourceExhausted for a file larger
+  // than the cache, kCancelled, errors of `fetch`, and DiskError, with the bytes needed, if the disk is full or fails.
   void place(const HostFile& file, const std::filesystem::path& to, const Fetch& fetch,
              const std::function<bool()>& is_cancelled);
 
@@ -37,7 +36,7 @@ class FileCache {
 
   const std::filesystem::path folder_;
   const uint64_t max_bytes_;
-  Mutex mutex_;  // one file at a time comes
+  Mutex mutex_;  // serializes downloads
 };
 
 }  // namespace tensord::server

@@ -9,18 +9,18 @@
 
 namespace tensord::server {
 
-// What the daemon that a job was given to (the coordinator) and those that joined it say to each other, as
-// protos/hosts.proto describes it. `start` names one start of a job's ranks: what is of another one is of the past.
+// Messages between the daemon that has a job (the coordinator) and the daemons that joined it, as described in
+// protos/hosts.proto. `start` identifies one start of a job's ranks; messages of another start are outdated.
 
 struct HostInfo {
   std::string name;
-  std::string instance;  // of the daemon's process
+  std::string instance;  // identifies the daemon's process
   std::string version;   // of tensord
   int64_t processes = 0;
-  std::string address;  // as the coordinator sees it, in digits
+  std::string address;  // as the coordinator sees it, numeric
 };
 
-// A file that ranks need, by its content; at `path` below the job's folder, or below the data folder.
+// A file that ranks need, identified by content; at `path` below the job's folder or the data folder.
 struct HostFile {
   std::string path;
   bool is_data = false;
@@ -32,17 +32,17 @@ struct WelcomeOrder {};
 struct PrepareOrder {
   std::string start;
   std::vector<HostFile> files;
-  int64_t timeout_seconds = 0;  // after which a coordinator that says nothing counts as gone
+  int64_t timeout_seconds = 0;  // a coordinator that is silent for longer counts as lost
 };
 struct StartOrder {
   std::string start;
   std::vector<int64_t> ranks;
-  std::string task;  // as RankTask's text; the host puts in its own paths and limits
+  std::string task;  // RankTask as text; the host sets its own paths and limits
 };
 struct StopOrder {
   std::string start;
 };
-// The first one only says that the sender lives.
+// monostate: keep-alive.
 using HostOrder = std::variant<std::monostate, WelcomeOrder, PrepareOrder, StartOrder, StopOrder>;
 
 struct PreparedReport {
@@ -55,7 +55,7 @@ struct StartedReport {
 struct LineReport {
   std::string start;
   int64_t rank = 0;
-  bool is_event = false;  // of file descriptor 3; else of its output
+  bool is_event = false;  // from file descriptor 3; otherwise from its output
   std::string line;
 };
 struct EndedReport {
@@ -63,7 +63,7 @@ struct EndedReport {
   int64_t rank = 0;
   std::string how;  // "exit code 3"
 };
-// It cannot do what it was told.
+// The host cannot do what it was ordered to.
 struct FailedReport {
   std::string start;
   ErrorCode code = ErrorCode::kInternal;
@@ -73,7 +73,7 @@ struct FailedReport {
 using HostReport =
     std::variant<std::monostate, HostInfo, PreparedReport, StartedReport, LineReport, EndedReport, FailedReport>;
 
-// Of a number that another process gave.
+// Converts a number received from another process.
 inline ErrorCode error_code_of(int64_t number) {
   const bool is_code = number >= 0 && number <= static_cast<int64_t>(ErrorCode::kInternal);
   return is_code ? static_cast<ErrorCode>(number) : ErrorCode::kInternal;

@@ -15,7 +15,7 @@
 
 namespace tensord::server {
 
-// The way to a daemon that has joined; the transport's. Thread-safe, and never blocks.
+// The connection to a daemon that has joined; implemented by the transport. Thread-safe, and never blocks.
 class HostLink {
  public:
   virtual ~HostLink() = default;
@@ -33,13 +33,13 @@ class JoinedHost {
   void send(const HostOrder& order) { link_->send(order); }
   void close(const Error& reason) { link_->close(reason); }
 
-  // What it says. Of reports only those of the start that was begun last are kept.
+  // Called with its messages. Only reports of the latest start are kept.
   void receive(HostReport report);
   void leave(const std::string& reason);
 
   void begin(const std::string& start);
   std::vector<HostReport> take_reports();
-  std::string left() const;  // why; empty while it is there
+  std::string left() const;  // the reason; empty while it is connected
   std::chrono::nanoseconds silence() const;
 
  private:
@@ -53,18 +53,17 @@ class JoinedHost {
   size_t report_bytes_ TENSORD_GUARDED_BY(mutex_) = 0;
 };
 
-// The daemons that have joined this one, which runs of them works for a job, and the files that they may fetch.
-// Thread-safe.
+// The daemons that have joined this one, the job that each works for, and the files that they may fetch. Thread-safe.
 class HostRegistry {
  public:
   explicit HostRegistry(std::string version, const Clock& clock = Clock::system())
       : version_(std::move(version)), clock_(clock) {}
 
-  // A host of the same name that is silent or of the same process gives way. Throws Error{kInvalidArgument},
-  // kAlreadyExists, kFailedPrecondition (another version), kUnavailable (shutting down).
+  // Replaces a host of the same name that is silent or belongs to the same process. Throws Error{kInvalidArgument},
+  // kAlreadyExists, kFailedPrecondition (another version), kUnavailable (shutdown).
   std::shared_ptr<JoinedHost> join(HostInfo info, std::shared_ptr<HostLink> link);
   void leave(const std::shared_ptr<JoinedHost>& host, const std::string& reason);
-  // Closes all links; nobody can join any more.
+  // Closes all connections and rejects new ones.
   void close();
 
   struct Listed {
@@ -73,7 +72,7 @@ class HostRegistry {
   };
   std::vector<Listed> hosts() const;  // by name
 
-  // One job's use of a host; stops there what the job runs when it goes.
+  // One job's use of a host; stops what the job runs there on destruction.
   class Lease {
    public:
     Lease(HostRegistry& registry, std::shared_ptr<JoinedHost> host) : registry_(registry), host_(std::move(host)) {}
@@ -81,7 +80,7 @@ class HostRegistry {
     Lease(const Lease&) = delete;
     Lease& operator=(const Lease&) = delete;
     JoinedHost& host() const { return *host_; }
-    // Reports and orders are of this start from now on.
+    // Orders and reports belong to this start from now on.
     void begin(const std::string& start);
 
    private:
@@ -89,15 +88,15 @@ class HostRegistry {
     const std::shared_ptr<JoinedHost> host_;
     std::string start_;
   };
-  // `count` hosts that are free and can take `processes` each, in the order of their names; of `names` only where there
-  // are any, in that order; none of those in `without`. Empty when there are fewer.
+  // Leases `count` free hosts that can run `processes` each, ordered by name; only hosts in `names` if that is not
+  // empty, in its order; none in `without`. Empty if there are not enough.
   std::vector<std::unique_ptr<Lease>> take(size_t count, const std::vector<std::string>& names, int64_t processes,
                                            const std::set<std::string>& without = {});
-  // How many take() would find.
+  // How many hosts take() would find.
   size_t free_hosts(const std::vector<std::string>& names, int64_t processes,
                     const std::set<std::string>& without = {}) const;
 
-  // Hosts may fetch the file by its content as long as the lease lives.
+  // While it lives, hosts may fetch the file by its content.
   class SharedFile {
    public:
     SharedFile(HostRegistry& registry, std::string sha256) : registry_(registry), sha256_(std::move(sha256)) {}
@@ -110,7 +109,7 @@ class HostRegistry {
     const std::string sha256_;
   };
   std::unique_ptr<SharedFile> share(const std::string& sha256, const std::filesystem::path& file);
-  // A piece of such a file, at most `most` bytes; empty at its end. Throws Error{kNotFound}.
+  // Part of such a file, at most `max` bytes; empty at its end. Throws Error{kNotFound}.
   std::string read_shared(const std::string& sha256, uint64_t offset, size_t max) const;
 
  private:

@@ -12,26 +12,28 @@
 
 namespace tensord::server {
 
-// What this daemon does for the one that it joined: gets files, starts ranks as children of its own and passes on what
-// they say. One start at a time; all of it ends with this. take() is for one thread.
+// What this daemon does for the coordinator that it joined: fetches files, starts ranks as child processes, and
+// forwards what they report. One start at a time; everything ends with this object. take() must be called by one
+// thread.
 class HostedRanks {
  public:
   struct Options {
-    std::filesystem::path folder;  // for what ranks need, a folder each start
-    std::string data_folder;       // of this server: files that are here already are not fetched; empty: none
+    std::filesystem::path folder;  // for the files of ranks, one folder per start
+    std::string data_folder;       // the server's data folder: files in it are not fetched; empty: none
     std::string program = "/proc/self/exe";
-    std::string host;       // this host's name
-    std::string interface;  // that other ranks reach those here by; empty: the one of the route there
+    std::string host;  // of this host
+    std::string
+        interface;  // network interface that other ranks use to reach those here; empty: the one that routes to them
     int nice = 0;
     uint64_t memory_bytes = 0;  // of all ranks of a job here; 0: no limit
-    int64_t processes = 1;      // most that a start may have
+    int64_t processes = 1;      // the most of one start
   };
-  // `send` never blocks, and may be called by any thread. Empties the folder. `cache` must outlive this.
+  // `send` must not block, and is called on any thread. Empties the folder. `cache` must outlive this.
   HostedRanks(Options options, FileCache& cache, std::function<void(HostReport)> send, FileCache::Fetch fetch);
   ~HostedRanks();
 
   void take(const HostOrder& order);
-  // After which a coordinator that says nothing is gone.
+  // A coordinator that is silent for longer counts as lost.
   std::chrono::seconds silence_limit() const;
 
  private:

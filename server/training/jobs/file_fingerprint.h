@@ -14,7 +14,7 @@
 
 namespace tensord::server {
 
-// SHA-256 of bytes that come in pieces, as sha256sum prints it. Not thread-safe.
+// Incremental SHA-256, printed as by sha256sum. Not thread-safe.
 class Sha256 {
  public:
   Sha256();
@@ -28,19 +28,19 @@ class Sha256 {
   std::unique_ptr<Context> context_;
 };
 
-// What tells a file's content.
+// Identifies a file's content.
 struct FileFingerprint {
   uint64_t size_bytes = 0;
   std::string sha256;
   bool operator==(const FileFingerprint&) const = default;
 };
 
-// Reads the whole file; none when `is_interrupted`, which is asked between pieces, says so. Throws Error{kNotFound},
-// kDataLoss.
+// Reads the whole file. None if `is_interrupted`, which is checked between pieces, returns true. Throws
+// Error{kNotFound}, kDataLoss.
 std::optional<FileFingerprint> fingerprint_of(const std::filesystem::path& file,
                                               const std::function<bool()>& is_interrupted);
 
-// The same, but a file that is as it was (device, inode, size, times) is not read again. Thread-safe.
+// Fingerprints of files; an unchanged file (device, inode, size, times) is not read again. Thread-safe.
 class FingerprintCache {
  public:
   std::optional<FileFingerprint> of(const std::filesystem::path& file, const std::function<bool()>& is_interrupted);

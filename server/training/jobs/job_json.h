@@ -7,10 +7,9 @@
 
 namespace tensord::server {
 
-// The JSON form of jobs, with the field names of protos/training.proto: what the job store keeps, what the transport
-// takes messages apart with, and what `tensord jobs --json` prints. Fields that have their default are left out.
-// Reading throws Error{kInvalidArgument} naming an unknown field or one of the wrong kind. Whole numbers may be
-// written as strings, as protobuf does.
+// Converts jobs to and from JSON with the field names of protos/training.proto: for the job store, the transport's
+// messages and `tensord jobs --json`. Fields with default values are left out. Reading throws Error{kInvalidArgument}
+// naming an unknown field or one of the wrong type. Integers may be strings, as in protobuf's JSON.
 nlohmann::json to_json(const JobSpec& spec);
 JobSpec job_spec_from_json(const nlohmann::json& json);
 

@@ -8,21 +8,21 @@
 
 namespace tensord::server {
 
-// What a job learns from, in its folder: <folder>/inputs.json has size and SHA-256 of the archive that it started from
-// and of each data file, with the step from which on the file was so. A file that has changed when the job goes on is
-// noted beside the one before, so that nobody has to guess afterwards.
+// Records the inputs of a job: <folder>/inputs.json has size and SHA-256 of the starting archive and of each data file,
+// with the first step that used it. If a file has changed when the job resumes, the new content is added beside the old
+// one.
 class JobInputs {
  public:
   JobInputs(std::filesystem::path folder, std::string data_folder)
       : folder_(std::move(folder)), data_folder_(std::move(data_folder)) {}
 
-  // To be called at each start of the job, which goes on from `step`. `is_interrupted` is asked while large files are
-  // read; true ends it, with nothing noted. Throws Error when a file cannot be read.
+  // Call at each start of the job, which continues from `step`. `is_interrupted` is checked while large files are read;
+  // if it returns true, nothing is recorded. Throws Error if a file cannot be read.
   void note(const JobSpec& spec, const std::filesystem::path& base_archive, int64_t step,
             const std::function<bool()>& is_interrupted) const;
 
-  // What lies beside a published version as job.json: where it comes from, for whoever asks later. The step and the
-  // metrics are those of the weights that are published, which are not the last ones when `publish.when` is "best".
+  // The contents of job.json beside a published version: where it comes from. Step and metrics are those of the
+  // published weights, which are not the last ones if `publish.when` is "best".
   std::string origin_of(const JobStatus& job) const;
 
  private:
@@ -32,7 +32,7 @@ class JobInputs {
   const std::string data_folder_;
 };
 
-// The step whose weights the job publishes, and what was measured there.
+// The step whose weights are published, with its metrics.
 int64_t published_step(const JobStatus& job);
 std::map<std::string, double> published_metrics(const JobStatus& job);
 

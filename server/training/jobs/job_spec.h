@@ -8,8 +8,8 @@
 
 namespace tensord::server {
 
-// What a training job is to do. The fields are those of protos/training.proto, where each is described; here is
-// only what the daemon needs to know beyond that.
+// The specification of a training job. The fields are described in protos/training.proto; here is only what the daemon
+// needs beyond that.
 
 struct ModelSource {
   std::string name;
@@ -37,7 +37,7 @@ struct LossSpec {
   std::optional<double> delta;
 };
 
-// Options of an optimizer, by the names of core/nn/optim/optimizer_info.h; flags are 0 or 1.
+// Options of an optimizer, by the names in core/nn/optim/optimizer_info.h; flags are 0 or 1.
 using OptionValues = std::map<std::string, double>;
 
 struct ParameterGroupSpec {
@@ -143,22 +143,22 @@ struct JobSpec {
   DistributionSpec distribution;
 };
 
-// Checks every field by itself and against the others, and fills in the defaults that do not depend on the model
-// or the data. Throws Error{kInvalidArgument} that starts with the field: "optimizer.lr: must be …".
+// Validates all fields and sets the defaults that do not depend on the model or the data. Throws
+// Error{kInvalidArgument} that starts with the field: "optimizer.lr: must be …".
 void check_job_spec(JobSpec& spec);
 
-// What the fields of these names may be, as "step, multi_step, …": for messages and help.
+// The allowed values of these fields, as "step, multi_step, …": for messages and help.
 std::string loss_names();
 std::string schedule_names();
 std::string metric_names();
 std::string publish_times();
 std::string compression_names();
 
-// Whether more of the metric is better: accuracies; of losses and errors less is.
+// Whether larger values of the metric are better: true for accuracies, false for losses and errors.
 bool is_more_better(const std::string& metric);
 // The N of "top_N_accuracy"; 0 for another name.
 int64_t top_n_of(const std::string& metric);
-// Whether a name matches a pattern with * (any text) and ? (any character).
+// Whether a name matches a pattern with * (any string) and ? (any character).
 bool matches_pattern(const std::string& name, const std::string& pattern);
 
 }  // namespace tensord::server

@@ -16,21 +16,21 @@ enum class JobState { kQueued, kRunning, kPaused, kCompleted, kFailed, kCancelle
 const char* to_string(JobState state);  // "QUEUED"
 // Throws Error{kInvalidArgument}.
 JobState parse_job_state(const std::string& text);
-// Nothing will happen to it by itself any more.
+// Whether the state is terminal unless a client resumes the job.
 inline bool is_at_rest(JobState state) { return state != JobState::kQueued && state != JobState::kRunning; }
 
-// A process of a job that has several.
+// One process of a distributed job.
 struct RankProgress {
   int64_t rank = 0;
   std::string host;
   int64_t pid = 0;
   int64_t step = 0;
-  uint64_t samples = 0;              // that it trained on since it was started
-  double communication_seconds = 0;  // in which it only waited for other ranks, since then
+  uint64_t samples = 0;              // trained since its start
+  double communication_seconds = 0;  // spent waiting for other ranks since its start
   uint64_t memory_bytes = 0;
 };
 
-// How far a job is; see Progress in protos/training.proto.
+// Progress of a job; see Progress in protos/training.proto.
 struct JobProgress {
   int64_t step = 0;
   int64_t total_steps = 0;
@@ -39,7 +39,7 @@ struct JobProgress {
   double learning_rate = 0;
   double gradient_norm = 0;
   double samples_per_second = 0;
-  double seconds_left = 0;  // below 0: not known
+  double seconds_left = 0;  // below 0: unknown
   uint64_t memory_bytes = 0;
   uint64_t peak_memory_bytes = 0;
   std::map<std::string, double> metrics;
@@ -48,10 +48,10 @@ struct JobProgress {
   std::map<std::string, double> best_metrics;  // of that step
   int64_t checkpoint_step = 0;
   uint64_t samples = 0;
-  uint64_t planned_steps = 0;  // since the job was started or went on; the others were interpreted
+  uint64_t planned_steps = 0;  // since the job was started or resumed; all other steps were interpreted
   int64_t next_batch = 0;
-  std::vector<RankProgress> ranks;  // of a job with a distribution, while it runs
-  int64_t restarts = 0;             // of all ranks, after one of them was lost
+  std::vector<RankProgress> ranks;  // of a distributed job while it runs
+  int64_t restarts = 0;             // of all ranks, after a rank was lost
 };
 
 // A point of a job's curves.

@@ -13,11 +13,10 @@
 
 namespace tensord::server {
 
-// What somebody wants of a job that is queued or runs; it is looked at between steps.
+// A client's request for a queued or running job; checked between steps.
 enum class JobRequest { kNone, kPause, kCancel, kStop };
 
-// A job as everybody sees it: its state, its curves, and what is wanted of it. The trainer updates it, clients read
-// it. Thread-safe.
+// A job: its state, curves and pending request. Updated by the trainer, read by clients. Thread-safe.
 class TrainingJob {
  public:
   explicit TrainingJob(JobStatus status);
@@ -30,7 +29,7 @@ class TrainingJob {
   uint64_t revision() const { return revision_.load(std::memory_order_acquire); }
   void update(const std::function<void(JobStatus&)>& change);
 
-  // Points of steps above `step`, oldest first.
+  // Points of steps after `step`, oldest first.
   std::vector<CurvePoint> points_after(int64_t step) const;
   void add_point(CurvePoint point);
   void set_points(std::vector<CurvePoint> points);
@@ -38,14 +37,14 @@ class TrainingJob {
   JobRequest request() const { return request_.load(std::memory_order_acquire); }
   void set_request(JobRequest request) { request_.store(request, std::memory_order_release); }
 
-  // It was deleted while it ran: nothing of it is written any more.
+  // The job was deleted while it ran: nothing of it is written any more.
   bool is_removed() const { return is_removed_.load(std::memory_order_acquire); }
   void set_removed() { is_removed_.store(true, std::memory_order_release); }
 
-  // Of a job whose data is streamed: where batches wait. Made anew at every start of the job; null otherwise.
+  // For streamed data: the queue of batches, created at every start of the job; otherwise null.
   std::shared_ptr<BatchStream> stream() const;
   void set_stream(std::shared_ptr<BatchStream> stream);
-  // A new one, whose first batch has that number.
+  // Creates it; its first batch has this number.
   void renew_stream(int64_t first);
 
  private:

@@ -10,23 +10,23 @@
 
 namespace tensord::server {
 
-// A rank that is a child of this process, and dies with the thread that started it.
+// A rank in a child process, which is killed with the thread that started it.
 class LocalRank final : public WorkerHandle {
  public:
-  // `program`: the binary that has the command kRankCommand. `stream`: where its batches come from; null: from files,
-  // or from another rank. Throws Error{kNotFound}, kUnavailable.
+  // `program`: the binary with the command kRankCommand. `stream`: the source of its batches; null: files, or another
+  // rank. Throws Error{kNotFound}, kUnavailable.
   LocalRank(const std::string& program, std::string host, const RankTask& task,
             std::shared_ptr<BatchStream> stream = nullptr);
 
   const std::string& host() const override { return host_; }
   int64_t pid() const override { return process_.pid(); }
-  // A line to its standard input. False where it does not read any more.
+  // Writes a line to its standard input. False if it does not read any more.
   bool write_input(const std::string& line) { return process_.write_input(line + "\n"); }
   std::optional<std::string> read(const OnLine& on_event, const OnLine& on_output) override;
   void add_fds(std::vector<pollfd>& fds) const override;
 
  private:
-  // The curve of a long job is one of them.
+  // Large enough for the curve of a long job.
   static constexpr size_t kMaxEventBytes = 64 << 20;
 
   const std::string host_;
@@ -36,7 +36,7 @@ class LocalRank final : public WorkerHandle {
   std::unique_ptr<StreamBroadcaster> broadcaster_;  // last: it writes to the process
 };
 
-// Until one of them has news, for 20 ms at most.
+// Waits until one of them has news, at most 20 ms.
 void wait_for_news(const std::vector<pollfd>& fds);
 
 }  // namespace tensord::server

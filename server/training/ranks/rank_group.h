@@ -18,13 +18,12 @@
 
 namespace tensord::server {
 
-// What a trainer does together with the trainers of the other ranks. Every call is made by all of them, in the same
-// order. Not thread-safe.
+// The trainer's collective operations. All ranks make the same calls in the same order. Not thread-safe.
 class RankGroup {
  public:
-  // Compares the parameters and the step that ranks begin with. `compression` is what gather_compression() gave, None
-  // at the beginning; `looks_for_sparse`: gradients may be sparse, which the first pass shows. The group must outlive
-  // it.
+  // Checks that all ranks start with the same parameters and step. `compression`: the result of gather_compression(),
+  // or None at the start; `looks_for_sparse`: gradients may be sparse, which the first pass shows. The group must
+  // outlive it.
   RankGroup(distributed::ProcessGroup& group, const std::vector<std::pair<std::string, Tensor>>& parameters,
             int64_t step, const DistributionSpec& spec, const ops::Value& compression, bool looks_for_sparse);
 
@@ -32,25 +31,25 @@ class RankGroup {
   int rank() const { return group_.rank(); }
   int size() const { return group_.size(); }
 
-  // Gives every rank rank 0's buffers.
+  // Broadcasts rank 0's buffers.
   void share_buffers(const jit::Module& module);
-  // A pass over the rank's rows of a batch, of which all ranks together have `all_rows`: afterwards parameters have the
-  // gradient of the batch's mean loss. `loss` is this rank's, undefined where it has no row.
+  // Backward pass over this rank's rows of a batch, of which all ranks together have `all_rows`. Afterwards the
+  // parameters have the gradient of the batch's mean loss. `loss` is undefined if this rank has no rows.
   void backward(const Tensor& loss, int64_t rows, int64_t all_rows);
   struct Agreed {
-    double loss;         // the batch's mean
-    JobRequest request;  // what rank 0 knows to be wanted
+    double loss;         // mean of the batch
+    JobRequest request;  // known to rank 0
     bool checkpoint_is_due;
   };
-  // Started before the pass, so that it costs no time of its own; rank 0's request and clock count.
+  // Started before the backward pass, so that it takes no extra time; rank 0's request and clock count.
   void tell(double loss, int64_t rows, int64_t all_rows, JobRequest request, bool checkpoint_is_due);
   Agreed agreed();
-  // Rank 0's text, on all ranks.
+  // Broadcasts rank 0's string.
   std::string shared(const std::string& text);
-  // Rank 0's, on all ranks, where there is no step to tell it with.
+  // Broadcasts rank 0's request outside of a step.
   JobRequest shared_request(JobRequest request);
-  // What the compression of gradients keeps, of all ranks, on rank 0; None on others and where it keeps nothing. Other
-  // numbers of ranks go on from it without the errors that each rank still owes.
+  // The gradient compression's state of all ranks, on rank 0; None on others, and if there is no state. A different
+  // number of ranks can resume from it, without the error feedback of each rank.
   ops::Value gather_compression();
 
   std::chrono::nanoseconds waited() const { return waited_ + reducer_->waited(); }

@@ -2,7 +2,7 @@
 
 namespace tensord::server {
 
-// The hidden command that WorkerGroup starts for each rank.
+// The hidden command that WorkerGroup runs for each rank.
 inline constexpr const char* kRankCommand = "training-rank";
 
 // A rank of a training job, as a process of its own. Reads what it has to do (RankTask) as a line of JSON from the

@@ -24,8 +24,8 @@ struct HostDiskError : Error {
   const std::string host;
 };
 
-// The other hosts of one start of a job's ranks: waits for them, gives them their files, starts the ranks there. What
-// runs there ends with this. For one thread.
+// The other hosts of one start of a job: waits for them, sends them their files and starts ranks there. The ranks end
+// with this object. Not thread-safe.
 class RemoteHosts {
  public:
   struct Options {
@@ -34,30 +34,32 @@ class RemoteHosts {
     HostBackoff* resting = nullptr;
     std::filesystem::path folder;  // of the job
     std::string base_archive, data_folder;
-    std::string interface;  // that hosts reach this one by; empty: the one that the route to them takes
+    std::string interface;  // network interface that hosts use to reach this one; empty: the one that routes to them
   };
   RemoteHosts(const TrainingJob& job, Options options);
   ~RemoteHosts();
 
-  // How many other hosts a job needs for so many ranks.
+  // The number of other hosts that a job with that many ranks needs.
   static size_t needed(const DistributionSpec& spec, int64_t world_size);
 
-  // Each gives false when something else is wanted of the job. `is_waiting_for` is told what goes on.
+  // The functions below return false if a request for the job arrived. `is_waiting_for` is called with a description of
+  // what they wait for.
   using Tell = std::function<void(const std::string& message)>;
-  // Until enough hosts are there, or as many as min_world_size wants and the time is over; those that rest count
-  // once they have rested. Throws Error{kDeadlineExceeded}.
+  // Waits for enough hosts, or after the timeout for as many as min_world_size requires; hosts in backoff count once it
+  // has ended. Throws Error{kDeadlineExceeded}.
   bool gather(const Tell& tell);
-  // After it: the ranks that there are hosts for.
+  // After gather(): the number of ranks for which there are hosts.
   int64_t world_size() const { return world_size_; }
-  // Until each has its files. Throws Error{kUnavailable} where a host was lost, HostDiskError, and what a host says.
+  // Waits until every host has its files. Throws Error{kUnavailable} if a host was lost, HostDiskError, and errors of a
+  // host.
   bool prepare(const Tell& tell);
 
-  // The address of this host, in digits, that the others reach it by. Throws Error.
+  // This host's numeric address that the others use. Throws Error.
   std::string own_address() const;
-  // Ranks from `first` on, so many on each host. `task` has what is the same for all.
+  // Starts ranks from number `first` on, the same number on each host. `task` is the common part.
   std::vector<std::unique_ptr<WorkerHandle>> start(const RankTask& task, int64_t first);
-  // Takes over what the hosts said; the links have it then. Throws what a host could not do, HostDiskError where its
-  // disk did not let it, Error{kUnavailable} where it was lost.
+  // Dispatches the hosts' messages to their handles. Throws a host's error, HostDiskError if its disk failed,
+  // Error{kUnavailable} if it was lost.
   void read();
 
  private:
@@ -66,7 +68,7 @@ class RemoteHosts {
     HostFile wanted;
     std::filesystem::path path;
   };
-  // Whether there are enough hosts, which are leased then.
+  // Leases hosts; false if there are not enough.
   bool take_hosts(int64_t world_size, const std::set<std::string>& without);
   [[noreturn]] void fail_too_few(size_t count, size_t found) const;
   bool find_files(std::vector<File>& files) const;
@@ -81,7 +83,7 @@ class RemoteHosts {
   std::vector<std::unique_ptr<HostRegistry::SharedFile>> shared_;
   std::vector<std::unique_ptr<HostRegistry::Lease>> leases_;
   std::vector<bool> is_prepared_;                // by lease
-  std::vector<std::map<int64_t, Rank*>> ranks_;  // by lease; those that are still held
+  std::vector<std::map<int64_t, Rank*>> ranks_;  // by lease; those that still exist
 };
 
 }  // namespace tensord::server

@@ -9,18 +9,18 @@
 
 namespace tensord::server {
 
-// Lets a job's batch norms count the rows of all ranks. Statistics have groups of their own, beside that of the
-// gradients, whose order they do not hang on; ranks without a row in a batch are in none. Not thread-safe.
+// Synchronizes a job's batch norm statistics over all ranks. They use process groups of their own, so that their order
+// does not depend on that of the gradients; ranks without rows in a batch take no part. Not thread-safe.
 class StatisticsGroups {
  public:
   // The group must outlive it.
   explicit StatisticsGroups(distributed::ProcessGroup& group) : group_(group) {}
 
-  // What runs in the place of the model's batch norms; they use this object.
+  // Operators that replace the model's batch norms; they refer to this object.
   std::vector<std::shared_ptr<const ops::Op>> operator_overrides() const;
 
-  // While one lives, batch norms in training are over the ranks that have rows of a batch of so many. Made by all ranks
-  // for each pass, whether they have rows or not.
+  // While it lives, batch norms in training are synchronized over the ranks with rows in a batch of that size. All
+  // ranks create one for each pass, with or without rows.
   class Pass {
    public:
     Pass(StatisticsGroups& groups, int64_t all_rows);
@@ -34,7 +34,7 @@ class StatisticsGroups {
 
  private:
   distributed::ProcessGroup& group_;
-  std::map<int, std::unique_ptr<distributed::ProcessGroup>> groups_;  // by the number of ranks that have rows
+  std::map<int, std::unique_ptr<distributed::ProcessGroup>> groups_;  // by the number of ranks with rows
   distributed::ProcessGroup* current_ = nullptr;
 };
 

@@ -8,16 +8,16 @@
 
 namespace tensord::server {
 
-// The file descriptor of rank 0's process that streamed batches come from.
+// The file descriptor on which rank 0's process receives streamed batches.
 inline constexpr int kStreamedBatches = 4;
 
-// Carries what a client streams to the process of rank 0: batches, whether somebody streams, the end. What the process
-// does not read holds the client back. Works on a thread of its own.
+// Sends a client's stream to the process of rank 0: batches, whether a client is connected, and the end. If the process
+// does not read, the client has to wait. Has a thread of its own.
 class StreamBroadcaster {
  public:
-  // `socket` stays open as long as this lives.
+  // `socket` must stay open while this lives.
   StreamBroadcaster(std::shared_ptr<BatchStream> stream, int socket);
-  ~StreamBroadcaster();  // waits for nobody
+  ~StreamBroadcaster();  // does not wait for the client
   StreamBroadcaster(const StreamBroadcaster&) = delete;
   StreamBroadcaster& operator=(const StreamBroadcaster&) = delete;
 
@@ -27,10 +27,10 @@ class StreamBroadcaster {
   const std::shared_ptr<BatchStream> stream_;
   const int socket_;
   std::atomic<bool> is_stopped_{false};
-  Thread thread_;  // last: it uses the rest
+  Thread thread_;  // last: it uses the other members
 };
 
-// The other side: gives `stream` what comes, a batch ahead of the one that is worked on, until the socket ends.
+// The receiving side: fills `stream` until the socket ends, one batch ahead of the one in use.
 void read_streamed(int socket, BatchStream& stream);
 
 }  // namespace tensord::server

@@ -17,21 +17,21 @@ namespace tensord::server {
 
 class LocalRank;
 
-// The processes that train one job together, seen from the daemon that the job was given to: starts them here and on
-// other hosts, passes on what is wanted of the job, takes over their progress, and starts all of them again, from the
-// last checkpoint, when one was lost, or its host was, or another host's disk is full or fails. Runs on the calling
-// thread, with which the processes of this host die. Not thread-safe.
+// Runs the processes that train one job together: starts them here and on other hosts, forwards requests, collects
+// their progress, and restarts all of them from the last checkpoint if one was lost, its host was lost, or a host's
+// disk failed. Runs on the calling thread; the processes on this host are killed with it. Not thread-safe.
 class WorkerGroup {
  public:
   struct Options {
-    std::string program;  // the binary that has the command kRankCommand
+    std::string program;  // the binary with the command kRankCommand
     std::filesystem::path folder;
     std::string base_archive, data_folder;
     int threads = 1;            // of all ranks of a host together
     uint64_t memory_bytes = 0;  // of all ranks of a host together; 0: no limit
     int nice = 0;
-    std::string host;       // this host's name
-    std::string interface;  // that other hosts reach this one by; empty: the one of the route to them
+    std::string host;  // of this host
+    std::string
+        interface;  // network interface that other hosts use to reach this one; empty: the one that routes to them
     HostRegistry* hosts = nullptr;
     FingerprintCache* fingerprints = nullptr;
     std::function<void()> saved_status;
@@ -39,10 +39,10 @@ class WorkerGroup {
   WorkerGroup(TrainingJob& job, Options options);
   ~WorkerGroup();  // kills the processes
 
-  // Throws what made a rank fail, or Error{kUnavailable} when ranks were lost too often.
+  // Throws the error that made a rank fail, or Error{kUnavailable} if ranks were lost too often.
   Trainer::Outcome run();
   const std::string& warning() const { return warning_; }
-  // After kDone, where the job publishes: what rank 0 wrote.
+  // After kDone, if the job publishes: the file that rank 0 wrote.
   std::filesystem::path result() const { return options_.folder / "result.pt"; }
 
  private:
@@ -50,17 +50,17 @@ class WorkerGroup {
   struct Lost {
     std::string reason;
   };
-  // Each: an outcome, or why all have to start again. Throws Error.
+  // Each returns an outcome, or none if all ranks have to restart. Throws Error.
   std::optional<Trainer::Outcome> attempt(Lost& lost);
   std::optional<Trainer::Outcome> supervise(Lost& lost);
-  // False: something else is wanted of the job.
+  // False: a request for the job arrived.
   bool gather_hosts();
   void start();
   void rewind_stream(const std::string& reason);
   RankTask task() const;
   void add_rank(std::unique_ptr<WorkerHandle> link);
   void read_news();
-  void pass_on(JobRequest request);  // kNone only before anything else
+  void pass_on(JobRequest request);  // kNone only before any other request
   void take(Rank& rank, std::string_view line);
   void take_progress(Rank& rank, const std::string& line);
   std::optional<Lost> lost_rank() const;
@@ -70,14 +70,14 @@ class WorkerGroup {
 
   TrainingJob& job_;
   const Options options_;
-  int world_size_;       // ranks, of this start
-  const int host_size_;  // of them on each host
+  int world_size_;       // ranks of this start
+  const int host_size_;  // ranks per host
   const std::chrono::seconds timeout_;
   std::unique_ptr<class RankStore> store_;
   HostBackoff backoff_;
-  std::unique_ptr<RemoteHosts> remote_;  // null: all ranks are here
+  std::unique_ptr<RemoteHosts> remote_;  // null: all ranks are on this host
   std::vector<std::unique_ptr<Rank>> ranks_;
-  LocalRank* first_ = nullptr;  // rank 0, which is always here
+  LocalRank* first_ = nullptr;  // rank 0, which is always on this host
   JobRequest passed_on_ = JobRequest::kNone;
   std::string warning_, message_;  // of rank 0
   int64_t restarts_ = 0;

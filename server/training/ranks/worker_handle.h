@@ -11,7 +11,7 @@
 
 namespace tensord::server {
 
-// A rank's process, on this host or another one. It ends with this. For one thread.
+// A rank's process, on this host or another one. It ends with this object. Not thread-safe.
 class WorkerHandle {
  public:
   using OnLine = std::function<void(std::string_view line)>;
@@ -19,10 +19,10 @@ class WorkerHandle {
 
   virtual const std::string& host() const = 0;
   virtual int64_t pid() const = 0;  // 0: not known yet
-  // What it said since the last call, and then, once it has ended, how: "signal 9 (Killed)". All that it said is read
-  // once it is seen to have ended.
+  // Passes on what the rank wrote since the last call. Once it has ended and everything is read, returns how it ended:
+  // "signal 9 (Killed)".
   virtual std::optional<std::string> read(const OnLine& on_event, const OnLine& on_output) = 0;
-  // What becomes readable when there is news; none where only time tells.
+  // Adds descriptors that become readable when there is news; none if it must be polled.
   virtual void add_fds(std::vector<pollfd>& fds) const = 0;
 };
 
