@@ -136,6 +136,7 @@ void Repository::add_plan(const std::string& name, const std::vector<std::string
   if (found.plan) {
     plans.push_back(std::move(*found.plan));
   } else {
+    tell_failure(name, found.error);
     set_error(name, found.root, found.stamp, found.error);
   }
 }
@@ -161,6 +162,7 @@ void Repository::load_plans(const std::vector<LoadPlan>& plans) {
       if (settings_.mode == ControlMode::kExplicit) load_steps(*plan, {});
       serve_found(*plan);
     } catch (const Error& error) {
+      tell_failure(plan->layout.name, error.what());
       set_error(plan->layout.name, plan->layout.root.string(), plan->stamp, error.what());
     }
   }
@@ -170,21 +172,23 @@ void Repository::serve_found(const LoadPlan& found) {
   const std::string& name = found.layout.name;
   const std::string root = found.layout.root.string();
   ModelStamp stamp = found.stamp;
+  bool is_told = false;
   try {
     const InFlightLoads::Load load(in_flight_loads_, name);
     const auto room = budget_.hold();
     const NameLocks::Held held = names_.hold(name);
     // While this waited a training job may have added a version.
     stamp = stamp_model(found.layout.folder);
-    if (stamp == found.stamp) {
-      serve(found);
-      return;
+    LoadPlan plan = found;
+    if (stamp != found.stamp) {
+      plan = LoadPlan();
+      plan.stamp = stamp;
+      plan.layout = planner_.scan(root, name);
     }
-    LoadPlan plan;
-    plan.stamp = stamp;
-    plan.layout = planner_.scan(root, name);
+    is_told = true;
     serve(plan);
   } catch (const std::exception& error) {
+    if (!is_told) tell_failure(name, error.what());
     set_error(name, root, is_retryable(error) ? ModelStamp() : stamp, error.what());
   }
 }
@@ -221,6 +225,7 @@ Repository::Failures Repository::serve(const LoadPlan& plan) {
       loaded[version->number].reason = to_valid_utf8(error.what());
     }
     commit(plan, std::move(loaded));
+    tell_failure(name, error.what());
     throw;
   }
   commit(plan, std::move(loaded));
@@ -255,9 +260,12 @@ void Repository::set_error(const std::string& name, const std::string& root, con
                            const std::string& error) {
   // Another load may have begun since this one failed; it is not to lose what it is at.
   const NameLocks::Held held = names_.hold(name);
-  log(LogLevel::kError, "model cannot be served", {{"model", name}, {"reason", error}});
-  metrics_.count_load(name, false);
   models_.change(name, [&](ModelEntry& entry) { entry.fail(error, root, stamp); });
+}
+
+void Repository::tell_failure(const std::string& name, const std::string& reason) {
+  log(LogLevel::kError, "model cannot be served", {{"model", name}, {"reason", reason}});
+  metrics_.count_load(name, false);
 }
 
 Repository::Unloading Repository::withdraw(const std::string& name, const std::string& reason, bool is_withheld) {

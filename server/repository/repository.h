@@ -142,7 +142,8 @@ class Repository final : public ModelDirectory {
   // The reasons of the versions that could not be loaded.
   using Failures = std::map<int64_t, std::string>;
 
-  // Serves one model. REQUIRES: the caller holds its name.
+  // Serves one model. REQUIRES: the caller holds its name. Throws Error{kResourceExhausted} if there is not enough
+  // memory, which is logged already.
   Failures serve(const LoadPlan& plan);
   void commit(const LoadPlan& plan, LoadedVersions loaded);
   void serve_changed(const LoadPlan& plan);
@@ -151,6 +152,7 @@ class Repository final : public ModelDirectory {
 
   // For one model, whose name the caller does not hold.
   void set_error(const std::string& name, const std::string& root, const ModelStamp& stamp, const std::string& error);
+  void tell_failure(const std::string& name, const std::string& reason);
   void show_ready(const std::string& name);
   Unloading withdraw(const std::string& name, const std::string& reason, bool is_withheld);
   Unloading withdraw_ensembles_with(const std::string& step, const std::string& reason, bool is_withheld);

@@ -46,17 +46,27 @@ int64_t largest_of(const std::vector<std::string>& versions) {
 }  // namespace
 
 void Repository::serve_changed(const LoadPlan& plan) {
-  const Failures failures = serve(plan);
   const std::string& name = plan.layout.name;
-  const auto failed = failures.find(plan.layout.versions.back().number);
+  const int64_t number = plan.layout.versions.back().number;
+  const auto forget_it = [&] {
+    models_.change([&](ModelTable::Models& models) {
+      ModelEntry& entry = models[name];
+      entry.forget_failed(number);
+      if (!entry.has_versions()) models.erase(name);
+    });
+  };
+  Failures failures;
+  try {
+    failures = serve(plan);
+  } catch (const Error&) {
+    forget_it();
+    throw;
+  }
+  const auto failed = failures.find(number);
   // Where a policy wants several, one that was broken before is no reason against another.
   if (failed == failures.end()) return;
-  models_.change([&](ModelTable::Models& models) {
-    ModelEntry& entry = models[name];
-    entry.forget_failed(failed->first);
-    if (!entry.has_versions()) models.erase(name);
-  });
-  fail(ErrorCode::kFailedPrecondition, name, " version ", failed->first, " cannot be served: ", failed->second);
+  forget_it();
+  fail(ErrorCode::kFailedPrecondition, name, " version ", number, " cannot be served: ", failed->second);
 }
 
 Repository::Added Repository::add_version(const std::string& name, const WriteVersion& write,

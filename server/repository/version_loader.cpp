@@ -40,23 +40,39 @@ std::string why_not_loaded(const std::exception& error) {
   }
 }
 
-// What a load makes of a file is bounded while it is made, whatever makes it: by twice the limit of all models, which
-// the whole is held against afterwards (MemoryBudget), or else by half of the memory, or as much as the file itself
-// where that is large.
+// What a load makes of a file is bounded while it is made, whatever makes it: by the limit of all models, or else by
+// half of the memory, or twice the file itself where that is large.
 class LoadLimit {
  public:
-  LoadLimit(OwnerId owner, uint64_t limit_bytes, uint64_t file_bytes) : owner_(owner) {
-    const uint64_t room = limit_bytes > 0 ? 2 * limit_bytes : std::max<uint64_t>(memory_limit() / 2, 2 * file_bytes);
+  LoadLimit(OwnerId owner, uint64_t limit_bytes, uint64_t file_bytes)
+      : owner_(owner),
+        is_configured_(limit_bytes > 0),
+        room_(is_configured_ ? limit_bytes : std::max<uint64_t>(memory_limit() / 2, 2 * file_bytes)) {
     // A version that is loaded again has the owner of the one that serves until then.
-    set_owner_limit(owner, cpu_allocator().live_bytes_of(owner) + room);
+    set_owner_limit(owner, cpu_allocator().live_bytes_of(owner) + room_);
   }
   ~LoadLimit() { set_owner_limit(owner_, 0); }
   LoadLimit(const LoadLimit&) = delete;
   LoadLimit& operator=(const LoadLimit&) = delete;
 
+  bool is_why(const std::exception& error) const {
+    const auto* known = dynamic_cast<const Error*>(&error);
+    return known && known->code() == ErrorCode::kResourceExhausted && was_limit_reached(owner_);
+  }
+  std::string to_string() const {
+    return is_configured_ ? concat("--model-memory-limit of ", room_, " leaves")
+                          : concat("the ", room_, " bytes that a load may take without --model-memory-limit");
+  }
+
  private:
   const OwnerId owner_;
+  const bool is_configured_;
+  const uint64_t room_;
 };
+
+OwnerId owner_of(const ModelLayout& model, const ModelLayout::Version& version) {
+  return memory_owner(concat(model.name, "/", version.number));
+}
 
 }  // namespace
 
@@ -95,8 +111,7 @@ std::shared_ptr<ModelVersion> VersionLoader::make(const ModelLayout& layout, con
                                                   int nice) {
   const ModelConfig& config = layout.config;
   std::unique_ptr<const Model> model;
-  const OwnerId owner = memory_owner(concat(layout.name, "/", version.number));
-  const LoadLimit limit(owner, settings_.memory_limit_bytes, version.file_bytes());
+  const OwnerId owner = owner_of(layout, version);
   const auto open_it = [&] {
     set_thread_budget(available_cores());
     model = open(layout, version, owner);
@@ -129,6 +144,7 @@ LoadedVersion VersionLoader::load(const ModelLayout& model, const ModelLayout::V
   const Clock& clock = Clock::system();
   const int64_t start_ns = clock.now_ns();
   LoadedVersion loaded;
+  const LoadLimit limit(owner_of(model, version), settings_.memory_limit_bytes, version.file_bytes());
   try {
     if (!version.error.empty()) throw Error(ErrorCode::kNotFound, version.error);
     loaded.handle = make(model, version, is_reload ? settings_.reload_nice : 0);
@@ -136,6 +152,10 @@ LoadedVersion VersionLoader::load(const ModelLayout& model, const ModelLayout::V
     loaded.file_bytes = version.file_bytes();
     loaded.reason = warning_text(*loaded.handle, model);
   } catch (const std::exception& error) {
+    if (limit.is_why(error)) {
+      fail(ErrorCode::kResourceExhausted, "model '", model.name, "' takes more than ", limit.to_string(), ": ",
+           error.what());
+    }
     loaded.handle = nullptr;
     loaded.reason = to_valid_utf8(why_not_loaded(error));
     loaded.may_load_later = !model.config.is_ensemble() && is_retryable(error);

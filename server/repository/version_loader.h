@@ -17,8 +17,8 @@ class VersionLoader {
   VersionLoader(const RepositorySettings& settings, ModelFactory factory, Metrics& metrics, ModelDirectory& directory);
 
   // Loads a version and warms it up on the calling thread. Problems of the version are returned as a reason, not
-  // thrown. `is_reload`: other versions of the model are served meanwhile, so the load has a lower priority than
-  // requests.
+  // thrown; throws Error{kResourceExhausted} if there is not enough memory. `is_reload`: other versions of the model
+  // are served meanwhile, so the load has a lower priority than requests.
   LoadedVersion load(const ModelLayout& model, const ModelLayout::Version& version, bool is_reload);
 
   // The cores that runs of all models share; null: each run has its own threads.

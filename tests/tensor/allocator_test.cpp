@@ -254,7 +254,14 @@ TEST(CpuAllocatorTest, OwnersHaveLimits) {
   EXPECT_EQ(owner_limit(other), 0u);
   const MemoryOwnerScope scope(owner);
   const Storage storage = allocate_storage(600, {});
+  EXPECT_FALSE(was_limit_reached(owner));
   EXPECT_EQ(code_of([] { allocate_storage(400, {}); }), ErrorCode::kResourceExhausted);
+  EXPECT_TRUE(was_limit_reached(owner));
+  set_owner_limit(owner, 1000);
+  EXPECT_FALSE(was_limit_reached(owner));
+  EXPECT_EQ(code_of([] { check_room(1000, "a file"); }), ErrorCode::kResourceExhausted);
+  EXPECT_TRUE(was_limit_reached(owner));
+  EXPECT_FALSE(was_limit_reached(other));
   EXPECT_EQ(code_of([] { allocate_storage(size_t{1} << 40, {}); }), ErrorCode::kResourceExhausted);
   EXPECT_EQ(allocate_storage(300, {})->size_bytes(), 300u);
   {

@@ -347,6 +347,7 @@ void CachingAllocator::State::check_owner(size_t size_bytes, OwnerId owner) {
   const uint64_t live_bytes = owners[owner].live_bytes;
   if (limit == 0 || (size_bytes <= limit && live_bytes <= limit - size_bytes)) return;
   ++stats.out_of_memory;
+  note_limit_reached(owner);
   fail(ErrorCode::kResourceExhausted, "memory limit of '", memory_owner_name(owner), "' reached: asked for ",
        size_bytes, " bytes; limit ", limit, ", in use ", live_bytes);
 }

@@ -29,7 +29,11 @@ OwnerTable& owner_table() {
 struct LimitTable {
   std::atomic<bool> has_any{false};
   Mutex mutex;
-  std::unordered_map<OwnerId, uint64_t> bytes TENSORD_GUARDED_BY(mutex);
+  struct Limit {
+    uint64_t bytes = 0;
+    bool was_reached = false;
+  };
+  std::unordered_map<OwnerId, Limit> limits TENSORD_GUARDED_BY(mutex);
 };
 
 LimitTable& limit_table() {
@@ -57,19 +61,33 @@ void set_owner_limit(OwnerId owner, uint64_t limit_bytes) {
   LimitTable& table = limit_table();
   const MutexLock lock(table.mutex);
   if (limit_bytes == 0) {
-    table.bytes.erase(owner);
+    table.limits.erase(owner);
   } else {
-    table.bytes[owner] = limit_bytes;
+    table.limits[owner] = {.bytes = limit_bytes};
   }
-  table.has_any.store(!table.bytes.empty(), std::memory_order_relaxed);
+  table.has_any.store(!table.limits.empty(), std::memory_order_relaxed);
 }
 
 uint64_t owner_limit(OwnerId owner) {
   LimitTable& table = limit_table();
   if (!table.has_any.load(std::memory_order_relaxed)) return 0;
   const MutexLock lock(table.mutex);
-  const auto found = table.bytes.find(owner);
-  return found == table.bytes.end() ? 0 : found->second;
+  const auto found = table.limits.find(owner);
+  return found == table.limits.end() ? 0 : found->second.bytes;
+}
+
+void note_limit_reached(OwnerId owner) {
+  LimitTable& table = limit_table();
+  const MutexLock lock(table.mutex);
+  const auto found = table.limits.find(owner);
+  if (found != table.limits.end()) found->second.was_reached = true;
+}
+
+bool was_limit_reached(OwnerId owner) {
+  LimitTable& table = limit_table();
+  const MutexLock lock(table.mutex);
+  const auto found = table.limits.find(owner);
+  return found != table.limits.end() && found->second.was_reached;
 }
 
 uint64_t room_of_owner() {
@@ -83,6 +101,7 @@ uint64_t room_of_owner() {
 void check_room(uint64_t size_bytes, const std::string& what) {
   const uint64_t room = room_of_owner();
   if (size_bytes <= room) return;
+  note_limit_reached(current_memory_owner());
   fail(ErrorCode::kResourceExhausted, what, ": asks for ", size_bytes, " bytes of memory, more than the ", room,
        " that it may have");
 }

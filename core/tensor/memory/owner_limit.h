@@ -12,6 +12,10 @@ namespace tensord {
 void set_owner_limit(OwnerId owner, uint64_t limit_bytes);
 // 0 when there is none.
 uint64_t owner_limit(OwnerId owner);
+// Whether anything was refused since the limit was set; errors are given other texts and types on their way up, so that
+// they cannot tell.
+bool was_limit_reached(OwnerId owner);
+void note_limit_reached(OwnerId owner);  // by what refuses
 
 // What the calling thread's owner may still have: below its limit, or else half of the memory that this process can
 // have.

@@ -115,21 +115,52 @@ TEST_F(RepositoryMemoryTest, WhatComesFromClientsStays) {
   EXPECT_EQ(ask("c"), 1);
 }
 
-// Small on the disk, large in memory: what was loaded is held against the limit as well.
+// Small on the disk, large in memory: it is not even made, so no other model is unloaded for it.
 TEST_F(RepositoryMemoryTest, WhatTurnsOutTooLargeIsNotServed) {
   add_large("small", 400);
   add("unpacks", "1", "tensor:5000");
-  add("bursts", "1", "tensor:10000");
-  start_with(4000);
+  start_with(1000);
   demand("small");
   const auto [code, message] = error_of([&] { repository_->load({.name = "unpacks", .config = {}, .files = {}}); });
   EXPECT_EQ(code, ErrorCode::kResourceExhausted);
-  EXPECT_THAT(message, ::testing::HasSubstr("more than --model-memory-limit of 4000 leaves"));
-  EXPECT_EQ(states("unpacks").substr(0, 13), "1 UNAVAILABLE");
-  // What is far beyond it is not even made.
-  EXPECT_THAT(error_of([&] { repository_->load({.name = "bursts", .config = {}, .files = {}}); }).second,
-              ::testing::HasSubstr("memory limit of 'bursts/1' reached"));
+  EXPECT_THAT(message, ::testing::HasSubstr("model 'unpacks' takes more than --model-memory-limit of 1000 leaves: "));
+  EXPECT_THAT(message, ::testing::HasSubstr("memory limit of 'unpacks/1' reached"));
+  EXPECT_EQ(states("unpacks"), "1 UNAVAILABLE: " + message);
+  EXPECT_THAT(metrics_.text(), ::testing::HasSubstr("tensord_model_load_failures_total{model=\"unpacks\"} 1\n"));
   EXPECT_EQ(states("small"), "1 READY");
+}
+
+// What fits alone, but not beside what takes no turns, is held against the limit when it is there.
+TEST_F(RepositoryMemoryTest, WhatDoesNotFitBesideOthersIsNotServed) {
+  add_large("small", 9000);
+  add("unpacks", "1", "tensor:5000");
+  start_with(10'000, /*on_demand=*/false);
+  repository_->load({.name = "small", .config = {}, .files = {}});
+  const auto [code, message] = error_of([&] { repository_->load({.name = "unpacks", .config = {}, .files = {}}); });
+  EXPECT_EQ(code, ErrorCode::kResourceExhausted);
+  EXPECT_THAT(message, ::testing::HasSubstr("bytes, more than --model-memory-limit of 10000 leaves"));
+  EXPECT_EQ(states("small"), "1 READY");
+}
+
+// At the start too: one is told of once, and the others serve.
+TEST_F(RepositoryMemoryTest, WhatIsTooLargeAtTheStartIsCountedOnce) {
+  add("m", "1", "number:1");
+  add("unpacks", "1", "tensor:5000");
+  start({.roots = {}, .only = {}, .memory_limit_bytes = 1000});
+  EXPECT_EQ(states("m"), "1 READY");
+  EXPECT_THAT(states("unpacks"), ::testing::HasSubstr("more than --model-memory-limit of 1000 leaves"));
+  EXPECT_THAT(metrics_.text(), ::testing::HasSubstr("tensord_model_load_failures_total{model=\"unpacks\"} 1\n"));
+}
+
+// A new version that is too large leaves what serves, and is not known any more.
+TEST_F(RepositoryMemoryTest, AVersionThatTurnsOutTooLargeIsNotAdded) {
+  add("m", "1", "number:1");
+  start_with(1000, /*on_demand=*/false);
+  repository_->load({.name = "m", .config = {}, .files = {}});
+  const auto write_it = [](const fs::path& folder, const std::string& file) { write(folder / file, "tensor:5000"); };
+  EXPECT_EQ(error_of([&] { repository_->add_version("m", write_it); }).first, ErrorCode::kResourceExhausted);
+  EXPECT_EQ(states("m"), "1 READY");
+  EXPECT_EQ(ask("m"), 1);
 }
 
 // What takes nothing needs no room, also where there is none left.
