@@ -8,6 +8,7 @@
 #include "server/executor/requests/status.h"
 #include "server/executor/strategies/batch_rules.h"
 #include "server/executor/strategies/generation_step.h"
+#include "server/executor/strategies/kept_state.h"
 #include "server/executor/strategies/sequence_rows.h"
 #include "server/executor/strategies/sequence_strategy.h"
 
@@ -15,6 +16,7 @@ namespace tensord::server {
 namespace {
 
 constexpr const char* kMaxTokens = "max_tokens";  // a request's parameter
+constexpr uint64_t kHeldAtOnce = 4096;            // at least, so that a row that grows has few holds
 
 // A request with its row.
 struct Generation {
@@ -31,6 +33,9 @@ struct Generation {
   RequestTimes times;
   uint64_t copied_bytes = 0;
   std::vector<Tensor> collected;  // what was fed back in each step, where one response has all of it
+  // Of the client's quota: what the row keeps between steps and requests make as large as they want.
+  uint64_t held_bytes = 0;
+  std::vector<std::shared_ptr<const void>> holds;
 };
 using GenerationPtr = std::unique_ptr<Generation>;
 
@@ -63,6 +68,7 @@ class GenerationStrategy final : public ExecutionStrategy {
   void respond(Generation& generation);
   void finish(Generation& generation, absl::Status status);
   void collect(Generation& generation) const;
+  void hold_kept(Generation& generation) const;
   void add_collected(Generation& generation, std::vector<InferTensor>& outputs) const;
   absl::Status dead_status(const Generation& generation) const;
   static int64_t now_ns() { return Clock::system().now_ns(); }
@@ -327,6 +333,23 @@ void GenerationStrategy::add_collected(Generation& generation, std::vector<Infer
   }
 }
 
+// Holds as much of the client's quota as the row keeps; what was held once stays so until it is done.
+void GenerationStrategy::hold_kept(Generation& generation) const {
+  uint64_t bytes = generation.row.is_done ? 0 : open_bytes(step_.model(), generation.row.state);
+  for (const Tensor& part : generation.collected) bytes += part.size_bytes();
+  if (bytes <= generation.held_bytes) return;
+  const uint64_t more = std::max(bytes - generation.held_bytes, kHeldAtOnce);
+  generation.holds.push_back(generation.sink.hold_memory(more));
+  generation.held_bytes += more;
+}
+
+// What the row keeps goes before the client has its answer.
+void let_go(Generation& generation) {
+  generation.row.state.clear();
+  generation.collected.clear();
+  generation.holds.clear();
+}
+
 // After a step: answers where that is due.
 void GenerationStrategy::respond(Generation& generation) {
   GenerationRow& row = generation.row;
@@ -334,6 +357,7 @@ void GenerationStrategy::respond(Generation& generation) {
   InferResult result;
   try {
     if (!is_streamed) collect(generation);
+    hold_kept(generation);
     if (!is_streamed && !row.is_done) return;
     if (!is_streamed) add_collected(generation, row.outputs);
     result.outputs = select_outputs(std::move(row.outputs), step_.model().request_signature(), context_.model,
@@ -345,11 +369,13 @@ void GenerationStrategy::respond(Generation& generation) {
   }
   result.times = generation.times;
   result.copied_bytes = std::exchange(generation.copied_bytes, 0);
+  if (row.is_done) let_go(generation);
   TENSORD_DELAY("generation.respond");
   generation.sink.respond(std::move(result), row.is_done);
 }
 
 void GenerationStrategy::finish(Generation& generation, absl::Status status) {
+  let_go(generation);
   InferResult result;
   result.status = std::move(status);
   result.times = generation.times;

@@ -1,4 +1,8 @@
 // Requests that a model works on step by step: who joins the running batch when, and that nobody notices.
+#include <gmock/gmock.h>
+
+#include <atomic>
+
 #include "server/executor/model/generation_options.h"
 #include "tests/server/executor/generation_fixture.h"
 
@@ -36,6 +40,78 @@ TEST_F(GenerationTest, TokensAreThoseOfAPromptAlone) {
   // The prompts of different lengths came in one run.
   EXPECT_EQ(runs[2].rows, 5);
   EXPECT_EQ(runs[2].given, 5);
+}
+
+// A quota of the client's, as the sinks of all requests share it.
+struct Quota {
+  explicit Quota(uint64_t room) : max_bytes(room) {}
+  void count_in(FakeSink& sink) {
+    sink.hold = [this](uint64_t bytes) -> std::shared_ptr<const void> {
+      if (held + bytes > max_bytes) fail(ErrorCode::kResourceExhausted, "no room for ", bytes, " bytes");
+      held += bytes;
+      most = std::max(most.load(), held.load());
+      return std::shared_ptr<const void>(&held, [this, bytes](const void*) { held -= bytes; });
+    };
+  }
+  const uint64_t max_bytes;
+  std::atomic<uint64_t> held{0}, most{0};
+};
+
+// The state is four bytes a token.
+TEST_F(GenerationTest, WhatARowKeepsIsHeldAtItsClientsExpense) {
+  Quota quota(1 << 20);
+  FakeSink sink;
+  quota.count_in(sink);
+  std::vector<uint64_t> held;
+  on_run = [&](size_t) { held.push_back(quota.held); };
+  load();
+  ask(Floats(10'000, 1), 3, sink);
+  EXPECT_EQ(tokens_of(sink), tokens_alone(Floats(10'000, 1), 3));
+  EXPECT_EQ(quota.held, 0u);  // it was given up before the answer
+  // The second step's four bytes more come with a page of them.
+  EXPECT_EQ(held, (std::vector<uint64_t>{0, 40'000, 44'096}));
+}
+
+TEST_F(GenerationTest, ARowWithoutRoomEndsAloneAndGivesUpWhatItHas) {
+  Quota quota(50'000);
+  FakeSink large, small;
+  quota.count_in(large);
+  quota.count_in(small);
+  on_run = [&](size_t run) {
+    if (run == 1) ask({1, 2, 3}, 6, small);
+  };
+  load();
+  ask(Floats(20'000, 1), 6, large);
+  EXPECT_EQ(large.wait().status.code(), absl::StatusCode::kResourceExhausted) << large.wait().status;
+  EXPECT_THAT(large.wait().status.message(), ::testing::HasSubstr("no room for 80000 bytes"));
+  EXPECT_EQ(tokens_of(small), tokens_alone({1, 2, 3}, 6));
+  EXPECT_EQ(quota.held, 0u);
+}
+
+// One response has all tokens, which are kept until then.
+TEST_F(GenerationTest, TokensOfOneResponseAreHeldToo) {
+  config.is_decoupled = false;
+  config.sequence_batching->states[0].dims = {4};
+  config.sequence_batching->states[0].initial_dims = {4};
+  config.parameters.erase("generation_length_input");
+  signature = signature_of({"tokens", "past"}, {"next", "new_past"});
+  signature.max_batch_size = 8;
+  signature.inputs[0].shape = Dims{-1, -1};
+  Quota quota(1 << 20);
+  FakeSink sink;
+  quota.count_in(sink);
+  auto model = std::make_unique<FakeModel>(signature, [](Inputs, const auto&) {
+    RunResult result;
+    result.outputs.push_back(float_tensor("next", {1, 3000}, Floats(3000, 1)));
+    result.outputs.push_back(float_tensor("new_past", {1, 4}, Floats(4, 1)));
+    return result;
+  });
+  version = std::make_unique<ModelVersion>("m", 1, std::move(model), config, ModelVersion::Options{},
+                                           metrics.model("m", "1"));
+  ask({1}, 4, sink);
+  EXPECT_TRUE(sink.wait().status.ok()) << sink.wait().status;
+  EXPECT_EQ(quota.most, 48'000u);
+  EXPECT_EQ(quota.held, 0u);
 }
 
 // Workers look by themselves about every second, too; that must not be what requests wait for.
