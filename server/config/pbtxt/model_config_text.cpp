@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/base/utf8.h"
 #include "server/config/pbtxt/model_config_reader.h"
 
 namespace tensord::server {
@@ -53,6 +54,30 @@ int json_depth(const std::string& json) {
   return deepest;
 }
 
+// Names the first text that is not UTF-8: no client could be told of it.
+void check_texts(const google::protobuf::Message& message, const std::string& origin, const std::string& path = "") {
+  using Field = google::protobuf::FieldDescriptor;
+  const auto* reflection = message.GetReflection();
+  std::vector<const Field*> fields;
+  reflection->ListFields(message, &fields);
+  std::string scratch;
+  for (const Field* field : fields) {
+    const std::string name = path + field->name();
+    const int size = field->is_repeated() ? reflection->FieldSize(message, field) : 1;
+    for (int i = 0; i < size; ++i) {
+      if (field->cpp_type() == Field::CPPTYPE_MESSAGE) {
+        check_texts(field->is_repeated() ? reflection->GetRepeatedMessage(message, field, i)
+                                         : reflection->GetMessage(message, field),
+                    origin, name + ".");
+      } else if (field->type() == Field::TYPE_STRING) {
+        check(is_utf8(field->is_repeated() ? reflection->GetRepeatedStringReference(message, field, i, &scratch)
+                                           : reflection->GetStringReference(message, field, &scratch)),
+              origin, ": ", name, " is not UTF-8");
+      }
+    }
+  }
+}
+
 }  // namespace
 
 ModelConfig parse_model_config(const std::string& text, const std::string& origin, std::vector<std::string>* unknown) {
@@ -66,6 +91,7 @@ ModelConfig parse_model_config(const std::string& text, const std::string& origi
   if (!parser.ParseFromString(text, &message)) {
     fail(ErrorCode::kInvalidArgument, collector.error.empty() ? concat(origin, ": malformed") : collector.error);
   }
+  check_texts(message, origin);
   if (unknown != nullptr) *unknown = std::move(collector.skipped);
   return read_model_config(message, origin);
 }
@@ -77,6 +103,7 @@ ModelConfig parse_model_config_json(const std::string& json, const std::string& 
   options.ignore_unknown_fields = true;
   const auto status = google::protobuf::util::JsonStringToMessage(json, &message, options);
   check(status.ok(), origin, ": ", std::string(status.message()));
+  check_texts(message, origin);
   return read_model_config(message, origin);
 }
 

@@ -13,6 +13,7 @@
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
 #include "core/base/file_text.h"
+#include "core/base/utf8.h"
 #include "core/jit/formats/format.h"
 #include "server/config/pbtxt/model_config_text.h"
 #include "server/repository/folder/layout_hints.h"
@@ -47,7 +48,7 @@ uint64_t ModelLayout::Version::file_bytes() const {
 }
 
 bool is_plain_name(const std::string& name) {
-  if (name.empty() || name.size() > NAME_MAX || name[0] == '.') return false;
+  if (name.empty() || name.size() > NAME_MAX || name[0] == '.' || !is_utf8(name)) return false;
   return std::none_of(name.begin(), name.end(), [](char c) {
     return c == '/' || c == '\\' || static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
   });

@@ -307,7 +307,11 @@ TEST_P(RefusedConfig, SaysWhy) {
 INSTANTIATE_TEST_SUITE_P(
     All, RefusedConfig,
     ::testing::Values(
-        Refusal{"metric_tags { key: \"group\" value: \"\\377\" }", "not UTF-8"},
+        Refusal{"metric_tags { key: \"group\" value: \"\\377\" }", "metric_tags.value is not UTF-8"},
+        Refusal{"parameters { key: \"\\377\" value { string_value: \"1\" } }", "parameters.key is not UTF-8"},
+        Refusal{"name: \"\\377\"", ": name is not UTF-8"},
+        Refusal{"input { name: \"x\" data_type: TYPE_FP32 dims: [ 1 ] } input { name: \"\\377\" }",
+                "input.name is not UTF-8"},
         Refusal{"platform: \"tensorrt_plan\"", "platform 'tensorrt_plan' is not supported"},
         Refusal{"backend: \"python\"", "backend 'python' is not supported"},
         Refusal{"input { name: \"x\" } input { name: \"x\" }", "input 'x' is there twice"},

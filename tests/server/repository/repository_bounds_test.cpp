@@ -44,12 +44,12 @@ std::string refusal_of(const Call& call) {
 
 TEST(RepositoryBounds, PlainNames) {
   for (const std::string& name : {std::string("a"), std::string(255, 'n'), std::string("a.b"), std::string("\x7e"),
-                                  std::string(" "), std::string("\x80")}) {
+                                  std::string(" "), std::string("\xc3\xa4")}) {
     EXPECT_TRUE(is_plain_name(name)) << name;
   }
   for (const std::string& name :
        {std::string(), std::string(256, 'n'), std::string(".a"), std::string("a/b"), std::string("a\\b"),
-        std::string("a\x1f"), std::string("a\x7f"), std::string("a\0", 2)}) {
+        std::string("a\x1f"), std::string("a\x7f"), std::string("a\0", 2), std::string("\x80"), std::string("a\xff")}) {
     EXPECT_FALSE(is_plain_name(name)) << name;
   }
   EXPECT_EQ(version_number("9223372036854775807"), INT64_MAX);
