@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import time
+from types import SimpleNamespace
 
 import grpc
 import torch
@@ -247,3 +248,56 @@ def use_up_threads(process, places):
     wait_for(lambda: jobs.GetJob(training.GetJobRequest(id=made), timeout=30).state == COMPLETED)
     stub.ModelInfer(message, timeout=30)
     return answered, refused
+
+
+@attack("first_process_of_a_namespace", short=True)
+def first_process_of_a_namespace(context):
+    """As in a container without an init: the daemon is process 1. Ranks of a job are killed, again and again; none is left behind, the weights are
+    right, and SIGTERM ends it in order."""
+    if subprocess.run(["unshare", "--pid", "--fork", "true"], capture_output=True, check=False).returncode:
+        return Figure("not played: no namespaces", 0, 0)
+    flags = training_flags(context)
+    write_norms(context)
+    ready = context.path("ready.json")
+    with open(context.path("log"), "w") as log:
+        process = subprocess.Popen(["unshare", "--pid", "--fork", "--kill-child", BINARY, "serve", "--model-repository", context.path("models"),
+                                    "--grpc-port", "0", "--metrics-port", "0", "--ready-file", ready, *flags], stderr=log)
+    try:
+        wait_for(lambda: os.path.exists(ready))
+        with open(ready) as text, grpc.insecure_channel(json.load(text)["grpc"]) as channel:
+            daemon = SimpleNamespace(training=training_pb2_grpc.TrainingServiceStub(channel), log_text=lambda: read_text(context.path("log")))
+            first = children(process.pid)[0]
+            _, whole = result_of(context, daemon, norms_job(daemon, 400))
+            disturbed = norms_job(daemon, 400)
+            killed = 0
+            while killed < 4:
+                ranks = wait_for(lambda: children(first) or job(daemon, disturbed).state in AT_REST)
+                time.sleep(0.3)
+                if job(daemon, disturbed).state in AT_REST:
+                    break
+                os.kill(ranks[-1], 9)
+                killed += 1
+                wait_for(lambda: job(daemon, disturbed).state in AT_REST or job(daemon, disturbed).progress.restarts >= killed)
+            done, weights = result_of(context, daemon, disturbed)
+            wait_for(lambda: not children(first))  # not even as zombies
+        os.kill(first, 15)
+        code = process.wait(timeout=60)
+    finally:
+        process.kill()
+        process.wait()
+    different = [name for name, weight in whole.items() if not torch.equal(weight, weights[name])]
+    return [Figure("different weights", len(different), 0), Figure("restarts", done.progress.restarts, 1, at_least=True),
+            Figure("exit code", abs(code), 0)]
+
+
+def read_text(path):
+    with open(path) as text:
+        return text.read()
+
+
+def children(pid):
+    """As this namespace numbers them; those that have ended and were not asked for are among them."""
+    found = []
+    for task in os.listdir(f"/proc/{pid}/task"):
+        found += [int(child) for child in read_text(f"/proc/{pid}/task/{task}/children").split()]
+    return found
