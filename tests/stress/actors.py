@@ -36,7 +36,8 @@ class Actor:
         self.random = random.Random(seed)
         self.folder = folder
         self.address = address
-        self.channel = grpc.insecure_channel(address, options=[("grpc.use_local_subchannel_pool", 1)])
+        self.channel = grpc.insecure_channel(
+            address, options=[("grpc.use_local_subchannel_pool", 1), ("grpc.max_receive_message_length", -1)])
         self.stub = inference_pb2_grpc.GRPCInferenceServiceStub(self.channel)
         self.counts = {}  # outcome → how often
         self.deadline = float("inf")  # of the stage
