@@ -6,8 +6,6 @@
 
 #include <chrono>
 
-#include "python/binding/distributed.h"
-#include "python/binding/interrupt.h"
 #include "core/base/error.h"
 #include "core/distributed/backends.h"
 #include "core/distributed/gloo/gloo_backend.h"
@@ -18,6 +16,8 @@
 #include "core/distributed/store/memory_store.h"
 #include "core/distributed/store/prefix_store.h"
 #include "core/distributed/store/tcp_store.h"
+#include "python/binding/distributed.h"
+#include "python/binding/interrupt.h"
 
 // Stores and process groups; distributed/ gives them PyTorch's names.
 namespace tensord::python {
@@ -123,6 +123,7 @@ void bind_stores(nb::module_& module) {
 
   module.def("tcp_store",
              [](const std::string& host, uint16_t port, int world_size, bool is_server, double timeout) -> StorePtr {
+               if (is_server) distributed::warn_of_open_store(host);
                return interruptible([&] {
                  return std::make_shared<distributed::TcpStore>(
                      distributed::TcpStoreOptions{.host = host,

@@ -10,6 +10,7 @@
 #include <map>
 
 #include "core/base/error.h"
+#include "core/base/log.h"
 #include "core/base/thread.h"
 #include "core/distributed/launch/child_process.h"
 
@@ -190,6 +191,24 @@ TEST(ChildProcess, HasItsPipesAndVariables) {
   ChildProcess::read_some(child.events(), events);
   EXPECT_EQ(events, "event\n");
   EXPECT_FALSE(child.write_input("nobody reads"));
+}
+
+int warnings = 0;
+
+TEST(OpenStore, IsWarnedOfWhereOthersReachIt) {
+  set_log_sink([](LogLevel, std::string_view message, std::initializer_list<LogField>, const std::source_location&) {
+    warnings += message.find("TENSORD_LAUNCH_SECRET is not set") != std::string_view::npos;
+  });
+  unsetenv(kLaunchSecret);
+  for (const char* const here : {"127.0.0.1", "127.3.2.1", "localhost", "::1"}) warn_of_open_store(here);
+  EXPECT_EQ(warnings, 0);
+  for (const char* const reached : {"10.0.0.1", "0.0.0.0", "node7", "::"}) warn_of_open_store(reached);
+  EXPECT_EQ(warnings, 4);
+  setenv(kLaunchSecret, "known to all ranks", 1);
+  warn_of_open_store("node7");
+  unsetenv(kLaunchSecret);
+  EXPECT_EQ(warnings, 4);
+  set_log_sink(nullptr);
 }
 
 TEST(ChildProcess, SignalsReachWhatItStarted) {

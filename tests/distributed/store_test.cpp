@@ -383,6 +383,51 @@ TEST(TcpStore, StrangersAreFewAndSendLittle) {
   EXPECT_LT(sent, size_t{64} << 20);
 }
 
+uint64_t resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  uint64_t total = 0, resident = 0;
+  file >> total >> resident;
+  return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+// A client that asks and does not read has its replies, all of them, once it reads; until then little is kept for it.
+TEST(TcpStore, RepliesThatNobodyReadsAreFew) {
+  const std::shared_ptr<Store> store = std::make_shared<TcpStore>(TcpStoreOptions{.port = 0, .is_server = true});
+  const std::string value(size_t{4} << 20, 'x');
+  store->set("large", value);
+  const FileDescriptor fd(connect_to(std::static_pointer_cast<TcpStore>(store)->port()));
+  char greeting[32];
+  ASSERT_EQ(recv(fd.get(), greeting, sizeof(greeting), MSG_WAITALL), 32);
+  std::string bytes =
+      tcp::Writer(tcp::Command::kHello).text(hmac_sha256("", std::string_view(greeting + 16, 16))).finish();
+  constexpr int kAsked = 100;
+  const std::vector<std::string> keys = {"large"};
+  for (int i = 0; i < kAsked; ++i) bytes += tcp::Writer(tcp::Command::kGet).number(1000).texts(keys).finish();
+  const uint64_t before = resident_bytes();
+  ASSERT_EQ(send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
+  std::this_thread::sleep_for(300ms);
+  EXPECT_EQ(store->get("large"), value);  // others have their turn
+  EXPECT_LT(resident_bytes(), before + (uint64_t{300} << 20));
+  std::string hello(6, '\0'), reply(value.size() + 9, '\0');
+  ASSERT_EQ(recv(fd.get(), hello.data(), 5, MSG_WAITALL), 5);
+  for (int i = 0; i < kAsked; ++i) {
+    ASSERT_EQ(recv(fd.get(), reply.data(), reply.size(), MSG_WAITALL), static_cast<ssize_t>(reply.size())) << i;
+    ASSERT_EQ(static_cast<uint8_t>(reply[4]), tcp::kDone);
+    ASSERT_EQ(std::string_view(reply).substr(9), value) << i;
+  }
+}
+
+TEST(TcpStore, OneCallWaitsForSoManyKeys) {
+  const std::shared_ptr<Store> store = std::make_shared<TcpStore>(TcpStoreOptions{.port = 0, .is_server = true});
+  std::vector<std::string> keys(tcp::kMaxAwaited, "a");
+  store->set("a", "1");
+  EXPECT_NO_THROW(store->wait(keys, 1000ms));
+  keys.push_back("a");
+  EXPECT_THAT(error_of([&] { store->wait(keys, 1000ms); }).what(),
+              ::testing::HasSubstr("keys in one call, at most 65536"));
+  EXPECT_THAT(error_of([&] { store->check(keys); }).what(), ::testing::HasSubstr("keys in one call, at most 65536"));
+}
+
 // A server keeps so much of each key, of each value and of all of them together; the rest of it goes on.
 TEST(TcpStore, WhatAServerKeepsIsBounded) {
   const std::shared_ptr<Store> store = std::make_shared<TcpStore>(TcpStoreOptions{.port = 0, .is_server = true});

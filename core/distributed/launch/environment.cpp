@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "core/base/error.h"
+#include "core/base/log.h"
 #include "core/distributed/backends.h"
 #include "core/distributed/store/prefix_store.h"
 #include "core/distributed/store/tcp_store.h"
@@ -135,6 +136,13 @@ std::string launch_secret() {
   return text ? text : "";
 }
 
+void warn_of_open_store(const std::string& address) {
+  const std::string host = listen_host_for(address);
+  if (!launch_secret().empty() || host.starts_with("127.") || host == "::1") return;
+  log(LogLevel::kWarning, "whoever reaches this store can take part: TENSORD_LAUNCH_SECRET is not set",
+      {{"address", address}});
+}
+
 std::string listen_host_for(const std::string& address) {
   if (address == "localhost") return "127.0.0.1";
   in6_addr parsed{};
@@ -144,6 +152,7 @@ std::string listen_host_for(const std::string& address) {
 }
 
 std::shared_ptr<Store> make_store(const WorkerEnvironment& environment, Milliseconds timeout) {
+  if (environment.rank == 0 && environment.world_size > 1) warn_of_open_store(environment.master_addr);
   auto store = std::make_shared<TcpStore>(TcpStoreOptions{.host = environment.master_addr,
                                                           .port = environment.master_port,
                                                           .is_server = environment.rank == 0,

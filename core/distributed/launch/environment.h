@@ -38,6 +38,8 @@ std::string first_slurm_node();
 // reaches the store's port is let in.
 inline constexpr const char* kLaunchSecret = "TENSORD_LAUNCH_SECRET";
 std::string launch_secret();
+// Logs that there is none, where a store is served on an address that other machines may reach.
+void warn_of_open_store(const std::string& address);
 // Where a server listens that is to be reached by this name or address: there alone, where that is an address of this
 // host; all addresses ("") for names that other hosts may resolve otherwise.
 std::string listen_host_for(const std::string& address);

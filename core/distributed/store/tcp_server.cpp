@@ -39,6 +39,8 @@ struct TcpStoreServer::Client {
   SteadyTime deadline;
 
   bool is_stranger(SteadyTime now) const { return !is_admitted && now - came >= tcp::kHelloTime; }
+  // Answers that it does not read hold it up, and nobody else.
+  bool is_full() const { return out.size() >= tcp::kMaxUnread; }
   // What it may have sent that is not answered yet.
   size_t max_waiting_bytes() const { return 4 + size_t{is_admitted ? tcp::kMaxMessage : tcp::kMaxHello}; }
 
@@ -141,7 +143,8 @@ void TcpStoreServer::serve() {
   while (!is_stopped_) {
     polled.assign({{wake_read_->get(), POLLIN, 0}, {listener_->get(), POLLIN, 0}});
     for (const auto& client : clients_) {
-      polled.push_back({client->socket.get(), static_cast<short>(POLLIN | (client->out.empty() ? 0 : POLLOUT)), 0});
+      const int events = (client->is_full() ? 0 : POLLIN) | (client->out.empty() ? 0 : POLLOUT);
+      polled.push_back({client->socket.get(), static_cast<short>(events), 0});
     }
     if (poll(polled.data(), polled.size(), poll_timeout_ms()) < 0 && errno != EINTR) {
       log(LogLevel::kError, "the store's server ends", {{"reason", std::strerror(errno)}});
@@ -156,7 +159,11 @@ void TcpStoreServer::serve() {
     answer_waiting();
     const SteadyTime now = std::chrono::steady_clock::now();
     for (const auto& client : clients_) {
-      if (!client->flush() || client->is_stranger(now)) gone.push_back(client.get());
+      const bool was_full = client->is_full();
+      bool is_there = client->flush() && !client->is_stranger(now);
+      // It may have sent more requests meanwhile.
+      if (is_there && was_full && !client->is_full()) is_there = answer_requests(*client);
+      if (!is_there) gone.push_back(client.get());
     }
     std::erase_if(clients_,
                   [&](const auto& client) { return std::find(gone.begin(), gone.end(), client.get()) != gone.end(); });
@@ -221,7 +228,7 @@ bool TcpStoreServer::read_from(Client& client) {
 
 bool TcpStoreServer::answer_requests(Client& client) {
   size_t at = 0;
-  while (!client.is_waiting && !client.is_leaving && client.in.size() - at >= 4) {
+  while (!client.is_waiting && !client.is_leaving && !client.is_full() && client.in.size() - at >= 4) {
     uint32_t size;
     std::memcpy(&size, client.in.data() + at, sizeof(size));
     if (size == 0 || size > (client.is_admitted ? tcp::kMaxMessage : tcp::kMaxHello)) return false;
@@ -277,7 +284,7 @@ void TcpStoreServer::handle(Client& client, std::string_view message) {
       break;
     }
     case Command::kCheck: {
-      const auto keys = reader.texts();
+      const auto keys = reader.texts(tcp::kMaxAwaited);
       reply.number(!keys.empty() && table_.has_all(keys));
       break;
     }
@@ -315,7 +322,7 @@ void TcpStoreServer::handle(Client& client, std::string_view message) {
     case Command::kWait:
     case Command::kPop:
       client.timeout = Milliseconds(std::clamp<int64_t>(reader.number(), 0, int64_t{1} << 40));
-      client.keys = reader.texts();
+      client.keys = reader.texts(tcp::kMaxAwaited);
       check(command == Command::kWait || client.keys.size() == 1, "store: not one key");
       client.deadline = std::chrono::steady_clock::now() + client.timeout;
       client.awaited = command;

@@ -20,6 +20,8 @@ inline constexpr size_t kNonceSize = 16;
 // What a server keeps: of each key, of each value, and of all together.
 inline constexpr size_t kMaxKey = 64 << 10, kMaxValue = 32 << 20, kMaxTable = 256 << 20;
 inline constexpr uint32_t kMaxMessage = 80u << 20;  // two values, and keys
+// Of a client: replies that it has not read, before it is asked nothing more; keys that one call may wait for.
+inline constexpr size_t kMaxUnread = 64 << 20, kMaxAwaited = 1 << 16;
 // Before a client has proved anything: what it may send, how long it may take, and how many of them there are.
 inline constexpr uint32_t kMaxHello = 256;
 inline constexpr std::chrono::seconds kHelloTime{10};
@@ -91,9 +93,10 @@ class Reader {
     std::memcpy(&size, take(sizeof(size)).data(), sizeof(size));
     return std::string(take(size));
   }
-  std::vector<std::string> texts() {
+  std::vector<std::string> texts(size_t max_count = SIZE_MAX) {
     const int64_t count = number();
     if (count < 0 || static_cast<uint64_t>(count) > left_.size() / 4) fail_short();
+    check(static_cast<uint64_t>(count) <= max_count, "store: ", count, " keys in one call, at most ", max_count);
     std::vector<std::string> values;
     for (int64_t i = 0; i < count; ++i) values.push_back(text());
     return values;
