@@ -1,12 +1,16 @@
 """What surrounds the process: pipes, signals, limits, files that others could read, and its random numbers."""
 
+import json
 import os
 import resource
+import shutil
 import signal
+import socket
 import stat
 import subprocess
 import time
 
+import grpc
 import torch
 from torch import Tensor, nn
 
@@ -57,6 +61,32 @@ def log_without_reader(context):
         return [Figure("lives", lives, 1, at_least=True), Figure("exit code", abs(process.wait(timeout=60)), 0)]
     finally:
         process.kill()
+
+
+@attack("log_lines_of_libraries", short=True)
+def log_lines_of_libraries(context):
+    """Texts that are not UTF-8 in calls of all services, noise for gRPC, a configuration: each line of the log is JSON all the same."""
+    repository = context.path("models")
+    shutil.copytree(context.repository, repository)
+    with open(os.path.join(repository, "identity", "config.pbtxt"), "ab") as config:
+        config.write(b'metric_tags { key: "\xff" value: "x" }\n')
+    bad, refused = b"\x0a\x03a\xff\xfe", 0
+    with context.daemon("--log-format", "json", "--log-verbose", "1", repository=repository) as daemon:
+        for call in ("inference.GRPCInferenceService/ModelMetadata", "inference.GRPCInferenceService/RepositoryIndex",
+                     "inference.GRPCInferenceService/ModelInfer", "grpc.health.v1.Health/Check"):
+            try:
+                daemon.channel.unary_unary("/" + call)(bad, timeout=60)
+            except grpc.RpcError as error:
+                refused += error.code() == grpc.StatusCode.INVALID_ARGUMENT
+        for noise in (b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01" + bytes(100)):
+            with socket.create_connection(("127.0.0.1", daemon.grpc_port)) as stranger:
+                stranger.sendall(noise)
+                stranger.recv(100)
+    lines = daemon.log_text().splitlines()
+    for line in lines:
+        if "time_us" not in json.loads(line):
+            raise RuntimeError("not a line of the log: " + line)
+    return [Figure("lines", len(lines), 5, at_least=True), Figure("refused", refused, 4, at_least=True)]
 
 
 @attack("little_address_space", short=True)

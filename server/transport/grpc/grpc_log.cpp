@@ -1,14 +1,33 @@
 #include "server/transport/grpc/grpc_log.h"
 
+#include <google/protobuf/stubs/common.h>
 #include <grpc/support/log.h>
 
 #include <filesystem>
 
 #include "core/base/log.h"
 
+#if GOOGLE_PROTOBUF_VERSION < 4022000  // later ones log by Abseil, and nothing of messages
+#include <google/protobuf/stubs/logging.h>
+#endif
+
 namespace tensord::server {
+namespace {
+
+// A client's text that is not UTF-8, mostly; its call is refused with an error that says so.
+void log_protobuf_messages() {
+#if GOOGLE_PROTOBUF_VERSION < 4022000
+  google::protobuf::SetLogHandler([](google::protobuf::LogLevel, const char* file, int line, const std::string& text) {
+    log(LogLevel::kDebug, "protobuf",
+        {{"text", text}, {"source", std::filesystem::path(file).filename().string()}, {"line", line}});
+  });
+#endif
+}
+
+}  // namespace
 
 void log_grpc_messages() {
+  log_protobuf_messages();
   gpr_set_log_function([](gpr_log_func_args* args) {
     // What gRPC calls an error is mostly a client's fault: a handshake that fails, a connection that breaks.
     const LogLevel level = args->severity == GPR_LOG_SEVERITY_ERROR  ? LogLevel::kWarning

@@ -2,8 +2,8 @@
 
 namespace tensord::server {
 
-// Routes gRPC's own messages (failed handshakes, sockets) to the daemon's log, so that all lines have its format. Call
-// once, before gRPC starts threads.
+// Routes messages of gRPC (failed handshakes, sockets) and of protobuf to the daemon's log, so that all lines have its
+// format. Call once, before gRPC starts threads.
 void log_grpc_messages();
 
 }  // namespace tensord::server
