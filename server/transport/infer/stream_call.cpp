@@ -30,6 +30,9 @@ constexpr size_t kWaitingBytes = size_t{64} << 20;
 // With so many bytes of a decoupled model's responses waiting the client does not read, and the stream is ended.
 constexpr size_t kMaxWaitingBytes = size_t{256} << 20;
 
+// So long a client has to read what is being written when its stream is given up: then it hears why.
+constexpr int64_t kPatienceSeconds = 5;
+
 // What a response takes beside what it says.
 constexpr uint64_t kAnswerBytes = 512;
 
@@ -101,6 +104,7 @@ class StreamCall final : public GrpcCall {
   void on_written(bool ok);
   void on_woken(bool ok);
   void on_loaded(bool ok);
+  void on_impatient(bool ok);
 
   std::shared_ptr<StreamCall> self() { return std::static_pointer_cast<StreamCall>(shared_from_this()); }
   bool take_message();
@@ -141,11 +145,13 @@ class StreamCall final : public GrpcCall {
   std::list<StreamRequest> retired_ TENSORD_GUARDED_BY(mutex_);
   bool is_waking_ TENSORD_GUARDED_BY(mutex_) = false;  // an event is on its way for their sake
   std::unique_ptr<grpc::Alarm> alarm_ TENSORD_GUARDED_BY(mutex_);
+  std::unique_ptr<grpc::Alarm> patience_ TENSORD_GUARDED_BY(mutex_);  // with a client that was given up
 
   Operation<StreamCall> read_{this, &StreamCall::on_read};
   Operation<StreamCall> written_{this, &StreamCall::on_written};
   Operation<StreamCall> woken_{this, &StreamCall::on_woken};
   Operation<StreamCall> loaded_{this, &StreamCall::on_loaded};
+  Operation<StreamCall> impatient_{this, &StreamCall::on_impatient};
   std::unique_ptr<grpc::Alarm> load_alarm_;  // brings the stream back to its queue when a model is loaded
   int waits_left_ = kMaxWaitsForModel;       // of a request for its model
 };
@@ -327,8 +333,19 @@ void StreamCall::give_up(const std::string& reason) {
       {{"peer", context().peer()}, {"waiting_bytes", waiting_bytes_}, {"reason", reason}});
   close(grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, reason));
   waiting_.clear();
-  // A write that is under way ends only so.
+  // Who reads has the status behind the write that is under way. Else that does not end.
+  if (!is_writing_) return;
+  patience_ = std::make_unique<grpc::Alarm>();
+  patience_->Set(queue().queue,
+                 gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_seconds(kPatienceSeconds, GPR_TIMESPAN)),
+                 impatient_.begin());
+}
+
+void StreamCall::on_impatient(bool) {
+  std::list<StreamRequest> retired;
+  const MutexLock lock(mutex_);
   if (is_writing_) context().TryCancel();
+  retired = std::move(retired_);
 }
 
 bool StreamCall::has_room() const {
@@ -377,6 +394,7 @@ void StreamCall::on_written(bool ok) {
   const MutexLock lock(mutex_);
   is_writing_ = false;
   writing_ = {};
+  if (patience_) patience_->Cancel();
   if (!ok) waiting_.clear();
   advance();
   retired = std::move(retired_);
