@@ -16,37 +16,17 @@
 
 #include "core/base/cancellation.h"
 #include "core/base/execution_context.h"
+#include "core/base/memory_limit.h"
 #include "core/base/sanitizer_order.h"
 #include "core/base/thread.h"
 
 namespace tensord {
-namespace {
-
-// cgroup v2 `cpu.max` is "quota period" or "max period"; v1 has two files.
-int cgroup_cores() {
-  std::ifstream v2("/sys/fs/cgroup/cpu.max");
-  std::string quota;
-  double period = 0;
-  if (v2 >> quota >> period) {
-    if (quota == "max" || period <= 0) return 0;
-  } else {
-    std::ifstream q("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"), p("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
-    if (!(q >> quota) || !(p >> period) || period <= 0) return 0;
-  }
-  char* end = nullptr;
-  const double value = std::strtod(quota.c_str(), &end);
-  if (end == quota.c_str() || !(value > 0)) return 0;
-  return static_cast<int>(std::lround(std::clamp(value / period, 1.0, 65536.0)));
-}
-
-}  // namespace
-
 int available_cores() {
   static const int cores = [] {
     cpu_set_t mask;
     int from_mask = 1;
     if (sched_getaffinity(0, sizeof(mask), &mask) == 0) from_mask = std::max(1, CPU_COUNT(&mask));
-    const int quota = cgroup_cores();
+    const int quota = quota_cores(cgroup_folders("cpu"));
     return quota > 0 ? std::min(quota, from_mask) : from_mask;
   }();
   return cores;

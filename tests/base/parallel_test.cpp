@@ -7,11 +7,15 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "core/base/cancellation.h"
 #include "core/base/error.h"
+#include "core/base/memory_limit.h"
 
 namespace tensord::parallel_test {
 namespace {
@@ -181,6 +185,60 @@ TEST_F(Parallel, BudgetsBelongToThreads) {
     EXPECT_EQ(count_ranges(10, [](auto fn) { parallel_for(10, 1, fn); }), 5);
   }).join();
   EXPECT_EQ(thread_budget(), 2);
+}
+
+// A tree as /sys/fs/cgroup is, and a file as /proc/self/cgroup.
+class CgroupTest : public ::testing::Test {
+ protected:
+  CgroupTest() { std::filesystem::create_directories(root_ / "memory/a/b"); }
+  ~CgroupTest() override { std::filesystem::remove_all(root_); }
+  void write(const std::string& name, const std::string& text) const {
+    std::filesystem::create_directories((root_ / name).parent_path());
+    std::ofstream(root_ / name) << text;
+  }
+  std::vector<std::string> folders(const char* controller) const {
+    return cgroup_folders(controller, root_.string(), (root_ / "membership").string());
+  }
+  const std::filesystem::path root_ = std::filesystem::temp_directory_path() / concat("cgroup_test_", getpid());
+};
+
+TEST_F(CgroupTest, TheOwnGroupAndThoseAboveItLimit) {
+  write("membership", "9:name=systemd:/x\n4:memory:/a/b\n2:cpu,cpuacct:/a\n0::/c\n");
+  EXPECT_EQ(folders("memory"),
+            (std::vector<std::string>{root_, root_ / "memory/a/b", root_ / "memory/a", root_ / "memory"}));
+  const size_t machine = memory_limit({});
+  write("memory/memory.limit_in_bytes", "9223372036854771712");
+  EXPECT_EQ(memory_limit(folders("memory")), machine);
+  write("memory/a/memory.limit_in_bytes", "300000000");
+  EXPECT_EQ(memory_limit(folders("memory")), 300'000'000u);
+  write("memory/a/b/memory.limit_in_bytes", "200000000");
+  EXPECT_EQ(memory_limit(folders("memory")), 200'000'000u);
+  write("c/memory.max", "100000000");
+  EXPECT_EQ(memory_limit(folders("memory")), 100'000'000u);
+  write("c/memory.max", "max");
+  EXPECT_EQ(memory_limit(folders("memory")), 200'000'000u);
+  // v1's quota of a group above, and v2's.
+  write("cpu/a/cpu.cfs_quota_us", "-1");
+  write("cpu/a/cpu.cfs_period_us", "100000");
+  EXPECT_EQ(quota_cores(folders("cpu")), 0);
+  write("cpu/cpu.cfs_quota_us", "350000");
+  write("cpu/cpu.cfs_period_us", "100000");
+  EXPECT_EQ(quota_cores(folders("cpu")), 4);
+  write("c/cpu.max", "max 100000");
+  EXPECT_EQ(quota_cores(folders("cpu")), 4);
+  write("c/cpu.max", "50000 100000");
+  EXPECT_EQ(quota_cores(folders("cpu")), 1);
+}
+
+// A container has its own group mounted, whatever path the host knows it by.
+TEST_F(CgroupTest, PathsOfAnotherNamespaceAreNotThere) {
+  write("memory/memory.limit_in_bytes", "300000000");
+  for (const char* path : {"/docker/1234", "/../../elsewhere", "/"}) {
+    write("membership", concat("4:memory:", path, "\n0::", path, "\n"));
+    EXPECT_EQ(memory_limit(folders("memory")), 300'000'000u) << path;
+  }
+  std::filesystem::remove(root_ / "membership");
+  EXPECT_EQ(memory_limit(folders("memory")), 300'000'000u);
 }
 
 }  // namespace
