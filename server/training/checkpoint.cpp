@@ -45,8 +45,8 @@ void write_manifest(const fs::path& folder, int64_t step) {
   write_file(folder / "manifest.json", manifest.dump(2) + "\n");
 }
 
-// Throws when a file is not as it was written.
-void check_manifest(const fs::path& folder, int64_t step) {
+// Throws when a file is not as it was written; Json::exception where the manifest has something of another kind.
+void check_files(const fs::path& folder, int64_t step) {
   const fs::path file = folder / "manifest.json";
   const std::optional<std::string> text = file_text(file.string());
   if (!text && fs::exists(file)) fail(ErrorCode::kUnavailable, file.string(), ": cannot be read");
@@ -63,6 +63,14 @@ void check_manifest(const fs::path& folder, int64_t step) {
     const uintmax_t size = fs::file_size(folder / name, error);
     if (error || wanted.value("size_bytes", uintmax_t{0}) != size) damaged(name);
     if (wanted.value("crc32", uint64_t{0}) != crc_of(folder / name)) damaged(name);
+  }
+}
+
+void check_manifest(const fs::path& folder, int64_t step) {
+  try {
+    check_files(folder, step);
+  } catch (const nlohmann::json::exception& error) {
+    fail(ErrorCode::kDataLoss, (folder / "manifest.json").string(), ": damaged: ", error.what());
   }
 }
 

@@ -1,6 +1,7 @@
 #include "server/training/jobs/job_origin.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -24,13 +25,33 @@ Json json_fingerprint_of(const fs::path& file, const std::function<bool()>& is_i
   return fingerprints ? Json{{"size_bytes", fingerprints->size_bytes}, {"sha256", fingerprints->sha256}} : Json();
 }
 
+// Whether what is there of these fields is of their kind.
+bool is_record(const Json& json, std::initializer_list<const char*> texts, std::initializer_list<const char*> numbers) {
+  if (!json.is_object()) return false;
+  const auto has = [&](const char* name, auto is_right) {
+    const auto found = json.find(name);
+    return found == json.end() || is_right(*found);
+  };
+  const auto is_text = [](const Json& value) { return value.is_string(); };
+  const auto is_number = [](const Json& value) { return value.is_number_integer(); };
+  return std::ranges::all_of(texts, [&](const char* name) { return has(name, is_text); }) &&
+         std::ranges::all_of(numbers, [&](const char* name) { return has(name, is_number); });
+}
+
+bool are_inputs(const Json& json) {
+  if (!json.is_object() || !json.value("data", Json()).is_array()) return false;
+  if (json.contains("base") && !is_record(json["base"], {"sha256"}, {"size_bytes"})) return false;
+  return std::ranges::all_of(json["data"], [](const Json& note) {
+    return is_record(note, {"use", "file", "sha256"}, {"from_step", "size_bytes"});
+  });
+}
+
 Json read_inputs(const fs::path& file) {
   const std::optional<std::string> text = file_text(file.string());
   // What a job was trained with must not be lost by the next note.
   if (!text && fs::exists(file)) fail(ErrorCode::kUnavailable, file.string(), ": cannot be read");
   Json inputs = Json::parse(text.value_or(""), nullptr, /*allow_exceptions=*/false);
-  const bool is_usable = inputs.is_object() && inputs.value("data", Json()).is_array();
-  return is_usable ? inputs : Json{{"data", Json::array()}};
+  return are_inputs(inputs) ? inputs : Json{{"data", Json::array()}};
 }
 
 // The newest note of a file, or null.

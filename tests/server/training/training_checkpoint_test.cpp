@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -213,6 +214,22 @@ TEST_F(CheckpointTest, AFullDiskIsAnErrorOfItsOwn) {
   EXPECT_EQ(code, ErrorCode::kResourceExhausted);
   EXPECT_EQ(checkpoints.newest()->step, 1);
   EXPECT_EQ(entries(), 1u);
+}
+
+TEST_F(CheckpointTest, AManifestOfOtherKindsIsPassedOver) {
+  const Checkpoints checkpoints(folder_, 3);
+  checkpoints.write(1, files(1));
+  checkpoints.write(2, files(2));
+  const fs::path manifest = checkpoints.newest()->folder / "manifest.json";
+  for (const char* text :
+       {R"({"format": 1, "step": []})", R"({"format": "1", "step": 2})", R"({"format": 1, "step": 2, "files": 5})",
+        R"({"format": 1, "step": 2, "files": {"model.pt": []}})",
+        R"({"format": 1, "step": 2, "files": {"model.pt": {"size_bytes": "9"}}})"}) {
+    std::ofstream(manifest) << text;
+    ::testing::internal::CaptureStderr();
+    EXPECT_EQ(checkpoints.newest()->step, 1) << text;
+    EXPECT_THAT(::testing::internal::GetCapturedStderr(), ::testing::HasSubstr("manifest.json: damaged")) << text;
+  }
 }
 
 // A damaged one has a later step than the job has again.

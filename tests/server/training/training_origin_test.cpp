@@ -131,7 +131,9 @@ TEST_F(JobOriginTest, ALookIsWholeOrNothing) {
 }
 
 TEST_F(JobOriginTest, WhatIsNoNoteIsReplaced) {
-  for (const char* text : {"[]", "{\"data\": 5}", "{", "{}"}) {
+  for (const char* text : {"[]", "{\"data\": 5}", "{", "{}", R"({"data": [5]})", R"({"data": [{"use": 5}]})",
+                           R"({"data": [{"from_step": "1"}]})", R"({"data": [], "base": 5})",
+                           R"({"data": [], "base": {"size_bytes": []}})"}) {
     write("job/inputs.json", text);
     EXPECT_EQ(origin()["data"], Json::array()) << text;
     note(0);
