@@ -52,26 +52,26 @@ bool TileBuilder::add_formula(const PointwiseMaker& make, std::span<const ops::V
 bool TileBuilder::add_row_kernel(const RowKernelMaker& make, std::span<const ops::Value> arguments,
                                  std::span<const std::pair<int, int>> operands, Step& step) {
   step.is_row_kernel = true;
-  step.row = make(arguments);
-  if (step.row.run == nullptr) return false;
+  step.row_kernel = make(arguments);
+  if (step.row_kernel.run == nullptr) return false;
   for (const auto& [argument, value] : operands) {
     if (argument == 0) step.input = value;
     for (size_t k = 0; k < 2; ++k) {
-      if (argument == step.row.extra[k]) step.extra[k] = value;
+      if (argument == step.row_kernel.extra[k]) step.extra[k] = value;
     }
   }
   if (step.input < 0) return false;
   const Tensor& in = values_[static_cast<size_t>(step.input)].tensor;
-  if (step.row.exact_input && in.dtype() != step.row.compute) return false;
+  if (step.row_kernel.exact_input && in.dtype() != step.row_kernel.compute) return false;
   if (in.ndim() == 0) return false;
   for (size_t k = 0; k < 2; ++k) {
-    if (step.row.extra[k] < 0 || arguments[static_cast<size_t>(step.row.extra[k])].is_none()) continue;
+    if (step.row_kernel.extra[k] < 0 || arguments[static_cast<size_t>(step.row_kernel.extra[k])].is_none()) continue;
     if (step.extra[k] < 0) return false;
     TileBuilder::Value& extra = values_[static_cast<size_t>(step.extra[k])];
     if (extra.step >= 0) return false;
-    if (extra.tensor.dtype() == step.row.compute && extra.tensor.is_contiguous()) continue;
+    if (extra.tensor.dtype() == step.row_kernel.compute && extra.tensor.is_contiguous()) continue;
     if (extra.tensor.is_meta()) return false;
-    step.extra[k] = add_input(extra.tensor.to(step.row.compute).contiguous());
+    step.extra[k] = add_input(extra.tensor.to(step.row_kernel.compute).contiguous());
   }
   return true;
 }
@@ -97,10 +97,10 @@ int TileBuilder::add_call(const ops::Op& op, std::vector<ops::Value> arguments,
   result.tensor = ops::infer(op, arguments).front().to_tensor();
   if (step.is_row_kernel) {
     const Tensor& in = values_[static_cast<size_t>(step.input)].tensor;
-    if (step.row.length != 0 && step.row.length != in.sizes().back()) {
+    if (step.row_kernel.length != 0 && step.row_kernel.length != in.sizes().back()) {
       // A normalization over several dimensions is one over their product.
-      if (!is_alone_ || step.row.reduces || !in.is_contiguous() || step.row.length <= 0) return -1;
-      const Dims flat{in.numel() / step.row.length, step.row.length};
+      if (!is_alone_ || step.row_kernel.reduces || !in.is_contiguous() || step.row_kernel.length <= 0) return -1;
+      const Dims flat{in.numel() / step.row_kernel.length, step.row_kernel.length};
       // A constant keeps its elements.
       Tensor& input = values_[static_cast<size_t>(step.input)].tensor;
       input = in.is_meta() ? Tensor::meta(flat, in.dtype()) : in.as_view(flat, contiguous_strides(flat), in.offset());

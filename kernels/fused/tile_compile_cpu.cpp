@@ -340,14 +340,14 @@ class Compiler {
   }
 
   void emit_row_kernel(int value, const Step& step) {
-    const int input = operand_address(step.input, step.row.compute, Space::kFull);
-    cost_ns_ += step.row.cost_ns;
-    place_result(value, step.row.result, [&](int out) {
-      if (step.row.reduces && out >= kSlots) buffers_[static_cast<size_t>(out - kSlots)].shares = false;
+    const int input = operand_address(step.input, step.row_kernel.compute, Space::kFull);
+    cost_ns_ += step.row_kernel.cost_ns;
+    place_result(value, step.row_kernel.result, [&](int out) {
+      if (step.row_kernel.reduces && out >= kSlots) buffers_[static_cast<size_t>(out - kSlots)].shares = false;
       TileInstruction& i = push(Kind::kRow, Space::kFull, out, input);
       i.b = step.extra[0] < 0 ? -1 : nest_.extra(step.extra[0]);
       i.c = step.extra[1] < 0 ? -1 : nest_.extra(step.extra[1]);
-      i.row = step.row;
+      i.row_kernel = step.row_kernel;
     });
   }
 

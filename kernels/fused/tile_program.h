@@ -41,7 +41,7 @@ class TileBuilder {
     PointwiseCall call;
     std::array<Operand, 3> operands;
     // Of a call along the last dimension.
-    RowKernel row;
+    RowKernel row_kernel;
     int input = -1;
     std::array<int, 2> extra = {-1, -1};
   };
@@ -79,7 +79,7 @@ struct TileStream {
 struct TileInstruction {
   enum class Kind : uint8_t {
     kFormula,  // out = row(a, b, c)
-    kRow,      // out = row(a; extra b, c), row by row
+    kRow,      // out = row_kernel(a; extra b, c), row by row
     kLoad,     // out = the strided stream a, dense and converted
     kStore,    // the strided stream out = a, of its dtype
     kConvert,  // out = a, converted
@@ -94,7 +94,7 @@ struct TileInstruction {
   std::array<int64_t, 4> steps = {0, 0, 0, 0};  // of these from row to row, in bytes; for by_row
   RowFn row = nullptr;
   Numbers numbers = {};
-  RowKernel row = {};
+  RowKernel row_kernel = {};
 };
 
 // The compiled form. Addresses are numbered: streams, then slots, then constants.

@@ -93,10 +93,11 @@ void convert(const TileInstruction& i, const char* from, char* out, int64_t coun
 }
 
 void run_row_kernel(const TileInstruction& i, char* const* at, int64_t rows, int64_t columns) {
-  const int64_t in_row = columns * static_cast<int64_t>(size_of(i.row.compute));
-  const int64_t out_row = (i.row.reduces ? 1 : columns) * static_cast<int64_t>(size_of(i.row.result));
+  const int64_t in_row = columns * static_cast<int64_t>(size_of(i.row_kernel.compute));
+  const int64_t out_row = (i.row_kernel.reduces ? 1 : columns) * static_cast<int64_t>(size_of(i.row_kernel.result));
   const void* extra[2] = {i.b >= 0 ? at[i.b] : nullptr, i.c >= 0 ? at[i.c] : nullptr};
-  for (int64_t r = 0; r < rows; ++r) i.row.run(i.row, at[i.a] + r * in_row, extra, at[i.out] + r * out_row, columns);
+  for (int64_t r = 0; r < rows; ++r)
+    i.row_kernel.run(i.row_kernel, at[i.a] + r * in_row, extra, at[i.out] + r * out_row, columns);
 }
 
 void run_by_row(const TileInstruction& i, char* const* at, int64_t rows, int64_t columns) {

@@ -54,7 +54,7 @@ bool TileSpaces::find_sizes() {
 bool TileSpaces::find_row_space(size_t v, const Step& step) {
   if (is_computed(step.input) && space(step.input) != Space::kFull) return false;
   const Dims& result = values_[v].tensor.sizes();
-  if (step.row.reduces) {
+  if (step.row_kernel.reduces) {
     const bool keeps = result.size() == sizes_.size();
     spaces_[v] = keeps ? Space::kRow : Space::kDropped;
   }
