@@ -6,7 +6,7 @@
 
 namespace tensord::server {
 
-// Memory of the pool, which gives back what nobody uses; the heap of a thread would keep it.
+// Allocator on the tensors' memory pool, which returns unused memory to the system; a thread's heap would keep it.
 template <typename T>
 struct PoolMemory {
   using value_type = T;
@@ -15,7 +15,7 @@ struct PoolMemory {
   bool operator==(const PoolMemory&) const = default;
 };
 
-// A text as large as a body may be.
+// A string as large as a body.
 using BodyText = std::basic_string<char, std::char_traits<char>, PoolMemory<char>>;
 
 }  // namespace tensord::server

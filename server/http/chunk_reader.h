@@ -7,10 +7,10 @@
 
 namespace tensord::server {
 
-// Chunks of one body, the empty last one not counted: each costs more than its bytes.
+// Limit of the chunks of one body, without the empty last one: each costs more than its bytes.
 inline constexpr uint32_t kMaxChunks = 65536;
 
-// Takes a body that comes in chunks apart. For one body.
+// Parses a chunked body. For one body.
 class ChunkReader {
  public:
   ChunkReader();
@@ -19,10 +19,10 @@ class ChunkReader {
   enum class State { kNeedsInput, kNeedsRoom, kDone, kBroken, kTooMany };
   struct Step {
     State state;
-    size_t used = 0;     // of the input
-    size_t written = 0;  // into the room
+    size_t used = 0;     // bytes of the input
+    size_t written = 0;  // bytes of `room`
   };
-  // Reads `input`, whose beginning is what the step before left, and writes what it carries into `room`.
+  // Parses `input`, which starts with what the previous step left, and writes the data to `room`.
   Step read(std::string_view input, std::span<uint8_t> room);
 
  private:

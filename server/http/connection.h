@@ -17,18 +17,18 @@ namespace tensord::server {
 
 class EventLoop;
 
-// How long a client may take. Deadlines run from the first byte of what they are for, not from the last byte.
+// Time limits of a client. Each starts with the first byte of its phase, not with the last byte received.
 struct HttpDeadlines {
   int64_t head_ns = 10'000'000'000;
   int64_t idle_ns = 30'000'000'000;    // between requests, and before the first
-  int64_t window_ns = 10'000'000'000;  // of each such window of a body or an answer …
-  uint64_t window_bytes = 160 << 10;   // … so many bytes pass
-  // A refused request's client to take the answer; longer while its body comes as fast as one that is taken.
+  int64_t window_ns = 10'000'000'000;  // in each such window of a body or an answer …
+  uint64_t window_bytes = 160 << 10;   // … at least this many bytes must pass
+  // Time for a client to read a rejection; extended while its body arrives at the accepted rate.
   int64_t linger_ns = 2'000'000'000;
 };
 
-// One connection: requests one after the other, each received, handled and answered. On its loop's thread alone.
-//   idle → head → [body →] handling → sending → idle, or, where it cannot go on: sending → lingering → closed
+// A connection: receives, handles and answers one request after the other. Used by its loop's thread only.
+//     idle → head → [body →] handling → sending → idle, or after a protocol error: sending → lingering → closed
 class Connection {
  public:
   Connection(EventLoop& loop, uint64_t id, std::unique_ptr<HttpSocket> socket, std::string address);
@@ -40,12 +40,12 @@ class Connection {
 
   // `events` of epoll, edge-triggered.
   void on_events(uint32_t events);
-  // It had more to read than one turn may take.
+  // Continues reading after its last turn was cut short.
   void on_turn() { advance(); }
   void on_deadline();
-  // No new requests: an idle one is closed, another after its answer.
+  // Closes the connection now if it is idle, otherwise after the current answer.
   void drain();
-  // Ends it, whatever it is at.
+  // Closes the connection in any phase.
   void close();
 
   void answer(HttpAnswer answer, std::shared_ptr<const void> hold);
@@ -81,29 +81,29 @@ class Connection {
   ConnectionTable::Place place_;
   Timer timer_;
   State state_ = State::kIdle;
-  bool may_read_ = true, may_write_ = true;  // until the socket says that it would have to wait
+  bool may_read_ = true, may_write_ = true;  // until the socket would block
   bool is_advancing_ = false;
   bool is_draining_ = false;
-  bool has_ended_ = false;  // the client sends no more
+  bool has_ended_ = false;  // the client has closed its side
   bool is_deadline_of_window_ = false;
-  uint64_t window_bytes_ = 0;  // that have passed in it
-  uint64_t linger_bytes_ = 0;  // of a refused body, still to come
-  std::string input_;          // received and not used yet
-  HttpHead head_;              // of the request whose body comes
-  int64_t head_ns_ = 0;        // when it was there
+  uint64_t window_bytes_ = 0;  // bytes in the current window
+  uint64_t linger_bytes_ = 0;  // of a rejected body, still to come
+  std::string input_;          // received, not consumed
+  HttpHead head_;              // of the request whose body arrives
+  int64_t head_ns_ = 0;        // when it was received
   std::unique_ptr<BodyReceiver> body_;
-  std::shared_ptr<HttpExchange> exchange_;  // that is handled or answered
+  std::shared_ptr<HttpExchange> exchange_;  // being handled or answered
   bool keeps_alive_ = true;                 // after the answer
-  bool is_head_request_ = false;            // answered without a body
+  bool is_head_request_ = false;            // the answer has no body
   std::vector<HttpHeader> origin_headers_;  // of the answer, see AllowedOrigins
   HttpFraming framing_ = HttpFraming::kLength;
   struct Output {
     HttpPiece piece;
-    size_t stream_bytes = 0;  // of a stream's text, for its exchange
+    size_t stream_bytes = 0;  // unsent bytes of a stream, counted for its exchange
   };
   std::deque<Output> output_;
   size_t sent_of_first_ = 0;
-  std::shared_ptr<const void> hold_;  // of the answer's memory
+  std::shared_ptr<const void> hold_;  // keeps the answer's memory
 };
 
 }  // namespace tensord::server

@@ -9,28 +9,28 @@
 
 namespace tensord::server {
 
-// The open connections of a port, and who goes when there are too many: the one that has been idle for longest, else
-// the one that has been sending its first request's head for longest. Thread-safe.
+// The open connections of a port. If there are too many, closes the one that has been idle longest, or else the one
+// that has been sending the head of its first request longest. Thread-safe.
 class ConnectionTable {
  public:
   struct Limits {
-    size_t connections = 8192;      // 0, as the next: no limit
+    size_t connections = 8192;      // 0: no limit, also below
     size_t per_address = 256;       // of one address
-    size_t heads_per_address = 64;  // of these, such whose head has not come whole
+    size_t heads_per_address = 64;  // of these, connections without a complete head yet
   };
   enum class Phase { kIdle, kHead, kBusy };
 
-  // A connection's place. It must leave the table before it goes.
+  // An entry of the table. Must leave the table before it is destroyed.
   struct Place {
-    std::string address;  // of the client; empty: it does not count for one
-    int loop = 0;         // for who cuts it
+    std::string address;  // the client's; empty: not counted per address
+    int loop = 0;         // for the caller that closes it
     uint64_t connection = 0;
 
    private:
     friend ConnectionTable;
     bool is_in = false;
     Phase phase = Phase::kIdle;
-    uint64_t since = 0;  // order of the changes of phase
+    uint64_t since = 0;  // sequence number of the last change of phase
   };
   struct Victim {
     int loop = -1;  // -1: none
@@ -39,7 +39,7 @@ class ConnectionTable {
 
   explicit ConnectionTable(Limits limits) : limits_(limits) {}
 
-  // False: there is no room, and nobody who could go. `victim` is to be cut.
+  // False: the table is full and nothing can be closed. `victim` must be closed by the caller.
   bool add(Place& place, Victim& victim);
   void set_phase(Place& place, Phase phase, Victim& victim);
   void remove(Place& place);

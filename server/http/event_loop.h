@@ -17,7 +17,7 @@
 
 namespace tensord::server {
 
-// What the loops of a port share.
+// State shared by the loops of a port.
 struct LoopContext {
   HttpHandler& handler;
   HttpMemoryQuota quota;
@@ -27,24 +27,25 @@ struct LoopContext {
   std::vector<EventLoop*> loops = {};  // set before they start
 };
 
-// A thread that serves connections: epoll, their deadlines, and what other threads want done there. Exchanges may
-// outlive its thread.
+// A thread that serves connections: epoll, deadlines, and functions posted by other threads. Exchanges may outlive the
+// thread.
 class EventLoop : public std::enable_shared_from_this<EventLoop> {
  public:
   using Task = std::function<void(EventLoop&)>;
-  // Makes a connection of an accepted file; null: it is closed.
+  // Creates the socket of an accepted connection; null: close it.
   using MakeSocket = std::function<std::unique_ptr<HttpSocket>(int file)>;
 
   EventLoop(std::shared_ptr<LoopContext> context, int number);
   ~EventLoop();
 
-  void listen(int listener, MakeSocket make_socket);  // before it starts
+  void listen(int listener, MakeSocket make_socket);  // call before it starts
   void start();
-  // Takes no new connections or requests, lets those under way end until then, and cuts the rest.
+  // Accepts no new connections or requests, lets the current ones finish until the deadline, then closes the rest.
   void stop(int64_t deadline_ns);
   void join();
 
-  // Runs it on the loop's thread: at once if this is it. Nothing happens after the loop has ended. Thread-safe.
+  // Runs a function on the loop's thread: immediately if called there. Does nothing after the loop has ended.
+  // Thread-safe.
   template <class Fn>
   void run(Fn&& fn) {
     if (std::this_thread::get_id() == thread_id_.load(std::memory_order_relaxed)) {
@@ -54,7 +55,7 @@ class EventLoop : public std::enable_shared_from_this<EventLoop> {
     }
   }
 
-  // Of connections, on its thread.
+  // On the loop's thread.
   Connection* find(uint64_t connection);
   void cut(uint64_t connection);
   LoopContext& context() { return *context_; }
@@ -62,7 +63,7 @@ class EventLoop : public std::enable_shared_from_this<EventLoop> {
   int64_t now_ns() const { return now_ns_; }
   std::vector<uint8_t>& scratch() { return scratch_; }
   void add_turn(uint64_t connection) { turns_.push_back(connection); }
-  // It may still be working.
+  // Destroyed at the end of the turn, because it may still be in use.
   void retire(uint64_t connection) { retired_.push_back(connection); }
   void set_phase(Connection& connection, ConnectionTable::Phase phase);
   int number() const { return number_; }
@@ -100,15 +101,15 @@ class EventLoop : public std::enable_shared_from_this<EventLoop> {
   std::vector<Task> tasks_ TENSORD_GUARDED_BY(mutex_);
   bool is_over_ TENSORD_GUARDED_BY(mutex_) = false;
 
-  // Of the thread.
+  // On the loop's thread only:
   int64_t now_ns_;
   TimerWheel timers_;
   std::vector<uint8_t> scratch_;
   uint64_t next_id_ = 0;
   std::unordered_map<uint64_t, std::unique_ptr<Connection>> connections_;
   std::vector<uint64_t> turns_, retired_;
-  std::vector<std::shared_ptr<const void>> owners_;  // that go at the end of a turn
-  int64_t stop_ns_ = 0;                              // 0: it does not end
+  std::vector<std::shared_ptr<const void>> owners_;  // destroyed at the end of a turn
+  int64_t stop_ns_ = 0;                              // 0: not stopping
 };
 
 }  // namespace tensord::server

@@ -14,8 +14,8 @@ namespace tensord::server {
 
 class EventLoop;
 
-// A request, and the way back to its client. The handler that got it answers it once, at once or later: with answer(),
-// or with start(), any number of send(), and finish(). Thread-safe but for request and body, which do not change.
+// A request and the way to answer it. The handler answers once, now or later: with answer(), or with start(), any
+// number of send(), and finish(). Thread-safe; request and body do not change.
 class HttpExchange : public std::enable_shared_from_this<HttpExchange> {
  public:
   HttpExchange(std::shared_ptr<EventLoop> loop, uint64_t connection, HttpHead head, HttpBody body,
@@ -23,31 +23,31 @@ class HttpExchange : public std::enable_shared_from_this<HttpExchange> {
 
   const HttpHead& head() const { return head_; }
   const HttpBody& body() const { return body_; }
-  // When its head was there, and when all of it was, on Clock::system().
+  // When the head and the whole request were received, on Clock::system().
   int64_t began_ns() const { return began_ns_; }
   int64_t arrived_ns() const { return arrived_ns_; }
 
   void answer(HttpAnswer answer);
 
-  // An answer without an end: its head, then what is sent as it comes, no empty text. False: the client has gone, does
-  // not read, or there is no memory for more; the connection is cut then.
+  // A streamed answer: its head, then non-empty pieces. send() returns false if the client is gone, does not read, or
+  // there is no memory; the connection is then closed.
   void start(HttpAnswer head);
   bool send(HttpPiece text);
   bool send(std::string text) { return send(HttpPiece{std::move(text)}); }
   void finish();
 
-  // The client has gone or does not want the answer any more. May turn true at any time.
+  // The client is gone or has lost interest. May become true at any time.
   bool is_gone() const { return is_gone_.load(std::memory_order_relaxed); }
-  // Called once, on the loop's thread, or here, when it is gone.
+  // Calls the function once when that happens, on the loop's thread, or now if it already has.
   void when_gone(std::function<void()> callback);
 
-  // Called on the loop's thread when the whole answer is sent; set before that is given, by who gives it.
+  // Called on the loop's thread when the whole answer was sent. Set it before the answer is passed.
   void when_sent(std::function<void()> callback) { on_sent_ = std::move(callback); }
 
-  // Lets go of it on the loop's thread, when nothing else is under way there.
+  // Releases the object on the loop's thread, once nothing there uses it.
   void release_later(std::shared_ptr<const void> owner);
 
-  // Of the connection.
+  // Called by the connection.
   void record_gone();
   void record_answered() {
     if (on_sent_) on_sent_();

@@ -7,15 +7,15 @@
 
 namespace tensord::server {
 
-// What a port does with requests. Called on the loops' threads, which serve other connections too: it must not wait for
-// anything, and must not throw.
+// Handles the requests of a port. Called on the loops' threads, which serve other connections too, so it must not block
+// or throw.
 class HttpHandler {
  public:
   virtual ~HttpHandler() = default;
-  // A head has come. An answer refuses the request before its body is received; else `plan` says what is to be done
-  // with that.
+  // Called with the head. An answer rejects the request before its body is received; otherwise `plan` tells how to
+  // receive it.
   virtual std::optional<HttpAnswer> admit(const HttpHead& head, BodyPlan& plan) = 0;
-  // A request has come whole.
+  // Called with the complete request.
   virtual void handle(std::shared_ptr<HttpExchange> exchange) = 0;
 };
 

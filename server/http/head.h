@@ -12,10 +12,10 @@ struct HttpHeader {
   std::string name, value;
 };
 
-// The head of a request, checked by the parser: names and values are what HTTP allows.
+// A validated request head: names and values are legal HTTP.
 struct HttpHead {
   std::string method;  // "GET"
-  std::string path;    // of the target, without the query, with %-escapes resolved
+  std::string path;    // the target without its query, percent-decoded
   std::vector<HttpHeader> headers;
   std::optional<uint64_t> content_length;
   bool is_chunked = false;
@@ -24,23 +24,23 @@ struct HttpHead {
   bool expects_continue = false;
 
   bool has_body() const { return is_chunked || content_length.value_or(0) > 0; }
-  // The first header of this name, in whatever case; empty: there is none.
+  // The first header of this name, ignoring case; empty if there is none.
   std::string_view header(std::string_view name) const;
 };
 
-bool is_same_name(std::string_view a, std::string_view b);  // header names, whatever their case
+bool is_same_name(std::string_view a, std::string_view b);  // compares header names, ignoring case
 
 inline constexpr size_t kMaxHeadBytes = 8192;
 
-// What came of a head's bytes: the head, or the status of the answer that refuses it.
+// The head, or the status of its rejection.
 struct ParsedHead {
   HttpHead head;
-  int status = 0;  // 0: it is well
+  int status = 0;  // 0: valid
   std::string reason;
 };
 
-// `bytes` are a head with the empty line at its end. Refuses whatever two readers could understand differently: two
-// lengths, a length and chunks, other codings than chunks.
+// `bytes`: a head including the empty line. Rejects everything that two parsers could interpret differently: two
+// lengths, a length together with chunks, other transfer codings.
 ParsedHead parse_head(std::string_view bytes);
 
 }  // namespace tensord::server

@@ -9,16 +9,16 @@
 
 namespace tensord::server {
 
-// The origins whose pages may call and read answers in a browser (CORS). Immutable; thread-safe.
+// The origins whose pages may send requests and read answers in a browser (CORS). Immutable and thread-safe.
 class AllowedOrigins {
  public:
   AllowedOrigins() = default;  // none
-  // "https://app.example.org"; "*" is all. Throws Error{kInvalidArgument} for what is no origin.
+  // "https://app.example.org"; "*" allows all. Throws Error{kInvalidArgument} for an invalid origin.
   explicit AllowedOrigins(std::vector<std::string> origins);
 
-  // What the answer to the request says to the browser; nothing where its origin is not allowed, or it has none.
+  // The CORS headers of the answer to a request; none if its origin is not allowed or missing.
   std::vector<HttpHeader> headers_for(const HttpHead& head) const;
-  // The answer to a preflight, by which a browser asks whether it may send a request; none: the request is no such.
+  // The answer to a CORS preflight request; none if the request is not one.
   std::optional<HttpAnswer> preflight(const HttpHead& head) const;
 
  private:

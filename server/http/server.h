@@ -14,8 +14,8 @@ namespace tensord::server {
 
 struct LoopContext;
 
-// An HTTP/1.1 port: threads with an epoll loop each, none for a connection or a request that waits. Bodies are received
-// where they are used, answers sent from where they lie. Thread-safe.
+// An HTTP/1.1 server: threads with an epoll loop each, none per connection or request. Bodies are received into their
+// final memory, and answers sent from theirs. Thread-safe.
 class HttpServer {
  public:
   struct Options {
@@ -25,18 +25,17 @@ class HttpServer {
     int threads = 1;
     ConnectionTable::Limits limits = {};
     HttpDeadlines deadlines = {};
-    HttpMemoryQuota quota = {};  // empty: none
+    HttpMemoryQuota quota = {};  // empty: no quota
     AllowedOrigins origins = {};
   };
 
-  // Listens and answers from now on. Throws Error{kUnavailable} when the address cannot be bound. `handler` must
-  // outlive this.
+  // Starts to listen. Throws Error{kUnavailable} if the address cannot be bound. `handler` must outlive this.
   HttpServer(const Options& options, HttpHandler& handler);
   ~HttpServer();  // stop(0)
 
   int port() const { return port_; }
   size_t connections() const;
-  // Takes no new connections and requests, waits for those under way, and cuts those that are not done in time.
+  // Accepts no new connections and requests, waits for the current ones, and closes those that exceed the timeout.
   void stop(int64_t timeout_ms);
 
  private:

@@ -5,7 +5,7 @@
 
 namespace tensord::server {
 
-// A deadline in a TimerWheel. Leaves it when it goes.
+// A deadline in a TimerWheel. Removes itself on destruction.
 class Timer {
  public:
   Timer() = default;
@@ -14,7 +14,7 @@ class Timer {
   Timer& operator=(const Timer&) = delete;
   bool is_set() const { return next_ != this; }
 
-  uint64_t owner = 0;  // whose it is; the wheel does not look
+  uint64_t owner = 0;  // id of the owner, unused by the wheel
 
  private:
   friend class TimerWheel;
@@ -35,14 +35,14 @@ class Timer {
   int64_t deadline_ns_ = 0;
 };
 
-// Many deadlines, each some tick late at most; to set one costs the same however many there are. For one thread.
+// Many deadlines, each at most one tick late. Setting one takes constant time. Not thread-safe.
 class TimerWheel {
  public:
   static constexpr int64_t kTickNs = 50'000'000;
 
   explicit TimerWheel(int64_t now_ns) : tick_(now_ns / kTickNs) {}
 
-  // Instead of what it was set to before.
+  // Replaces the timer's previous deadline.
   void set(Timer& timer, int64_t deadline_ns) {
     clear(timer);
     timer.deadline_ns_ = deadline_ns;
@@ -56,7 +56,7 @@ class TimerWheel {
   }
   bool is_empty() const { return count_ == 0; }
 
-  // Calls `on_late(timer)` for each whose deadline has passed, which is not set any more then. It may set any timer.
+  // Calls `on_late(timer)` for each expired timer, which is no longer set. It may set any timer.
   template <class OnLate>
   void advance(int64_t now_ns, const OnLate& on_late) {
     const int64_t now_tick = now_ns / kTickNs;
@@ -88,7 +88,7 @@ class TimerWheel {
   static constexpr size_t kSlots = 1024;
 
   Timer& slot_of(int64_t tick) { return slots_[static_cast<size_t>(tick) % kSlots]; }
-  // In the first slot that is looked at after its deadline; those further away than a round wait for another.
+  // Puts it into the first slot that is checked after its deadline; timers beyond one round stay for the next one.
   void place(Timer& timer) {
     const int64_t tick = timer.deadline_ns_ / kTickNs + 1;
     const int64_t last = tick_ + static_cast<int64_t>(kSlots) - 1;

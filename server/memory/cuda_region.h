@@ -5,31 +5,30 @@
 
 namespace tensord::server {
 
-// Memory on a GPU that a client in another process allocated. Models run on the processor, so tensors are copied from
-// there and results to there.
+// GPU memory that a client in another process allocated. Models run on the CPU, so inputs and results are copied.
 class CudaRegion final : public SharedRegion {
  public:
   static constexpr const char* kKind = "cuda";
   struct Place {
     std::string name;
-    std::string handle;  // of cudaIpcGetMemHandle, CudaDriver::kHandleBytes
+    std::string handle;  // from cudaIpcGetMemHandle, CudaDriver::kHandleBytes
     int64_t device_id = 0;
     uint64_t size_bytes = 0;
   };
-  // Throws Error: {kUnimplemented} without a GPU, {kInvalidArgument} for what cannot be.
+  // Throws Error: {kUnimplemented} without a GPU, {kInvalidArgument} for an invalid place.
   explicit CudaRegion(Place place);
   ~CudaRegion() override;
   CudaRegion(const CudaRegion&) = delete;
   CudaRegion& operator=(const CudaRegion&) = delete;
 
-  // Whether this machine can have any. The first call looks for the driver.
+  // Whether this machine supports it. The first call looks for the driver.
   static bool is_supported() { return CudaDriver::instance().device_count() > 0; }
 
   const Place& place() const { return place_; }
   const std::string& name() const override { return place_.name; }
   uint64_t size_bytes() const override { return place_.size_bytes; }
   uint8_t* data() const override { return nullptr; }
-  bool is_lost() const override { return false; }  // what is gone cannot be read: that is an error then
+  bool is_lost() const override { return false; }  // reading memory that is gone fails instead
   Origin origin() const override;
   void read(uint64_t offset, void* to, uint64_t count) const override;
   void write(uint64_t offset, const void* from, uint64_t count) const override;

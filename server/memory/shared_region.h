@@ -5,11 +5,11 @@
 
 namespace tensord::server {
 
-// Memory of a client that it registered under a name. Let go of when the registry and all ranges have. The client may
-// write to it at any time, also while a model reads. Immutable and thread-safe; what lies in it is not.
+// Client memory registered under a name. Unmapped when the registry and all ranges have released it. The client may
+// write to it at any time, even while a model reads. The object is immutable and thread-safe; its contents are not.
 class SharedRegion {
  public:
-  // A byte of the memory behind a region: the same for all names that clients gave it.
+  // Identifies a byte of the underlying memory, independent of the region's name.
   struct Origin {
     uint64_t space = 0, object = 0, offset = 0;
   };
@@ -17,17 +17,17 @@ class SharedRegion {
   virtual ~SharedRegion() = default;
   virtual const std::string& name() const = 0;
   virtual uint64_t size_bytes() const = 0;
-  // Where the processor sees it; null: it does not.
+  // Address for the CPU; null: not accessible.
   virtual uint8_t* data() const = 0;
-  // The client took the memory away.
+  // The client has removed the memory.
   virtual bool is_lost() const = 0;
   // Of the first byte.
   virtual Origin origin() const = 0;
-  // Bytes that had no memory when it was registered: reading or writing makes them real.
+  // Bytes without backing memory at registration; accessing them allocates memory.
   virtual uint64_t sparse_bytes() const { return 0; }
-  // Copies out of the region and into it. REQUIRES: the bytes lie in it. Throw Error{kFailedPrecondition} when that
-  // fails; where data() is not null, look at is_lost() instead. What is written overlaps nothing but, perhaps, the
-  // region itself.
+  // Copy out of and into the region. REQUIRES: the bytes are inside of it. Throw Error{kFailedPrecondition} on failure;
+  // if data() is not null, check is_lost() instead. The source of a write must not overlap the destination, unless it
+  // is in the region itself.
   virtual void read(uint64_t offset, void* to, uint64_t count) const = 0;
   virtual void write(uint64_t offset, const void* from, uint64_t count) const = 0;
 };

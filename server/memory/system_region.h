@@ -6,20 +6,19 @@
 
 namespace tensord::server {
 
-// Memory that a client made with shm_open, mapped here for reading and writing. The client may take it away
-// (ftruncate): then the region reads as zeros, the process lives, and is_lost() stays true until the client registers
-// it anew.
+// Memory that a client created with shm_open, mapped for reading and writing. If the client truncates it, the region
+// reads as zeros, the process survives, and is_lost() stays true until it is registered again.
 class SystemRegion final : public SharedRegion {
  public:
   static constexpr const char* kKind = "system";
   struct Place {
     std::string name;
     std::string key;      // of shm_open
-    uint64_t offset = 0;  // into the object, bytes
+    uint64_t offset = 0;  // in the object, bytes
     uint64_t size_bytes = 0;
   };
-  // Throws Error: {kInvalidArgument} for a key, offset or size that cannot be, {kNotFound} when there is no such
-  // object, {kResourceExhausted} when it cannot be mapped.
+  // Throws Error: {kInvalidArgument} for an invalid key, offset or size, {kNotFound} if the object does not exist,
+  // {kResourceExhausted} if it cannot be mapped.
   explicit SystemRegion(Place place);
   ~SystemRegion() override;
   SystemRegion(const SystemRegion&) = delete;

@@ -4,14 +4,14 @@
 
 namespace tensord::server {
 
-// When a request passed from one phase to the next, in nanoseconds of Clock::system(); 0: it did not come that far.
+// Times at which a request entered its phases, in nanoseconds of Clock::system(); 0: not reached.
 struct RequestTimes {
-  int64_t arrived_ns = 0;               // its bytes were there
-  int64_t queue_start_ns = 0;           // decoded, and given to its model
-  int64_t compute_start_ns = 0;         // a worker took it
+  int64_t arrived_ns = 0;               // its bytes were received
+  int64_t queue_start_ns = 0;           // decoded and passed to its model
+  int64_t compute_start_ns = 0;         // taken by a worker
   int64_t compute_input_end_ns = 0;     // the model's inputs are gathered
   int64_t compute_output_start_ns = 0;  // the model has run
-  int64_t compute_end_ns = 0;           // its outputs are taken apart
+  int64_t compute_end_ns = 0;           // its outputs are split
 };
 
 }  // namespace tensord::server

@@ -17,17 +17,17 @@ namespace tensord::server {
 
 class TraceExporter;
 
-// Which trace of a distributed system a request belongs to, as W3C's header `traceparent` says it.
+// The distributed trace that a request belongs to, from the W3C header `traceparent`.
 struct TraceContext {
   std::array<uint8_t, 16> trace_id{};  // zeros: none
   std::array<uint8_t, 8> span_id{};    // of the caller
   bool is_sampled = false;
   bool is_none() const { return trace_id == std::array<uint8_t, 16>{}; }
 };
-// None when the header is malformed.
+// None if the header is malformed.
 TraceContext parse_traceparent(std::string_view header);
 
-// Triton's names for when a request was received and its answer sent, which differ by protocol.
+// Triton's names of the events of receiving a request and sending its answer, which depend on the protocol.
 struct TransportStamps {
   const char *read_start, *read_end, *send_start, *send_end;
 };
@@ -35,24 +35,24 @@ inline constexpr TransportStamps kGrpcStamps{"GRPC_WAITREAD_START", "GRPC_WAITRE
                                              "GRPC_SEND_END"};
 inline constexpr TransportStamps kHttpStamps{"HTTP_RECV_START", "HTTP_RECV_END", "HTTP_SEND_START", "HTTP_SEND_END"};
 
-// What was noted of one request, or of one step of an ensemble.
+// The trace of one request, or of one step of an ensemble.
 struct TraceRecord {
   struct Stamp {
     const char* name;  // Triton's: "QUEUE_START"
-    int64_t ns;        // of Clock::system()
+    int64_t ns;        // on Clock::system()
   };
   struct TensorText {
     const char* activity;  // "TENSOR_QUEUE_INPUT"
     std::string name, datatype, shape, data;
   };
-  uint64_t id = 0, parent_id = 0;  // of this process; parent 0: none
-  std::string scope;               // whose settings it was made by: a model's name, or empty for the server's
+  uint64_t id = 0, parent_id = 0;  // in this process; parent 0: none
+  std::string scope;               // whose settings apply: a model's name, or empty for the server's
   TraceSettings settings;
   TransportStamps transport = kGrpcStamps;
   std::string model, version, request_id;
-  TraceContext context;                   // the span that this one is below
+  TraceContext context;                   // the parent span
   std::array<uint8_t, 8> span_id{};       // of the model's span
-  std::array<uint8_t, 8> root_span_id{};  // of the request's; zeros: it is a step
+  std::array<uint8_t, 8> root_span_id{};  // of the request's span; zeros: this is a step
   std::vector<Stamp> stamps;
   std::vector<TensorText> tensors;
   int status_code = 0;
@@ -61,8 +61,8 @@ struct TraceRecord {
 
 enum class TensorActivity { kInput, kOutput };
 
-// Notes what happens to a request. Whoever works on the request holds it; when the last one lets go, it is handed to
-// the exporter. Thread-safe.
+// Records what happens to a request. Shared by everything that works on the request; passed to the exporter when the
+// last reference is dropped. Thread-safe.
 class RequestTrace {
  public:
   RequestTrace(TraceRecord record, std::shared_ptr<TraceExporter> exporter);
@@ -73,16 +73,16 @@ class RequestTrace {
   uint64_t id() const { return id_; }
   bool wants_tensors() const { return wants_tensors_; }
 
-  // Once, with the final answer: when it passed which phase, and how it ended.
+  // Call once, with the final answer: the times of its phases and its status.
   void record_answer(const RequestTimes& times, int status_code, std::string_view message);
-  // One answer of several of a decoupled model is there.
+  // Call for each answer of a decoupled model.
   void record_response(int64_t ns);
-  // The answer was handed to the network, and is on its way.
+  // Call when the answer was sent.
   void record_sent(int64_t start_ns, int64_t end_ns);
-  // `data`: the elements, separated by commas. Only when it wants_tensors().
+  // `data`: the elements, separated by commas. Only if wants_tensors().
   void add_tensor(TensorActivity activity, std::string_view name, std::string_view datatype, std::string shape,
                   std::string data);
-  // A trace of what another model does for this request.
+  // A trace of another model's part of this request.
   std::shared_ptr<RequestTrace> make_step(const std::string& model, const std::string& version);
 
  private:

@@ -11,29 +11,29 @@
 
 namespace tensord::server {
 
-// Where traces end up. For one thread.
+// Destination of traces. Not thread-safe.
 class TraceSink {
  public:
   virtual ~TraceSink() = default;
-  // Must not throw; what cannot be written is logged and lost.
+  // Must not throw; failures are logged, and the traces are lost.
   virtual void write(std::vector<TraceRecord> records) = 0;
   virtual void finish() {}
 };
 
-// Hands finished traces to a sink on a thread of its own, which starts with the first of them. A bounded number of
-// them waits; more are dropped and counted, so that requests never wait for traces. Thread-safe.
+// Passes finished traces to a sink on a thread of its own, started with the first trace. The queue is bounded; further
+// traces are dropped and counted, so that requests never wait. Thread-safe.
 class TraceExporter {
  public:
   struct Options {
     size_t max_waiting = 2048;
-    size_t batch_size = 1;  // so many are written at once, or all that there are when `delay_ms` is over
+    size_t batch_size = 1;  // traces per write; fewer once `delay_ms` has passed
     int64_t delay_ms = 0;
   };
   TraceExporter(std::unique_ptr<TraceSink> sink, Options options);
-  ~TraceExporter();  // stops
+  ~TraceExporter();  // calls stop()
 
   void add(TraceRecord record);
-  // Writes what waits; what comes later is dropped.
+  // Writes the queue; later traces are dropped.
   void stop();
 
  private:
@@ -46,14 +46,14 @@ class TraceExporter {
   std::deque<TraceRecord> waiting_ TENSORD_GUARDED_BY(mutex_);
   uint64_t dropped_ TENSORD_GUARDED_BY(mutex_) = 0;
   bool is_stopped_ TENSORD_GUARDED_BY(mutex_) = false;
-  Thread thread_;  // by mutex_ until it is stopped
+  Thread thread_;  // guarded by mutex_ until stopped
 };
 
-// A JSON file in the form that Triton writes; a whole JSON document after each write. Throws Error{kUnavailable} when
-// it cannot be written. Without a name, traces are dropped.
+// A JSON file in Triton's format; a complete JSON document after each write. Throws Error{kUnavailable} if it cannot be
+// written. Without a name, traces are dropped.
 std::unique_ptr<TraceSink> make_file_sink(const std::string& file);
 
-// Spans for a collector of OpenTelemetry: OTLP over HTTP, as JSON.
+// Spans for an OpenTelemetry collector: OTLP over HTTP, as JSON.
 std::unique_ptr<TraceSink> make_span_sink(const TraceOptions& options);
 
 }  // namespace tensord::server

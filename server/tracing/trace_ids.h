@@ -5,10 +5,10 @@
 
 namespace tensord::server {
 
-// Random bits of the calling thread's generator.
+// Random bits from the calling thread's generator.
 uint64_t random_bits();
 
-// Never zero in all bytes, which would mean that there is none.
+// Never all zeros, which would mean that there is none.
 template <size_t N>
 std::array<uint8_t, N> random_id() {
   std::array<uint8_t, N> out;
@@ -20,7 +20,7 @@ std::array<uint8_t, N> random_id() {
   return out;
 }
 
-// Numbers the traces of this process.
+// A number for the next trace of this process.
 uint64_t next_trace_id();
 
 }  // namespace tensord::server

@@ -18,14 +18,14 @@ namespace tensord::server {
 // A request that may be traced.
 struct TracedRequest {
   std::string_view model = {}, version = {}, request_id = {};
-  std::string_view traceparent = {};  // the header of this name; empty: none
+  std::string_view traceparent = {};  // the header of this name; may be empty
   TransportStamps transport = kGrpcStamps;
-  int64_t read_start_ns = 0;  // when its bytes were waited for; 0: not known
+  int64_t read_start_ns = 0;  // when waiting for its bytes began; 0: unknown
   int64_t arrived_ns = 0;
 };
 
-// What TraceSetting changes; what is not given stays, and what is given as none goes back to the server's setting, for
-// the server itself to what it was started with.
+// A change by TraceSetting. Fields that are not set do not change; a setting that is cleared falls back to the
+// server's, and the server's to its initial value.
 struct TraceChanges {
   struct Levels {
     bool has_timestamps = false, has_tensors = false;
@@ -36,33 +36,33 @@ struct TraceChanges {
   std::optional<std::optional<uint32_t>> log_frequency;
 };
 
-// Decides which requests are traced. Thread-safe; start() costs one load while tracing is off.
+// Decides which requests are traced. Thread-safe; start() costs one atomic load while tracing is off.
 class Tracer {
  public:
-  // Throws Error{kUnavailable} when the trace file cannot be written.
+  // Throws Error{kUnavailable} if the trace file cannot be written.
   explicit Tracer(TraceOptions options);
   ~Tracer();
 
   bool is_on() const { return is_on_.load(std::memory_order_relaxed); }
-  // Null when the request is not traced.
+  // Null if the request is not traced.
   std::shared_ptr<RequestTrace> start(const TracedRequest& request) { return is_on() ? sample(request) : nullptr; }
 
-  // `model` empty: the server's settings, which models without settings of their own have.
+  // `model` empty: the server's settings, which apply to models without their own.
   TraceSettings settings(const std::string& model) const;
   // Throws Error{kInvalidArgument}.
   void change(const std::string& model, const TraceChanges& changes);
   const TraceOptions& options() const { return options_; }
 
-  // Writes or sends all that was traced; from then on nothing is traced.
+  // Exports all traces; afterwards nothing is traced.
   void stop();
 
  private:
-  // Settings of a model; what is none is the server's.
+  // Settings of a model; unset ones are the server's.
   struct Overrides {
     std::optional<TraceChanges::Levels> levels;
     std::optional<uint32_t> rate, log_frequency;
     std::optional<int32_t> count;
-    uint64_t seen = 0;  // requests that were looked at
+    uint64_t seen = 0;  // requests seen
     bool is_empty() const { return !levels && !rate && !log_frequency && !count; }
   };
   std::shared_ptr<RequestTrace> sample(const TracedRequest& request);
