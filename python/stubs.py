@@ -117,7 +117,7 @@ class Printer:
 
 def operators(engine):
     names = [full.removeprefix("aten::") for full in engine._engine._operator_names() if full.startswith("aten::")]
-    for name in [*names, *engine._second_names.NAMES]:
+    for name in [*names, *engine._aliases.NAMES]:
         if name.isidentifier() and not name.startswith("_") and not keyword.iskeyword(name):
             yield name, engine._engine._schemas("aten::" + name)
 
@@ -130,7 +130,7 @@ def _python_result(function) -> str:
 
 def _properties(engine, native: set) -> list:
     lines = []
-    for name, (_, setter, kind) in engine._more_methods.PROPERTIES.items():
+    for name, (_, setter, kind) in engine._python_methods.PROPERTIES.items():
         lines += ["    @property", f"    def {name}(self) -> {'Tensor' if kind is engine.Tensor else 'builtins.' + kind.__name__}: ..."]
         if setter is not None:
             lines += [f"    @{name}.setter", f"    def {name}(self, value: Any) -> None: ..."]
@@ -158,7 +158,7 @@ def native_stub(folder: pathlib.Path, printer: Printer, engine) -> str:
     text = re.sub(r"(?<=[ \[(|])(?<!def )(int|float|bool)\b(?![(:] ?[a-z])", r"builtins.\1", text)
     text += "\nclass Size(tuple[builtins.int, ...]):\n    def numel(self) -> builtins.int: ...\n" + errors(engine)
     methods = _properties(engine, native)
-    written = {name: function for name, function in engine._more_methods.METHODS.items() if name not in engine._second_names.NAMES}
+    written = {name: function for name, function in engine._python_methods.METHODS.items() if name not in engine._aliases.NAMES}
     for name, function in {**engine._tensor_methods._METHODS, **written}.items():
         if callable(function) and not name.startswith("__repr") and name not in native:
             methods.append(f"    def {name}(self, *args: Any, **kwargs: Any) -> {_python_result(function)}: ...")

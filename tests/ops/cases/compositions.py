@@ -295,7 +295,7 @@ def rest():
     yield case("aten::randn.generator", [2, 3], generator=None, check="shape")
 
 
-def second_names():
+def aliases():
     """Operators that are found by two names (kernels/common/aliases.cpp) and had no row under the second one."""
     for name in ("arcsin", "arccos", "arctanh"):
         yield case(f"aten::{name}", t(3, 4, low=-0.9, high=0.9), dtypes=FULL)
@@ -310,4 +310,4 @@ def second_names():
         yield case(f"aten::{name}.Scalar", t(3, 4), 1, dtypes=NUMERIC)
 
 
-CASES = [*second_names(), *diffs(), *quantiles(), *stacks(), *parts(), *exponents(), *comparisons(), *products(), *groups(), *norms(), *rest()]
+CASES = [*aliases(), *diffs(), *quantiles(), *stacks(), *parts(), *exponents(), *comparisons(), *products(), *groups(), *norms(), *rest()]

@@ -27,7 +27,7 @@ from tensord.engine._engine import (
     InternalError, InvalidArgumentError, NotFoundError, OutOfRangeError, ResourceExhaustedError, ScriptError, Size, Tensor,
     UnavailableError, UnimplementedError, default_generator, device, dtype, layout, memory_format,
 )
-from tensord.engine import _more_methods, _operator_module, _second_names, _shared, _tensor_methods
+from tensord.engine import _python_methods, _operator_module, _aliases, _shared, _tensor_methods
 from tensord.engine._dtype_info import finfo, iinfo
 from tensord.engine._functions import *  # noqa: F403
 from tensord.engine._functions import __all__ as _functions
@@ -69,4 +69,4 @@ def __getattr__(name: str):
 
 def __dir__():
     names = {name.removeprefix("aten::") for name in _engine._operator_names() if name.startswith("aten::")}
-    return sorted({*globals(), *_SUBMODULES, *_second_names.NAMES, *(name for name in names if not name.startswith("_"))})
+    return sorted({*globals(), *_SUBMODULES, *_aliases.NAMES, *(name for name in names if not name.startswith("_"))})

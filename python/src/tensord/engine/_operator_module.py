@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tensord.engine import _engine, _second_names
+from tensord.engine import _engine, _aliases
 
 
 def names(prefix: str) -> list:
-    found = {name.removeprefix("aten::") for name in _engine._operator_names() if name.startswith("aten::" + prefix)} | set(_second_names.NAMES)
+    found = {name.removeprefix("aten::") for name in _engine._operator_names() if name.startswith("aten::" + prefix)} | set(_aliases.NAMES)
     return sorted(name.removeprefix(prefix) for name in found if name.startswith(prefix) and not name.endswith("_"))
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from tensord.engine import _copying, _engine, _functions, _interchange, _more_methods, _printing
+from tensord.engine import _copying, _engine, _functions, _interchange, _python_methods, _printing
 from tensord.engine._engine import Tensor
 
 
 def install(tensor_class) -> None:
     for name, function in _METHODS.items():
         setattr(tensor_class, name, function)
-    _more_methods.install(tensor_class)
+    _python_methods.install(tensor_class)
     _engine._add_methods(tensor_class)
 
 

@@ -1,4 +1,4 @@
-"""PyTorch's second names of operators, by which the registry finds them but does not list them; the stubs print them from here."""
+"""Aliases of operators, which the registry finds but does not list; the stubs are printed from here."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Methods and properties of Tensor that stand on operators under other names, or go through elements in Python."""
+"""Methods and properties of Tensor that are aliases of operators, or that read elements in Python."""
 
 from __future__ import annotations
 
 import builtins
 
-from tensord.engine import _engine, _functions, _second_names, _storage
+from tensord.engine import _engine, _functions, _aliases, _storage
 from tensord.engine._engine import Size, Tensor
 
 
@@ -118,7 +118,7 @@ def _set_part(name: str):
 
 
 METHODS = {
-    **_second_names.methods(),
+    **_aliases.methods(),
     "where": _where, "polygamma": _polygamma, "as_strided_": _as_strided_, "resize_as_": _resize_as_, "conj_physical_": _conj_physical_,
     "is_set_to": _is_set_to, "new": _new, "as_subclass": _as_subclass, "apply_": _apply_, "map_": _map_, "map2_": _map2_,
     "storage": _typed_storage, "to_sparse_coo": _to_sparse_coo, "is_distributed": _is_distributed,

@@ -5,10 +5,10 @@ import torch
 
 from support import from_torch, same, to_torch
 from tensord import engine
-from tensord.engine import _second_names
+from tensord.engine import _aliases
 
 WITH_OTHER = ("arctan2", "divide", "greater", "greater_equal", "less", "less_equal", "multiply", "not_equal", "subtract", "true_divide")
-METHODS = [name for name in _second_names.methods() if name != "clip" and name != "clip_"]
+METHODS = [name for name in _aliases.methods() if name != "clip" and name != "clip_"]
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -25,13 +25,13 @@ def test_methods(name):
         same(getattr(engine, name)(from_torch(x), *mine), getattr(torch, name)(x.clone(), *others))
 
 
-def test_all_second_names_are_there():
-    for name in _second_names.NAMES:
+def test_all_aliases_are_there():
+    for name in _aliases.NAMES:
         assert callable(getattr(engine, name)) and name in dir(engine)
     # Nothing that PyTorch finds by a second name is left out.
     names = {*dir(torch), *dir(torch.Tensor), *(f"special_{name}" for name in dir(torch.special)), *(f"linalg_{name}" for name in dir(torch.linalg))}
     listed = {name.removeprefix("aten::") for name in engine._engine._operator_names()}
-    for name in names - listed - set(_second_names.NAMES):
+    for name in names - listed - set(_aliases.NAMES):
         if not name.startswith("_"):
             with pytest.raises(AttributeError):
                 engine._engine._operator("aten::" + name)
