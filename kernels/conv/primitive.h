@@ -28,8 +28,7 @@ void run_conv_primitive(ConvPass pass, const ConvGeometry& geometry, const ConvT
 // Whether oneDNN covers the shapes.
 bool fits_conv_primitive(const ConvGeometry& geometry, const ConvTensors& tensors);
 
-// Primitives kept now; at most kMaxConvPrimitives, the least recently used going first.
+// Limit of cached primitives; the least recently used one is evicted first.
 inline constexpr size_t kMaxConvPrimitives = 512;
-size_t conv_primitive_count();
 
 }  // namespace tensord::kernels

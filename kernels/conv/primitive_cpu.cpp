@@ -208,6 +208,4 @@ bool fits_conv_primitive(const ConvGeometry& g, const ConvTensors& t) {
   return true;
 }
 
-size_t conv_primitive_count() { return cache().size(); }
-
 }  // namespace tensord::kernels

@@ -39,8 +39,6 @@ inline Tensor solved_triangular(const Tensor& a, const Tensor& b, bool is_upper,
 }
 // The conjugate transpose; of real matrices the transpose.
 inline Tensor adjoint(const Tensor& x) { return is_complex(x.dtype()) ? ops::call("aten::mH", x) : transposed(x); }
-// (x + xᴴ) / 2.
-inline Tensor symmetric_part(const Tensor& x) { return scaled(sum_of(x, adjoint(x)), 0.5); }
 
 // The gradient of A, from that of its pseudo-inverse.
 Tensor gradient_of_pinv(const Tensor& g, const Tensor& inverse, const Tensor& a);
