@@ -4,7 +4,8 @@
     python3 tests/names_exist.py
 
 A file may be named by the end of its path, with or without its ending in a README's table. A function, class, parameter or
-flag in backticks of a README of a source folder must be a word of some source. Private words that were renamed stay away.
+flag in backticks of a README of a source folder must be a word of some source. Names that were replaced, and British spellings, do
+not come back.
 """
 
 import pathlib
@@ -24,6 +25,10 @@ RENAMED = re.compile(r"\b(InferTicket|InferWatch|RequestPath|ShortRuns|AnswerOrd
                      r"HostOutbox|RestingHosts|StreamFeeder|FileFacts|KeepsSamples|keeps_samples|JoinsAs|LaneCall|find_lane|sample_split|"
                      r"kMeetingNs|begin_way|end_way|late_device|wide_unsigned|whole_config|may_pass|first_not_finite|lookout|obstacle|"
                      r"stand_ins|EngineFactory)\b")
+
+BRITISH = re.compile(r"\b\w*?(colour|behaviour|neighbour|honour|favour|centre[ds]?\b|licence|analyse[sd]?\b|labelled(?!_identity)|"
+                     r"(?:normal|optim|recogn|initial|serial|quant|synchron|vector|special|general|minim|maxim|summar|parallel|token|random)"
+                     r"is(?:e[sdr]?|ing|ation)\b)", re.IGNORECASE)
 
 
 def tracked() -> list[str]:
@@ -62,6 +67,8 @@ def main() -> int:
                     known = quoted in flags if quoted.startswith("--") else quoted.rstrip("()").split("::")[-1] in words
                     if not known and "_" in quoted:
                         problems.append(f"{name}:{number}: nothing is called {quoted}")
+            for word in BRITISH.findall(line) if "examples/triton" not in name else ():
+                problems.append(f"{name}:{number}: {word} is not the American spelling")
             for word in RENAMED.findall(line):
                 problems.append(f"{name}:{number}: {word} has another name now")
     print("\n".join(problems) or f"{len(texts)} files: all that they name exists")

@@ -21,7 +21,7 @@ from tests.e2e.daemon_process import BINARY, DaemonProcess
 from tests.e2e.network_test import Authority
 from tests.e2e.terminal import on_terminal
 
-LABELLED = """
+LABELED = """
 max_batch_size: 4
 input [ { name: "x" data_type: TYPE_FP32 dims: [ -1 ] } ]
 output [ { name: "scores" data_type: TYPE_FP32 dims: [ -1 ] label_filename: "labels.txt" } ]
@@ -106,7 +106,7 @@ class ClientCommands(unittest.TestCase):
         cls.folder = tempfile.TemporaryDirectory(prefix="tensord_commands_")
         cls.models = os.path.join(cls.folder.name, "models")
         serve_models.make_repository(cls.models)
-        save(serve_models.Identity(), cls.models, "labeled", LABELLED)
+        save(serve_models.Identity(), cls.models, "labeled", LABELED)
         write("apple\nbanana\ncherry\ndate\n", cls.models, "labeled", "labels.txt")
         save(Spell(), cls.models, "spell", SPELL)
         save(Count(), cls.models, "count", COUNT)

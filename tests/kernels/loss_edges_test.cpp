@@ -35,7 +35,7 @@ void expect_near(const Tensor& got, const std::vector<double>& expected, double 
   }
 }
 
-struct Labelled {
+struct Labeled {
   Tensor scores;  // [samples, classes, inner]
   std::vector<int64_t> labels;
   std::vector<double> weight;  // empty: none
@@ -43,7 +43,7 @@ struct Labelled {
 };
 
 // Of each sample, and what it counts.
-std::pair<std::vector<double>, double> entropies(const Labelled& c) {
+std::pair<std::vector<double>, double> entropies(const Labeled& c) {
   const Dims& s = c.scores.sizes();
   const std::vector<double> x = elements(c.scores);
   std::vector<double> out;
@@ -70,7 +70,7 @@ std::pair<std::vector<double>, double> entropies(const Labelled& c) {
   return {out, total};
 }
 
-void expect_entropy(const Labelled& c, const Tensor& scores, const Tensor& target, double tolerance) {
+void expect_entropy(const Labeled& c, const Tensor& scores, const Tensor& target, double tolerance) {
   const auto [each, total] = entropies(c);
   double sum = 0;
   for (const double x : each) sum += x;
@@ -93,7 +93,7 @@ TEST(LossEdges, CrossEntropies) {
       if (classes * inner > 20'000) continue;
       for (const bool is_weighted : {false, true}) {
         for (const double smoothing : {0.0, 0.25}) {
-          Labelled c{numbers({samples, classes, inner}, 3), {}, {}, smoothing};
+          Labeled c{numbers({samples, classes, inner}, 3), {}, {}, smoothing};
           for (int64_t i = 0; i < samples * inner; ++i)
             c.labels.push_back(i % 4 == 2 ? -100 : i == 0 ? classes - 1 : i * 7 % classes);
           for (int64_t k = 0; is_weighted && k < classes; ++k) c.weight.push_back(k % 3 ? 0.5 : 2);
@@ -123,7 +123,7 @@ TEST(LossEdges, CrossEntropiesOfScoresFarApart) {
     for (const int64_t inner : {1, 4, 33}) {
       for (const int64_t high : {int64_t{0}, classes / 2, classes - 1}) {
         SCOPED_TRACE(concat(classes, " classes, ", inner, " places, class ", high));
-        Labelled c{numbers({2, classes, inner}, 5), {}, {}, 0};
+        Labeled c{numbers({2, classes, inner}, 5), {}, {}, 0};
         for (int64_t n = 0; n < 2; ++n) {
           for (int64_t i = 0; i < inner; ++i) c.scores.data<double>()[(n * classes + high) * inner + i] = 2000;
         }
