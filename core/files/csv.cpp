@@ -51,7 +51,7 @@ std::optional<std::pair<std::string, int64_t>> split_index(const std::string& na
 class Reader {
  public:
   explicit Reader(const std::string& path)
-      : file_(jit::MappedFile::open(path)), rows_(path, {file_->data(), file_->size()}) {}
+      : file_(MappedFile::open(path)), rows_(path, {file_->data(), file_->size()}) {}
 
   NamedArrays read() {
     for (std::string& name : read_csv_header(rows_)) columns_.push_back({std::move(name)});
@@ -120,7 +120,7 @@ class Reader {
     array.cells<double>()[at] = *number;
   }
 
-  const std::shared_ptr<const jit::MappedFile> file_;
+  const std::shared_ptr<const MappedFile> file_;
   CsvRows rows_;
   std::vector<Column> columns_;
   std::vector<Array> arrays_;

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/jit/archive/mapped_file.h"
+#include "core/tensor/mapped_file.h"
 #include "core/tensor/tensor.h"
 
 // Texts of rows and fields. Fields may be quoted; quotes inside of those are doubled, and they may hold separators and
@@ -94,7 +94,7 @@ class CsvReader {
 
   const std::string path_;
   const CsvOptions options_;
-  const std::shared_ptr<const jit::MappedFile> file_;
+  const std::shared_ptr<const MappedFile> file_;
   CsvRows rows_;
   size_t width_ = 0;  // fields in a row
   std::vector<std::string> names_;

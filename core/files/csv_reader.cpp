@@ -26,7 +26,7 @@ bool fits(double value, T converted) {
 CsvReader::CsvReader(const std::string& path, CsvOptions options)
     : path_(path),
       options_(std::move(options)),
-      file_(jit::MappedFile::open(path)),
+      file_(MappedFile::open(path)),
       rows_(path, {file_->data(), file_->size()}, options_.delimiter) {
   std::vector<std::string> known;
   if (options_.has_header) {

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "core/base/error.h"
-#include "core/jit/archive/mapped_file.h"
+#include "core/tensor/mapped_file.h"
 
 namespace tensord::files {
 namespace {
@@ -89,7 +89,7 @@ std::string gunzip(std::string_view packed, size_t max_bytes, const std::string&
 }
 
 Tensor read_idx(const std::string& path) {
-  const auto file = jit::MappedFile::open(path);
+  const auto file = MappedFile::open(path);
   const std::string_view bytes(file->data(), file->size());
   if (bytes.starts_with(kGzip)) return parse_idx(gunzip(bytes, kMaxUnpacked, path), path);
   return parse_idx(bytes, path);

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "core/base/error.h"
-#include "core/jit/archive/mapped_file.h"
+#include "core/tensor/mapped_file.h"
 #include "core/vision/decoders.h"
 
 namespace tensord::vision {
@@ -92,7 +92,7 @@ Tensor decode_image(const Tensor& bytes, const ImageOptions& options) {
 }
 
 Tensor read_image(const std::string& path, const ImageOptions& options) {
-  const auto file = jit::MappedFile::open(path);
+  const auto file = MappedFile::open(path);
   return decode_image({file->data(), file->size()}, options, path);
 }
 

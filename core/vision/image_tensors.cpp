@@ -4,8 +4,8 @@
 
 #include "core/base/error.h"
 #include "core/files/idx.h"
-#include "core/jit/archive/mapped_file.h"
 #include "core/jit/archive/pickle.h"
+#include "core/tensor/mapped_file.h"
 #include "core/vision/datasets.h"
 
 namespace tensord::vision {
@@ -45,7 +45,7 @@ Batch make_batch(int64_t count) {
 
 // Rows of `labels` bytes, the last of which counts, and the pixels.
 Batch read_binary(const std::string& path, int64_t labels, int64_t classes) {
-  const auto file = jit::MappedFile::open(path);
+  const auto file = MappedFile::open(path);
   const auto row = static_cast<size_t>(labels + kPixels);
   if (file->size() % row != 0)
     fail(ErrorCode::kDataLoss, path, ": has ", file->size(), " bytes, which are no rows of ", row);
@@ -61,7 +61,7 @@ Batch read_binary(const std::string& path, int64_t labels, int64_t classes) {
 
 // A dict with "data", uint8 [samples, 3072], and the list `labels`.
 Batch read_pickled(const std::string& path, const char* labels, int64_t classes) {
-  const auto file = jit::MappedFile::open(path);
+  const auto file = MappedFile::open(path);
   jit::UnpickleContext context;
   context.source = path;
   context.has_numpy = true;

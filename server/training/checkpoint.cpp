@@ -10,8 +10,8 @@
 #include "core/base/file_text.h"
 #include "core/base/log.h"
 #include "core/jit/archive/crc32.h"
-#include "core/jit/archive/mapped_file.h"
 #include "core/jit/archive/torch_file.h"
+#include "core/tensor/mapped_file.h"
 
 namespace tensord::server {
 namespace {
@@ -25,7 +25,7 @@ constexpr int kFormat = 1;
 
 uint32_t crc_of(const fs::path& file) {
   if (fs::file_size(file) == 0) return 0;
-  const auto mapped = jit::MappedFile::open(file.string());
+  const auto mapped = MappedFile::open(file.string());
   const uint32_t crc = jit::crc32_of(mapped->data(), mapped->size());
   mapped->check_unchanged();
   return crc;

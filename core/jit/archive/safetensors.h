@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/jit/archive/mapped_file.h"
+#include "core/tensor/mapped_file.h"
 #include "core/tensor/tensor.h"
 
 namespace tensord::jit {

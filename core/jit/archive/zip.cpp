@@ -19,8 +19,8 @@
 #include "core/base/private_copy.h"
 #include "core/base/thread_priority.h"
 #include "core/jit/archive/crc32.h"
-#include "core/jit/archive/mapped_file.h"
 #include "core/tensor/allocator.h"
+#include "core/tensor/mapped_file.h"
 
 namespace tensord::jit {
 namespace {

@@ -11,8 +11,8 @@
 
 #include "core/base/cancellation.h"
 #include "core/base/error.h"
-#include "core/jit/archive/mapped_file.h"
 #include "core/jit/archive/zip.h"
+#include "core/tensor/mapped_file.h"
 #include "tests/jit/archive/raw_zip.h"
 
 namespace tensord::jit::zip_limits_test {

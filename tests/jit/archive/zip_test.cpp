@@ -13,8 +13,8 @@
 
 #include "core/base/error.h"
 #include "core/jit/archive/crc32.h"
-#include "core/jit/archive/mapped_file.h"
 #include "core/jit/archive/zip_writer.h"
+#include "core/tensor/mapped_file.h"
 #include "tests/support/places.h"
 
 namespace tensord::jit::zip_test {

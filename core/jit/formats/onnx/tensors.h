@@ -7,9 +7,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/jit/archive/mapped_file.h"
 #include "core/jit/formats/format.h"
 #include "core/jit/formats/onnx/proto.h"
+#include "core/tensor/mapped_file.h"
 #include "core/tensor/tensor.h"
 
 namespace tensord::jit::onnx {

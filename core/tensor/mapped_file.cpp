@@ -1,4 +1,4 @@
-#include "core/jit/archive/mapped_file.h"
+#include "core/tensor/mapped_file.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -13,7 +13,7 @@
 #include "core/base/error.h"
 #include "core/base/private_copy.h"
 
-namespace tensord::jit {
+namespace tensord {
 namespace {
 
 int64_t change_ns(const struct stat& status) {
@@ -97,4 +97,4 @@ size_t release_mapped_pages(char* data, size_t size_bytes) {
   return released;
 }
 
-}  // namespace tensord::jit
+}  // namespace tensord

@@ -8,7 +8,7 @@
 #include "core/base/file_descriptor.h"
 #include "core/tensor/storage.h"
 
-namespace tensord::jit {
+namespace tensord {
 
 // A file in memory for as long as the object or a storage of it lives. Pages are private: writes to them stay in this
 // process. A file that is written to or cut off meanwhile gives other bytes or zeros, and never ends the process.
@@ -45,4 +45,4 @@ class MappedFile : public std::enable_shared_from_this<MappedFile> {
 // from the file. Returns the bytes given back.
 size_t release_mapped_pages(char* data, size_t size_bytes);
 
-}  // namespace tensord::jit
+}  // namespace tensord
