@@ -95,6 +95,29 @@ def store_messages():
     yield from every
 
 
+def captures():
+    def record(head, data):
+        head = json.dumps(head).encode()
+        return struct.pack("<IQ", len(head), len(data)) + head + data
+    tensors = [{"name": "x", "datatype": "FP32", "shape": [2, 2], "bytes": 16}, {"name": "s", "datatype": "BYTES", "shape": [2], "bytes": 10},
+               {"name": "u", "datatype": "UINT64", "shape": [1], "bytes": 8}]
+    head = {"model": "m", "version": "1", "id": "a", "time_unix_us": 5, "inputs": tensors, "outputs": tensors[:1]}
+    data = bytes(16) + b"\1\0\0\0a\1\0\0\0b" + bytes(8) + bytes(16)
+    yield b"TNSDREQ1" + record(head, data)
+    yield b"TNSDREQ1" + record({**head, "inputs": [], "outputs": []}, b"") + record(head, data)
+
+
+def host_messages():
+    start = field(1, 2, b"0" * 32)
+    yield field(1, 2, field(1, 2, b"name") + field(2, 2, b"0123456789abcdef") + field(3, 2, b"0.1.0") + field(4, 0, b"\4"))
+    yield from (field(2, 2, start), field(3, 2, start + field(2, 0, b"\1") + field(3, 0, b"\7")),
+                field(4, 2, start + field(2, 0, b"\1") + field(3, 0, b"\1") + field(4, 2, b"{}")), field(5, 2, start + field(3, 2, b"signal 9")),
+                field(6, 2, start + field(2, 0, b"\3") + field(3, 2, b"no room") + field(4, 0, b"\1")))
+    file = field(1, 2, b"base.pt") + field(2, 0, b"\1") + field(3, 0, b"\6") + field(4, 2, b"0" * 64)
+    yield field(2, 2, start + field(2, 2, file) + field(3, 0, b"\x1e"))
+    yield field(3, 2, start + field(2, 2, b"\0\1") + field(3, 2, b"{}"))
+
+
 def seeds():
     archives = list(files("**/*.pt", "**/*.pt2"))
     onnx = list(members(files("onnx/data/*.zip"), ".onnx")) + list(files("**/*.onnx"))
@@ -113,6 +136,8 @@ def seeds():
     yield "idx", [idx, zlib.compress(idx, wbits=31), b"\0\0\x0d\x01" + struct.pack(">I", 1) + bytes(4)]
     yield "image", [png(0, 8, 2), png(2, 8, 6), png(3, 8, 2), png(4, 8, 4), png(6, 16, 16), png(0, 1, 1), *jpegs()]
     yield "store", store_messages()
+    yield "capture", captures()
+    yield "host_messages", host_messages()
     head = b"POST /v2/models/m/infer?x=%41 HTTP/1.1\r\nHost: a\r\n"
     yield "http", [head + b"Content-Length: 2\r\n\r\n{}", head + b"Transfer-Encoding: chunked\r\n\r\n3;a=b\r\nabc\r\n0\r\nX: y\r\n\r\n",
                    b"GET / HTTP/1.0\r\nConnection: keep-alive\r\nExpect: 100-continue\r\n\r\n"]
