@@ -23,8 +23,10 @@ namespace fs = std::filesystem;
 
 constexpr size_t kPieceBytes = 128 << 10;  // inside a call the kernel lets no other thread have the core
 
-[[noreturn]] void fail_copy(const fs::path& file, int error) {
-  const std::string text = concat(file.string(), ": cannot be copied: ", std::strerror(error));
+// `folder`: where the copy was to be; empty where it was the file that could not be read.
+[[noreturn]] void fail_copy(const fs::path& file, int error, const fs::path& folder = {}) {
+  std::string text = concat(file.string(), ": cannot be copied: ", std::strerror(error));
+  if (!folder.empty()) text += concat(" (in ", folder.string(), ", as TMPDIR says)");
   if (error == EFBIG) throw Error(ErrorCode::kResourceExhausted, text);
   const bool is_full = error == ENOSPC || error == EDQUOT;
   throw DiskError(is_full ? ErrorCode::kResourceExhausted : ErrorCode::kUnavailable, text);
@@ -39,7 +41,7 @@ int open_temporary(const fs::path& file) {
   if (nameless >= 0) return nameless;
   std::string pattern = (folder / ".tensord-XXXXXX").string();
   const int fd = mkostemp(pattern.data(), O_CLOEXEC);
-  if (fd < 0) fail_copy(file, errno);
+  if (fd < 0) fail_copy(file, errno, folder);
   unlink(pattern.c_str());
   return fd;
 }
@@ -48,7 +50,10 @@ void write_all(int to, const char* data, size_t size, const fs::path& file) {
   while (size > 0) {
     const ssize_t written = write(to, data, size);
     if (written == -1 && errno == EINTR) continue;
-    if (written <= 0) fail_copy(file, errno);
+    if (written <= 0) {
+      const int error = errno;
+      fail_copy(file, error, fs::temp_directory_path());
+    }
     data += written;
     size -= static_cast<size_t>(written);
   }

@@ -10,6 +10,7 @@
 
 #include <cstdarg>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 
@@ -175,6 +176,11 @@ TEST_F(PrivateCopyTest, WhatGoesWrongIsToldByTheFile) {
   const Error full = error_of([&] { copy_privately(file_); });
   EXPECT_EQ(full.code(), ErrorCode::kResourceExhausted);
   EXPECT_EQ(std::string(full.what()).find(file_.string()), 0u) << full.what();
+  // The folder that is full, or closed, is another one.
+  EXPECT_NE(std::string(full.what())
+                .find(concat("(in ", std::filesystem::temp_directory_path().string(), ", as TMPDIR says)")),
+            std::string::npos)
+      << full.what();
   const std::pair<int, ErrorCode> of_writes[] = {
       {EIO, ErrorCode::kUnavailable}, {EDQUOT, ErrorCode::kResourceExhausted}, {EFBIG, ErrorCode::kResourceExhausted}};
   for (const auto& [error, code] : of_writes) {
