@@ -196,12 +196,12 @@ class Sequences(Actor):
             message.parameters["sequence_id"].string_param = sequence
             message.parameters["sequence_start"].bool_param = is_start
             message.parameters["sequence_end"].bool_param = is_end
+            before, last = last, time.monotonic()
             try:
                 response = self.stub.ModelInfer(message, timeout=WAIT_S)
             except grpc.RpcError as error:
-                is_idle = time.monotonic() - last > self.IDLE_S
+                is_idle = time.monotonic() - before > self.IDLE_S  # since the request before was sent, at most
                 return self.allow(error, BUSY | ({CODE.INVALID_ARGUMENT} if is_idle else set()))
-            last = time.monotonic()
             total = value if is_start else total + value
             expected = total + (int(sequence) if is_end else 0)
             assert response.raw_output_contents[0] == int32(expected), (values, i)
