@@ -57,6 +57,9 @@ def main() -> int:
             continue
         is_page = name.endswith(".md")
         for number, line in enumerate(text.split("\n"), 1):
+            if name.endswith((".txt", ".cmake")):
+                problems += [f"{name}:{number}: no file {file}" for file in FILE.findall(line)
+                             if file.startswith(("core/", "kernels/", "server/", "clients/", "python/")) and file not in ends]
             said = line if is_page else " ".join(COMMENT.findall(line)) if name.endswith((".h", ".cpp", ".cu", ".def")) else ""
             for file in FILE.findall(said):
                 is_elsewhere = file.split("/")[-1] in ELSEWHERE or file.startswith(("torch/", "code/")) or "NAME" in file or file[0] == "_"
