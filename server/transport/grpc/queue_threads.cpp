@@ -102,7 +102,7 @@ QueueThreads::QueueThreads(grpc::CompletionQueue& queue, int max) : queue_(queue
   } catch (const Error& error) {
     log(LogLevel::kWarning, "fewer threads serve gRPC than wanted", {{"reason", error.what()}});
   }
-  watchdog_ = Thread("grpc-watchdog", [this] { watch(); });
+  watchdog_ = Thread("grpc-watchdog", [this] { run_watchdog(); });
 }
 
 void QueueThreads::shut_down() {
@@ -233,7 +233,7 @@ bool QueueThreads::wait_until_all_serve() {
   return !is_stopped_;
 }
 
-void QueueThreads::watch() {
+void QueueThreads::run_watchdog() {
   while (wait_until_all_serve()) {
     QueueThreadStates last = look();
     for (int quiet_ticks = 0; all_serve();) {

@@ -74,7 +74,7 @@ class QueueThreads {
   void take(Member& me, void* tag, bool ok);
   void take_deferred(Member& me);
   bool all_serve() const;
-  void watch();
+  void run_watchdog();
   bool wait_until_all_serve();
   bool serve_light_ones();
   void wake_for_deferred();
