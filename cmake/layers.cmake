@@ -28,7 +28,7 @@ function(tensord_compile_for_size target)
   endif()
 endfunction()
 
-# tensord_layer(name FOLDER LINKS...): one static library from the sources of a folder and its rooms. The
+# tensord_layer(name FOLDER LINKS...): one static library from the sources of a folder and its subfolders. The
 # links are the layers below it; tests/layering.py checks that includes agree.
 function(tensord_layer name folder)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*.cpp ${CMAKE_SOURCE_DIR}/${folder}/*/*.cpp)

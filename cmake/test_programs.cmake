@@ -1,4 +1,4 @@
-# tensord_test_program(NAME PLACE LIBRARIES…): the *_test.cpp of a folder of tests and its rooms that have no program yet, or
+# tensord_test_program(NAME PLACE LIBRARIES…): the *_test.cpp of a folder of tests and its subfolders that have no program yet, or
 # one file, as a program that ctest runs under that name. It is linked with the engine as a shared library when the libraries
 # name it, else with the layers that they name.
 function(tensord_test_program name place)
