@@ -149,6 +149,8 @@ def loads_that_take_long(context):
     scripts = {
         "early": script("".join(f"    if torch.eq(c, {i}):\n      return torch.relu(x)\n    else:\n      pass\n" for i in range(3000))),
         "lists": script("    l = annotate(List[Tensor], [])\n" + "".join(f"    _{i} = torch.append(l, x)\n" for i in range(30_000))),
+        "products": script("    n = torch.arange(1000)\n    x = torch.add(x, torch.sum(torch.cartesian_prod([n, n, n])))\n"),
+        "triangle": script("    x = torch.add(x, torch.sum(torch.triu_indices(100000, 100000)))\n"),
         "weights": script("    x = torch.relu(x)\n")}
     for name, source in scripts.items():
         os.makedirs(os.path.join(repository, name, "1"), exist_ok=True)

@@ -6,6 +6,8 @@
 #include "core/jit/ir/verify.h"
 #include "core/jit/passes/passes.h"
 #include "core/jit/passes/pipeline.h"
+#include "core/tensor/memory/caching_allocator.h"
+#include "core/tensor/memory/owner_limit.h"
 
 namespace tensord::jit::pass_limits_test {
 namespace {
@@ -124,6 +126,22 @@ TEST(PassLimits, ConstantsTogether) {
   size_t left = 0;
   for (size_t at = got.find("aten::zeros("); at != std::string::npos; at = got.find("aten::zeros(", at + 1)) ++left;
   EXPECT_EQ(left, 1U);
+}
+
+// What does not say how large it will be is not made without a bound, only to be found too large.
+TEST(PassLimits, MemoryWhileConstantsAreMade) {
+  const auto products = [](int sizes) {
+    return concat("graph():\n  %n : int = prim::Constant[value=", sizes,
+                  "]()\n  %none : NoneType = prim::Constant[value=None]()\n"
+                  "  %a : Tensor = aten::arange(%n, %none, %none, %none, %none)\n"
+                  "  %l : List[Tensor] = prim::ListConstruct(%a, %a, %a)\n  %p : Tensor = aten::cartesian_prod(%l)\n"
+                  "  %k : int = aten::numel(%p)\n  return (%k)\n");
+  };
+  EXPECT_FALSE(has(after("const_prop", products(30)), "aten::cartesian_prod"));
+  const uint64_t refused = cpu_allocator().stats().out_of_memory;
+  EXPECT_TRUE(has(after("const_prop", products(300)), "aten::cartesian_prod"));  // 648 MB
+  EXPECT_GT(cpu_allocator().stats().out_of_memory, refused);
+  EXPECT_EQ(owner_limit(memory_owner("constant folding")), 0u);
 }
 
 // Numbers that may be sizes of what an operator makes.

@@ -10,6 +10,7 @@
 #include "core/base/cancellation.h"
 #include "core/base/clock.h"
 #include "core/base/error.h"
+#include "core/base/mutex.h"
 #include "core/jit/ir/alias.h"
 #include "core/jit/ir/graph_builder.h"
 #include "core/jit/ir/type_match.h"
@@ -19,6 +20,7 @@
 #include "core/jit/passes/same_constant.h"
 #include "core/ops/complex.h"
 #include "core/ops/run.h"
+#include "core/tensor/memory/owner_limit.h"
 
 namespace tensord::jit {
 
@@ -36,6 +38,38 @@ constexpr int64_t kMaxFoldNs = 2'000'000'000;
 // An operator reads each element of its inputs at most so often for what it makes, as if every element of the one met
 // every one of the other: products of 512 by 512 pass, a convolution over a padding of millions does not.
 constexpr double kMaxFoldWork = 3e11;
+
+// What an operator that does not say beforehand what it makes may hold while it makes it.
+constexpr uint64_t kMaxFoldMemory = 256 << 20;
+
+// What is made in its scope is bounded, and nobody's: the model whose graph it is has a limit of its own. The bound is
+// of all scopes together, and there only while there are some, as each allocation asks for it.
+class FoldMemory {
+ public:
+  FoldMemory() : owner_(memory_owner("constant folding")), scope_(owner_) {
+    const MutexLock lock(mutex());
+    if (count()++ == 0) set_owner_limit(owner_, kMaxFoldMemory);
+  }
+  ~FoldMemory() {
+    const MutexLock lock(mutex());
+    if (--count() == 0) set_owner_limit(owner_, 0);
+  }
+  FoldMemory(const FoldMemory&) = delete;
+  FoldMemory& operator=(const FoldMemory&) = delete;
+
+ private:
+  static Mutex& mutex() {
+    static Mutex mutex;
+    return mutex;
+  }
+  static int& count() {
+    static int count = 0;
+    return count;
+  }
+
+  const OwnerId owner_;
+  const MemoryOwnerScope scope_;
+};
 
 size_t bytes_of(const Value& value, int depth = 0) {
   if (depth > 8) return kMaxFoldedBytes;
@@ -161,7 +195,7 @@ class Folder {
     check_work_cancelled();
     std::vector<Value> results;
     const int64_t start_ns = Clock::system().now_ns();
-    const bool is_evaluated = evaluate(*node, results);
+    const bool is_evaluated = evaluate(*node, start_ns + kMaxFoldNs - spent_ns_, results);
     spent_ns_ += Clock::system().now_ns() - start_ns;
     if (!is_evaluated || results.size() != node->outputs().size()) return;
     size_t bytes = 0;
@@ -190,11 +224,11 @@ class Folder {
     }
   }
 
-  bool evaluate(const Node& node, std::vector<Value>& results) const {
+  bool evaluate(const Node& node, int64_t deadline_ns, std::vector<Value>& results) const {
     std::vector<Value> inputs;
     for (const GraphValue* input : node.inputs()) inputs.push_back(constant_of(input));
     switch (node.kind()) {
-      case NodeKind::kOp: return evaluate_op(*node.op(), inputs, results);
+      case NodeKind::kOp: return evaluate_op(*node.op(), inputs, deadline_ns, results);
       case NodeKind::kListConstruct:
         results.push_back(ops::make_list(node.output()->type()->element(), std::move(inputs)));
         return true;
@@ -229,13 +263,20 @@ class Folder {
   }
 
   // What fails when folded fails again, with its place in the script, when it is run.
-  static bool evaluate_op(const ops::Op& op, const std::vector<Value>& inputs, std::vector<Value>& results) {
+  static bool evaluate_op(const ops::Op& op, const std::vector<Value>& inputs, int64_t deadline_ns,
+                          std::vector<Value>& results) {
     try {
       if (makes_too_much(op, inputs)) return false;
+      const CancellationScope time({}, deadline_ns);
+      if (!says_what_it_makes(op, inputs) && makes_tensors(op)) {
+        const FoldMemory memory;
+        std::vector<Value> trial;
+        ops::run(op, inputs, trial);
+      }
       ops::run(op, inputs, results);
       return true;
-    } catch (const Error& error) {
-      if (error.code() == ErrorCode::kCancelled || error.code() == ErrorCode::kDeadlineExceeded) throw;
+    } catch (const Error&) {
+      check_work_cancelled();  // the load's own time, not that of the fold
       return false;
     } catch (const std::bad_alloc&) {
       return false;
@@ -262,11 +303,29 @@ class Folder {
     return items > kMaxMadeItems;
   }
 
+  static bool says_what_it_makes(const ops::Op& op, const std::vector<Value>& inputs) {
+    return op.is_view || (!op.direct && op.infer && !ops::has_complex(inputs));
+  }
+  static bool makes_tensors(const ops::Op& op) {
+    return std::ranges::any_of(op.schema.returns, [](const auto& value) { return may_hold_tensor(*value.type); });
+  }
+
+  // Of texts and lists: each item of one may meet every one of the others ("replace", "join"), as often as numbers say.
+  static bool multiplies(const std::vector<Value>& inputs) {
+    std::vector<int64_t> counts;
+    for (const Value& input : inputs) {
+      if (input.is_int() && input.to_int() != INT64_MAX) counts.push_back(input.to_int());
+      if (input.is_string()) counts.push_back(static_cast<int64_t>(input.to_string().size()));
+      if (input.is_list()) counts.push_back(static_cast<int64_t>(input.to_list()->items.size()));
+    }
+    return is_too_many(counts);
+  }
+
   // Compute operators say what they would make; direct functions do not, so sizes and counts
   // among their arguments ("[0] * n", zeros(sizes)) are held small instead.
   static bool makes_too_much(const ops::Op& op, const std::vector<Value>& inputs) {
     if (op.is_view) return false;
-    if (!op.direct && op.infer && !ops::has_complex(inputs)) {
+    if (says_what_it_makes(op, inputs)) {
       double items = 0;
       for (const ops::TensorMeta& meta : op.infer(inputs)) {
         if (is_too_many(meta.sizes)) return true;
@@ -280,8 +339,9 @@ class Folder {
     for (const ops::Argument& returned : op.schema.returns) {
       makes_memory |= returned.type->kind() == TypeKind::kString || AliasAnalysis::is_mutable_type(*returned.type);
     }
+    if (!makes_memory) return false;
+    if (!makes_tensors(op) && multiplies(inputs)) return true;
     for (const Value& input : inputs) {
-      if (!makes_memory) return false;
       if (input.is_int() && input.to_int() > (1 << 20) && input.to_int() != INT64_MAX) return true;
       if (!input.is_list() || input.to_list()->element->kind() != TypeKind::kInt) continue;
       std::vector<int64_t> sizes;
