@@ -1,4 +1,9 @@
 // Convolutions that give their results in channels-last order, as far as nobody can tell.
+#include <time.h>
+
+#include <algorithm>
+#include <functional>
+
 #include "tests/jit/packed_fixture.h"
 
 namespace tensord::jit::channels_last_pass_test {
@@ -123,6 +128,50 @@ TEST(ChannelsLast, ListsOfOtherBlocks) {
 )",
                                  net.constants, {random({2, 8, 6, 5})});
   EXPECT_GE(count(*after, "aten::contiguous"), 1);
+}
+
+// Of the thread, so that other work on the machine does not count.
+double pass_seconds(const std::string& body, const ConvNet& net) {
+  auto graph = parse_graph(net.head + body, net.constants);
+  PassContext context;
+  prepack_weights(*graph, context);
+  const auto now = [] {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+  };
+  const double start = now();
+  use_channels_last(*graph, context);
+  return now() - start;
+}
+
+// Residual sums, each of which has all convolutions before it as its sources; lists that many convolutions go into.
+TEST(ChannelsLast, TakesATimeThatGrowsAsTheGraphDoes) {
+  const ConvNet net;
+  const auto layer = [](int i, const std::string& input) {
+    return concat("    %c", i, " : Tensor = aten::conv2d(", input, ", %w2, %none, %ones, %zeros, %ones, %one)\n");
+  };
+  const auto residual = [&](int count) {
+    std::string body = layer(0, "%x"), last = "%c0";
+    for (int i = 1; i < count; ++i) {
+      body += layer(i, last) + concat("    %a", i, " : Tensor = aten::add.Tensor(%c", i, ", ", last, ", %one)\n");
+      last = concat("%a", i);
+    }
+    return body + "    return (" + last + ")\n";
+  };
+  const auto list = [&](int count) {
+    std::string body = layer(0, "%x") + "    %l : List[Tensor] = prim::ListConstruct(%c0)\n";
+    for (int i = 1; i < count; ++i) {
+      body += layer(i, "%x") + concat("    %s", i, " : List[Tensor] = aten::append.t(%l, %c", i, ")\n");
+    }
+    return body + "    %k : Tensor = aten::cat(%l, %two)\n    return (%k)\n";
+  };
+  for (const auto& text : {std::function<std::string(int)>(residual), std::function<std::string(int)>(list)}) {
+    double small = 1e9;
+    for (int i = 0; i < 3; ++i) small = std::min(small, pass_seconds(text(400), net));
+    // Eight times as many; what is quadratic takes sixty-four times as long.
+    EXPECT_LT(pass_seconds(text(3200), net), 24 * small);
+  }
 }
 
 }  // namespace

@@ -4,10 +4,9 @@
 // just before. Where such a copy could be told from the original (something writes the memory
 // later), the convolutions that the value comes from stay as they were.
 #include <algorithm>
-#include <set>
 #include <unordered_map>
+#include <unordered_set>
 
-#include "core/base/cancellation.h"
 #include "core/jit/ir/alias.h"
 #include "core/jit/passes/packing.h"
 #include "core/jit/passes/passes.h"
@@ -36,7 +35,6 @@ bool stores_into(const Node& node, size_t index) {
 // A list of tensors that only operators that keep the layout read. All in one block, so that what is
 // stored comes before what is read.
 bool is_passed_list(const GraphValue* list) {
-  check_work_cancelled();
   const Node* node = list->node();
   if (!node || node->kind() != NodeKind::kListConstruct) return false;
   return std::all_of(list->uses().begin(), list->uses().end(), [&](const Use& use) {
@@ -45,20 +43,25 @@ bool is_passed_list(const GraphValue* list) {
   });
 }
 
-// The list that a use puts its value into, if it is one that passes the layout on.
-const GraphValue* passed_list_of(const Use& use) {
-  if (use.block) return nullptr;
-  const GraphValue* list = use.node->kind() == NodeKind::kListConstruct               ? use.node->output()
-                           : !use.node->inputs().empty() && stores_into(*use.node, 0) ? use.node->input(0)
-                                                                                      : nullptr;
-  return list && is_passed_list(list) ? list : nullptr;
-}
+// The lists of a graph, each of whose uses asks what all of them are: found out once, as the pass leaves the uses of
+// lists as they are.
+class PassedLists {
+ public:
+  // The list that a use puts its value into, if it is one that passes the layout on.
+  const GraphValue* of(const Use& use) {
+    if (use.block) return nullptr;
+    const GraphValue* list = use.node->kind() == NodeKind::kListConstruct               ? use.node->output()
+                             : !use.node->inputs().empty() && stores_into(*use.node, 0) ? use.node->input(0)
+                                                                                        : nullptr;
+    if (!list) return nullptr;
+    const auto [it, is_new] = known_.try_emplace(list);
+    if (is_new) it->second = is_passed_list(list);
+    return it->second ? list : nullptr;
+  }
 
-// Whether a use reads any memory order.
-bool is_tolerant(const Use& use) {
-  if (use.block) return false;
-  return packed_of(*use.node) || keeps_layout(*use.node) || reads_only_shape(*use.node) || passed_list_of(use);
-}
+ private:
+  std::unordered_map<const GraphValue*, bool> known_;
+};
 
 class LayoutPlan {
  public:
@@ -80,43 +83,55 @@ class LayoutPlan {
     });
   }
 
-  // Values that may be channels_last (and lists of them), each with the roots it comes from.
+  // Whether a use reads any memory order.
+  bool is_tolerant(const Use& use) {
+    if (use.block) return false;
+    return packed_of(*use.node) || keeps_layout(*use.node) || reads_only_shape(*use.node) || lists_.of(use);
+  }
+
+  // Values that may be channels_last (and lists of them), each with those that it has this from.
   void spread() {
     sources_.clear();
     order_.clear();
     for_each_node(graph_.block(), [&](Node* node) {
-      std::set<Node*> from;
       if (roots_.contains(node)) {
-        from.insert(node);
+        for (GraphValue* output : node->outputs()) sources_of(output);
       } else if (!packed_of(*node) && keeps_layout(*node)) {
-        for (const GraphValue* input : node->inputs()) gather(input, from);
+        for (const GraphValue* input : node->inputs()) {
+          if (!sources_.contains(input)) continue;
+          for (GraphValue* output : node->outputs()) sources_of(output).push_back(input);
+        }
       }
-      for (GraphValue* output : node->outputs()) add_sources(output, from);
       // What goes into a list is read from it later.
       for (size_t i = 0; i < node->inputs().size(); ++i) {
-        const GraphValue* list = passed_list_of({node, nullptr, i});
-        if (!list || list == node->input(i)) continue;
-        std::set<Node*> stored;
-        gather(node->input(i), stored);
-        add_sources(const_cast<GraphValue*>(list), stored);
+        const GraphValue* list = lists_.of({node, nullptr, i});
+        if (!list || list == node->input(i) || !sources_.contains(node->input(i))) continue;
+        sources_of(const_cast<GraphValue*>(list)).push_back(node->input(i));
       }
     });
   }
 
-  void gather(const GraphValue* value, std::set<Node*>& from) const {
-    const auto it = sources_.find(value);
-    if (it != sources_.end()) from.insert(it->second.begin(), it->second.end());
+  std::vector<const GraphValue*>& sources_of(GraphValue* value) {
+    const auto [it, is_new] = sources_.try_emplace(value);
+    if (is_new) order_.push_back(value);
+    return it->second;
   }
 
-  void add_sources(GraphValue* value, const std::set<Node*>& from) {
-    if (from.empty()) return;
-    auto [it, is_new] = sources_.try_emplace(value);
-    if (is_new) order_.push_back(value);
-    it->second.insert(from.begin(), from.end());
+  // The convolutions that the value comes from, each value on the way once for all that are given up.
+  void give_up(const GraphValue* value) {
+    std::vector<const GraphValue*> left{value};
+    while (!left.empty()) {
+      const GraphValue* at = left.back();
+      left.pop_back();
+      if (!given_up_.insert(at).second) continue;
+      roots_.erase(at->node());
+      const std::vector<const GraphValue*>& from = sources_.at(at);
+      left.insert(left.end(), from.begin(), from.end());
+    }
   }
 
   // A copy made before the use may differ from the value later.
-  bool is_hazard(const GraphValue* value, const Use& use) const {
+  bool is_hazard(const GraphValue* value, const Use& use) {
     if (is_tolerant(use)) return false;
     if (!use.node) return false;  // the graph's own output: nothing runs after it
     return alias_.writes_to(use.node, value) || alias_.may_be_written_after(value, use.node);
@@ -124,10 +139,10 @@ class LayoutPlan {
 
   bool drop_hazards() {
     const size_t before = roots_.size();
+    given_up_.clear();
     for (const GraphValue* value : order_) {
       for (const Use& use : value->uses()) {
-        if (!is_hazard(value, use)) continue;
-        for (Node* root : sources_[value]) roots_.erase(root);
+        if (is_hazard(value, use)) give_up(value);
       }
     }
     return roots_.size() != before;
@@ -175,9 +190,11 @@ class LayoutPlan {
   Graph& graph_;
   PassContext& context_;
   AliasAnalysis alias_;
-  std::set<Node*> roots_;
-  std::unordered_map<const GraphValue*, std::set<Node*>> sources_;
+  PassedLists lists_;
+  std::unordered_set<const Node*> roots_;
+  std::unordered_map<const GraphValue*, std::vector<const GraphValue*>> sources_;
   std::vector<GraphValue*> order_;  // keys of sources_ in the order of the graph
+  std::unordered_set<const GraphValue*> given_up_;
 };
 
 }  // namespace
