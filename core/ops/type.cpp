@@ -65,10 +65,13 @@ std::string Type::str() const {
 }
 
 int ClassType::find_attribute(std::string_view name) const {
-  for (size_t i = 0; i < attributes_.size(); ++i) {
-    if (attributes_[i].name == name) return static_cast<int>(i);
-  }
-  return -1;
+  const auto found = slots_.find(name);
+  return found == slots_.end() ? -1 : found->second;
+}
+
+void ClassType::add_attribute(std::string name, TypePtr type) {
+  slots_.emplace(name, static_cast<int>(attributes_.size()));
+  attributes_.push_back({std::move(name), std::move(type)});
 }
 
 TypePtr simple_type(TypeKind kind) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -82,13 +83,14 @@ class ClassType final : public Type {
   const std::vector<Attribute>& attributes() const { return attributes_; }
   // Index of an attribute's slot in an Object, or -1.
   int find_attribute(std::string_view name) const;
-  void add_attribute(std::string name, TypePtr type) { attributes_.push_back({std::move(name), std::move(type)}); }
+  void add_attribute(std::string name, TypePtr type);
   // Names listed in __parameters__ and __buffers__.
   std::vector<std::string> parameter_names, buffer_names;
 
  private:
   bool is_module_;
   std::vector<Attribute> attributes_;
+  std::map<std::string, int, std::less<>> slots_;  // of attributes, by name; the first where there are several
 };
 
 // Shared instances of the simple types.

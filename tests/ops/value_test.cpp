@@ -2,6 +2,9 @@
 #include "core/ops/value.h"
 
 #include <gtest/gtest.h>
+#include <time.h>
+
+#include <algorithm>
 
 #include "core/base/error.h"
 
@@ -36,6 +39,30 @@ TEST(ValueTest, FreesContainersHoweverDeep) {
     return Value(std::move(object));
   });
   ASSERT_EQ(innermost.size(), 5u);
+}
+
+double thread_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+// A file may have very many, and each is looked for when it is compiled.
+TEST(ValueTest, AttributesAreFoundAmongMany) {
+  const auto seconds = [](int count) {
+    ClassType type("Large", true);
+    for (int i = 0; i < count; ++i) type.add_attribute(std::to_string(i), any_type());
+    type.add_attribute("0", int_type());  // the first is meant
+    const double start = thread_seconds();
+    int wrong = type.find_attribute("none") != -1;
+    for (int i = 0; i < count; ++i) wrong += type.find_attribute(std::to_string(i)) != i;
+    EXPECT_EQ(wrong, 0);
+    return thread_seconds() - start;
+  };
+  double small = 1e9;
+  for (int i = 0; i < 3; ++i) small = std::min(small, seconds(2000));
+  // Ten times as many; a hundred times as long where each is a walk over all.
+  EXPECT_LT(seconds(20'000), 40 * small);
 }
 
 TEST(ValueTest, ComparingHasABound) {
