@@ -1,6 +1,5 @@
 """The client commands, which are programs over the C++ client, against servers that are none, or mean harm."""
 
-import os
 import random
 import resource
 import socket

@@ -190,7 +190,8 @@ def few_processes(context):
     ready = context.path("ready.json")
     process = as_nobody([binary, "serve", "--model-repository", context.path("models"), "--model-repository", context.path("served"),
                          "--model-control-mode", "explicit", "--load-model", "identity", "--grpc-port", "0", "--metrics-port", "0", "--allow-http",
-                         "true", "--http-port", "0", "--ready-file", ready, *flags], {**os.environ, "TMPDIR": context.folder}, log=context.path("log"))
+                         "true", "--http-port", "0", "--ready-file", ready, *flags], {**os.environ, "TMPDIR": context.folder},
+                        log=context.path("log"))
     try:
         wait_for(lambda: os.path.exists(ready))
         with open(ready) as text:

@@ -24,7 +24,7 @@ from tests.e2e.daemon import DaemonProcess, inference_pb2_grpc, pb, training, tr
 from tests.e2e.network_test import Authority, read, replace
 from tests.e2e.training import disks, training_models
 from tests.e2e.training.hosts import children_of
-from tests.e2e.training.training_daemon import AT_REST, COMPLETED
+from tests.e2e.training.training_daemon import COMPLETED
 from tests.stress import actors, clients, disasters, folders, run
 from tests.stress.models import make_repository
 from tests.stress.run import DELAYS, check_log, load_everything, wait_until

@@ -3,7 +3,6 @@ for too much."""
 
 import http.client
 import json
-import random
 import socket
 import struct
 import subprocess
@@ -13,7 +12,7 @@ import torch
 
 from tests.e2e import sequence_models
 from tests.e2e.daemon import BINARY, inference_pb2_grpc, pb, request
-from tests.stress.actors import BUSY, CODE, WAIT_S, Actor, Stream, int32, int64
+from tests.stress.actors import BUSY, WAIT_S, Actor, Stream, int32, int64
 
 MB = 1 << 20
 PROMPTS = ([1, 2, 3], [7], [4, 4, 4, 4, 4, 9], [11, 12, 13], [60], [5, 6, 7, 8])

@@ -11,7 +11,7 @@ import grpc
 import torch
 
 from tests.e2e.daemon import pb, training, training_pb2_grpc
-from tests.e2e.network_test import read, replace
+from tests.e2e.network_test import replace
 from tests.e2e.training import disks
 from tests.e2e.training.hosts import children_of
 from tests.e2e.training.training_daemon import AT_REST, COMPLETED, FAILED, PAUSED, spec
