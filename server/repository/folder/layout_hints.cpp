@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "core/base/error.h"
+#include "core/base/utf8.h"
 #include "core/jit/formats/foreign_weights.h"
 #include "server/repository/folder/layout.h"
 
@@ -17,6 +18,7 @@ constexpr size_t kMaxEntries = 10000;  // of a folder that are looked at
 
 struct Names {
   std::vector<std::string> files, folders;  // that are not hidden, sorted
+  std::vector<std::string> nameless;        // folders whose names no client could say, as far as they can be shown
 };
 
 Names names_in(const fs::path& folder) {
@@ -28,9 +30,11 @@ Names names_in(const fs::path& folder) {
     std::error_code ignored;
     if (++seen > kMaxEntries) break;
     if (is_plain_name(name)) (at->is_directory(ignored) ? names.folders : names.files).push_back(name);
+    if (!is_utf8(name) && name[0] != '.' && at->is_directory(ignored)) names.nameless.push_back(to_valid_utf8(name));
   }
   std::sort(names.files.begin(), names.files.end());
   std::sort(names.folders.begin(), names.folders.end());
+  std::sort(names.nameless.begin(), names.nameless.end());
   return names;
 }
 
@@ -185,6 +189,9 @@ std::vector<std::string> hints_for_repository(const fs::path& root) {
     if (hints.size() >= kMaxNames) break;
     hints.push_back(concat("'", file, "' is not served: expected '", fs::path(file).stem().string(), "/1/",
                            name_like(file, default_file_names().front()), "'"));
+  }
+  if (!names.nameless.empty()) {
+    hints.push_back(concat(list(names.nameless), " is not served: its name is not UTF-8"));
   }
   if (config_like(names).empty() &&
       std::find(names.files.begin(), names.files.end(), "config.pbtxt") == names.files.end())

@@ -173,6 +173,16 @@ TEST_F(RepositoryHintsTest, WhatLiesBesideAServedVersionIsAWarning) {
   EXPECT_TRUE(repository_->is_all_ready());
 }
 
+TEST_F(RepositoryHintsTest, AFolderWhoseNameNobodyCanSay) {
+  add("m", "1");
+  archive("a\xff/1/model.pt");
+  archive(".b\xff/1/model.pt");
+  start({});
+  EXPECT_EQ(states("m"), "1 READY");
+  EXPECT_THAT(hints_for_repository(root()), ElementsAre("'a\xef\xbf\xbd' is not served: its name is not UTF-8"));
+  EXPECT_TRUE(repository_->is_all_ready());
+}
+
 TEST_F(RepositoryHintsTest, NothingToSay) {
   add("m", "1");
   write(root() / "README.md", "");
