@@ -1,6 +1,8 @@
 """Starts the real daemon on free ports and calls it through stubs that protoc makes."""
 
+import atexit
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -10,9 +12,16 @@ from tests.e2e.daemon_process import BINARY, ROOT, DaemonProcess  # noqa: F401
 PROTOS = ("inference", "model_config", "training", "hosts", "health", "reflection_v1alpha", "reflection_v1")
 
 
+STUBS = "TENSORD_TEST_STUBS"  # where a process has them from the one that started it
+
+
 def make_stubs():
-    """Generates the Python stubs into a temporary folder and puts it on sys.path."""
-    folder = tempfile.mkdtemp(prefix="tensord_stubs_")
+    """Generates the Python stubs into a folder that goes with this process, and puts it on sys.path."""
+    if os.path.isdir(os.environ.get(STUBS, "")):
+        sys.path.insert(0, os.environ[STUBS])
+        return os.environ[STUBS]
+    folder = os.environ[STUBS] = tempfile.mkdtemp(prefix="tensord_stubs_")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     plugin = subprocess.run(["which", "grpc_python_plugin"], check=True, capture_output=True, text=True).stdout.strip()
     subprocess.run(
         ["protoc", "-I", os.path.join(ROOT, "protos"), "--python_out", folder, "--grpc_python_out", folder,
