@@ -1,0 +1,60 @@
+#include "core/base/nearest.h"
+
+#include <algorithm>
+
+namespace tensord {
+namespace {
+
+// Longer texts are no slip of a finger.
+constexpr size_t kMaxLetters = 200;
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+// Damerau's and Levenshtein's distance, where no letters between two that were swapped are changed.
+size_t distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> before, last, row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    before = std::move(last);
+    last = row;
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const bool is_same = lower(a[i - 1]) == lower(b[j - 1]);
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (is_same ? 0 : 1)});
+      const bool is_swapped =
+          i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) && lower(a[i - 2]) == lower(b[j - 1]);
+      if (is_swapped) row[j] = std::min(row[j], before[j - 2] + 1);
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+std::string nearest(std::string_view written, std::span<const std::string> names) {
+  if (written.empty() || written.size() > kMaxLetters) return {};
+  const std::string* best = nullptr;
+  size_t best_distance = 0;
+  for (const std::string& name : names) {
+    const size_t longer = std::max(name.size(), written.size()), shorter = std::min(name.size(), written.size());
+    const size_t allowed = std::max<size_t>(1, longer / 3);
+    if (name.size() > kMaxLetters || longer - shorter > allowed) continue;
+    const size_t changes = distance(written, name);
+    if (changes > allowed || changes >= longer || (best && changes >= best_distance)) continue;
+    best = &name;
+    best_distance = changes;
+  }
+  return best ? *best : std::string();
+}
+
+std::string right_names(std::string_view written, std::span<const std::string> names, size_t max_names) {
+  if (names.empty()) return {};
+  const std::string near = nearest(written, names);
+  std::string out = near.empty() ? "; " : "; did you mean '" + near + "'? ";
+  if (near == written) out = "; ";
+  out += near.empty() || near == written ? "there are " : "There are ";
+  for (size_t i = 0; i < names.size() && i < max_names; ++i) out += (i > 0 ? ", '" : "'") + names[i] + "'";
+  return names.size() > max_names ? out + ", …" : out;
+}
+
+}  // namespace tensord
