@@ -28,6 +28,9 @@ std::string utf8_string(JsonReader& reader) {
   return text;
 }
 
+// What a path shows of a member's name.
+constexpr size_t kMaxPathKey = 64;
+
 // What an input says of where its data is.
 struct InputSource {
   std::string_view data;  // in JSON
@@ -41,7 +44,19 @@ class RequestReader {
   RequestReader(std::string_view json, const CallCharge& charge, RestRequest& request)
       : reader_(json, &charge), charge_(charge), request_(request) {}
 
+  // Faults say which field they are in.
   std::vector<InputSource> read() {
+    try {
+      read_request();
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kInvalidArgument || path_.empty()) throw;
+      fail(error.code(), error.what(), " (field '", path_, "')");
+    }
+    return std::move(sources_);
+  }
+
+ private:
+  void read_request() {
     bool has_inputs = false;
     members([&](const std::string& key) {
       if (key == "id") {
@@ -60,15 +75,17 @@ class RequestReader {
     });
     reader_.finish();
     check(has_inputs, "Unable to parse 'inputs': attempt to access non-existing object member 'inputs'");
-    return std::move(sources_);
   }
 
- private:
   // A member that is null is absent: clients write all fields of their models.
   void members(const std::function<void(const std::string& key)>& member) {
     reader_.object([&](const std::string& key) {
       if (reader_.peek() == JsonReader::Kind::kNull) return reader_.null();
+      const size_t outer = path_.size();
+      if (outer > 0) path_ += '.';
+      path_.append(key, 0, kMaxPathKey);
       member(key);
+      path_.resize(outer);
     });
   }
 
@@ -77,7 +94,10 @@ class RequestReader {
     reader_.array([&] {
       check(list.size() < kMaxTensors, "request has more than ", kMaxTensors, " tensors");
       charge_.grow(kTensorBytes);
+      const size_t outer = path_.size();
+      ((path_ += '[') += std::to_string(list.size())) += ']';
       read();
+      path_.resize(outer);
     });
   }
 
@@ -230,6 +250,7 @@ class RequestReader {
   const CallCharge& charge_;
   RestRequest& request_;
   size_t parameters_ = 0;
+  std::string path_;  // of the field that is read: "inputs[0].shape"; where that is refused it stays
   std::vector<InputSource> sources_;
 };
 

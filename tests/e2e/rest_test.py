@@ -126,6 +126,11 @@ class InferTest(RestTest):
             self.assertIn("lists are ragged", refused(400, tensor("x", "FP32", [4], ragged)))
         for shape in (-1, 1.5, 1e30):
             self.assertIn("Unable to parse 'shape'", refused(400, tensor("x", "FP32", [shape], [1])))
+        y = {**X, "name": "y"}
+        for field, inputs in (("inputs[0].shape", [tensor("x", "FP32", [-1], [1])]), ("inputs[1].shape", [y, {**X, "shape": "a"}]),
+                              ("inputs[1].datatype", [y, {**X, "datatype": 3}]), ("inputs[0]", [{"name": "x", "shape": [1]}]),
+                              ("inputs[0].parameters.p", [{**X, "parameters": {"p": [1]}}]), ("inputs", [3])):
+            self.assertIn(f"(field '{field}", refused(400, *inputs))
         self.assertIn("unexpected inference input 'z'", refused(400, tensor("z", "FP32", [1], [1])))
         self.assertIn("data-type is 'INT32', but model 'identity' expects 'FP32'",
                       refused(400, tensor("x", "INT32", [1], [1])))
