@@ -15,6 +15,7 @@
 #include "server/transport/calls/shared_memory_calls.h"
 #include "server/transport/calls/statistics_calls.h"
 #include "server/transport/calls/training_calls.h"
+#include "server/transport/calls/unknown_calls.h"
 #include "server/transport/grpc/listening.h"
 #include "server/transport/grpc/queue_threads.h"
 #include "server/transport/hosts/host_calls.h"
@@ -50,6 +51,7 @@ struct GrpcServer::Impl {
   InferenceService inference;
   HealthRpcs health;
   ReflectionServices reflection;
+  grpc::AsyncGenericService unknown;
   OpenStreams streams;
   HealthWatch health_watch{[this](const std::string& service) { return health_of(state, service); }};
   TrainingRpcs training_rpcs;
@@ -86,6 +88,7 @@ GrpcServer::GrpcServer(const Options& options, ServerState& state) : impl_(std::
   builder.RegisterService(&impl_->host_rpcs);
   builder.RegisterService(&impl_->reflection.v1);
   builder.RegisterService(&impl_->reflection.v1alpha);
+  builder.RegisterAsyncGenericService(&impl_->unknown);
   impl_->queue = builder.AddCompletionQueue();
   try {
     impl_->server = impl_->listening.start(builder);
@@ -107,6 +110,7 @@ GrpcServer::GrpcServer(const Options& options, ServerState& state) : impl_(std::
   wait_training_calls(impl_->training, calls);
   wait_host_calls(impl_->hosts, calls);
   wait_reflection_calls(impl_->reflection, impl_->streams, calls);
+  wait_unknown_calls(impl_->unknown, calls);
   state.metrics.watch_connections([guard = impl_->listening.guard()] { return counts_of(*guard); });
   impl_->threads = std::make_unique<QueueThreads>(*impl_->queue, options.threads);
 }

@@ -274,6 +274,18 @@ class MistakesTest(unittest.TestCase):
         self.assertIn("max_batchsize", self.index["typo"][1])
         self.assert_state("no_field", "UNAVAILABLE", "FP32")
 
+    def test_other_protocols_are_told_which_one_this_is(self):
+        with grpc.insecure_channel(self.daemon.ready["grpc"]) as channel:
+            for method, said in (("/tensorflow.serving.PredictionService/Predict", "TensorFlow Serving's protocol; this server speaks KServe's v2"),
+                                 ("/org.pytorch.serve.grpc.inference.InferenceAPIsService/Ping", "TorchServe's"),
+                                 ("/inference.GRPCInferenceService/ModelInferr", "did you mean ModelInfer?"),
+                                 ("/mine.Own/Ask", "there is no service mine.Own; this server")):
+                for _ in range(3):
+                    with self.assertRaises(grpc.RpcError) as caught:
+                        channel.unary_unary(method)(b"", timeout=60)
+                    self.assertEqual(caught.exception.code(), grpc.StatusCode.UNIMPLEMENTED)
+                    self.assertIn(said, caught.exception.details())
+
     def test_readiness_says_where_to_look(self):
         done = subprocess.run([BINARY, "health", "--address", self.daemon.ready["metrics"]], capture_output=True,
                               text=True, timeout=300)

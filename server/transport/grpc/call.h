@@ -1,5 +1,6 @@
 #pragma once
 
+#include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/grpcpp.h>
 
 #include <atomic>
@@ -104,6 +105,7 @@ class GrpcCall : public std::enable_shared_from_this<GrpcCall> {
   virtual void on_finished() {}
 
   grpc::ServerContext& context() { return context_; }
+  grpc::GenericServerContext& generic_context() { return context_; }
   const CallQueue& queue() const { return queue_; }
   // For the Finish of the call.
   void* finish_tag() { return finished_.tag(); }
@@ -132,7 +134,7 @@ class GrpcCall : public std::enable_shared_from_this<GrpcCall> {
   const Count count_;  // first: the last to go
   const CallQueue queue_;
   const Kind kind_;
-  grpc::ServerContext context_;
+  grpc::GenericServerContext context_;  // with the method's name, where no service knows it
   Operation<GrpcCall> arrived_{this, &GrpcCall::handle_arrival};
   Operation<GrpcCall> over_{this, &GrpcCall::handle_end};
   Operation<GrpcCall> finished_{this, &GrpcCall::handle_finish};
