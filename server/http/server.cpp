@@ -17,9 +17,10 @@ HttpServer::HttpServer(const Options& options, HttpHandler& handler)
                                .deadlines = options.deadlines,
                                .origins = options.origins,
                                .table = ConnectionTable(options.limits)}) {
-  const std::vector<int> listeners = bind_listeners(options.address, options.port);
+  const auto [listeners, reason] = bind_listeners(options.address, options.port);
   if (listeners.empty()) {
-    fail(ErrorCode::kUnavailable, "cannot listen for ", options.purpose, " on ", options.address, ":", options.port);
+    fail(ErrorCode::kUnavailable, "cannot listen for ", options.purpose, " on ", options.address, ":", options.port,
+         ": ", reason);
   }
   port_ = port_of(listeners.front());
   for (int i = 0; i < options.threads; ++i) {

@@ -286,6 +286,12 @@ class MistakesTest(unittest.TestCase):
                     self.assertEqual(caught.exception.code(), grpc.StatusCode.UNIMPLEMENTED)
                     self.assertIn(said, caught.exception.details())
 
+    def test_cannot_listen_says_why(self):
+        done = subprocess.run([BINARY, "serve", "--model-repository", self.models, "--grpc-port",
+                               self.daemon.ready["grpc"].rsplit(":", 1)[1]], capture_output=True, text=True, timeout=300)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("Address already in use: another process listens there", done.stderr)
+
     def test_readiness_says_where_to_look(self):
         done = subprocess.run([BINARY, "health", "--address", self.daemon.ready["metrics"]], capture_output=True,
                               text=True, timeout=300)

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <system_error>
 
 #include "core/base/error.h"
 #include "core/base/log.h"
@@ -44,8 +45,9 @@ int listen_unix(const std::string& path, mode_t mode) {
   umask(previous);
   if (result == 0) result = listen(made, SOMAXCONN);
   if (result == 0) return made;
+  const int reason = errno;
   close(made);
-  fail(ErrorCode::kUnavailable, "cannot listen for gRPC on unix:", path);
+  fail(ErrorCode::kUnavailable, "cannot listen for gRPC on unix:", path, ": ", std::generic_category().message(reason));
 }
 
 Acceptor::Acceptor(std::vector<int> listeners, std::shared_ptr<ConnectionGuard> guard)

@@ -120,8 +120,11 @@ Listening::Listening(const NetworkOptions& options, const std::string& address, 
   if (inherited_.empty()) {
     if (!options_.unix_socket.empty()) check_unused(options_.unix_socket);
     if (!options_.is_unix_socket_only) {
-      tcp = bind_listeners(address, port);
-      if (tcp.empty()) fail(ErrorCode::kUnavailable, "cannot listen for gRPC on ", address, ":", port);
+      Listeners listeners = bind_listeners(address, port);
+      tcp = std::move(listeners.files);
+      if (tcp.empty()) {
+        fail(ErrorCode::kUnavailable, "cannot listen for gRPC on ", address, ":", port, ": ", listeners.reason);
+      }
     }
   }
   if (!tcp.empty()) tcp_ = std::make_unique<Acceptor>(std::move(tcp), guard_);
