@@ -34,7 +34,7 @@ struct ModelMetadata {
 };
 
 struct ModelState {
-  std::string name, version, state, reason;  // the last three are empty for what was never loaded
+  std::string name, version, state, reason;  // version, state and reason are empty for a model that was never loaded
 };
 
 struct ModelStatistics {
@@ -43,16 +43,16 @@ struct ModelStatistics {
   };
   std::string name, version;
   uint64_t last_inference_ms = 0;  // Unix time; 0: none yet
-  uint64_t inference_count = 0;    // rows of batches
+  uint64_t inference_count = 0;    // rows, over all batches
   uint64_t execution_count = 0;    // runs of the model
   Duration success, fail, queue, compute_input, compute_infer, compute_output, cache_hit, cache_miss;
 };
 
-// A load that is more than the repository's files.
+// Options of a load; without them, the repository's files are loaded as they are.
 struct LoadOptions {
-  std::string config = {};                             // JSON, instead of config.pbtxt
+  std::string config = {};                             // JSON; replaces config.pbtxt
   std::map<std::string, std::string> files = {};       // path in the model's folder ("1/model.pt") → its bytes
-  std::map<std::string, std::string> parameters = {};  // as version_labels
+  std::map<std::string, std::string> parameters = {};  // for example version_labels
 };
 
 struct SharedMemoryStatus {
@@ -65,8 +65,9 @@ using Settings = std::map<std::string, std::vector<std::string>>;
 class Stream;
 class TrainingClient;
 
-// A connection to a server of the KServe v2 protocol with Triton's extensions: tensord, or Triton. Thread-safe, and
-// best shared: all calls go over the same connection. Calls throw Error. Made without connecting; the first call does.
+// A connection to a server that speaks KServe v2 with Triton's extensions: tensord or Triton. Thread-safe; share one
+// client, because all calls use the same connection. Calls throw Error. The constructor does not connect, the first
+// call does.
 class Client {
  public:
   // "localhost:8001", "unix:/run/tensord.sock", "dns:///tensord.default.svc:8001".
@@ -77,23 +78,23 @@ class Client {
 
   // -- Inference --
   Result infer(const Request& request, const CallOptions& options = {});
-  // The inputs by position.
+  // Inputs by position.
   Result infer(const std::string& model, std::vector<Tensor> inputs, const CallOptions& options = {});
   std::future<Result> infer_async(Request request, const CallOptions& options = {});
-  // Exactly one of the two is given to the callback, on a thread of gRPC's: it should be quick, and not throw.
+  // The callback gets a result or an error, on a gRPC thread. It must be quick and must not throw.
   using OnResult = std::function<void(std::exception_ptr error, Result result)>;
   void infer_async(Request request, OnResult on_result, const CallOptions& options = {});
-  // Requests and results side by side over one call; what decoupled models and sequences want.
+  // Concurrent requests and results over one call; needed for decoupled models, useful for sequences.
   Stream open_stream(const CallOptions& options = {});
 
-  // -- Health; false where the server cannot be reached --
+  // -- Health; false if the server cannot be reached --
   bool is_live(const CallOptions& options = {});
   bool is_ready(const CallOptions& options = {});
   bool is_model_ready(const std::string& model, const std::string& version = {}, const CallOptions& options = {});
   // Throws DeadlineExceededError.
   void wait_until_ready(std::chrono::milliseconds timeout);
 
-  // -- What is there --
+  // -- Metadata --
   ServerMetadata server_metadata(const CallOptions& options = {});
   ModelMetadata model_metadata(const std::string& model, const std::string& version = {},
                                const CallOptions& options = {});
@@ -108,12 +109,12 @@ class Client {
   void load_model(const std::string& model, const LoadOptions& load = {}, const CallOptions& options = {});
   void unload_model(const std::string& model, bool with_dependents = false, const CallOptions& options = {});
 
-  // -- Settings: changes those given, answers with all --
+  // -- Settings: sets the given ones and returns all --
   Settings trace_settings(const Settings& changes = {}, const std::string& model = {}, const CallOptions& options = {});
-  // Values as text: "true", "2".
+  // Values are strings: "true", "2".
   Settings log_settings(const Settings& changes = {}, const CallOptions& options = {});
 
-  // -- Shared memory by hand; SharedMemory (shared_memory.h) does all of it --
+  // -- Shared memory, low-level; SharedMemory (shared_memory.h) does all of this --
   void register_shared_memory(const std::string& name, const std::string& key, size_t size_bytes, size_t offset = 0,
                               const CallOptions& options = {});
   void unregister_shared_memory(const std::string& name, const CallOptions& options = {});  // empty: all

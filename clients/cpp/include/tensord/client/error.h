@@ -5,7 +5,7 @@
 
 namespace tensord::client {
 
-// Numbers are gRPC's.
+// gRPC's status codes.
 enum class StatusCode {
   kCancelled = 1,
   kUnknown = 2,
@@ -27,13 +27,13 @@ enum class StatusCode {
 
 const char* to_string(StatusCode code);
 
-// What every call throws when it fails, with the server's text. Mistakes that are found before a call
-// (a shape that does not fit its values) are kInvalidArgument as well. Catch this, or one of the kinds below.
+// Thrown by every call that fails, with the server's message. Errors found before a call (a shape that does not fit its
+// values) are kInvalidArgument too. Catch this class or one of its subclasses below.
 class Error : public std::runtime_error {
  public:
   Error(StatusCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
   StatusCode code() const { return code_; }
-  // Whether the same call may well succeed in a moment.
+  // Whether the same call may succeed if it is repeated.
   bool is_transient() const { return code_ == StatusCode::kUnavailable || code_ == StatusCode::kResourceExhausted; }
 
  private:
@@ -57,7 +57,7 @@ using UnimplementedError = ErrorOf<StatusCode::kUnimplemented>;
 using UnauthenticatedError = ErrorOf<StatusCode::kUnauthenticated>;
 using PermissionDeniedError = ErrorOf<StatusCode::kPermissionDenied>;
 
-// Throws the kind of error that has this code.
+// Throws the subclass for this code.
 [[noreturn]] void throw_error(StatusCode code, const std::string& message);
 
 }  // namespace tensord::client

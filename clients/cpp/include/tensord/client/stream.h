@@ -9,25 +9,24 @@
 namespace tensord::client {
 
 struct StreamResult {
-  std::string error;  // empty: the request went well
-  Result result;      // after an error only its id
+  std::string error;  // empty: success
+  Result result;      // after an error, only its id is set
   bool is_ok() const { return error.empty(); }
 };
 
-// An open ModelStreamInfer call. One thread may send while another receives.
+// An open ModelStreamInfer call. One thread may send while another one receives.
 class Stream {
  public:
-  ~Stream();  // cancels what is under way
+  ~Stream();  // cancels running requests
   Stream(Stream&&) noexcept;
   Stream& operator=(Stream&&) noexcept;
 
-  // Returns when the request is on its way; waits while the server takes no more. Throws Error when the stream has
-  // ended.
+  // Returns when the request is sent; blocks while the server accepts no more. Throws Error if the stream has ended.
   void send(const Request& request);
-  // Waits for the next result. Nothing: the stream has ended well. Throws Error when it failed. At most a few results
-  // are read ahead, then the server is held back.
+  // Waits for the next result. None: the stream has ended. Throws Error if it failed. Only a few results are buffered;
+  // then the server is held back.
   std::optional<StreamResult> receive();
-  // No more requests; results of those sent still come.
+  // Ends the requests; results can still be received.
   void finish_sending();
   void cancel();
 

@@ -27,16 +27,16 @@ enum class DataType {
   kBf16,
   kFp32,
   kFp64,
-  kBytes,  // strings of any bytes; see Tensor::strings
+  kBytes,  // strings of arbitrary bytes; see Tensor::strings
 };
 
 const char* to_string(DataType type);  // "FP32", as the protocol has it
-// Throws InvalidArgumentError for another text.
+// Throws InvalidArgumentError for an unknown name.
 DataType parse_data_type(std::string_view text);
-// Bytes of an element; 0 for kBytes, whose elements have sizes of their own.
+// Bytes per element; 0 for kBytes, whose elements vary in size.
 size_t element_size(DataType type);
 
-// The upper half of a float. Converting to it rounds to the nearest, ties to even.
+// bfloat16. Conversion rounds to nearest, ties to even.
 struct BFloat16 {
   uint16_t bits = 0;
   BFloat16() = default;
@@ -44,7 +44,7 @@ struct BFloat16 {
   explicit operator float() const { return std::bit_cast<float>(uint32_t{bits} << 16); }
 };
 
-// IEEE half precision. Converting to it rounds to the nearest, ties to even; what is too large becomes infinite.
+// IEEE half precision. Conversion rounds to nearest, ties to even; values that are too large become infinite.
 struct Float16 {
   uint16_t bits = 0;
   Float16() = default;
@@ -72,26 +72,26 @@ constexpr std::optional<DataType> data_type_of() {
 }
 }  // namespace detail
 
-// The types of elements; strings are a matter of their own.
+// The element types, except for strings.
 template <class T>
 concept Element = detail::data_type_of<T>()
 .has_value();
 
-// Where a tensor lies in shared memory that the server knows (SharedMemory).
+// Location of a tensor in registered shared memory (SharedMemory).
 struct RegionSlice {
   std::string region;
   size_t offset = 0;
 };
 
-// A type, a shape, and elements in row-major order. A handle: copies share the elements, which nobody changes through
-// it. Safe to read from several threads. Nothing is copied on the way into a request; what a response brought is used
-// where it arrived, unless it came in pieces.
+// A data type, a shape, and elements in row-major order. Copies share the elements, which cannot be changed through a
+// Tensor; reading from several threads is safe. Requests use a tensor's memory without a copy, and tensors of a
+// response use the received message, unless it arrived in pieces.
 class Tensor {
  public:
   Tensor() = default;  // empty, FP32
 
-  // All throw InvalidArgumentError when the number of values is not the shape's.
-  // Takes the values over, without a copy.
+  // All throw InvalidArgumentError if the number of values does not match the shape. Takes ownership of the values
+  // without a copy.
   template <Element T>
   requires(!std::same_as<T, bool>) static Tensor take(std::vector<T> values, std::vector<int64_t> shape) {
     auto owner = std::make_shared<const std::vector<T>>(std::move(values));
@@ -103,8 +103,8 @@ class Tensor {
   static Tensor copy(std::span<const T> values, std::vector<int64_t> shape) {
     return copy_bytes(*detail::data_type_of<T>(), std::move(shape), std::as_bytes(values));
   }
-  // The caller's memory, without a copy. The pointer's deleter runs once nobody reads it any more; that can be after a
-  // call has thrown, when gRPC still held the bytes. Aligned for its elements.
+  // Uses the caller's memory without a copy. The pointer's deleter runs when nothing reads the memory any more, which
+  // can be after a call has thrown while gRPC still used it. Must be aligned for its elements.
   static Tensor share(DataType type, std::vector<int64_t> shape, std::shared_ptr<const void> data, size_t size_bytes);
   static Tensor copy_bytes(DataType type, std::vector<int64_t> shape, std::span<const std::byte> bytes);
   // Of type BYTES.
@@ -115,16 +115,16 @@ class Tensor {
   int64_t element_count() const;
   size_t size_bytes() const { return size_bytes_; }
   std::span<const std::byte> bytes() const { return {static_cast<const std::byte*>(data_.get()), size_bytes_}; }
-  // Valid as long as a tensor with these elements is. Throws InvalidArgumentError when they are of another type.
+  // Valid as long as a tensor with these elements exists. Throws InvalidArgumentError if the element type differs.
   template <Element T>
   std::span<const T> values() const {
     check_type(*detail::data_type_of<T>());
     return {static_cast<const T*>(data_.get()), size_bytes_ / sizeof(T)};
   }
-  // Throws InvalidArgumentError unless the type is BYTES, DataLoss-coded Error for bytes that are no strings.
+  // Throws InvalidArgumentError if the type is not BYTES, and Error with DATA_LOSS for malformed bytes.
   std::vector<std::string> strings() const;
 
-  // What owns the bytes.
+  // The owner of the bytes.
   const std::shared_ptr<const void>& data() const { return data_; }
   const std::optional<RegionSlice>& region() const { return region_; }
 

@@ -13,16 +13,16 @@
 
 namespace tensord::client {
 
-// Batches for a job whose data is streamed. For one thread. The destructor cancels what was not finished.
+// Sends batches to a job with streamed data. Not thread-safe. The destructor cancels an unfinished stream.
 class DataStream {
  public:
   ~DataStream();
   DataStream(DataStream&&) noexcept;
 
-  // A batch: named tensors with the same number of rows. Waits while the job has enough of them. Throws Error when the
-  // job takes no more.
+  // Sends a batch: named tensors with the same number of rows. Blocks while the job's queue is full. Throws Error if
+  // the job accepts no more.
   void send(const std::vector<std::pair<std::string, Tensor>>& batch);
-  // The data ends here. Returns how many batches the job took from this stream.
+  // Ends the data. Returns the number of batches that the job accepted from this stream.
   int64_t complete();
 
   struct Impl;
@@ -32,8 +32,8 @@ class DataStream {
   std::unique_ptr<Impl> impl_;
 };
 
-// Training jobs of a tensord daemon. Specifications and states are the protocol's messages, which protos/training.proto
-// describes field by field. Made by Client::training(), and keeps the connection. Thread-safe. Calls throw Error.
+// Training jobs of a tensord daemon. Specifications and states are the protocol's messages, documented in
+// protos/training.proto. Created by Client::training(), and keeps the connection open. Thread-safe. Calls throw Error.
 class TrainingClient {
  public:
   using JobSpec = training::v1::JobSpec;
@@ -46,22 +46,22 @@ class TrainingClient {
   std::vector<Job> list(const std::string& model = {}, const CallOptions& options = {});  // empty: of all models
   Job pause(const std::string& id, const CallOptions& options = {});
   Job resume(const std::string& id, const CallOptions& options = {});
-  // A job with a distribution goes on with this number of ranks.
+  // Resumes a distributed job with this number of ranks.
   Job resume_with(const std::string& id, int world_size, const CallOptions& options = {});
   Job cancel(const std::string& id, const CallOptions& options = {});
   void remove(const std::string& id, const CallOptions& options = {});
-  // The daemons that joined this one, by name.
+  // The daemons that have joined this one, by name.
   std::vector<Host> hosts(const CallOptions& options = {});
   // (withdrawn version, served version)
   std::pair<int64_t, int64_t> roll_back(const std::string& model, const CallOptions& options = {});
-  // Called after each piece, of some MB.
+  // Called after each piece of some MB.
   using OnUpload = std::function<void(uint64_t sent_bytes, uint64_t size_bytes)>;
-  // Brings a model file (TorchScript, .pt2 or ONNX); gives back the id for JobSpec.model.upload_id.
+  // Uploads a model file (TorchScript, .pt2 or ONNX). Returns the id for JobSpec.model.upload_id.
   std::string upload(const std::string& path, const CallOptions& options = {}, const OnUpload& on_upload = {});
 
-  // Called with the job now and at each change, with the points of its curves that are new; false ends the watch.
+  // Called with the current job and at each change, with its new curve points; returning false ends the watch.
   using OnChange = std::function<bool(const Job& job, const std::vector<Point>& points)>;
-  // Returns the job as it was last seen, once it is at rest (completed, failed, cancelled or paused).
+  // Returns the last seen state, once the job is completed, failed, cancelled or paused.
   Job watch(const std::string& id, const OnChange& on_change, int64_t after_step = 0, const CallOptions& options = {});
   Job wait(const std::string& id, const CallOptions& options = {});
 
