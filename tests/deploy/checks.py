@@ -30,11 +30,23 @@ SELECTOR = closed((), matchLabels=TEXTS, matchExpressions=of(closed(
 OPERATOR_SPECS = {
     "ServiceMonitor": closed(("selector", "endpoints"), selector=SELECTOR, endpoints=of(closed(
         ("port",), port=TEXT, path=TEXT, interval=DURATION, scrapeTimeout=DURATION))),
+    "PodMonitor": closed(("selector", "podMetricsEndpoints"), selector=SELECTOR, podMetricsEndpoints=of(closed(
+        ("port",), port=TEXT, path=TEXT, interval=DURATION, scrapeTimeout=DURATION))),
     "PrometheusRule": closed(("groups",), groups=of(closed(("name", "rules"), name=TEXT, interval=DURATION, rules=of({
         "oneOf": [
             closed(("alert", "expr"), alert=TEXT, expr=TEXT, labels=TEXTS, annotations=TEXTS, keep_firing_for=DURATION,
                    **{"for": DURATION}),
             closed(("record", "expr"), record=TEXT, expr=TEXT, labels=TEXTS)]})))),
+}
+# The parts that we use of KEDA's kinds.
+COUNT = {"type": "integer", "minimum": 0}
+KEDA_SPECS = {
+    "ScaledObject": closed(("scaleTargetRef", "triggers"), minReplicaCount=COUNT, maxReplicaCount=COUNT,
+                           scaleTargetRef=closed(("name",), apiVersion=TEXT, kind=TEXT, name=TEXT),
+                           advanced=closed((), horizontalPodAutoscalerConfig=closed((), behavior={"type": "object"})),
+                           triggers=of(closed(("type", "metadata"), type={"const": "prometheus"}, metricType={"enum": ["AverageValue", "Value"]},
+                                              metadata=closed(("serverAddress", "query", "threshold"), serverAddress=TEXT, query=TEXT,
+                                                              threshold={"type": "string", "pattern": r"^[0-9.]+$"})))),
 }
 # The parts that we use of the Gateway API's routes.
 PARENTS = of(closed(("name",), name=TEXT, namespace=TEXT))
@@ -57,7 +69,8 @@ def at(item):
 
 
 def schema_faults(item, version):
-    specs = {"monitoring.coreos.com/v1": OPERATOR_SPECS, "gateway.networking.k8s.io/v1": ROUTE_SPECS}.get(item["apiVersion"])
+    specs = {"monitoring.coreos.com/v1": OPERATOR_SPECS, "gateway.networking.k8s.io/v1": ROUTE_SPECS,
+             "keda.sh/v1alpha1": KEDA_SPECS}.get(item["apiVersion"])
     if specs:
         return [f"{at(item)}: {error.message}" for error in jsonschema.Draft7Validator(specs[item["kind"]]).iter_errors(item["spec"])]
     if item["apiVersion"].startswith("serving.kserve.io/"):
@@ -150,7 +163,11 @@ def tie_faults(items):
                 faults.append(f"{at(item)}: selects no pods")
             faults += [f"{at(item)}: no port {port['port']}" for rule in spec["ingress"] for port in rule.get("ports", [])
                        if port["port"] not in ports]
-        if item["kind"] == "HorizontalPodAutoscaler":
+        if item["kind"] == "PodMonitor":
+            wanted = {endpoint["port"] for endpoint in spec["podMetricsEndpoints"]}
+            if not any(matches(spec["selector"], labels) for labels in pods) or not wanted <= ports:
+                faults.append(f"{at(item)}: selects no pods, or a port that they do not have")
+        if item["kind"] in ("HorizontalPodAutoscaler", "ScaledObject"):
             target = spec["scaleTargetRef"]
             faults += [] if (target["kind"], target["name"]) in names else [f"{at(item)}: no {target}"]
         if item["kind"] == "ServiceMonitor":

@@ -246,3 +246,10 @@ spec:
       app.kubernetes.io/component: {{ $component }}
 {{- end }}
 {{- end -}}
+
+{{/* A quantity of seconds ("20m", "500u", "0.05") as a decimal number, which KEDA wants. */}}
+{{- define "tensord.seconds" -}}
+{{- if hasSuffix "m" . }}{{ divf (trimSuffix "m" . | float64) 1000.0 }}
+{{- else if hasSuffix "u" . }}{{ divf (trimSuffix "u" . | float64) 1000000.0 }}
+{{- else }}{{ . }}{{ end }}
+{{- end }}
