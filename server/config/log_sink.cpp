@@ -6,6 +6,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdio>
+#include <ctime>
 #include <nlohmann/json.hpp>
 #include <source_location>
 
@@ -63,18 +65,39 @@ std::string format_text(std::string_view message, std::initializer_list<LogField
   return line;
 }
 
+// "2026-11-29T16:05:14.123456Z" (RFC 3339).
+std::string utc_time(int64_t unix_us) {
+  const time_t seconds = unix_us / 1'000'000;
+  tm parts{};
+  gmtime_r(&seconds, &parts);
+  char text[40];
+  const size_t size = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
+  std::snprintf(text + size, sizeof text - size, ".%06dZ", static_cast<int>(unix_us % 1'000'000));
+  return text;
+}
+
+void append_json_value(std::string& out, const LogField& field) {
+  if (field.kind == LogField::Kind::kBool) {
+    out += field.value == "0" ? "false" : "true";
+  } else if (field.kind == LogField::Kind::kNumber && field.value.find_first_of("in") == std::string::npos) {
+    out += field.value;  // JSON has no inf and nan
+  } else {
+    append_quoted(out, field.value);
+  }
+}
+
 std::string format_json(LogLevel level, std::string_view message, std::initializer_list<LogField> fields) {
   static constexpr const char* kNames[] = {"debug", "info", "warning", "error"};
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(now).count();
-  std::string line =
-      concat("{\"time_us\":", micros, ",\"level\":\"", kNames[static_cast<int>(level)], "\",\"message\":");
+  std::string line = concat("{\"time\":\"", utc_time(micros), "\",\"time_us\":", micros, ",\"level\":\"",
+                            kNames[static_cast<int>(level)], "\",\"message\":");
   append_quoted(line, message);
   for (const LogField& field : fields) {
     line += ',';
     append_quoted(line, field.key);
     line += ':';
-    append_quoted(line, field.value);
+    append_json_value(line, field);
   }
   line += '}';
   return line;
@@ -116,7 +139,7 @@ unsigned levels_of(const LogSettings& settings) {
 const char* pattern_of(const std::string& format) {
   if (format == "json") return "%v";
   if (format == "default") return "%L%m%d %H:%M:%S.%f %P %v";
-  return format == "ISO8601" ? "%Y-%m-%dT%H:%M:%SZ %L %P %v" : "%Y-%m-%dT%H:%M:%S.%f %l %v";
+  return format == "ISO8601" ? "%Y-%m-%dT%H:%M:%SZ %L %P %v" : "%Y-%m-%dT%H:%M:%S.%f%z %l %v";
 }
 
 // REQUIRES: settings_mutex is held.

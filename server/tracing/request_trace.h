@@ -30,10 +30,14 @@ TraceContext parse_traceparent(std::string_view header);
 // Triton's names of the events of receiving a request and sending its answer, which depend on the protocol.
 struct TransportStamps {
   const char *read_start, *read_end, *send_start, *send_end;
+  const char* rpc_method;  // of inference.GRPCInferenceService; null: HTTP
 };
 inline constexpr TransportStamps kGrpcStamps{"GRPC_WAITREAD_START", "GRPC_WAITREAD_END", "GRPC_SEND_START",
-                                             "GRPC_SEND_END"};
-inline constexpr TransportStamps kHttpStamps{"HTTP_RECV_START", "HTTP_RECV_END", "HTTP_SEND_START", "HTTP_SEND_END"};
+                                             "GRPC_SEND_END", "ModelInfer"};
+inline constexpr TransportStamps kGrpcStreamStamps{"GRPC_WAITREAD_START", "GRPC_WAITREAD_END", "GRPC_SEND_START",
+                                                   "GRPC_SEND_END", "ModelStreamInfer"};
+inline constexpr TransportStamps kHttpStamps{"HTTP_RECV_START", "HTTP_RECV_END", "HTTP_SEND_START", "HTTP_SEND_END",
+                                             nullptr};
 
 // The trace of one request, or of one step of an ensemble.
 struct TraceRecord {

@@ -43,6 +43,7 @@ class SpanWriter {
       add("InferRequest", record_.root_span_id, record_.context.span_id, kServerKind,
           {transport.read_end, transport.read_start, "REQUEST_START"}, {transport.send_end, "REQUEST_END"},
           {transport.read_start, transport.read_end, transport.send_start, transport.send_end});
+      add_protocol(spans_.back()["attributes"]);
     }
     add(record_.model, record_.span_id, is_step ? record_.context.span_id : record_.root_span_id, kInternalKind,
         {"REQUEST_START"}, {"REQUEST_END"}, {"REQUEST_START", "QUEUE_START", "INFER_RESPONSE_COMPLETE", "REQUEST_END"});
@@ -54,6 +55,19 @@ class SpanWriter {
   }
 
  private:
+  // OpenTelemetry's semantic conventions of the protocol.
+  void add_protocol(Json& attributes) const {
+    if (const char* const method = record_.transport.rpc_method) {
+      attributes.push_back(attribute("rpc.system", "grpc"));
+      attributes.push_back(attribute("rpc.service", "inference.GRPCInferenceService"));
+      attributes.push_back(attribute("rpc.method", method));
+      attributes.push_back(
+          {{"key", "rpc.grpc.status_code"}, {"value", {{"intValue", std::to_string(record_.status_code)}}}});
+    } else {
+      attributes.push_back(attribute("http.request.method", "POST"));
+    }
+  }
+
   int64_t time_of(std::string_view name) const {
     for (const auto& stamp : record_.stamps) {
       if (name == stamp.name) return stamp.ns;

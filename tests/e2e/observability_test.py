@@ -282,6 +282,10 @@ class TraceTest(Models):
                          (span_id, root["spanId"], model["spanId"]))
         self.assertEqual(root["status"]["code"], 2)
         self.assertIn("got 3 rows", root["status"]["message"])
+        attributes = {item["key"]: next(iter(item["value"].values())) for item in root["attributes"]}
+        self.assertEqual({name: value for name, value in attributes.items() if name.startswith("rpc.")},
+                         {"rpc.system": "grpc", "rpc.service": "inference.GRPCInferenceService", "rpc.method": "ModelInfer",
+                          "rpc.grpc.status_code": "3"})
         for span in spans:
             self.assertLess(abs(int(span["startTimeUnixNano"]) / 1e9 - time.time()), 600)
             self.assertLessEqual(int(span["startTimeUnixNano"]), int(span["endTimeUnixNano"]))

@@ -68,14 +68,14 @@ int64_t deadline_ns(const grpc::ServerContext& context, int64_t now_ns) {
 // What a call over gRPC came with.
 class GrpcOrigin final : public RequestOrigin {
  public:
-  explicit GrpcOrigin(const grpc::ServerContext& context) : context_(context) {}
+  GrpcOrigin(const grpc::ServerContext& context, bool is_stream) : context_(context), is_stream_(is_stream) {}
   int64_t deadline_ns(int64_t now_ns) const override { return server::deadline_ns(context_, now_ns); }
   std::string_view traceparent() const override {
     const auto header = context_.client_metadata().find("traceparent");
     if (header == context_.client_metadata().end()) return {};
     return {header->second.data(), header->second.size()};
   }
-  const TransportStamps& stamps() const override { return kGrpcStamps; }
+  const TransportStamps& stamps() const override { return is_stream_ ? kGrpcStreamStamps : kGrpcStamps; }
   void add_forwarded_headers(const ServerState& state, ParameterMap& parameters) const override {
     state.forwarded_headers.add(context_, parameters);
   }
@@ -85,6 +85,7 @@ class GrpcOrigin final : public RequestOrigin {
 
  private:
   const grpc::ServerContext& context_;
+  const bool is_stream_;
 };
 
 EncodedResponse encode(const RequestContext& request_context, InferResult& result,
@@ -144,8 +145,8 @@ void read_request(ServerState& state, grpc::ByteBuffer& bytes, const grpc::Serve
   request_context.admission = state.limits.admit(bytes.Length());
   unpack(bytes, state.limits, request_context.admission);
   const WireMessage wire = to_wire_message(bytes);
-  accept_message(state, parse_infer_message(wire, &request_context.admission), wire, GrpcOrigin(context),
-                 request_context, request);
+  accept_message(state, parse_infer_message(wire, &request_context.admission), wire,
+                 GrpcOrigin(context, request_context.takes_many_responses), request_context, request);
 }
 
 void accept_message(ServerState& state, InferMessage&& message, const WireMessage& wire, const RequestOrigin& origin,

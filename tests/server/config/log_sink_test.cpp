@@ -70,6 +70,27 @@ TEST(LogSink, AFullDiskEndsNothing) {
   EXPECT_EXIT(log_to_full_disk(), ::testing::ExitedWithCode(0), "No space left on device");
 }
 
+TEST(LogSink, JsonHasNumbersAsNumbersAndTimesOfRfc3339) {
+  LogSettings settings;
+  settings.format = "json";
+  settings.file = ::testing::TempDir() + "log_sink_numbers_" + std::to_string(getpid());
+  install_log_sink(settings);
+  log(LogLevel::kInfo, "fields",
+      {{"count", size_t{3}}, {"share", 0.5}, {"is_on", true}, {"none", std::nan("")}, {"id", "7"}, {"letter", 'x'}});
+  std::ifstream file(settings.file);
+  std::string text;
+  std::getline(file, text);
+  std::filesystem::remove(settings.file);
+  const auto line = nlohmann::json::parse(text);
+  EXPECT_EQ(line["count"], 3);
+  EXPECT_EQ(line["share"], 0.5);
+  EXPECT_EQ(line["is_on"], true);
+  EXPECT_EQ(line["none"], "nan");
+  EXPECT_EQ(line["id"], "7");
+  EXPECT_EQ(line["letter"], "x");
+  EXPECT_THAT(line["time"].get<std::string>(), ::testing::MatchesRegex("....-..-..T..:..:..\\........Z"));
+}
+
 TEST(LogSink, JsonIsJson) {
   const auto line = nlohmann::json::parse(logged("json", "a\xec\n\"\\"));
   EXPECT_EQ(line["model"], "a\xef\xbf\xbd\n\"\\");
