@@ -15,6 +15,9 @@ void add_log_options(CLI::App& app, LogSettings& settings) {
   app.add_option("--log-warning", settings.warning, "Write warnings")->capture_default_str();
   app.add_option("--log-error", settings.error, "Write errors")->capture_default_str();
   app.add_option("--log-verbose", settings.verbose_level, "Above 0: debug lines as well")->capture_default_str();
+  app.add_option("--log-requests", settings.requests,
+                 "Write an info line for each inference request: model, version, id, protocol, status, seconds")
+      ->capture_default_str();
 }
 
 void validate(const LogSettings& settings) {

@@ -15,9 +15,10 @@ struct LogSettings {
   std::string format = "text";                     // text, json, or a form of Triton's: default, ISO8601
   bool info = true, warning = true, error = true;  // whether lines of these levels are written
   uint32_t verbose_level = 0;                      // above 0: debug lines as well
+  bool requests = false;                           // a line for each inference request; only set at the start
 };
 
-// Adds --log-file, --log-format, --log-info, --log-warning, --log-error and --log-verbose.
+// Adds --log-file, --log-format, --log-info, --log-warning, --log-error, --log-verbose and --log-requests.
 void add_log_options(CLI::App& app, LogSettings& settings);
 
 // Throws Error{kInvalidArgument} for a format that there is not.

@@ -22,6 +22,7 @@ namespace {
 enum class Form { kText, kTriton, kJson };
 std::atomic<Form> form{Form::kText};
 std::atomic<unsigned> written_levels{0xe};  // a bit for each LogLevel
+std::atomic<bool> are_requests_logged{false};
 
 Mutex settings_mutex;
 LogSettings current_settings;  // by settings_mutex
@@ -146,6 +147,7 @@ const char* pattern_of(const std::string& format) {
 void apply(LogSettings settings) {
   form = settings.format == "json" ? Form::kJson : settings.format == "text" ? Form::kText : Form::kTriton;
   written_levels = levels_of(settings);
+  are_requests_logged = settings.requests;
   const bool is_utc = settings.format == "ISO8601";
   spdlog::default_logger_raw()->set_pattern(pattern_of(settings.format),
                                             is_utc ? spdlog::pattern_time_type::utc : spdlog::pattern_time_type::local);
@@ -179,6 +181,8 @@ LogSettings log_settings() {
   const MutexLock lock(settings_mutex);
   return current_settings;
 }
+
+bool logs_requests() { return are_requests_logged.load(std::memory_order_relaxed); }
 
 void change_log_settings(const std::function<void(LogSettings&)>& change) {
   const MutexLock lock(settings_mutex);

@@ -13,6 +13,8 @@ void install_log_sink(const LogSettings& settings);
 
 // The settings in force. Thread-safe.
 LogSettings log_settings();
+// LogSettings::requests, without a lock.
+bool logs_requests();
 
 // Changes the settings by `change`, all at once; the file stays as it is. Thread-safe. Throws Error{kInvalidArgument}
 // for a bad format, and what `change` throws; nothing is changed then.

@@ -235,6 +235,7 @@ void RestInfer::count_response(const InferResult& result, bool is_final) {
   request_context_.metrics->count_answer(result.times, static_cast<int>(status_.code()));
   request_context_.metrics->add_in_flight(-1);
   request_context_.telemetry.record_answer(result.times, status_);
+  log_request(request_context_, "http", status_);
 }
 
 HttpAnswer RestInfer::infer_answer(InferResult& result) {

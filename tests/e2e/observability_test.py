@@ -168,6 +168,24 @@ class LogSettingsTest(Models):
             self.assertIn("stopping", [line["message"] for line in new])
 
 
+class AccessLogTest(Models):
+    def test_a_line_for_each_request(self):
+        log = self.path("access.log")
+        with Daemon(self.models.name, "--log-format", "json", "--log-file", log, "--log-requests", "true") as daemon:
+            daemon.stub.ModelInfer(request("linear", X, request_id="first"))
+            list(daemon.stub.ModelStreamInfer(iter([request("linear", X, request_id="second")])))
+            with self.assertRaises(grpc.RpcError):
+                daemon.stub.ModelInfer(request("nothing", X))
+            daemon.stop()
+        with open(log) as file:
+            lines = [line for line in map(json.loads, file) if line["message"] == "request"]
+        self.assertEqual([(line["model"], line["version"], line["id"], line["protocol"], line["status"]) for line in lines],
+                         [("linear", "1", "first", "grpc", "OK"), ("linear", "1", "second", "grpc_stream", "OK"),
+                          ("nothing", "", "", "grpc", "NOT_FOUND")])
+        for line in lines:
+            self.assertGreater(line["seconds"], 0)
+
+
 class TraceTest(Models):
     def change(self, daemon, model="", **settings):
         message = pb.TraceSettingRequest(model_name=model)

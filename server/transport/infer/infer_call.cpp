@@ -80,6 +80,7 @@ void InferCall::answer(const InferResult& result, const grpc::ByteBuffer& respon
   request_context_.metrics->count_answer(result.times, static_cast<int>(result.status.code()));
   request_context_.metrics->add_in_flight(-1);
   request_context_.telemetry.record_answer(result.times, result.status);
+  log_request(request_context_, "grpc", result.status);
   answered_ns_ = Clock::system().now_ns();
   // After this line the call may be gone: its events run on another thread.
   if (result.status.ok()) {

@@ -4,8 +4,11 @@
 
 #include <chrono>
 
+#include "core/base/clock.h"
 #include "core/base/error.h"
+#include "core/base/log.h"
 #include "core/base/sanitizer_order.h"
+#include "server/config/log_sink.h"
 #include "server/executor/requests/status.h"
 #include "server/transport/grpc/byte_buffer.h"
 #include "server/transport/grpc/grpc_status.h"
@@ -181,6 +184,18 @@ std::vector<bool> finish_outputs(const RequestContext& request_context, InferRes
                                  RequestLimits::Admission& admission) {
   const MemoryOwnerScope owner_scope(request_context.model->owner());
   return place_outputs(request_context.plan, *request_context.model, result.outputs, result.copied_bytes, &admission);
+}
+
+void log_request(const RequestContext& request_context, const char* protocol, const absl::Status& status) {
+  if (!logs_requests()) return;
+  const double seconds = static_cast<double>(Clock::system().now_ns() - request_context.arrived_ns) / 1e9;
+  log(LogLevel::kInfo, "request",
+      {{"model", request_context.model_name},
+       {"version", request_context.model ? request_context.model->version() : request_context.model_version},
+       {"id", request_context.id},
+       {"protocol", protocol},
+       {"status", absl::StatusCodeToString(status.code())},
+       {"seconds", seconds}});
 }
 
 grpc::ByteBuffer write_response(RequestContext& request_context, InferResult& result) {

@@ -61,6 +61,9 @@ std::vector<bool> finish_outputs(const RequestContext& request_context, InferRes
 void read_request(ServerState& state, grpc::ByteBuffer& bytes, const grpc::ServerContext& context,
                   RequestContext& request_context, InferRequest& request);
 
+// With --log-requests: logs the final answer to a request. `protocol`: "grpc", "grpc_stream" or "http".
+void log_request(const RequestContext& request_context, const char* protocol, const absl::Status& status);
+
 // Serializes a ModelInferResponse; outputs are sent from their own memory. Counts sent and copied bytes, and charges
 // the answer until the request context is destroyed. Throws Error if it cannot be sent. REQUIRES:
 // request_context.model.

@@ -185,6 +185,7 @@ void StreamRequest::respond(InferResult result, bool is_final) {
     request_context.metrics->count_answer(result.times, static_cast<int>(status_.code()));
     request_context.metrics->add_in_flight(-1);
     request_context.telemetry.record_answer(result.times, status_);
+    log_request(request_context, "grpc_stream", status_);
   }
   const std::shared_ptr<StreamCall> call = call_;  // which this may not outlive
   if (ends_apart) {
