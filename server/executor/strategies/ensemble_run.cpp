@@ -6,6 +6,7 @@
 #include "core/base/mutex.h"
 #include "server/executor/model/reshape.h"
 #include "server/executor/requests/status.h"
+#include "server/executor/strategies/ensemble_branch.h"
 #include "server/executor/strategies/ensemble_tensors.h"
 #include "server/tracing/request_trace.h"
 
@@ -15,38 +16,7 @@ namespace {
 constexpr int kMaxDepth = 16;  // an ensemble may be loaded again as one that leads to itself
 constexpr size_t kNoStep = SIZE_MAX;
 
-// Parameters of an answer to a request of a sequence.
-void add_sequence(const InferRequest& request, ParameterMap& parameters) {
-  if (request.sequence.is_none()) return;
-  if (request.sequence.text.empty()) {
-    parameters.try_emplace("sequence_id", static_cast<int64_t>(request.sequence.number));
-  } else {
-    parameters.try_emplace("sequence_id", request.sequence.text);
-  }
-  parameters.try_emplace("sequence_start", request.is_sequence_start);
-  parameters.try_emplace("sequence_end", request.is_sequence_end);
-}
-
 }  // namespace
-
-// Tensors at one point of the way. All of a run of models with one answer each; of a decoupled step, one for each
-// answer.
-struct EnsembleRun::Branch {
-  Branch* parent = nullptr;
-  std::vector<InferTensor> tensors;  // by number
-  std::vector<bool> is_there;
-  std::vector<size_t> uses;  // of each tensor: by steps that have not started, and by the answer
-  std::vector<bool> is_started;
-  size_t running = 0;
-  bool is_queued = false;  // in changed_
-  bool is_done = false;    // all steps have ended, and those below it
-  ParameterMap parameters;
-  // Below a decoupled step:
-  bool is_forked = false, is_fork_over = false;
-  std::deque<std::unique_ptr<Branch>> children;  // until their answers went out
-  std::deque<Branch*> parked;                    // of them, not started
-  size_t active = 0;                             // of them, started and not done
-};
 
 // Waits for the answers of one step, and then goes.
 class EnsembleRun::StepSink final : public InferSink {
@@ -401,68 +371,6 @@ void EnsembleRun::finish_branch(Branch& branch) {
   if (parent->is_fork_over && parent->active == 0) finish_branch(*parent);
 }
 
-// Moves the answers that are next into ready_. True when the branch has no more of them.
-bool EnsembleRun::collect(Branch& branch) {
-  if (!branch.is_forked) {
-    if (branch.is_done) ready_.push_back(take_result(branch));
-    return branch.is_done;
-  }
-  while (!branch.children.empty() && collect(*branch.children.front())) branch.children.pop_front();
-  return branch.is_done;
-}
-
-std::optional<EnsembleRun::Answer> EnsembleRun::next_answer() {
-  if (!has_failed_ && root_) {
-    try {
-      if (collect(*root_)) root_.reset();
-    } catch (...) {
-      fail_with(current_exception_status());
-    }
-  }
-  if (has_failed_) {
-    if (running_ > 0) return std::nullopt;
-    ready_.clear();
-    ready_.emplace_back();
-    ready_.back().status =
-        absl::Status(status_.code(), concat("in ensemble '", context_.name, "', ", status_.message()));
-  } else if (!root_ && ready_.empty()) {
-    ready_.emplace_back();
-    ready_.back().is_empty = true;
-  }
-  if (ready_.empty()) return std::nullopt;
-  Answer answer{.result = std::move(ready_.front()), .spent = times()};
-  ready_.pop_front();
-  answer.is_final = has_failed_ || (!root_ && ready_.empty());
-  is_over_ = answer.is_final;
-  // What went wrong went wrong in a step, which counts it by its reason; here it has none.
-  answer.result.times = answer.result.status.ok() ? answer.spent : RequestTimes{.arrived_ns = request_.arrived_ns};
-  return answer;
-}
-
-void EnsembleRun::give(Answer answer) {
-  if (answer.is_final) {
-    context_.metrics.count_execution(request_.batch_size, answer.spent, answer.result.status.ok());
-  }
-  sink_.respond(std::move(answer.result), answer.is_final);
-}
-
-InferResult EnsembleRun::take_result(Branch& branch) {
-  InferResult result;
-  const EnsemblePlan& plan = context_.plan;
-  for (const size_t tensor : wanted_) {
-    InferTensor& output = result.outputs.emplace_back(take_tensor(branch, tensor));
-    output.name = plan.tensors[tensor];
-    const auto place =
-        static_cast<size_t>(std::find(plan.outputs.begin(), plan.outputs.end(), tensor) - plan.outputs.begin());
-    fit_batch(output, plan.output_fits[place]);
-    const TensorSpec& spec = plan.signature.outputs[place];
-    if (spec.reshape && spec.shape) reshape(output, *spec.reshape, *spec.shape);
-  }
-  result.parameters = std::move(branch.parameters);
-  add_sequence(request_, result.parameters);
-  return result;
-}
-
 void EnsembleRun::fail_with(const absl::Status& status) {
   if (!has_failed_) status_ = status;
   has_failed_.store(true, std::memory_order_release);
@@ -477,25 +385,6 @@ void EnsembleRun::record_cancelled() {
     for (const StepSink* sink : working_) models.push_back(sink->model);
   }
   for (const auto& model : models) model->record_cancelled();
-}
-
-void EnsembleRun::add_times(const RequestTimes& step) {
-  if (step.compute_end_ns == 0) return;
-  input_ns_ += step.compute_input_end_ns - step.compute_start_ns;
-  output_ns_ += step.compute_end_ns - step.compute_output_start_ns;
-}
-
-// Waiting of the steps counts as the ensemble's computing: between its first and its last step it does nothing else.
-RequestTimes EnsembleRun::times() const {
-  const int64_t now = Clock::system().now_ns();
-  const int64_t input_ns = std::min(input_ns_, now - start_ns_);
-  const int64_t output_ns = std::min(output_ns_, now - start_ns_ - input_ns);
-  return {.arrived_ns = request_.arrived_ns,
-          .queue_start_ns = start_ns_,
-          .compute_start_ns = start_ns_,
-          .compute_input_end_ns = start_ns_ + input_ns,
-          .compute_output_start_ns = now - output_ns,
-          .compute_end_ns = now};
 }
 
 }  // namespace tensord::server

@@ -4,114 +4,17 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <future>
 #include <mutex>
 #include <thread>
 
-#include "core/base/log.h"
-#include "server/executor/model/model_version.h"
-#include "tests/server/fake_models.h"
-#include "tests/server/fake_sink.h"
+#include "tests/server/executor/sequence_strategy_fixture.h"
 
 namespace tensord::server::sequence_strategy_test {
 namespace {
 
-using fixtures::FakeModel;
-using fixtures::FakeSink;
-using fixtures::float_tensor;
-using fixtures::signature_of;
-using fixtures::values_of;
-using Control = SequenceBatchingConfig::Control;
-using ControlKind = SequenceBatchingConfig::ControlKind;
-using State = SequenceBatchingConfig::State;
-using Inputs = std::span<const InferTensor* const>;
-
-// A run as the model saw it: the values of each input, and where the state lay.
-struct Seen {
-  std::vector<std::vector<float>> inputs;
-  const void* state = nullptr;
-};
-
-class SequenceStrategyTest : public ::testing::Test {
- protected:
-  SequenceStrategyTest() {
-    config.max_batch_size = 4;
-    SequenceBatchingConfig sequences;
-    sequences.strategy = SequenceBatchingConfig::Strategy::kOldest;
-    sequences.oldest_max_candidate_sequences = 8;
-    sequences.oldest_preferred_batch_sizes = {2};
-    sequences.oldest_max_queue_delay_us = 60'000'000;  // batches of two, whatever the threads do
-    State sum;
-    sum.input_name = "sum_in";
-    sum.output_name = "sum_out";
-    sum.datatype = "FP32";
-    sum.dims = {1};
-    sequences.states = {sum};
-    config.sequence_batching = sequences;
-    signature = signature_of({"x", "sum_in"}, {"y", "sum_out"});
-    signature.max_batch_size = 4;
-  }
-
-  SequenceBatchingConfig& sequences() { return *config.sequence_batching; }
-
-  // y = sum of what the sequence sent so far; 13 is refused.
-  void load() {
-    load([this](Inputs inputs, const auto&) { return run(inputs); });
-  }
-  void load(fixtures::RunFn function) {
-    auto model = std::make_unique<FakeModel>(signature, std::move(function));
-    version = std::make_unique<ModelVersion>("m", 1, std::move(model), config, ModelVersion::Options{},
-                                             metrics.model("m", "1"));
-  }
-
-  RunResult run(Inputs inputs) {
-    Seen seen;
-    for (const InferTensor* input : inputs) seen.inputs.push_back(values_of(*input));
-    seen.state = inputs[1]->tensor.raw_data();
-    std::vector<float> sums = seen.inputs[1];
-    for (size_t i = 0; i < sums.size(); ++i) {
-      if (seen.inputs[0][i] == 13) fail(ErrorCode::kScriptRaised, "13 is refused");
-      sums[i] += seen.inputs[0][i];
-    }
-    RunResult result;
-    result.outputs.push_back(float_tensor("y", inputs[0]->shape, sums));
-    result.outputs.push_back(float_tensor("sum_out", inputs[1]->shape, sums));
-    runs.push_back(std::move(seen));
-    outputs.push_back(result.outputs[1].tensor);
-    return result;
-  }
-
-  void send(uint64_t sequence, float value, FakeSink& sink, bool is_start = false, bool is_end = false) {
-    InferRequest request;
-    request.inputs.push_back(float_tensor("x", {1, 1}, {value}));
-    request.input_indices = {0};
-    request.sequence.number = sequence;
-    request.is_sequence_start = is_start;
-    request.is_sequence_end = is_end;
-    version->submit(std::move(request), sink);
-  }
-
-  static float answer(FakeSink& sink) {
-    const InferResult& result = sink.wait();
-    EXPECT_TRUE(result.status.ok()) << result.status;
-    if (!result.status.ok() || result.outputs.size() != 1) return -1;
-    EXPECT_EQ(result.outputs[0].name, "y");
-    EXPECT_EQ(result.outputs[0].shape, (Dims{1, 1}));
-    return values_of(result.outputs[0]).at(0);
-  }
-
-  Metrics metrics{"test"};
-  ModelConfig config;
-  Signature signature;
-  std::vector<Seen> runs;       // by the one worker; read when it has answered
-  std::vector<Tensor> outputs;  // the states it returned
-  std::unique_ptr<ModelVersion> version;
-};
-
-using Floats = std::vector<float>;
+using namespace sequence_strategy;
 
 // A state that is as large as what clients send is kept at their expense, as long as its sequence is.
 TEST_F(SequenceStrategyTest, AStateOfAnySizeIsCountedForItsClient) {
@@ -404,118 +307,6 @@ TEST_F(SequenceStrategyTest, EveryRequestWakesAWorker) {
     EXPECT_EQ(answer(sink), static_cast<float>(i + 1));
   }
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(kRequests / 2));
-}
-
-// One sequence at a time, with nothing to wait for.
-class SequenceRunsTest : public SequenceStrategyTest {
- protected:
-  SequenceRunsTest() {
-    sequences().oldest_preferred_batch_sizes.clear();
-    sequences().oldest_max_queue_delay_us = 0;
-  }
-};
-
-TEST_F(SequenceRunsTest, ARunThatNobodyWaitsForIsStopped) {
-  std::promise<void> begun;
-  load([&](Inputs, const std::function<bool()>& is_cancelled) -> RunResult {
-    begun.set_value();
-    for (int i = 0; i < 20'000 && !is_cancelled(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    fail(is_cancelled() ? ErrorCode::kCancelled : ErrorCode::kInternal, "the run ended");
-  });
-  FakeSink sink;
-  send(1, 1, sink, /*is_start=*/true);
-  begun.get_future().wait();
-  sink.cancel();
-  EXPECT_EQ(sink.wait().status.code(), absl::StatusCode::kCancelled);
-}
-
-// A worker that comes by one that was given up answers it, though nothing is left to run.
-TEST_F(SequenceRunsTest, AWorkerAnswersThoseThatWereGivenUp) {
-  std::promise<void> begun, goes_on;
-  load([&](Inputs inputs, const auto&) {
-    begun.set_value();
-    goes_on.get_future().wait();
-    return run(inputs);
-  });
-  FakeSink first, second;
-  send(1, 1, first, /*is_start=*/true);
-  begun.get_future().wait();
-  send(2, 1, second, /*is_start=*/true);
-  second.cancel();
-  goes_on.set_value();
-  EXPECT_EQ(answer(first), 1);
-  EXPECT_EQ(second.wait().status.code(), absl::StatusCode::kCancelled);
-}
-
-TEST_F(SequenceRunsTest, OptionalInputsThatNobodySent) {
-  signature = signature_of({"x", "sum_in", "more"}, {"y", "sum_out"});
-  signature.inputs[2].is_optional = true;
-  signature.max_batch_size = 4;
-  load([&](Inputs inputs, const auto&) {
-    EXPECT_EQ(inputs[2], nullptr);
-    const InferTensor* const given[] = {inputs[0], inputs[1]};
-    return run(given);
-  });
-  FakeSink sink;
-  send(1, 3, sink, /*is_start=*/true);
-  EXPECT_EQ(answer(sink), 3);
-}
-
-TEST_F(SequenceRunsTest, WithoutCandidatesThereAreAsManyAsRows) {
-  sequences().oldest_max_candidate_sequences = 0;
-  load();
-  for (uint64_t sequence = 1; sequence <= 3; ++sequence) {
-    FakeSink sink;
-    send(sequence, 3, sink, /*is_start=*/true);
-    EXPECT_EQ(answer(sink), 3);
-  }
-}
-
-TEST_F(SequenceRunsTest, TimesBeyondTheEndOfTimeNeverCome) {
-  sequences().max_sequence_idle_us = UINT64_MAX;
-  load();
-  FakeSink first, second;
-  send(1, 1, first, /*is_start=*/true);
-  EXPECT_EQ(answer(first), 1);
-  std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  send(1, 1, second);
-  EXPECT_EQ(answer(second), 2);
-}
-
-// What is refused at once has no place in the order of answers.
-TEST_F(SequenceRunsTest, RefusalsDoNotWaitForTheOrder) {
-  sequences().oldest_preserves_ordering = true;
-  load();
-  FakeSink refused, good, refused_too, also_good;
-  send(1, 1, refused);
-  EXPECT_EQ(refused.wait().status.code(), absl::StatusCode::kInvalidArgument);
-  send(1, 1, good, /*is_start=*/true);
-  EXPECT_EQ(answer(good), 1);
-  send(2, 1, refused_too);
-  EXPECT_EQ(refused_too.wait().status.code(), absl::StatusCode::kInvalidArgument);
-  send(1, 1, also_good);
-  EXPECT_EQ(answer(also_good), 2);
-}
-
-TEST_F(SequenceRunsTest, InstancesThatAreNotUsedAreSaid) {
-  static std::atomic<int> said;
-  said = 0;
-  set_log_sink([](LogLevel, std::string_view message, std::initializer_list<LogField>, const std::source_location&) {
-    if (message == "one instance is used: the model keeps state in itself") ++said;
-  });
-  for (const bool keeps_state : {false, true}) {
-    for (const int workers : {0, 1, 2}) {
-      signature.keeps_state = keeps_state;
-      config.workers = workers;
-      load();
-      EXPECT_EQ(said.exchange(0), keeps_state && workers == 2 ? 1 : 0) << workers;
-    }
-  }
-}
-
-TEST_F(SequenceRunsTest, ADecoupledModelNeedsStepsToAnswerSeveralTimes) {
-  config.is_decoupled = true;
-  EXPECT_THROW(load(), Error);
 }
 
 }  // namespace
