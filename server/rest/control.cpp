@@ -2,9 +2,14 @@
 
 #include <absl/strings/escaping.h>
 
+#include <algorithm>
 #include <charconv>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
+#include <utility>
+#include <vector>
 
 #include "core/base/error.h"
 #include "core/base/utf8.h"
@@ -174,51 +179,49 @@ HttpAnswer cuda_status(const SharedRegions& regions, const std::string& name) {
   return to_answer(list);
 }
 
-void register_system(SharedRegions& regions, const std::string& name, const ControlBody& body) {
-  std::optional<std::string> key;
-  std::optional<uint64_t> size_bytes;
-  uint64_t offset = 0;
-  body.object([&](JsonReader& reader, const std::string& member) {
-    if (member == "key") {
-      key = read_text(reader, member);
-    } else if (member == "offset") {
-      offset = read_unsigned(reader, member);
-    } else if (member == "byte_size") {
-      size_bytes = read_unsigned(reader, member);
-    } else {
-      reader.skip();
-    }
+using ReadMember = std::function<void(JsonReader& reader, const std::string& name)>;
+
+// Each of these members has to be there, but for those that are `there` without.
+void read_members(const ControlBody& body, const std::vector<std::pair<std::string, ReadMember>>& members,
+                  std::set<std::string> there = {}) {
+  body.object([&](JsonReader& reader, const std::string& name) {
+    const auto found = std::ranges::find(members, name, &std::pair<std::string, ReadMember>::first);
+    if (found == members.end()) return void(reader.skip());
+    found->second(reader, name);
+    there.insert(name);
   });
-  check(key.has_value(), "Unable to parse 'key'");
-  check(size_bytes.has_value(), "Unable to parse 'byte_size'");
-  regions.add({.name = name, .key = std::move(*key), .offset = offset, .size_bytes = *size_bytes});
+  for (const auto& [name, read] : members) check(there.contains(name), "Unable to parse '", name, "'");
+}
+
+ReadMember read_into(uint64_t& number) {
+  return [&number](JsonReader& reader, const std::string& name) { number = read_unsigned(reader, name); };
+}
+
+void register_system(SharedRegions& regions, const std::string& name, const ControlBody& body) {
+  SystemRegion::Place place{.name = name, .key = {}, .offset = 0, .size_bytes = 0};
+  const ReadMember key = [&](JsonReader& reader, const std::string& member) { place.key = read_text(reader, member); };
+  read_members(body, {{"key", key}, {"offset", read_into(place.offset)}, {"byte_size", read_into(place.size_bytes)}},
+               {"offset"});
+  regions.add(std::move(place));
 }
 
 void register_cuda(SharedRegions& regions, const std::string& name, const ControlBody& body) {
   std::optional<std::string> handle;
-  std::optional<uint64_t> device, size_bytes;
-  body.object([&](JsonReader& reader, const std::string& member) {
-    if (member == "raw_handle") {
-      check(reader.peek() == JsonReader::Kind::kObject, "Unable to parse 'raw_handle'");
-      reader.object([&](const std::string& key) {
-        if (key != "b64") return void(reader.skip());
-        handle = read_base64(reader, member, body.charge, "failed to decode 'raw_handle'");
-      });
-    } else if (member == "device_id") {
-      device = read_unsigned(reader, member);
-    } else if (member == "byte_size") {
-      size_bytes = read_unsigned(reader, member);
-    } else {
-      reader.skip();
-    }
-  });
+  uint64_t device = 0, size_bytes = 0;
+  const ReadMember raw_handle = [&](JsonReader& reader, const std::string& member) {
+    check(reader.peek() == JsonReader::Kind::kObject, "Unable to parse 'raw_handle'");
+    reader.object([&](const std::string& key) {
+      if (key != "b64") return void(reader.skip());
+      handle = read_base64(reader, member, body.charge, "failed to decode 'raw_handle'");
+    });
+  };
+  read_members(body,
+               {{"raw_handle", raw_handle}, {"device_id", read_into(device)}, {"byte_size", read_into(size_bytes)}});
   check(handle.has_value(), "Unable to parse 'raw_handle'");
-  check(device.has_value(), "Unable to parse 'device_id'");
-  check(size_bytes.has_value(), "Unable to parse 'byte_size'");
   regions.add<CudaRegion>({.name = name,
                            .handle = std::move(*handle),
-                           .device_id = static_cast<int64_t>(*device),
-                           .size_bytes = *size_bytes});
+                           .device_id = static_cast<int64_t>(device),
+                           .size_bytes = size_bytes});
 }
 
 // A text, a whole number or a boolean, as a setting has it.
