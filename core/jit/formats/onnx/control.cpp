@@ -162,7 +162,13 @@ void Importer::if_node(const NodeProto& node) {
     }
     for (size_t b = 0; b < 2; ++b) branch->blocks()[b]->add_output(results[b][i]);
     outputs.push_back(branch->add_output(type));
-    if (taken) checks_.set(outputs.back(), results[*taken != 0 ? 0 : 1][i]);
+    // Who comes behind it has not come through a branch that fails.
+    const bool is_first = taken ? *taken != 0 : failures[1].has_value();
+    if (taken || failures[0].has_value() != failures[1].has_value()) {
+      checks_.set(outputs.back(), results[is_first ? 0 : 1][i]);
+    } else {
+      checks_.set_one_of(outputs.back(), results[0][i], results[1][i]);
+    }
   }
   define_outputs(node, outputs);
 }

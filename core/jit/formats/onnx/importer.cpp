@@ -6,6 +6,7 @@
 #include "core/base/ascii.h"
 #include "core/base/cancellation.h"
 #include "core/base/error.h"
+#include "core/jit/formats/onnx/result_ranks.h"
 
 namespace tensord::jit::onnx {
 namespace {
@@ -193,7 +194,24 @@ void Importer::dispatch(const NodeProto& node) {
   if (!function) {
     refuse(library_.knows(node.domain, node.op_type) ? "is not supported in that version" : "is not supported");
   }
-  define_outputs(node, call_operator(*function, node));
+  const Values results = call_operator(*function, node);
+  note_ranks(node, results);
+  define_outputs(node, results);
+}
+
+void Importer::note_ranks(const NodeProto& node, const Values& results) {
+  // Of an input that is there.
+  const auto of = [&](auto fact) {
+    return [this, &node, fact](size_t i) {
+      GraphValue* const value = input(node, i);
+      return value ? (checks_.*fact)(value) : decltype((checks_.*fact)(value))();
+    };
+  };
+  const InputFacts facts{of(&LoadChecks::rank), of(&LoadChecks::length), of(&LoadChecks::dtype)};
+  for (size_t i = 0; i < results.size(); ++i) {
+    const std::optional<RankOfResult> known = rank_of_result(node, i, facts);
+    if (known) checks_.set_rank(results[i], known->rank, known->dtype);
+  }
 }
 
 void Importer::define_outputs(const NodeProto& node, const Values& results) {

@@ -59,6 +59,8 @@ class Importer {
   void node(const NodeProto& node);
   void dispatch(const NodeProto& node);
   void define_outputs(const NodeProto& node, const Values& results);
+  // For what comes behind the node, where its results are not known otherwise.
+  void note_ranks(const NodeProto& node, const Values& results);
   GraphValue* const* find(const std::string& name) const;
   GraphValue* constant_of(const TensorProto& tensor);
   // Null for "".

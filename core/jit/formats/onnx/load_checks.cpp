@@ -60,6 +60,57 @@ void LoadChecks::declare_rank(const GraphValue* value, const TypeProto& type) {
   known_[value] = choices_of(type, value->name(), /*takes_sizes=*/false);
 }
 
+std::vector<Tensor> LoadChecks::tensors(const GraphValue* value) {
+  std::vector<Tensor> all;
+  for (const Known& each : known(value)) {
+    if (!each.value || !each.value->is_tensor() || !each.value->to_tensor().defined()) return {};
+    all.push_back(each.value->to_tensor());
+  }
+  return all;
+}
+
+void LoadChecks::set_rank(const GraphValue* value, int64_t rank, DType dtype) {
+  if (value->type()->kind() != ops::TypeKind::kTensor || !tensors(value).empty()) return;
+  Choices choices;
+  for (size_t choice = 0; choice < kChoices; ++choice) {
+    Dims sizes;
+    for (int64_t i = 0; i < rank; ++i) sizes.push_back(size_of(concat("\n", value->id(), "\n", i), choice));
+    choices.push_back({ops::Value(Tensor::meta(sizes, dtype))});
+  }
+  known_[value] = std::move(choices);
+}
+
+std::optional<int64_t> LoadChecks::rank(const GraphValue* value) {
+  const std::vector<Tensor> all = tensors(value);
+  const bool is_one = !all.empty() && std::ranges::all_of(all, [&](const Tensor& tensor) {
+    return tensor.ndim() == all.front().ndim();
+  });
+  return is_one ? std::optional<int64_t>(all.front().ndim()) : std::nullopt;
+}
+
+std::optional<DType> LoadChecks::dtype(const GraphValue* value) {
+  const std::vector<Tensor> all = tensors(value);
+  const bool is_one = !all.empty() && std::ranges::all_of(all, [&](const Tensor& tensor) {
+    return tensor.dtype() == all.front().dtype();
+  });
+  return is_one ? std::optional(all.front().dtype()) : std::nullopt;
+}
+
+std::optional<int64_t> LoadChecks::length(const GraphValue* value) {
+  const std::vector<Tensor> all = tensors(value);
+  const bool is_one = !all.empty() && std::ranges::all_of(all, [&](const Tensor& tensor) {
+    return tensor.ndim() == 1 && tensor.numel() == all.front().numel();
+  });
+  return is_one ? std::optional(all.front().numel()) : std::nullopt;
+}
+
+void LoadChecks::set_one_of(const GraphValue* value, const GraphValue* a, const GraphValue* b) {
+  const std::vector<Tensor> first = tensors(a), second = tensors(b);
+  if (first.empty() || second.empty() || !rank(a) || rank(a) != rank(b) || !dtype(a) || dtype(a) != dtype(b)) return;
+  const auto shape = [](const Tensor& tensor) { return ops::Value(Tensor::meta(tensor.sizes(), tensor.dtype())); };
+  known_[value] = {{shape(first.front())}, {shape(second.back())}};
+}
+
 void LoadChecks::set(const GraphValue* value, const GraphValue* other) {
   if (other) {
     Choices same = known(other);

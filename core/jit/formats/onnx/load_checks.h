@@ -27,6 +27,14 @@ class LoadChecks {
   void declare(const GraphValue* value, const TypeProto& type);
   // What the file says of a value, which no run is held to: how many dimensions it has, where that is not known.
   void declare_rank(const GraphValue* value, const TypeProto& type);
+  // It has so many dimensions, of sizes that are not known, where nothing else is.
+  void set_rank(const GraphValue* value, int64_t rank, DType dtype);
+  // What a tensor's rank, type and, of a vector, length is in every run; nothing where that is not known.
+  std::optional<int64_t> rank(const GraphValue* value);
+  std::optional<DType> dtype(const GraphValue* value);
+  std::optional<int64_t> length(const GraphValue* value);
+  // The value is one of the two, of which it has the rank that they share.
+  void set_one_of(const GraphValue* value, const GraphValue* a, const GraphValue* b);
   // The value is what `other` is; null: not known any more.
   void set(const GraphValue* value, const GraphValue* other);
 
@@ -63,6 +71,8 @@ class LoadChecks {
   using Choices = std::vector<Known>;
 
   const Choices& known(const GraphValue* value);
+  // Of each choice; empty where one of them is no tensor that is known.
+  std::vector<Tensor> tensors(const GraphValue* value);
   Choices computed(const GraphValue* value);
   void for_each_output(const Node& node);
   // Calls `run(choice)` for one choice or all; what all of them fail of, "" where there is no such thing.

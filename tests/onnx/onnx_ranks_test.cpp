@@ -1,0 +1,195 @@
+// What every run refuses by the number of dimensions is refused at load, also where the sizes hang on what requests
+// bring.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/jit/runtime/module.h"
+#include "tests/onnx/message.h"
+
+namespace tensord::jit::onnx_ranks_test {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+constexpr uint64_t kFloat = 1, kInt64 = 7, kBool = 9;
+
+Message int_tensor(const std::string& name, const std::vector<int64_t>& values) {
+  Message tensor = Message().number(1, values.size()).number(2, kInt64).bytes(8, name);
+  for (const int64_t value : values) tensor.number(7, static_cast<uint64_t>(value));
+  return tensor;
+}
+
+// Of what requests bring: numbers of floats in three dimensions, lists of two numbers, a number, a condition.
+std::string error_of(const std::vector<Message>& nodes, int64_t version = 18) {
+  Message whole;
+  for (const Message& each : nodes) whole.message(1, each);
+  whole.bytes(2, "g");
+  for (const Message& each : {float_tensor("two", {2}, {1, 2}), int_tensor("axis_1", {1}), int_tensor("axis_5", {5}),
+                              int_tensor("first", {0}), int_tensor("third", {2})}) {
+    whole.message(5, each);
+  }
+  whole.message(11, value_info("x", {2, 3, 4})).message(11, value_info("list", {2}, kInt64));
+  whole.message(11, value_info("number", {}, kInt64)).message(11, value_info("k", {1}, kInt64));
+  whole.message(11, value_info("c", {}, kBool)).message(12, value_info("y", {}, kFloat));
+  const fs::path file = fs::path(::testing::TempDir()) / concat("onnx_ranks.", getpid(), ".onnx");
+  std::ofstream(file, std::ios::binary) << model(whole, version).str();
+  std::string error = "none";
+  try {
+    Module::load(file.string())->method("forward");
+  } catch (const Error& failure) {
+    error = failure.what();
+  }
+  fs::remove(file);
+  return error;
+}
+
+Message transpose(const std::string& of, const std::vector<uint64_t>& perm) {
+  return node("Transpose", {of}, {"y"}, {ints_attribute("perm", perm)});
+}
+std::vector<uint64_t> perm_of(size_t rank) {
+  std::vector<uint64_t> perm;
+  for (size_t i = rank; i-- > 0;) perm.push_back(i);
+  return perm;
+}
+
+// Nodes that make "t", and the rank that it has.
+struct Row {
+  std::vector<Message> nodes;
+  size_t rank;
+};
+
+std::vector<Row> rows() {
+  const auto int_of = [](const char* name, int64_t value) { return std::vector{int_attribute(name, value)}; };
+  const Message nonzero = node("NonZero", {"x"}, {"n"});
+  return {
+      {{node("NonZero", {"x"}, {"t"})}, 2},
+      {{nonzero, node("Abs", {"n"}, {"t"})}, 2},
+      {{nonzero, node("Cast", {"n"}, {"t"}, int_of("to", 1))}, 2},
+      {{nonzero, node("Gather", {"n", "list"}, {"t"}, int_of("axis", 1))}, 2},
+      {{nonzero, node("Concat", {"n", "n"}, {"t"}, int_of("axis", 0))}, 2},
+      {{nonzero, node("Unsqueeze", {"n", "axis_1"}, {"t"})}, 3},
+      {{nonzero, node("Squeeze", {"n", "k"}, {"t"})}, 1},
+      {{nonzero, node("Squeeze", {"n", "first"}, {"t"})}, 1},
+      {{nonzero, node("Slice", {"n", "k", "k"}, {"t"})}, 2},
+      {{nonzero, node("Tile", {"n", "list"}, {"t"})}, 2},
+      {{nonzero, node("Add", {"n", "number"}, {"t"})}, 2},
+      {{nonzero, node("Equal", {"n", "list"}, {"t"})}, 2},
+      {{nonzero, node("ReduceSum", {"n", "k"}, {"t"}, int_of("keepdims", 0))}, 1},
+      {{nonzero, node("ReduceSum", {"n", "k"}, {"t"})}, 2},
+      {{node("Reshape", {"x", "list"}, {"t"})}, 2},
+      {{node("Expand", {"x", "list"}, {"t"})}, 3},
+      {{node("ConstantOfShape", {"list"}, {"t"})}, 2},
+      {{node("Range", {"number", "number", "number"}, {"t"})}, 1},
+      {{node("Compress", {"x", "c1"}, {"t"})}, 1},
+      {{node("Unique", {"x"}, {"t"})}, 1},
+      {{node("Unique", {"x"}, {"t"}, int_of("axis", 1))}, 3},
+      {{node("Unique", {"x"}, {"u", "t"}, int_of("axis", 1))}, 1},
+      {{node("OneHot", {"list", "number", "two"}, {"t"})}, 2},
+      {{node("TopK", {"x", "k"}, {"t", "i"})}, 3},
+      {{node("TopK", {"x", "k"}, {"v", "t"})}, 3},
+      {{node("Trilu", {"x", "number"}, {"t"})}, 3},
+      {{node("Unsqueeze", {"x", "list"}, {"t"})}, 5},
+      {{node("Pad", {"x", "pads"}, {"t"})}, 3},
+  };
+}
+
+TEST(OnnxRanks, BehindWhatDependsOnData) {
+  // What rows need beside: six pads and two conditions, from the request as well.
+  const std::vector<Message> before{node("Concat", {"list", "list", "list"}, {"pads"}, {int_attribute("axis", 0)}),
+                                    node("Cast", {"list"}, {"c1"}, {int_attribute("to", 9)})};
+  for (const Row& row : rows()) {
+    std::vector<Message> nodes = before;
+    nodes.insert(nodes.end(), row.nodes.begin(), row.nodes.end());
+    for (const size_t rank : {row.rank - 1, row.rank, row.rank + 1}) {
+      if (rank == 0) continue;
+      std::vector<Message> all = nodes;
+      all.push_back(transpose("t", perm_of(rank)));
+      const std::string error = error_of(all);
+      SCOPED_TRACE(row.nodes.back().str());
+      if (rank == row.rank) {
+        EXPECT_EQ(error, "none");
+      } else {
+        EXPECT_THAT(error, HasSubstr("node 'the_Transpose' (Transpose): ")) << rank << " of " << row.rank;
+      }
+    }
+  }
+}
+
+// Each by an axis beyond the two dimensions.
+TEST(OnnxRanks, AxesBehindWhatDependsOnData) {
+  const Message nonzero = node("NonZero", {"x"}, {"n"});
+  const std::vector<Message> axis{int_attribute("axis", 2)};
+  for (const Message& each :
+       {node("Concat", {"n", "n"}, {"y"}, axis), node("Gather", {"n", "list"}, {"y"}, axis),
+        node("GatherElements", {"n", "n"}, {"y"}, axis), node("Unsqueeze", {"n", "axis_5"}, {"y"}),
+        node("Squeeze", {"n", "third"}, {"y"}),
+        node("Split", {"n"}, {"y", "z"}, {axis[0], int_attribute("num_outputs", 2)}),
+        node("ArgMax", {"n"}, {"y"}, axis), node("ReduceMax", {"n", "third"}, {"y"}),
+        node("CumSum", {"n", "third"}, {"y"}), node("Slice", {"n", "first", "axis_5", "third"}, {"y"})}) {
+    EXPECT_THAT(error_of({nonzero, each}), HasSubstr("node 'the_")) << each.str();
+  }
+}
+
+Message branch(const std::vector<Message>& nodes) { return graph(nodes, {}, {"b"}); }
+Message choice(const std::vector<Message>& first, const std::vector<Message>& second) {
+  return node("If", {"c"}, {"t"},
+              {graph_attribute("then_branch", branch(first)), graph_attribute("else_branch", branch(second))});
+}
+
+// Which branch is taken the request says: what both refuse is refused, and what both give is known.
+TEST(OnnxRanks, BranchesThatTheRequestChooses) {
+  const std::vector<Message> good{node("Abs", {"x"}, {"b"})},
+      other{node("Concat", {"x", "x"}, {"b"}, {int_attribute("axis", 2)})};
+  const std::vector<Message> bad{node("Softmax", {"x"}, {"b"}, {int_attribute("axis", 7)})};
+  const std::vector<Message> flat{node("Flatten", {"x"}, {"b"})};
+  const Message abs = node("Abs", {"t"}, {"y"});
+  EXPECT_EQ(error_of({choice(good, other), abs}), "none");
+  EXPECT_EQ(error_of({choice(good, bad), abs}), "none");
+  EXPECT_THAT(error_of({choice(bad, bad), abs}), HasSubstr("node 'the_If' (If): "));
+  for (const auto& [first, second] : {std::pair(good, good), {good, other}, {good, bad}, {bad, other}}) {
+    EXPECT_EQ(error_of({choice(first, second), transpose("t", {2, 1, 0})}), "none");
+    EXPECT_THAT(error_of({choice(first, second), transpose("t", {1, 0})}), HasSubstr("(Transpose): "));
+  }
+  // One has three dimensions, the other two.
+  for (const auto& perm : {perm_of(3), perm_of(2)})
+    EXPECT_EQ(error_of({choice(good, flat), transpose("t", perm)}), "none");
+  // Sizes that one branch alone has are no reason.
+  const Message weight = node("Add", {"t", "x"}, {"y"});
+  EXPECT_EQ(error_of({choice(good, other), weight}), "none");
+  EXPECT_THAT(error_of({choice(other, other), weight}), HasSubstr("(Add): "));
+}
+
+// A condition that the file says is a choice that is made.
+TEST(OnnxRanks, BranchesThatTheFileChooses) {
+  const std::vector<Message> good{node("Abs", {"x"}, {"b"})};
+  const std::vector<Message> bad{node("Softmax", {"x"}, {"b"}, {int_attribute("axis", 7)})};
+  const auto chosen = [&](const std::vector<Message>& condition, const std::vector<Message>& first,
+                          const std::vector<Message>& second) {
+    std::vector<Message> nodes = condition;
+    nodes.push_back(
+        node("If", {"chosen"}, {"t"},
+             {graph_attribute("then_branch", branch(first)), graph_attribute("else_branch", branch(second))}));
+    nodes.push_back(node("Abs", {"t"}, {"y"}));
+    return error_of(nodes);
+  };
+  // By a number of the file, and by a shape that it declares.
+  for (const std::vector<Message>& condition :
+       {std::vector{node("Constant", {}, {"one"}, {int_attribute("value_int", 1)}),
+                    node("Cast", {"one"}, {"chosen"}, {int_attribute("to", 9)})},
+        {node("Shape", {"x"}, {"s"}), node("Gather", {"s", "first"}, {"g"}),
+         node("Greater", {"g", "axis_1"}, {"chosen"})}}) {
+    EXPECT_THAT(chosen(condition, bad, good), HasSubstr("(Softmax): "));
+    EXPECT_EQ(chosen(condition, good, bad), "none");
+  }
+}
+
+}  // namespace
+}  // namespace tensord::jit::onnx_ranks_test
