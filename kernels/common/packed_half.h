@@ -5,7 +5,8 @@
 namespace tensord::kernels {
 
 // A packed operator for tensors of float16 or bfloat16: `wide` does the call of `args` in float32, its input is
-// widened before and its result rounded after. Nothing is joined to it, since each call of such a chain rounds.
+// widened before and its result rounded after. Batch norm, a sum and relu are joined to it in this order, and round
+// each as the calls do, so that no bit is another.
 IntrusivePtr<ops::PackedOp> pack_half(const ops::PackArgs& args, DType dtype, IntrusivePtr<ops::PackedOp> wide);
 
 // A prepared call for tensors of which some are halves, as they lie in memory: `wide` is the call for the others as

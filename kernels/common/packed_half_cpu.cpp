@@ -1,10 +1,14 @@
 #include "kernels/common/packed_half.h"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <utility>
 
+#include "core/base/parallel.h"
+#include "core/ops/run.h"
 #include "core/tensor/strided_copy.h"
+#include "kernels/common/half_finish.h"
 #include "kernels/common/half_rows.h"
 
 namespace tensord::kernels {
@@ -43,6 +47,74 @@ void narrow(const void* from, const Tensor& wide, void* half, const Tensor& meta
   narrow_row(in, static_cast<BFloat16*>(half), meta.numel());
 }
 
+// What follows the call, in this order.
+struct HalfSteps {
+  Tensor scale, shift;  // float32, one for each channel
+  bool has_add = false, has_relu = false;
+
+  bool is_none() const { return !scale.defined() && !has_add && !has_relu; }
+  bool join(const ops::Epilogue& next) {
+    using Kind = ops::Epilogue::Kind;
+    if (has_relu || (has_add && next.kind != Kind::kFormula)) return false;
+    switch (next.kind) {
+      case Kind::kChannelAffine:
+        if (scale.defined()) return false;
+        scale = next.scale.contiguous();
+        shift = next.shift.contiguous();
+        return true;
+      case Kind::kAdd: return has_add = true;
+      case Kind::kFormula: return has_relu = next.formula == "relu";
+    }
+    return false;
+  }
+};
+
+// How channels lie in a tensor: rows of all of them, or planes of one each.
+struct ChannelRows {
+  int64_t rows = 0, length = 0;
+  bool are_planes = false;
+};
+std::optional<ChannelRows> channel_rows(const Tensor& like, bool has_affine) {
+  if (!is_non_overlapping_and_dense(like.sizes(), like.strides())) return std::nullopt;
+  constexpr int64_t kPiece = 8192;
+  if (!has_affine) return ChannelRows{(like.numel() + kPiece - 1) / kPiece, kPiece, false};
+  if (like.ndim() < 2) return std::nullopt;
+  const int64_t channels = like.sizes()[1];
+  if (like.strides()[1] == 1) return ChannelRows{like.numel() / channels, channels, false};
+  if (!like.is_contiguous()) return std::nullopt;
+  const int64_t planes = like.sizes()[0] * channels;
+  return ChannelRows{planes, like.numel() / planes, true};
+}
+
+// `from` and `other` lie as `like` does.
+template <class T>
+void finish(const HalfSteps& steps, const ChannelRows& lie, const float* from, const T* other, T* to,
+            const Tensor& like) {
+  const int64_t count = like.numel();
+  constexpr double kNsPerElement = 0.3;
+  parallel_for_cost(lie.rows, kNsPerElement * static_cast<double>(lie.length), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      const int64_t at = row * lie.length;
+      HalfFinish each{.has_row_of_scales = !lie.are_planes, .has_relu = steps.has_relu};
+      if (steps.scale.defined()) {
+        const int64_t channel = lie.are_planes ? row % like.sizes()[1] : 0;
+        each.scale = steps.scale.data<float>() + channel;
+        each.shift = steps.shift.data<float>() + channel;
+      }
+      each.has_row_of_scales = each.has_row_of_scales && each.scale != nullptr;
+      if (other != nullptr) each.other = other + at;
+      finish_row(from + at, each, to + at, std::min(lie.length, count - at));
+    }
+  });
+}
+void finish(const HalfSteps& steps, const float* from, const void* other, void* to, const Tensor& like) {
+  const std::optional<ChannelRows> lie = channel_rows(like, steps.scale.defined());
+  check_internal(lie.has_value(), "steps behind a result that lies otherwise");
+  if (like.dtype() == DType::kFloat16)
+    return finish(steps, *lie, from, static_cast<const Half*>(other), static_cast<Half*>(to), like);
+  finish(steps, *lie, from, static_cast<const BFloat16*>(other), static_cast<BFloat16*>(to), like);
+}
+
 // The scratch memory has the tensors of halves in float32, and behind them that of `wide`.
 class PreparedHalf final : public ops::PreparedCall {
  public:
@@ -55,6 +127,25 @@ class PreparedHalf final : public ops::PreparedCall {
     cost = wide_->cost;
     label = wide_->label;
     variant = wide_->variant + " of " + std::string(name_of(outputs[0].dtype()));
+  }
+
+  // Of one output. `other` is summed with it, where it is defined, and is the second input.
+  void add_steps(const HalfSteps& steps, const Tensor& other, const std::vector<ops::BoundCall>& calls) {
+    steps_ = steps;
+    const Tensor& output = outputs_[0].meta;
+    for (size_t i = 1; i < calls.size(); ++i) {
+      const std::string& name = calls[i].op->schema.name;
+      label += "+" + name.substr(name.find("::") + 2);
+    }
+    if (!other.defined()) return;
+    other_ = Tensor::meta_strided(other.sizes(), other.strides(), other.dtype());
+    if (other.strides() == output.strides()) {
+      may_overwrite = 2;
+    } else {
+      other_at_ = scratch_bytes;
+      scratch_bytes += aligned(output.size_bytes());
+    }
+    cost.bytes += static_cast<double>(output.size_bytes());
   }
 
   void run(const ops::KernelContext& context, const ops::PreparedRun& memory) const override {
@@ -71,7 +162,13 @@ class PreparedHalf final : public ops::PreparedCall {
     wide_->run(context, {inputs.data(), outputs.data(), scratch + inner_at_});
     for (size_t i = 0; i < outputs_.size(); ++i) {
       const Place& place = outputs_[i];
-      if (place.wide) narrow(outputs[i], place.wide, memory.outputs[i], place.meta);
+      if (!place.wide) continue;
+      if (steps_.is_none()) {
+        narrow(outputs[i], place.wide, memory.outputs[i], place.meta);
+      } else {
+        const void* const other = other_.defined() ? other_as(place.meta, memory, scratch) : nullptr;
+        finish(steps_, static_cast<const float*>(outputs[i]), other, memory.outputs[i], place.meta);
+      }
     }
   }
 
@@ -89,9 +186,18 @@ class PreparedHalf final : public ops::PreparedCall {
     return out;
   }
 
+  const void* other_as(const Tensor& like, const ops::PreparedRun& memory, char* scratch) const {
+    const void* const other = memory.inputs[1];
+    if (other_.strides() == like.strides()) return other;
+    strided_copy(tensor_at(scratch + other_at_, like), tensor_at(other, other_));
+    return scratch + other_at_;
+  }
+
   std::unique_ptr<ops::PreparedCall> wide_;
   std::vector<Place> inputs_, outputs_;
-  size_t inner_at_ = 0;
+  size_t inner_at_ = 0, other_at_ = 0;
+  HalfSteps steps_;
+  Tensor other_;  // its shape; undefined: there is none
 };
 
 class PackedHalf final : public PackedOp {
@@ -99,9 +205,14 @@ class PackedHalf final : public PackedOp {
   PackedHalf(const ops::PackArgs& args, DType dtype, IntrusivePtr<PackedOp> wide)
       : PackedOp(args, wide->calls().front().input), dtype_(dtype), wide_(std::move(wide)) {}
   PackedHalf(const PackedHalf& other, IntrusivePtr<PackedOp> wide)
-      : PackedOp(other), dtype_(other.dtype_), wide_(std::move(wide)) {}
+      : PackedOp(other), dtype_(other.dtype_), wide_(std::move(wide)), steps_(other.steps_) {}
 
-  IntrusivePtr<PackedOp> with(const ops::BoundCall&, const ops::Epilogue&) const override { return nullptr; }
+  IntrusivePtr<PackedOp> with(const ops::BoundCall& call, const ops::Epilogue& epilogue) const override {
+    auto joined = make_intrusive<PackedHalf>(*this, wide_);
+    if (!joined->steps_.join(epilogue)) return nullptr;
+    joined->extend(*this, call);
+    return joined;
+  }
   IntrusivePtr<PackedOp> with_channels_last() const override {
     IntrusivePtr<PackedOp> wide = wide_->with_channels_last();
     return wide ? make_intrusive<PackedHalf>(*this, std::move(wide)) : nullptr;
@@ -110,25 +221,59 @@ class PackedHalf final : public PackedOp {
 
   std::unique_ptr<ops::PreparedCall> prepare(const Tensor& input, const Tensor& other,
                                              const ops::PrepareArgs& args) const override {
-    if (input.dtype() != dtype_ || other.defined()) return nullptr;
-    const Tensor wide_input = wide_meta(input), wide_output = wide_meta(args.outputs[0]);
+    const Tensor& out = args.outputs[0];
+    if (input.dtype() != dtype_ || !covers(out, other)) return nullptr;
+    const Tensor wide_input = wide_meta(input), wide_output = wide_meta(out);
+    // A sum with a larger tensor repeats the result.
+    if (other.defined() && first_result(input).sizes() != out.sizes()) return nullptr;
     std::vector<ops::Value> arguments(args.arguments.begin(), args.arguments.end());
     arguments[1] = wide_input;
-    auto call = wide_->prepare(wide_input, other,
+    auto wide = wide_->prepare(wide_input, Tensor(),
                                {args.op, arguments, {&wide_output, 1}, args.threads, args.precision, args.packs});
-    return call ? widen_call(std::move(call), {&input, 1}, args.outputs) : nullptr;
+    if (!wide) return nullptr;
+    auto call = std::make_unique<PreparedHalf>(std::move(wide), std::span(&input, 1), args.outputs);
+    if (!steps_.is_none()) call->add_steps(steps_, other, calls());
+    return call;
   }
 
  protected:
   std::optional<Tensor> try_run(const Tensor& input, const Tensor& other, bool) const override {
-    if (input.dtype() != dtype_ || other.defined()) return std::nullopt;
+    if (input.dtype() != dtype_ || other.defined() != steps_.has_add) return std::nullopt;
     const std::optional<Tensor> wide = wide_->try_run(input.to(DType::kFloat32), Tensor(), false);
-    return wide ? std::optional(wide->to(dtype_)) : std::nullopt;
+    if (!wide || steps_.is_none()) return wide ? std::optional(wide->to(dtype_)) : std::nullopt;
+    const Tensor out = Tensor::empty_strided(wide->sizes(), wide->strides(), dtype_);
+    if (!covers(out, other)) return std::nullopt;
+    Tensor added = other;
+    if (other.defined() && other.strides() != out.strides()) {
+      added = Tensor::empty_strided(out.sizes(), out.strides(), dtype_);
+      added.copy_from(other);
+    }
+    finish(steps_, wide->data<float>(), added.defined() ? added.raw_data() : nullptr, out.raw_data(), out);
+    return out;
   }
 
  private:
+  // Of the layer alone, by shape.
+  Tensor first_result(const Tensor& input) const {
+    const ops::BoundCall& first = calls().front();
+    std::vector<ops::Value> arguments = first.arguments;
+    arguments[static_cast<size_t>(first.input)] =
+        Tensor::meta_strided(input.sizes(), input.strides(), input.dtype(), input.device());
+    return ops::infer(*first.op, arguments).front().to_tensor();
+  }
+
+  bool covers(const Tensor& out, const Tensor& other) const {
+    if (other.defined() != steps_.has_add || out.dtype() != dtype_) return false;
+    if (other.defined() && (other.sizes() != out.sizes() || other.dtype() != dtype_ || other.device() != Device{}))
+      return false;
+    if (steps_.is_none()) return true;
+    const bool fits = !steps_.scale.defined() || (out.ndim() >= 2 && out.sizes()[1] == steps_.scale.numel());
+    return fits && out.numel() > 0 && channel_rows(out, steps_.scale.defined()).has_value();
+  }
+
   DType dtype_;
   IntrusivePtr<PackedOp> wide_;
+  HalfSteps steps_;
 };
 
 }  // namespace

@@ -44,8 +44,8 @@ std::optional<ops::Epilogue> batch_norm_epilogue(std::span<const ops::Value> v) 
   for (size_t i = 1; i < 5; ++i) {
     if (v[i].is_none()) continue;
     const Tensor& t = v[i].to_tensor();
-    if (t.dtype() != DType::kFloat32 || !t.device().is_host() || t.ndim() != 1 || t.numel() != channels)
-      return std::nullopt;
+    const bool is_kept = t.dtype() == DType::kFloat32 || t.dtype() == DType::kBFloat16 || t.dtype() == DType::kFloat16;
+    if (!is_kept || !t.device().is_host() || t.ndim() != 1 || t.numel() != channels) return std::nullopt;
   }
   std::vector<ops::Value> arguments(v.begin(), v.end());
   arguments[0] = Tensor::meta(Dims{1, channels}, DType::kFloat32);

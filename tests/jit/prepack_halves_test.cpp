@@ -56,6 +56,101 @@ TEST(PrepackHalves, WeightsOfHalves) {
   }
 }
 
+// As `packed`, but nothing is joined.
+std::unique_ptr<Graph> packed_alone(const Graph& graph) {
+  auto copy = graph.clone();
+  PassContext context;
+  for (auto* pass : {prepack_weights, use_channels_last, eliminate_dead_code}) pass(*copy, context);
+  return copy;
+}
+
+const Node* packed_node(const Graph& graph) {
+  const Node* found = nullptr;
+  for_each_node(graph.block(), [&](const Node* node) {
+    if (node->is_op(ops::kRunPacked) || node->is_op(ops::kRunPackedWithOther)) found = node;
+  });
+  return found;
+}
+
+// What follows a layer of halves is done on its way out, and rounds as often as before: each bit is the same.
+TEST(PrepackHalves, StepsBehindALayer) {
+  const std::string norm = "    %n : Tensor = aten::batch_norm(%c, %g, %h, %m, %v, %false, %tenth, %eps, %false)\n";
+  const std::string conv = "    %c : Tensor = aten::conv2d(%x, %w, %b, %ones, %ones, %ones, %one)\n";
+  const std::string linear = "    %c : Tensor = aten::linear(%x, %l, %b)\n";
+  const auto add = [](const char* to) { return concat("    %a : Tensor = aten::add.Tensor(", to, ", %y, %one)\n"); };
+  const auto relu = [](const char* of) { return concat("    %r : Tensor = aten::relu(", of, ")\n"); };
+  const struct {
+    std::string text;
+    const char* result;
+  } rows[] = {
+      {norm, "%n"},
+      {norm + relu("%n"), "%r"},
+      {norm + add("%n") + relu("%a"), "%r"},
+      {norm + "    %a : Tensor = aten::add_.Tensor(%n, %y, %one)\n    %r : Tensor = aten::relu_(%a)\n", "%r"},
+      {add("%c"), "%a"},
+      {relu("%c"), "%r"},
+  };
+  const std::vector<std::vector<int64_t>> inputs{{2, 4, 7, 6}, {1, 4, 33, 31}, {3, 24}};
+  for (const DType dtype : {DType::kBFloat16, DType::kFloat16}) {
+    const std::vector<Value> constants{drawn({40, 4, 3, 3}, dtype), drawn({40, 24}, dtype), drawn({40}, dtype),
+                                       positive({40}).to(dtype),    random({40}).to(dtype), random({40}).to(dtype),
+                                       positive({40}).to(dtype)};
+    for (const auto& row : rows) {
+      for (const std::vector<int64_t>& sizes : inputs) {
+        const bool is_conv = sizes.size() == 4;
+        const std::string text = "graph(%x : Tensor, %y : Tensor):" + kNumbers + constant("w", 0) + constant("l", 1) +
+                                 constant("b", 2) + constant("g", 3) + constant("h", 4) + constant("m", 5) +
+                                 constant("v", 6) + (is_conv ? conv : linear) + row.text + "    return (" + row.result +
+                                 ")\n";
+        SCOPED_TRACE(concat(text.substr(text.find("%c : ")), name_of(dtype), ' ', sizes.back()));
+        const auto graph = parse_graph(text, constants);
+        const Tensor x = drawn(sizes, dtype);
+        static_cast<uint16_t*>(x.raw_data())[5] = 0x7fff;  // NaN
+        std::vector<int64_t> out = sizes;
+        out[1] = 40;
+        const Tensor y = drawn(out, dtype);
+        Tensor last = y;
+        if (is_conv) {
+          last = Tensor::empty_strided(y.sizes(), channels_last_strides(y.sizes()), dtype);
+          last.copy_from(y);
+        }
+        const auto joined = packed(*graph);
+        EXPECT_EQ(count(*joined, "aten::batch_norm") + count(*joined, "aten::relu") + count(*joined, "aten::relu_"), 0);
+        EXPECT_EQ(count(*joined, "aten::add.Tensor") + count(*joined, "aten::add_.Tensor"), 0);
+        const Tensor expected = run(*packed_alone(*graph), {x, y})[0];
+        EXPECT_TRUE(fixtures::same_bits(run(*joined, {x, y})[0], expected));
+        const Node* const node = packed_node(*joined);
+        ASSERT_NE(node, nullptr);
+        for (const Tensor& other : {y, last}) {
+          std::vector<Value> arguments{*node->input(0)->constant(), x};
+          if (node->inputs().size() == 3) arguments.emplace_back(other);
+          fixtures::PreparedRunner runner(*node->op(), arguments, {}, 2);
+          ASSERT_TRUE(runner.prepared());
+          EXPECT_TRUE(fixtures::same_bits(runner.run(-1)[0], expected));
+          if ((runner.prepared()->may_overwrite & 2) == 0) continue;
+          EXPECT_TRUE(fixtures::same_bits(runner.run(1)[0], expected));
+        }
+      }
+    }
+  }
+}
+
+// What rounds otherwise, or has another shape or dtype, stays a call of its own or is done as one.
+TEST(PrepackHalves, StepsThatAreNotJoined) {
+  const std::string head = "graph(%x : Tensor, %y : Tensor):" + kNumbers + constant("w", 0) + constant("b", 1) +
+                           "    %c : Tensor = aten::conv2d(%x, %w, %b, %ones, %ones, %ones, %one)\n";
+  const std::vector<Value> constants{drawn({40, 4, 3, 3}, DType::kBFloat16), drawn({40}, DType::kBFloat16)};
+  const Tensor x = drawn({2, 4, 5, 6}, DType::kBFloat16);
+  for (const char* each : {"aten::sigmoid(%c)", "aten::leaky_relu(%c, %tenth)", "aten::add.Tensor(%c, %y, %tenth)"}) {
+    const auto after = packed(*parse_graph(concat(head, "    %r : Tensor = ", each, "\n    return (%r)\n"), constants));
+    EXPECT_EQ(count(*after, std::string(each).substr(0, std::string(each).find('('))), 1) << each;
+  }
+  const std::string sum = head + "    %r : Tensor = aten::add.Tensor(%c, %y, %one)\n    return (%r)\n";
+  for (const Tensor& y :
+       {random({2, 40, 5, 6}), drawn({40, 1, 1}, DType::kBFloat16), drawn({3, 2, 40, 5, 6}, DType::kBFloat16)})
+    expect_same(sum, constants, {x, y}, 0.07);
+}
+
 // Halves that a graph makes float32 are packed from where they lie, for rows of float32: no number is rounded.
 TEST(PrepackHalves, HalvesThatTheGraphWidens) {
   struct Row {
