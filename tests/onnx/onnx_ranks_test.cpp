@@ -127,13 +127,13 @@ TEST(OnnxRanks, BehindWhatDependsOnData) {
 TEST(OnnxRanks, AxesBehindWhatDependsOnData) {
   const Message nonzero = node("NonZero", {"x"}, {"n"});
   const std::vector<Message> axis{int_attribute("axis", 2)};
-  for (const Message& each :
-       {node("Concat", {"n", "n"}, {"y"}, axis), node("Gather", {"n", "list"}, {"y"}, axis),
-        node("GatherElements", {"n", "n"}, {"y"}, axis), node("Unsqueeze", {"n", "axis_5"}, {"y"}),
-        node("Squeeze", {"n", "third"}, {"y"}),
-        node("Split", {"n"}, {"y", "z"}, {axis[0], int_attribute("num_outputs", 2)}),
-        node("ArgMax", {"n"}, {"y"}, axis), node("ReduceMax", {"n", "third"}, {"y"}),
-        node("CumSum", {"n", "third"}, {"y"}), node("Slice", {"n", "first", "axis_5", "third"}, {"y"})}) {
+  for (const Message& each : {node("Concat", {"n", "n"}, {"y"}, axis), node("Gather", {"n", "list"}, {"y"}, axis),
+                              node("GatherElements", {"n", "n"}, {"y"}, axis),
+                              node("Unsqueeze", {"n", "axis_5"}, {"y"}), node("Squeeze", {"n", "third"}, {"y"}),
+                              node("Split", {"n"}, {"y", "z"}, {axis[0], int_attribute("num_outputs", 2)}),
+                              node("ArgMax", {"n"}, {"y"}, axis), node("ReduceMax", {"n", "third"}, {"y"}),
+                              node("CumSum", {"n", "third"}, {"y"}), node("TopK", {"n", "k"}, {"y", "z"}, axis),
+                              node("Slice", {"n", "first", "axis_5", "third"}, {"y"})}) {
     EXPECT_THAT(error_of({nonzero, each}), HasSubstr("node 'the_")) << each.str();
   }
 }

@@ -216,8 +216,9 @@ def TopK_10(X: Tensor, k: int, *, axis: int = -1) -> Tuple[Tensor, Tensor]:
 
 # Of equal elements the one with the lower index comes first.
 def TopK_11(X: Tensor, k: int, *, axis: int = -1, largest: int = 1, sorted: int = 1) -> Tuple[Tensor, Tensor]:
-    if k < 0 or k > X.size(axis):
-        raise RuntimeError("TopK: k is {} for {} elements".format(k, X.size(axis)))
+    size = X.size(axis)
+    if k < 0 or k > size:
+        raise RuntimeError("TopK: k is {} for {} elements".format(k, size))
     values, indices = torch.sort(X, stable=True, dim=axis, descending=largest != 0)
     return torch.narrow(values, axis, 0, k), torch.narrow(indices, axis, 0, k)
 
