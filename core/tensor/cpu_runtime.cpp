@@ -2,11 +2,14 @@
 
 #include <cstring>
 
+#include "core/base/cancellation.h"
 #include "core/tensor/memory/caching_allocator.h"
 #include "core/tensor/strided_copy.h"
 
 namespace tensord {
 namespace {
+
+constexpr int64_t kFillBytes = 64 << 20;  // some tens of milliseconds where the system has to bring each page
 
 class CpuStream final : public DeviceStream {
  public:
@@ -37,7 +40,9 @@ class CpuRuntime final : public DeviceRuntime {
     if (size_bytes > 0) std::memcpy(to, from, size_bytes);
   }
   void fill(void* data, uint8_t byte, size_t size_bytes, DeviceStream&) override {
-    if (size_bytes > 0) std::memset(data, byte, size_bytes);
+    in_pieces(static_cast<int64_t>(size_bytes), kFillBytes, [&](int64_t begin, int64_t end) {
+      std::memset(static_cast<char*>(data) + begin, byte, static_cast<size_t>(end - begin));
+    });
   }
   void copy_strided(const Tensor& target, const Tensor& source, DeviceStream&) override {
     strided_copy(target, source);

@@ -104,6 +104,7 @@ void ModelWorkers::run_requests(size_t worker) {
     try {
       warm_up_with(worker, request);
     } catch (const Error& error) {
+      check_work_cancelled();  // the load's time is over, or nobody wants it any more
       if (request.is_configured) throw Error(error.code(), concat("model_warmup '", request.name, "': ", error.what()));
       // A failure on all-zero warm-up input is only a warning. UNIMPLEMENTED and FAILED_PRECONDITION would fail for any
       // input, so they fail the load.

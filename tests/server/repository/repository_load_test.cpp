@@ -92,6 +92,29 @@ TEST_F(EndlessLoadTest, ItsTimeEnds) {
               ::testing::HasSubstr("the load was given up: it takes too long"));
 }
 
+// Runs until nobody waits for it, as its warm-up does.
+class EndlessWarmUpTest : public RepositoryLoadTest {
+ protected:
+  std::unique_ptr<const Model> open(const ModelFiles&, const ModelConfig&) override {
+    Signature signature = fixtures::signature_of({"x"}, {"OUTPUT__0"});
+    signature.inputs[0].datatype = DataType::kFp32;
+    signature.inputs[0].shape = signature.outputs[0].shape = Dims{1};
+    return std::make_unique<fixtures::FakeModel>(
+        std::move(signature),
+        [](std::span<const InferTensor* const>, const std::function<bool()>& is_cancelled) -> RunResult {
+          while (!is_cancelled()) std::this_thread::sleep_for(milliseconds(1));
+          fail(ErrorCode::kCancelled, "the run was cancelled");
+        });
+  }
+};
+
+TEST_F(EndlessWarmUpTest, ItsTimeEnds) {
+  add("m", "1");
+  start({.roots = {}, .only = {}, .mode = ControlMode::kExplicit, .load_timeout_ns = 20'000'000});
+  EXPECT_THAT(error_of([&] { load("m"); }).second, ::testing::HasSubstr("the load was given up: it takes too long"));
+  EXPECT_THAT(states("m"), ::testing::HasSubstr("1 UNAVAILABLE: the load was given up"));
+}
+
 TEST_F(RepositoryLoadTest, UnloadsAndLoadsAgain) {
   add("m", "1", "number:1");
   start_explicit({"m"});
