@@ -15,6 +15,7 @@
 #include "server/metrics/connection_collector.h"
 #include "server/metrics/gpu_collector.h"
 #include "server/metrics/model_collector.h"
+#include "server/metrics/openmetrics_format.h"
 #include "server/metrics/plan_collector.h"
 #include "server/metrics/process_collector.h"
 #include "server/metrics/training_collector.h"
@@ -139,6 +140,9 @@ std::vector<prometheus::MetricFamily> Metrics::State::collect(const std::vector<
 std::string Metrics::text() const { return prometheus::TextSerializer().Serialize(state_->collect(model_counts())); }
 
 Metrics::Exposition Metrics::exposition(const std::string& accept) const {
+  if (!accepts_protobuf(accept) && prefers_openmetrics(accept)) {
+    return {kOpenMetricsContentType, to_openmetrics(state_->collect(model_counts()))};
+  }
   if (!accepts_protobuf(accept)) return {"text/plain; version=0.0.4; charset=utf-8", text()};
   const std::vector<ModelCounts> counts = model_counts();
   return {kProtobufContentType, to_protobuf(state_->collect(counts), model_native_histograms(counts))};

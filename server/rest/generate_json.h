@@ -5,7 +5,7 @@
 
 #include "server/executor/model/model.h"
 #include "server/executor/requests/request.h"
-#include "server/rest/answer_text.h"
+#include "server/http/answer_text.h"
 #include "server/rest/call_charge.h"
 #include "server/rest/infer_json.h"
 

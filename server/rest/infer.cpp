@@ -6,7 +6,7 @@
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "server/executor/requests/status.h"
-#include "server/rest/compression.h"
+#include "server/http/compression.h"
 #include "server/rest/generate_json.h"
 #include "server/rest/input_limits.h"
 #include "server/rest/rest_status.h"

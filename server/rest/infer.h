@@ -8,8 +8,8 @@
 
 #include "core/base/work_thread.h"
 #include "server/executor/requests/request.h"
+#include "server/http/answer_text.h"
 #include "server/http/exchange.h"
-#include "server/rest/answer_text.h"
 #include "server/rest/call_charge.h"
 #include "server/rest/infer_json.h"
 #include "server/rest/target.h"

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "server/http/answer_text.h"
 #include "server/http/message.h"
-#include "server/rest/answer_text.h"
 #include "server/rest/json_reader.h"
 #include "server/transport/infer/encode.h"
 #include "server/transport/infer/message.h"

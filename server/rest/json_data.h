@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "server/executor/model/model.h"
-#include "server/rest/answer_text.h"
+#include "server/http/answer_text.h"
 #include "server/rest/call_charge.h"
 
 namespace tensord::server {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "server/http/compression.h"
 #include "server/web/status_page.h"
 
 namespace tensord::server {
@@ -60,6 +61,8 @@ HttpAnswer route(const WebSources& sources, const HttpHead& head) {
     Metrics::Exposition metrics = sources.metrics.exposition(std::string(head.header("Accept")));
     HttpAnswer answer = HttpAnswer::text(200, std::move(metrics.body));
     answer.type = std::move(metrics.content_type);
+    answer.headers.push_back({"Vary", "Accept, Accept-Encoding"});
+    deflate_answer(preferred_coding(head.header("Accept-Encoding")), {}, answer);
     return answer;
   }
   if (path == "/v2/health/live") return health("live", true);

@@ -2,6 +2,7 @@
 
 import glob
 import http.server
+import gzip
 import json
 import os
 import shutil
@@ -99,6 +100,25 @@ class StatisticsTest(Models):
             self.refused(daemon.stub.ModelStatistics, pb.ModelStatisticsRequest(version="1"), CODE.INVALID_ARGUMENT,
                          "needs the name")
 
+
+    def test_forms_of_metrics(self):
+        with Daemon(self.models.name) as daemon:
+            def get(**headers):
+                asked = urllib.request.Request(f"http://{daemon.ready['metrics']}/metrics", headers=headers)
+                with urllib.request.urlopen(asked, timeout=60) as answer:
+                    return answer.headers, answer.read()
+
+            headers, plain = get(Accept="text/plain")
+            self.assertIn("version=0.0.4", headers["Content-Type"])
+            headers, packed = get(**{"Accept-Encoding": "gzip"})
+            self.assertEqual(headers["Content-Encoding"], "gzip")
+            self.assertIn(b"# TYPE tensord_requests_total counter", gzip.decompress(packed))
+            headers, text = get(Accept="application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3")
+            self.assertIn("application/openmetrics-text; version=1.0.0", headers["Content-Type"])
+            self.assertIn(b"# TYPE tensord_requests counter", text)
+            self.assertTrue(text.endswith(b"# EOF\n"))
+            names = [{line.rsplit(" ", 1)[0] for line in form.decode().splitlines() if line[0] != "#"} for form in (plain, text)]
+            self.assertEqual(*names)
 
     def test_responses_of_decoupled_models(self):
         models, trace_file = self.path("models"), self.path("trace.json")

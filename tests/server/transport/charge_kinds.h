@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "protos/inference.pb.h"
-#include "server/rest/compression.h"
+#include "server/http/compression.h"
 #include "server/rest/generate_json.h"
 #include "server/rest/infer_json.h"
 #include "server/transport/grpc/message_bytes.h"

@@ -6,7 +6,7 @@
 #include <random>
 
 #include "core/base/error.h"
-#include "server/rest/compression.h"
+#include "server/http/compression.h"
 #include "server/rest/infer_json.h"
 #include "server/rest/json_data.h"
 #include "server/rest/json_reader.h"

@@ -1,4 +1,4 @@
-#include "server/rest/compression.h"
+#include "server/http/compression.h"
 
 #include <zlib.h>
 
@@ -8,7 +8,7 @@
 #include <climits>
 
 #include "core/base/error.h"
-#include "server/rest/answer_text.h"
+#include "server/http/answer_text.h"
 
 namespace tensord::server {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/rest/answer_text.h"
+#include "server/http/answer_text.h"
 
 #include <algorithm>
 
@@ -8,17 +8,17 @@ namespace tensord::server {
 namespace {
 
 // The first block is small, as most answers are, and counted with the answer; the next ones are as large as all before.
-constexpr size_t kFirstBlockBytes = 1 << 10;
-constexpr size_t kMinBlockBytes = 16 << 10, kMaxBlockBytes = 1 << 20;
+constexpr size_t kFirstTextBytes = 1 << 10;
+constexpr size_t kMinBlockBytes = 16 << 10, kMaxTextBlockBytes = 1 << 20;
 
 }  // namespace
 
 void AnswerText::add_block() {
   if (is_gone_ && is_gone_()) fail(ErrorCode::kCancelled, "the client has gone");
   HttpPiece block;
-  size_t bytes = kFirstBlockBytes;
+  size_t bytes = kFirstTextBytes;
   if (!blocks_.empty()) {
-    bytes = std::clamp(size_bytes_, kMinBlockBytes, kMaxBlockBytes);
+    bytes = std::clamp(size_bytes_, kMinBlockBytes, kMaxTextBlockBytes);
     if (quota_) block.owner = quota_(bytes);
     block.is_charged = true;
   }
