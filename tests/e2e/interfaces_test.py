@@ -266,5 +266,167 @@ class InterfacesTest(RestTest):
             self.assertEqual(answer.outputs[0].name, "OUTPUT__0", model)
 
 
+class Mlp(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(4, 8)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.a(torch.relu(x))
+
+
+class Cast(Mlp):
+    """Takes any type."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.a(x.float())
+
+
+class Scaled(Mlp):
+    """Takes bytes and integers as well: they become float32."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.a(x / 255.0)
+
+
+class EitherWay(Mlp):
+    """Either a linear layer or a copy: any type goes one of the ways."""
+
+    def forward(self, x: Tensor, flag: bool) -> Tensor:
+        if flag:
+            return self.a(x)
+        return x * 1
+
+
+class BothWays(Mlp):
+    def forward(self, x: Tensor, flag: bool) -> Tensor:
+        if flag:
+            return self.a(x)
+        return self.a(x + 1)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.c, self.bn, self.f = nn.Conv2d(3, 8, 3, stride=2), nn.BatchNorm2d(8), nn.Linear(8, 5)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = torch.relu(self.bn(self.c(x)))
+        return self.f(torch.flatten(nn.functional.adaptive_avg_pool2d(x, 1), 1))
+
+
+class OneImage(nn.Module):
+    """Without a batch: the rows of a picture become the channels of a batch, were there one."""
+
+    def __init__(self):
+        super().__init__()
+        self.c, self.f = nn.Conv2d(3, 8, 3), nn.Linear(8, 5)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.f(self.c(x).mean([1, 2]))
+
+
+class ChannelsLast(Net):
+    def forward(self, x: Tensor) -> Tensor:
+        return self.c(x.permute(0, 3, 1, 2))
+
+
+class Ids(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.e, self.f = nn.Embedding(10, 4), nn.Linear(4, 2)
+
+    def forward(self, ids: Tensor, mask: Optional[Tensor] = None) -> Tensor:
+        return self.f(self.e(ids).mean(1))
+
+
+class Norms(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.bn, self.ln = nn.BatchNorm1d(3), nn.LayerNorm(7)
+
+    def forward(self, x: Tensor, y: Tensor) -> Dict[str, Tensor]:
+        return {"x": self.bn(x), "y": self.ln(y)}
+
+
+class Plain(nn.Module):
+    def forward(self, words: List[List[str]], sizes: List[int], scale: float) -> Tensor:
+        return torch.ones(len(words)) * scale * len(sizes)
+
+
+STATED = {"mlp": Mlp, "cast": Cast, "scaled": Scaled, "either": EitherWay, "both": BothWays, "net": Net, "one_image": OneImage,
+          "channels_last": ChannelsLast, "ids": Ids, "norms": Norms, "plain": Plain}
+
+
+class StatedInputsTest(RestTest):
+    """Types and dimensions of models that neither a configuration nor their file describes."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        for name, module in STATED.items():
+            serve_models.save(module().eval(), cls.folder.name, name)
+        traced = torch.jit.trace(Net().eval(), torch.rand(1, 3, 32, 32))
+        os.makedirs(os.path.join(cls.folder.name, "traced", "1"))
+        traced.save(os.path.join(cls.folder.name, "traced", "1", "model.pt"))
+        cls.daemon = Daemon(cls.folder.name, "--allow-http", "true", "--http-port", "0")
+        cls.host, cls.port = cls.daemon.ready["http"].rsplit(":", 1)
+
+    def stated(self, model):
+        """(datatype, shape) of inputs and of outputs; the configuration says the same."""
+        metadata = self.get(f"/v2/models/{model}")
+        config = self.daemon.stub.ModelConfig(pb.ModelConfigRequest(name=model)).config
+        for tensors, listed in ((metadata["inputs"], config.input), (metadata["outputs"], config.output)):
+            self.assertEqual([tensor["name"] for tensor in tensors], [tensor.name for tensor in listed])
+            for tensor, one in zip(tensors, listed):
+                known = one.DESCRIPTOR.fields_by_name["data_type"].enum_type.values_by_number[one.data_type].name
+                self.assertEqual(known, "TYPE_" + (tensor["datatype"] or "INVALID").replace("BYTES", "STRING"))
+                if tensor["shape"] != [-1]:
+                    self.assertEqual(list(one.dims), tensor["shape"])
+        return [[(tensor["datatype"], tensor["shape"]) for tensor in metadata[kind]] for kind in ("inputs", "outputs")]
+
+    def infer_zeros(self, model, *inputs):
+        """`inputs`: name, datatype, shape."""
+        sizes = {"FP32": 4, "INT64": 8, "INT32": 4, "UINT8": 1, "FP64": 8, "FP16": 2}
+        return self.daemon.stub.ModelInfer(request(model, [
+            (name, datatype, shape, bytes(int(torch.tensor(shape).prod()) * sizes[datatype])) for name, datatype, shape in inputs]))
+
+    def test_before_any_request(self):
+        """What the graph makes certain. First of the tests: those below have the models learn."""
+        unknown = ("", [-1])
+        for model, wanted in {
+                "mlp": [("FP32", [-1])], "cast": [unknown], "scaled": [unknown], "either": [unknown, ("BOOL", [1])],
+                "both": [("FP32", [-1]), ("BOOL", [1])], "net": [("FP32", [-1, 3, -1, -1])],
+                "traced": [("FP32", [-1, 3, -1, -1])], "one_image": [("FP32", [-1])],
+                "channels_last": [("FP32", [-1, -1, -1, 3])], "ids": [("INT64", [-1]), unknown],
+                "plain": [("BYTES", [-1, -1]), ("INT64", [-1]), ("FP64", [1])]}.items():
+            with self.subTest(model=model):
+                self.assertEqual(self.stated(model)[0], wanted)
+        self.assertEqual([name for name, _ in zip(("x", "y"), self.stated("norms")[1])], ["x", "y"])
+
+    def test_the_first_answer_teaches_the_rest(self):
+        for model, ask, inputs, outputs in (
+                ("mlp", [("x", "FP32", [2, 4])], [("FP32", [-1, 4])], [("FP32", [-1, -1])]),
+                ("cast", [("x", "INT32", [1, 2, 4])], [("INT32", [-1, -1, 4])], [("FP32", [-1, -1, -1])]),
+                ("one_image", [("x", "FP32", [3, 9, 9])], [("FP32", [3, -1, -1])], [("FP32", [-1])]),
+                ("norms", [("x", "FP32", [2, 3]), ("y", "FP32", [7])], [("FP32", [-1, 3]), ("FP32", [7])],
+                 [("FP32", [-1, -1]), ("FP32", [-1])])):
+            with self.subTest(model=model):
+                self.infer_zeros(model, *ask)
+                self.assertEqual(self.stated(model), [inputs, outputs])
+        # It stays, and takes nothing away from what is accepted.
+        self.infer_zeros("cast", ("x", "UINT8", [4]))
+        self.assertEqual(self.stated("cast")[0], [("INT32", [-1, -1, 4])])
+
+    def test_what_is_stated_is_no_refusal(self):
+        self.infer_zeros("ids", ("ids", "INT32", [1, 3]))
+        self.assertEqual(self.stated("ids")[0][0], ("INT64", [-1, -1]))
+        self.infer_zeros("net", ("x", "FP32", [1, 3, 8, 8]))
+        for datatype in ("FP64", "UINT8", "INT64", "FP16"):
+            self.infer_zeros("cast", ("x", datatype, [3, 4]))
+        for datatype in ("UINT8", "INT64", "FP32"):
+            self.infer_zeros("scaled", ("x", datatype, [3, 4]))
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -76,10 +76,33 @@ bool is_feedable(const ops::Type& declared) {
   return type.kind() == TypeKind::kTensor || type.kind() == TypeKind::kString || is_scalar(type.kind());
 }
 
+std::string way_out(const ops::Type& type) {
+  std::string way =
+      "; give the model a wrapper, a module whose forward takes tensors, numbers, texts, lists of these, "
+      "List[Tensor] or Dict[str, Tensor], and makes the argument of them";
+  const bool is_container = type.kind() == ops::TypeKind::kTuple || type.kind() == ops::TypeKind::kList ||
+                            type.kind() == ops::TypeKind::kDict || type.kind() == ops::TypeKind::kOptional;
+  return is_container ? way + "; or export it by torch.export.save (model.pt2), which takes such arguments apart" : way;
+}
+
 bool takes_bytes(const ops::Type& declared) {
   const ops::Type& type = without_optional(declared);
   return type.kind() == TypeKind::kString || is_list_of_strings(type) ||
          (type.kind() == TypeKind::kList && is_list_of_strings(*type.element()));
+}
+
+void describe_argument(const ops::Type& declared, jit::KnownInput& known) {
+  const ops::Type& type = without_optional(declared);
+  if (type.kind() == TypeKind::kTensor) return;
+  const bool is_list = type.kind() == TypeKind::kList;
+  switch (is_list ? type.element()->kind() : type.kind()) {
+    case TypeKind::kInt: known.dtype = DType::kInt64; break;
+    case TypeKind::kFloat: known.dtype = DType::kFloat64; break;
+    case TypeKind::kBool: known.dtype = DType::kBool; break;
+    default: break;  // texts have their datatype
+  }
+  known.rank = is_list && is_list_of_strings(*type.element()) ? 2 : 1;
+  if (!is_list) known.from_front.emplace(0, 1);
 }
 
 Value to_argument(const ops::Type& declared, const InferTensor& input) {
@@ -93,6 +116,22 @@ Value to_argument(const ops::Type& declared, const InferTensor& input) {
     case TypeKind::kList: return to_list(type.element(), input);
     default: return to_scalar(type.kind(), input);
   }
+}
+
+Error with_shapes(const Error& error, std::span<const InferTensor* const> inputs) {
+  constexpr size_t kMaxInputs = 16;
+  const bool is_of_shapes = error.code() == ErrorCode::kInvalidArgument || error.code() == ErrorCode::kOutOfRange ||
+                            error.code() == ErrorCode::kUnimplemented;
+  const bool names_input = std::string_view(error.what()).starts_with("inference input '");
+  if (!is_of_shapes || names_input) return error;
+  std::string text;
+  size_t count = 0;
+  for (const InferTensor* input : inputs) {
+    if (input == nullptr || ++count > kMaxInputs) continue;
+    text +=
+        concat(text.empty() ? "; inputs: " : ", ", input->name, " ", name_of(input->datatype), to_string(input->shape));
+  }
+  return {error.code(), error.what() + text};
 }
 
 std::string check_configured(const ops::Type& declared, const TensorSpec& spec, bool has_batch,

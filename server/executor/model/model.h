@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/jit/runtime/inputs/known_inputs.h"
 #include "core/tensor/tensor.h"
 #include "server/executor/model/datatype.h"
 #include "server/metrics/metrics.h"
@@ -46,6 +47,9 @@ struct TensorSpec {
   bool is_optional = false;
   bool takes_bytes = false;  // the model takes strings
   bool is_written = false;   // inputs only: a run writes to it if is_own
+  // Inputs only: what the graph makes certain where `datatype` and `shape` say nothing. For metadata; requests are not
+  // checked against it.
+  jit::KnownInput known = {};
 
   bool answers_to(const std::string& wanted) const;
 };

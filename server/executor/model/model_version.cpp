@@ -52,6 +52,7 @@ ModelVersion::ModelVersion(std::string name, int64_t version, std::unique_ptr<co
     workers_.warm_up();
   });
   workers_.end_warm_up();
+  learned_.begin(request_signature_);
   warnings_ = model_->warnings();
   warnings_.insert(warnings_.end(), workers_.warnings().begin(), workers_.warnings().end());
   strategy_ = make_strategy({.model = name_,

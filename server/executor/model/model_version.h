@@ -5,6 +5,7 @@
 
 #include "core/tensor/allocator.h"
 #include "server/executor/model/class_labels.h"
+#include "server/executor/model/learned_signature.h"
 #include "server/executor/model/model.h"
 #include "server/executor/model/model_workers.h"
 #include "server/executor/strategies/execution_strategy.h"
@@ -41,6 +42,8 @@ class ModelVersion {
   const std::string& name() const { return name_; }
   const std::string& version() const { return version_text_; }
   const Signature& signature() const { return request_signature_; }  // as requests see it
+  // The same with what the graph and the first answered request tell beside: for who asks what to send.
+  Signature described() const { return learned_.described(request_signature_); }
   const ModelConfig& config() const { return config_; }
   // Warnings of the model and of its warm-up.
   const std::vector<std::string>& warnings() const { return warnings_; }
@@ -50,7 +53,10 @@ class ModelVersion {
   PlanCounts plan_counts() const { return model_->plan_counts(); }
 
   // See ExecutionStrategy. The sink's owner records the final answer in metrics().
-  void submit(InferRequest&& request, InferSink& sink) { strategy_->submit(std::move(request), sink); }
+  void submit(InferRequest&& request, InferSink& sink) {
+    InferSink& asking = learned_.is_complete() ? sink : learned_.watch(request, sink);
+    strategy_->submit(std::move(request), asking);
+  }
   void record_cancelled() { strategy_->record_cancelled(); }
   // The configured labels of an output; empty if there are none.
   const std::vector<std::string>& class_labels(const std::string& output) const;
@@ -66,6 +72,7 @@ class ModelVersion {
   const std::shared_ptr<const void> metrics_owner_;
   ModelMetrics& metrics_;
   const OwnerId owner_;
+  LearnedSignature learned_;
   ModelWorkers workers_;
   std::vector<std::string> warnings_;
   std::unique_ptr<ExecutionStrategy> strategy_;  // last: its threads use the other members

@@ -15,7 +15,6 @@
 #include "core/jit/ir/alias.h"
 #include "core/jit/ir/result_keys.h"
 #include "core/jit/runtime/batch_safety.h"
-#include "core/jit/runtime/load_flags.h"
 #include "core/jit/runtime/module.h"
 #include "core/ops/generator.h"
 #include "core/tensor/lend.h"
@@ -23,6 +22,7 @@
 #include "server/executor/model/argument.h"
 #include "server/executor/model/configured_outputs.h"
 #include "server/executor/model/gathered_argument.h"
+#include "server/executor/model/load_options.h"
 #include "server/executor/model/reshape.h"
 #include "server/executor/model/result.h"
 #include "server/executor/model/sequence_model.h"
@@ -67,42 +67,6 @@ uint64_t random_seed() {
   return seed;
 }
 
-// Runs fn; its error then starts with the setting's name.
-template <class Fn>
-void apply_setting(const char* setting, Fn&& fn) {
-  try {
-    fn();
-  } catch (const Error& error) {
-    throw Error(error.code(), concat(setting, ": ", error.what()));
-  }
-}
-
-// Batches of all sizes keep their plans, each for two numbers of threads, unless the configuration says otherwise:
-// plans that push each other out are made again and again.
-EngineOptions with_room_for_batches(const EngineOptions& defaults, const ModelConfig& config) {
-  constexpr int64_t kMaxPlans = 1024;
-  EngineOptions out = defaults.with(config.engine);
-  if (config.engine.plan_cache_size || out.plan_cache_size == 0) return out;
-  const int64_t wanted = std::min<int64_t>(2 * config.max_batch_size, kMaxPlans);
-  out.plan_cache_size = std::max(out.plan_cache_size, static_cast<int>(wanted));
-  return out;
-}
-
-jit::LoadOptions to_load_options(const EngineOptions& options) {
-  jit::LoadOptions out;
-  out.optimize = options.optimize;
-  apply_setting("precision", [&] { out.precision = jit::parse_precision(options.precision); });
-  out.plan.is_enabled = options.plan_cache_size > 0;
-  out.plan.cache_size = static_cast<size_t>(std::max(options.plan_cache_size, 1));
-  apply_setting("jit_disable", [&] {
-    for (const std::string& pass : options.disabled_passes) jit::disable_pass(out, pass);
-  });
-  apply_setting("jit_limit", [&] {
-    for (const std::string& limit : options.pass_limits) jit::limit_pass(out, limit);
-  });
-  return out;
-}
-
 class TorchScriptModel final : public Model {
  public:
   TorchScriptModel(const std::string& file, const ModelConfig& config, const jit::LoadOptions& options)
@@ -125,6 +89,7 @@ class TorchScriptModel final : public Model {
             ": config.pbtxt has no input for argument '", spec.name, "' of ", kMethod);
     }
     find_written_arguments();
+    if (!module_->signature(kMethod)) describe_from_graph();
     signature_.keeps_state = method_.changes_state();
     signature_.mixing_operator = jit::find_mixing_operator(*module_, method_);
     check_mixing(file, config);
@@ -242,7 +207,7 @@ class TorchScriptModel final : public Model {
       add_parts(file, config, index, bound);
     } else if (!is_optional) {
       fail(ErrorCode::kUnimplemented, file, ": argument '", argument.name, "' of ", kMethod, " has type ",
-           argument.type->str(), ", which a request cannot carry");
+           argument.type->str(), ", which a request cannot carry", way_out(*argument.type));
     }
     arguments_.push_back(bound);
   }
@@ -251,6 +216,18 @@ class TorchScriptModel final : public Model {
   static void describe_from_file(const jit::TensorSignature& known, TensorSpec& spec) {
     if (known.dtype && !is_complex(*known.dtype)) spec.datatype = from_dtype(*known.dtype);
     if (known.shape) spec.shape = known.shape;
+  }
+
+  // A file of TorchScript says nothing of its tensors; its graph does.
+  void describe_from_graph() {
+    const std::vector<jit::KnownInput> known = jit::find_known_inputs(method_);
+    for (size_t i = 0; i < arguments_.size(); ++i) {
+      if (arguments_[i].spec < 0) continue;
+      TensorSpec& spec = signature_.inputs[static_cast<size_t>(arguments_[i].spec)];
+      spec.known = known[i];
+      // With a batch dimension the type alone does not tell the dimensions.
+      if (signature_.max_batch_size == 0) describe_argument(*arguments_[i].argument->type, spec.known);
+    }
   }
 
   // Names of an ONNX file are the interface; those of arguments are the code's, and Triton goes by their order.
@@ -459,7 +436,11 @@ class TorchScriptSession final : public ModelSession {
  public:
   explicit TorchScriptSession(const TorchScriptModel& model) : model_(model), frame_(jit::make_frame()) {}
   RunResult run(std::span<const InferTensor* const> inputs, const RunOptions& options) override {
-    return model_.run(*frame_, inputs, options);
+    try {
+      return model_.run(*frame_, inputs, options);
+    } catch (const Error& error) {
+      throw with_shapes(error, inputs);
+    }
   }
 
  private:
@@ -480,7 +461,5 @@ std::unique_ptr<const Model> load_torchscript_model(const ModelFiles& files, con
   options.copies_files = files.are_copied;
   return std::make_unique<TorchScriptModel>(files.model, config, options);
 }
-
-void check_engine_options(const EngineOptions& options) { to_load_options(options); }
 
 }  // namespace tensord::server

@@ -36,9 +36,10 @@ void describe_model(const ServerState& state, const ModelMetadataRequest& reques
   const auto model = state.repository.find(request.name(), request.version());
   response.set_name(model->name());
   for (const std::string& version : state.repository.ready_versions(model->name())) response.add_versions(version);
-  response.set_platform(model->signature().platform);
-  for (const TensorSpec& spec : model->signature().inputs) add_metadata(spec, response.add_inputs());
-  for (const TensorSpec& spec : model->signature().outputs) add_metadata(spec, response.add_outputs());
+  const Signature signature = model->described();
+  response.set_platform(signature.platform);
+  for (const TensorSpec& spec : signature.inputs) add_metadata(spec, response.add_inputs());
+  for (const TensorSpec& spec : signature.outputs) add_metadata(spec, response.add_outputs());
 }
 
 void describe_server(const ServerState& state, ServerMetadataResponse& response) {

@@ -36,7 +36,7 @@ void complete_tensors(const std::vector<TensorSpec>& specs, bool has_batch, Tens
 
 inference::ModelConfig to_model_config(const ModelVersion& model) {
   const ModelConfig& config = model.config();
-  const Signature& signature = model.signature();
+  const Signature signature = model.described();
   inference::ModelConfig out;
   check_internal(out.ParseFromString(config.source), "the configuration of '", model.name(), "' cannot be read back");
   out.set_name(model.name());

@@ -1,0 +1,349 @@
+#include "core/jit/runtime/inputs/known_inputs.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "core/jit/ir/operator_search.h"
+#include "core/jit/passes/packing.h"
+#include "core/jit/runtime/inputs/traced.h"
+#include "core/jit/runtime/module.h"
+
+namespace tensord::jit {
+
+void Facts::require(const Dim& dim, int64_t size) {
+  if (dim.of_input < 0) {
+    fails = fails || (dim.size >= 0 && dim.size != size);
+    is_complete = is_complete && dim.size >= 0;
+    return;
+  }
+  const auto [place, is_new] = sizes.emplace(dim.of_input, size);
+  fails = fails || (!is_new && place->second != size);
+}
+
+Facts either(const Facts& a, const Facts& b) {
+  if (a.fails || b.fails) return a.fails ? b : a;
+  Facts out;
+  std::ranges::set_intersection(a.failing, b.failing, std::inserter(out.failing, out.failing.end()));
+  for (const auto& [dim, size] : a.sizes) {
+    const auto other = b.sizes.find(dim);
+    if (other != b.sizes.end() && other->second == size) out.sizes.emplace(dim, size);
+  }
+  out.weight_dtypes = a.weight_dtypes;
+  out.weight_dtypes.insert(b.weight_dtypes.begin(), b.weight_dtypes.end());
+  out.is_without_batch = a.is_without_batch || b.is_without_batch;
+  out.is_complete = a.is_complete && b.is_complete;
+  return out;
+}
+
+namespace {
+
+using ops::TypeKind;
+
+// More dimensions than this are taken for none that a model means.
+constexpr int kMaxRank = 6;
+// A graph of more nodes than this tells nothing: so long nobody waits for a load.
+constexpr size_t kMaxNodes = 20'000;
+
+// Follows one input through a graph, as if it had one rank.
+class InputTrace {
+ public:
+  InputTrace(const GraphValue* input, int rank) {
+    Traced& traced = values_[input];
+    traced.is_traced = true;
+    traced.shape.emplace();
+    for (int i = 0; i < rank; ++i) traced.shape->push_back({i, -1});
+    traced.dtypes.emplace();
+    std::ranges::copy(kRequestDtypes, traced.dtypes->begin());
+  }
+
+  Facts run(const Block& block) {
+    Facts facts;
+    follow(block, facts);
+    return facts;
+  }
+
+ private:
+  void follow(const Block& block, Facts& facts) {
+    for (const Node* node = block.first(); node != nullptr && !facts.fails; node = node->next()) {
+      check_work_cancelled();
+      visit(*node, facts);
+    }
+  }
+
+  void visit(const Node& node, Facts& facts) {
+    switch (node.kind()) {
+      case NodeKind::kConstant: return;
+      case NodeKind::kOp: return op(node, facts);
+      case NodeKind::kIf: return branches(node, facts);
+      case NodeKind::kUncheckedCast: return know(node.output(), operand(node.input()).traced, facts);
+      case NodeKind::kListConstruct: return list(node, facts);
+      default:
+        for (const GraphValue* output : node.outputs()) forget(node, output, facts);
+    }
+  }
+
+  TracedOperand operand(const GraphValue* value) const {
+    TracedOperand out;
+    out.constant = value->constant();
+    const auto found = values_.find(value);
+    if (found != values_.end()) out.traced = found->second;
+    return out;
+  }
+
+  bool comes_from_input(const Node& node) const {
+    return std::ranges::any_of(node.inputs(), [&](const GraphValue* v) { return operand(v).traced.is_traced; });
+  }
+
+  void know(const GraphValue* value, Traced traced, Facts& facts) {
+    if (traced.is_traced && !traced.shape) facts.is_complete = false;
+    values_[value] = std::move(traced);
+  }
+
+  // Something made of the input, but nobody knows what.
+  void forget(const Node& node, const GraphValue* output, Facts& facts) {
+    Traced traced;
+    traced.is_traced = !is_plain(*output->type()) && (comes_from_input(node) || !node.blocks().empty());
+    if (traced.is_traced) facts.is_complete = false;
+    values_[output] = std::move(traced);
+  }
+
+  void list(const Node& node, Facts& facts) {
+    Traced traced;
+    if (node.output()->type()->kind() == TypeKind::kList &&
+        node.output()->type()->element()->kind() == TypeKind::kInt) {
+      traced.numbers.emplace();
+      for (const GraphValue* item : node.inputs()) traced.numbers->push_back(operand(item).number());
+      return know(node.output(), std::move(traced), facts);
+    }
+    traced.is_traced = comes_from_input(node);
+    values_[node.output()] = std::move(traced);
+  }
+
+  void op(const Node& node, Facts& facts) {
+    if (node.op()->name() == "prim::RaiseException") {
+      facts.fails = true;
+      return;
+    }
+    std::vector<TracedOperand> operands;
+    for (const GraphValue* input : node.inputs()) operands.push_back(operand(input));
+    if (const ops::PackedOp* packed = packed_of(node))
+      return know(node.output(), run_packed(*packed, operands, facts), facts);
+    if (const std::optional<int64_t> number = number_of(*node.op(), operands)) {
+      Traced traced;
+      traced.number = number;
+      return know(node.output(), std::move(traced), facts);
+    }
+    if (node.outputs().size() != 1) {
+      for (const GraphValue* output : node.outputs()) forget(node, output, facts);
+      return;
+    }
+    if (node.output()->type()->kind() != TypeKind::kTensor) return forget(node, node.output(), facts);
+    know(node.output(), trace_call(*node.op(), operands, facts), facts);
+  }
+
+  // A number, text or list of numbers: no operator follows a tensor through it.
+  static bool is_plain(const ops::Type& type) {
+    const ops::Type& item = type.kind() == TypeKind::kList ? *type.element() : type;
+    switch (item.kind()) {
+      case TypeKind::kInt:
+      case TypeKind::kFloat:
+      case TypeKind::kBool:
+      case TypeKind::kNumber:
+      case TypeKind::kString:
+      case TypeKind::kNone: return true;
+      default: return false;
+    }
+  }
+
+  static Traced unknown(const Traced& source) {
+    Traced out;
+    out.is_traced = source.is_traced;
+    return out;
+  }
+
+  static Traced run_packed(const ops::PackedOp& packed, const std::vector<TracedOperand>& operands, Facts& facts) {
+    Traced running = operands[1].traced;
+    for (const ops::BoundCall& call : packed.calls()) {
+      std::vector<TracedOperand> arguments;
+      for (size_t i = 0; i < call.arguments.size(); ++i) {
+        TracedOperand& argument = arguments.emplace_back();
+        const auto number = static_cast<int>(i);
+        if (number == call.input) {
+          argument.traced = running;
+        } else if (number == call.other && operands.size() > 2) {
+          argument = operands[2];
+        } else {
+          argument.constant = &call.arguments[i];
+        }
+      }
+      // Its weights are float32 in the call, whatever they lie as.
+      if (call.widened != 0) return unknown(running);
+      running = trace_call(*call.op, arguments, facts);
+      if (facts.fails) break;
+    }
+    return running;
+  }
+
+  // Questions about the rank and sizes, and what is made of their answers.
+  static std::optional<int64_t> number_of(const ops::Op& op, const std::vector<TracedOperand>& operands) {
+    const std::string& name = op.name();
+    if (name == "aten::dim" && operands[0].traced.shape) return static_cast<int64_t>(operands[0].traced.shape->size());
+    if (operands.empty()) return std::nullopt;
+    const std::optional<int64_t> a = operands[0].number();
+    if (name == "aten::__not__" && a) return *a == 0;
+    const std::optional<int64_t> b = operands.size() == 2 ? operands[1].number() : std::nullopt;
+    if (!a || !b) return std::nullopt;
+    if (name == "aten::eq") return *a == *b;
+    if (name == "aten::ne") return *a != *b;
+    if (name == "aten::lt") return *a < *b;
+    if (name == "aten::le") return *a <= *b;
+    if (name == "aten::gt") return *a > *b;
+    if (name == "aten::ge") return *a >= *b;
+    if (name == "aten::__and__") return *a & *b;
+    if (name == "aten::__or__") return *a | *b;
+    return std::nullopt;
+  }
+
+  void branches(const Node& node, Facts& facts) {
+    const std::optional<int64_t> condition = operand(node.input()).number();
+    Facts taken[2] = {facts, facts};
+    for (size_t i = 0; i < 2; ++i) {
+      taken[i].fails = condition && (*condition != 0) != (i == 0);
+      if (!taken[i].fails) follow(*node.blocks()[i], taken[i]);
+    }
+    for (size_t i = 0; i < node.outputs().size(); ++i) {
+      const TracedOperand a = result(node, 0, i), b = result(node, 1, i);
+      know(node.output(i), taken[0].fails ? b.traced : taken[1].fails ? a.traced : joined(a.traced, b.traced), facts);
+    }
+    const bool was_complete = facts.is_complete;
+    facts = either(taken[0], taken[1]);
+    facts.is_complete = facts.is_complete && was_complete;
+  }
+
+  // Numbers as such, since a constant may be one way and none the other.
+  TracedOperand result(const Node& node, size_t branch, size_t i) const {
+    TracedOperand out = operand(node.blocks()[branch]->outputs()[i]);
+    out.traced.number = out.number();
+    return out;
+  }
+
+  static Traced joined(const Traced& a, const Traced& b) {
+    Traced out;
+    out.is_traced = a.is_traced || b.is_traced;
+    if (a.shape == b.shape) out.shape = a.shape;
+    if (a.dtypes == b.dtypes) out.dtypes = a.dtypes;
+    if (a.number == b.number) out.number = a.number;
+    return out;
+  }
+
+  std::unordered_map<const GraphValue*, Traced> values_;
+};
+
+// The one dtype that every run needs, or the one that is meant among those that it takes.
+std::optional<DType> needed_dtype(const std::map<int, Facts>& ranks) {
+  std::set<DType> taken, weights;
+  for (const auto& [rank, facts] : ranks) {
+    for (const DType dtype : kRequestDtypes) {
+      if (!facts.failing.contains(dtype)) taken.insert(dtype);
+    }
+    weights.insert(facts.weight_dtypes.begin(), facts.weight_dtypes.end());
+  }
+  if (taken.size() == 1) return *taken.begin();
+  if (taken == std::set<DType>{DType::kInt32, DType::kInt64}) return DType::kInt64;
+  return std::nullopt;
+}
+
+// Whether what is known of dimensions is the same with a batch in front.
+bool is_one_sample_of(const Facts& sample, const Facts& batch) {
+  std::map<int, int64_t> shifted;
+  for (const auto& [dim, size] : sample.sizes) shifted.emplace(dim + 1, size);
+  return shifted == batch.sizes;
+}
+
+std::optional<int> needed_rank(const std::map<int, Facts>& ranks) {
+  if (ranks.size() == 1) return ranks.begin()->first;
+  if (ranks.size() != 2) return std::nullopt;
+  const auto& [first, sample] = *ranks.begin();
+  const auto& [second, batch] = *std::next(ranks.begin());
+  const bool is_either = second == first + 1 && sample.is_without_batch && !batch.is_without_batch;
+  if (!is_either || !batch.is_complete || !is_one_sample_of(sample, batch)) return std::nullopt;
+  return second;
+}
+
+// The sizes that are the same whatever the rank, counted from one end.
+std::map<int, int64_t> common_sizes(const std::map<int, Facts>& ranks, bool from_end) {
+  std::optional<std::map<int, int64_t>> common;
+  for (const auto& [rank, facts] : ranks) {
+    std::map<int, int64_t> sizes;
+    for (const auto& [dim, size] : facts.sizes) {
+      const int place = from_end ? dim - rank : dim;
+      const bool is_shared = !common || (common->contains(place) && common->at(place) == size);
+      if (is_shared) sizes.emplace(place, size);
+    }
+    common = std::move(sizes);
+  }
+  return common.value_or(std::map<int, int64_t>());
+}
+
+KnownInput known_input(const Graph& graph, const GraphValue* input) {
+  std::map<int, Facts> ranks;  // those with which a run may come to its end
+  for (int rank = 0; rank <= kMaxRank; ++rank) {
+    Facts facts = InputTrace(input, rank).run(*graph.block());
+    if (!facts.fails && facts.failing.size() < kRequestDtypeCount) ranks.emplace(rank, std::move(facts));
+  }
+  KnownInput known;
+  if (ranks.empty()) return known;  // no run ends well: nothing to say
+  known.rank = needed_rank(ranks);
+  if (known.rank) std::erase_if(ranks, [&](const auto& it) { return it.first != *known.rank; });
+  known.dtype = needed_dtype(ranks);
+  known.from_front = common_sizes(ranks, false);
+  known.from_end = common_sizes(ranks, true);
+  return known;
+}
+
+size_t count_nodes(const Block& block) {
+  size_t count = 0;
+  for_each_node(block, [&](const Node&) { ++count; });
+  return count;
+}
+
+bool reshapes(const Block& block) {
+  bool found = false;
+  for_each_node(block, [&](const Node& node) { found = found || (node.op() && changes_shape(*node.op())); });
+  return found;
+}
+
+}  // namespace
+
+std::optional<Dims> KnownInput::shape_of_rank(int rank) const {
+  Dims out(static_cast<size_t>(rank), -1);
+  const auto put = [&](int place, int64_t size) {
+    if (place < 0 || place >= rank) return false;
+    int64_t& mine = out[static_cast<size_t>(place)];
+    if (mine >= 0 && mine != size) return false;
+    mine = size;
+    return true;
+  };
+  for (const auto& [place, size] : from_front) {
+    if (!put(place, size)) return std::nullopt;
+  }
+  for (const auto& [place, size] : from_end) {
+    if (!put(place + rank, size)) return std::nullopt;
+  }
+  return out;
+}
+
+std::vector<KnownInput> find_known_inputs(const Method& method) {
+  const Graph& graph = method.graph();
+  const size_t count = method.schema().arguments.size();
+  std::vector<KnownInput> known(count);
+  if (count_nodes(*graph.block()) > kMaxNodes || reshapes(*graph.block())) return known;
+  const size_t first = graph.inputs().size() - count;  // self comes before
+  for (size_t i = 0; i < count; ++i) {
+    const GraphValue* input = graph.inputs()[first + i];
+    if (input->type()->kind() == TypeKind::kTensor) known[i] = known_input(graph, input);
+  }
+  return known;
+}
+
+}  // namespace tensord::jit
