@@ -7,9 +7,22 @@
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/base/mutex.h"
+#include "core/base/nearest.h"
 
 namespace tensord::server {
 namespace {
+
+// "; did you mean 'bert'?", where one is near: the rest of the message is Triton's.
+template <class Models>
+std::string near_name(const Models& models, const std::string& wanted) {
+  constexpr size_t kMaxNames = 10'000;
+  std::vector<std::string> names;
+  for (const auto& [name, entry] : models) {
+    if (names.size() < kMaxNames) names.push_back(name);
+  }
+  const std::string near = nearest(wanted, names);
+  return near.empty() ? near : "; did you mean '" + near + "'?";
+}
 
 // As strtoll would read all of it, at least 0; -1 when it is no version.
 int64_t parse_version(const std::string& text) {
@@ -67,7 +80,7 @@ std::shared_ptr<ModelVersion> ModelTable::find(const std::string& name, const st
   const auto model = models_.find(name);
   if (model == models_.end()) {
     if (!version_text.empty()) check_version(parse_version(version_text));
-    fail(ErrorCode::kNotFound, "Request for unknown model: '", name, "' is not found");
+    fail(ErrorCode::kNotFound, "Request for unknown model: '", name, "' is not found", near_name(models_, name));
   }
   const ModelEntry& entry = model->second;
   const int64_t version = version_text.empty() ? -1 : parse_version_or_label(entry, version_text);

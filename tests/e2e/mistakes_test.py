@@ -274,6 +274,11 @@ class MistakesTest(unittest.TestCase):
         self.assertIn("max_batchsize", self.index["typo"][1])
         self.assert_state("no_field", "UNAVAILABLE", "FP32")
 
+    def test_what_would_be_right(self):
+        self.assert_fails(grpc.StatusCode.NOT_FOUND, "did you mean 'dropout'?", "droput", ("x", torch.ones(4)))
+        self.assert_fails(grpc.StatusCode.INVALID_ARGUMENT, "did you mean 'words'?", "words", ("wrods", (["a"], [1])))
+        self.assert_fails(grpc.StatusCode.INVALID_ARGUMENT, "; inputs: x FP32[2, 9]", "no_matter", ("x", torch.ones(2, 9)))
+
     def test_other_protocols_are_told_which_one_this_is(self):
         with grpc.insecure_channel(self.daemon.ready["grpc"]) as channel:
             for method, said in (("/tensorflow.serving.PredictionService/Predict", "TensorFlow Serving's protocol; this server speaks KServe's v2"),

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/base/nearest.h"
 #include "server/executor/model/model.h"
 #include "server/executor/model/unsigned_widening.h"
 
@@ -72,15 +73,17 @@ void check_batch(const Signature& signature, const std::string& model, std::span
         "inference request batch-size must be <= ", signature.max_batch_size, " for '", model, "'");
 }
 
-// "; it has 'a', 'b'": what would be right.
+// "; did you mean 'a'? it has 'a', 'b'": what would be right.
 template <class Tensors>
-std::string those_there_are(const Tensors& tensors) {
+std::string those_there_are(const Tensors& tensors, const std::string& wanted) {
   constexpr size_t kMaxNames = 20;
-  std::string text;
-  size_t count = 0;
-  for (const auto& tensor : tensors) {
-    if (++count > kMaxNames) return text + ", …";
-    text += concat(text.empty() ? "; it has '" : ", '", tensor.name, "'");
+  std::vector<std::string> names;
+  for (const auto& tensor : tensors) names.push_back(tensor.name);
+  const std::string near = nearest(wanted, names);
+  std::string text = near.empty() ? "" : "; did you mean '" + near + "'?";
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (i == kMaxNames) return text + ", …";
+    text += concat(i > 0 ? ", '" : near.empty() ? "; it has '" : " It has '", names[i], "'");
   }
   return text;
 }
@@ -108,7 +111,7 @@ std::vector<size_t> match_inputs(const Signature& signature, const std::string& 
     if (found == specs.end()) {
       if (headers.size() < specs.size()) fail_count(signature, model, headers, present);
       fail(ErrorCode::kInvalidArgument, "unexpected inference input '", header.name, "' for model '", model, "'",
-           those_there_are(specs));
+           those_there_are(specs, header.name));
     }
     const auto index = static_cast<size_t>(found - specs.begin());
     if (present[index]) {
@@ -148,7 +151,7 @@ void check_requested_outputs(const Signature& signature, const std::string& mode
                                       [&](const TensorSpec& spec) { return spec.answers_to(names[i]); });
     if (is_known) continue;
     fail(ErrorCode::kInvalidArgument, "unexpected inference output '", names[i], "' for model '", model, "'",
-         those_there_are(signature.outputs));
+         those_there_are(signature.outputs, names[i]));
   }
 }
 
@@ -164,7 +167,7 @@ std::vector<InferTensor> select_outputs(std::vector<InferTensor> outputs, const 
         std::find_if(outputs.begin(), outputs.end(), [&](const InferTensor& output) { return output.name == actual; });
     if (found == outputs.end()) {
       fail(ErrorCode::kInvalidArgument, "unexpected inference output '", name, "' for model '", model, "'",
-           those_there_are(outputs));
+           those_there_are(outputs, name));
     }
     selected.push_back(*found);
     selected.back().name = name;
