@@ -33,12 +33,42 @@ int64_t read_version(const ZipArchive& zip) {
   return version;
 }
 
+// What torch.save wrote, by the first class that its pickle names, and the way out.
+std::string saved_without_code(const ZipArchive& zip) {
+  constexpr uint64_t kMaxPickle = 16 << 20;
+  const ZipArchive::Entry& entry = *zip.find("data.pkl");
+  if (entry.size > kMaxPickle) return {};
+  const std::string pickle = zip.read(entry);
+  const std::string_view first = std::string_view(pickle).substr(0, 64);
+  const bool has_module =
+      pickle.find("\n_parameters") != std::string::npos || pickle.find("_backward_hooks") != std::string::npos;
+  constexpr std::string_view kExport =
+      "torch.jit.script(model.eval()).save('model.pt'), or torch.export.save(torch.export.export(model.eval(), "
+      "inputs), "
+      "'model.pt2')";
+  if (has_module) {
+    return concat("; it is a pickled module, which needs its class: load it in Python, and write ", kExport);
+  }
+  if (first.find("_rebuild_tensor") != std::string_view::npos) return "; it is a tensor and no model";
+  if (pickle.find("_rebuild_tensor") == std::string::npos) return "; it holds no weights either";
+  const char* what = first.starts_with(
+                         "\x80\x02"
+                         "ccollections\nOrderedDict")
+                         ? "a state dict, weights by name"
+                         : "a dict of weights and other things, a checkpoint perhaps";
+  return concat("; it is ", what,
+                ": load it into the model in Python (model.load_state_dict(torch.load(FILE)), or the "
+                "entry of it that is the state dict), and write ",
+                kExport);
+}
+
 void check_kind(const ZipArchive& zip) {
   if (!zip.find("data.pkl")) fail(ErrorCode::kDataLoss, zip.path(), ": has no data.pkl: not a TorchScript archive");
   for (const ZipArchive::Entry& entry : zip.entries()) {
     if (entry.name.starts_with(kCode)) return;
   }
-  fail(ErrorCode::kDataLoss, zip.path(), ": has no code: written by torch.save, not by torch.jit.save");
+  fail(ErrorCode::kDataLoss, zip.path(), ": has no code: written by torch.save, not by torch.jit.save",
+       saved_without_code(zip));
 }
 
 Storage copy_of(const StorageImpl& from, Device device) {
@@ -96,6 +126,21 @@ std::vector<SourceFile> ModelArchive::sources() const {
     if (entry.name.starts_with(kCode) && entry.name.ends_with(".py")) files.push_back({entry.name, zip_->read(entry)});
   }
   return files;
+}
+
+std::vector<std::pair<std::string, std::vector<AuthorLine>>> ModelArchive::author_lines() const {
+  constexpr uint64_t kMaxBytes = 32 << 20;
+  constexpr std::string_view kDebug = ".debug_pkl";
+  std::vector<std::pair<std::string, std::vector<AuthorLine>>> out;
+  uint64_t bytes = 0;
+  for (const ZipArchive::Entry& entry : zip_->entries()) {
+    if (!entry.name.starts_with(kCode) || !entry.name.ends_with(kDebug)) continue;
+    bytes += entry.size;
+    if (bytes > kMaxBytes) break;
+    std::vector<AuthorLine> lines = read_author_lines(zip_->read(entry));
+    if (!lines.empty()) out.emplace_back(entry.name.substr(0, entry.name.size() - kDebug.size()), std::move(lines));
+  }
+  return out;
 }
 
 ops::Value ModelArchive::read_pickle(const std::string& name, const ObjectHooks& hooks) const {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/jit/archive/author_lines.h"
 #include "core/jit/archive/zip.h"
 #include "core/jit/ir/function.h"
 #include "core/ops/value.h"
@@ -41,6 +42,9 @@ class ModelArchive {
   int64_t version() const { return version_; }
   // The files code/**.py, in archive order.
   std::vector<SourceFile> sources() const;
+  // The .debug_pkl files beside the sources, by the source's name: what they were made from. Those that are damaged, or
+  // too large to be worth it, are left out.
+  std::vector<std::pair<std::string, std::vector<AuthorLine>>> author_lines() const;
   // The items of constants.pkl: CONSTANTS.c0, c1 …
   std::vector<ops::Value> constants(const ObjectHooks& hooks) const;
   std::vector<ops::Value> constants(const ops::TypeResolver& find_type) const;

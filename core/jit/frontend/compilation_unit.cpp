@@ -15,6 +15,11 @@ void CompilationUnit::set_version(int64_t version) {
   declarations_->set_version(version);
 }
 
+void CompilationUnit::set_origins(SourceOrigins origins) {
+  const MutexLock lock(mutex_);
+  declarations_->set_origins(std::move(origins));
+}
+
 void CompilationUnit::set_constants(std::vector<ops::Value> constants) {
   const MutexLock lock(mutex_);
   declarations_->set_constants(std::move(constants));

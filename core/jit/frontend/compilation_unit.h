@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/mutex.h"
+#include "core/jit/frontend/source_text.h"
 #include "core/jit/ir/function.h"
 
 namespace tensord::jit {
@@ -24,6 +25,8 @@ class CompilationUnit final : public FunctionLibrary {
   // The archive's format version, 1 and up: operators that meant other things in older ones get their old meaning. The
   // newest without it. REQUIRES: nothing was compiled yet.
   void set_version(int64_t version);
+  // What errors name instead of a place in the scripts. REQUIRES: nothing was compiled yet.
+  void set_origins(SourceOrigins origins);
   // The values of CONSTANTS.cN in the scripts. REQUIRES: nothing was compiled yet.
   void set_constants(std::vector<ops::Value> constants);
 

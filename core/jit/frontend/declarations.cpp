@@ -51,6 +51,13 @@ Declarations::Declarations(std::vector<SourceFile> sources) {
   }
 }
 
+void Declarations::set_origins(SourceOrigins origins) {
+  for (auto& [name, file] : files_) {
+    const auto found = origins.find(file.source.name());
+    if (found != origins.end()) file.source.set_origins(std::move(found->second));
+  }
+}
+
 const SourceTree& Declarations::parsed(File& file) {
   if (!file.tree) {
     file.tree = parse_source(file.source);

@@ -43,6 +43,7 @@ class Declarations {
   void set_constants(std::vector<ops::Value> constants) { constants_ = std::move(constants); }
   // Of the archive; older ones mean other things by some operators.
   void set_version(int64_t version) { version_ = version; }
+  void set_origins(SourceOrigins origins);
   int64_t version() const { return version_; }
   // CONSTANTS.cN; throws Error for a number that is not there.
   const ops::Value& constant(const SourceTree& tree, const Expr& expr, std::string_view name) const;

@@ -30,18 +30,37 @@ SourceText::SourceText(std::string name, std::string text) {
   text_ = std::make_shared<const std::string>(std::move(text));
 }
 
+void SourceText::set_origins(std::vector<SourceOrigin> origins) {
+  origins_ = std::make_shared<const std::vector<SourceOrigin>>(std::move(origins));
+}
+
+const SourceOrigin* SourceText::origin(size_t offset) const {
+  if (!origins_) return nullptr;
+  const auto after = std::ranges::upper_bound(*origins_, offset, {}, &SourceOrigin::offset);
+  if (after == origins_->begin()) return nullptr;
+  const SourceOrigin& found = *std::prev(after);
+  return found.line > 0 && found.file ? &found : nullptr;
+}
+
 SourceLocation SourceText::location(size_t offset) const {
+  const SourceOrigin* found = origin(offset);
+  return found ? SourceLocation{found->file, nullptr, found->line, 1} : own_location(offset);
+}
+
+SourceLocation SourceText::own_location(size_t offset) const {
   const auto after = std::upper_bound(line_begins_.begin(), line_begins_.end(), static_cast<uint32_t>(offset));
   const auto line = static_cast<size_t>(after - line_begins_.begin());
   return {name_, text_, static_cast<int>(line), static_cast<int>(offset - line_begins_[line - 1] + 1)};
 }
 
 void SourceText::fail(ErrorCode code, size_t offset, const std::string& message) const {
-  const SourceLocation at = location(offset);
+  const SourceLocation at = own_location(offset);
+  const SourceOrigin* written = origin(offset);
   const size_t begin = line_begins_[static_cast<size_t>(at.line - 1)];
   const std::string_view rest = text().substr(begin);
   const std::string_view line = rest.substr(0, rest.find('\n'));
-  throw Error(code, concat(name(), ":", at.line, ":", at.column, ": ", message,
+  const std::string place = written ? concat(*written->file, ":", written->line, ": ") : std::string();
+  throw Error(code, concat(name(), ":", at.line, ":", at.column, ": ", place, message,
                            caret_text(line, static_cast<size_t>(at.column - 1))));
 }
 

@@ -9,7 +9,10 @@ namespace tensord::jit {
 
 std::string SourceLocation::str() const {
   if (!file_name || line == 0) return {};
-  return *file_name + ":" + std::to_string(line);
+  // The folders of who wrote the model are nobody's business.
+  const bool is_absolute = file_name->starts_with('/');
+  const size_t begin = is_absolute ? file_name->rfind('/') + 1 : 0;
+  return file_name->substr(begin) + ":" + std::to_string(line);
 }
 
 const char* to_string(NodeKind kind) {

@@ -11,6 +11,7 @@
 #include "core/base/cancellation.h"
 #include "core/base/error.h"
 #include "core/base/mutex.h"
+#include "core/base/nearest.h"
 #include "core/base/parallel.h"
 #include "core/jit/archive/model_archive.h"
 #include "core/jit/archive/model_writer.h"
@@ -37,6 +38,15 @@ using ops::Value;
 namespace {
 
 constexpr const char* kTraining = "training";
+
+SourceOrigins origins_of(const ModelArchive& archive) {
+  SourceOrigins out;
+  for (auto& [file, lines] : archive.author_lines()) {
+    std::vector<SourceOrigin>& origins = out[file];
+    for (const AuthorLine& line : lines) origins.push_back({line.offset, line.line, line.file});
+  }
+  return out;
+}
 
 }  // namespace
 
@@ -234,6 +244,7 @@ void Module::Impl::load_scripts(const std::string& path) {
   const ModelArchive opened = ModelArchive::open(path, {.copies_file = options.copies_files});
   auto unit = std::make_unique<CompilationUnit>(opened.sources());
   unit->set_version(opened.version());
+  unit->set_origins(origins_of(opened));
   scripts = unit.get();
   functions = std::move(unit);
   library = std::make_unique<ProgramLibrary>(
@@ -263,6 +274,9 @@ std::shared_ptr<Module> Module::load(const std::string& path, LoadOptions option
   const GradModeGuard guard(own_mode(impl->options));
   const std::string weights = impl->options.weights.empty() ? weights_beside(path) : impl->options.weights;
   if (!weights.empty()) impl->new_weights.emplace(weights, impl->options.for_training, impl->options.copies_files);
+  if (const std::string what = describe_placeholder(path); !what.empty()) {
+    fail(ErrorCode::kUnimplemented, path, ": ", what);
+  }
   if (const ModelFormat* format = find_format(path)) {
     impl->platform = format->platform;
     impl->is_source = format == &kSourceFormat;
@@ -299,9 +313,7 @@ std::shared_ptr<Module> Module::compile(const std::string& source,
 const Method& Module::method(const std::string& name) const {
   const auto found = impl_->slots.find(name);
   if (found == impl_->slots.end()) {
-    std::string others;
-    for (const std::string& other : method_names()) others += concat(others.empty() ? ", but " : ", ", other);
-    fail(ErrorCode::kNotFound, impl_->object->type->name(), " has no method ", name, others);
+    fail(ErrorCode::kNotFound, impl_->object->type->name(), " has no method ", name, right_names(name, method_names()));
   }
   Impl::Slot& slot = found->second;
   if (const Method* ready = slot.ready.load(std::memory_order_acquire)) return *ready;
