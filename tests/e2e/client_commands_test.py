@@ -268,6 +268,7 @@ class ClientCommands(unittest.TestCase):
         self.assert_fails(3, "DEADLINE_EXCEEDED", "infer", "sleepy", *self.address, "--input", "x=[1.0]", "--input",
                           "rounds=[100000000]", "--timeout", "0.2")
         self.assert_fails(3, "UNAVAILABLE", "models", "--address", self.daemon.ready["grpc"], "--tls")
+        self.assert_fails(3, "does not speak TLS", "models", "--address", self.daemon.ready["grpc"], "--tls")
 
     def test_the_address_may_be_a_variable(self):
         done = run("models", environment={"TENSORD_ADDRESS": self.daemon.ready["grpc"]})
@@ -381,7 +382,12 @@ class Secured(unittest.TestCase):
                 self.assertEqual(done.returncode, 1)
                 self.assertIn("PERMISSION_DENIED", done.stderr)
                 self.assertIn("UNAUTHENTICATED", run(*ask).stderr)
-                self.assertEqual(run("models", "--address", daemon.ready["grpc"]).returncode, 3)  # without TLS
+                done = run("models", "--address", daemon.ready["grpc"])
+                self.assertEqual((done.returncode, "speaks TLS" in done.stderr), (3, True), done.stderr)
+                done = run("models", "--address", daemon.ready["metrics"])
+                self.assertEqual((done.returncode, "an HTTP port is there" in done.stderr), (3, True), done.stderr)
+                done = run("models", *flags[:2], "--tls")
+                self.assertEqual((done.returncode, "certificate is not trusted" in done.stderr), (3, True), done.stderr)
                 write("two\nlines\n", token)
                 done = run(*ask, "--token-file", token)
                 self.assertEqual((done.returncode, "token" in done.stderr), (2, True), done.stderr)

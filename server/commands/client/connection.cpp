@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "server/commands/client/port_probe.h"
 #include "server/commands/commands.h"
 
 namespace tensord::server {
@@ -45,12 +46,47 @@ int exit_code_of(client::StatusCode code) {
   }
 }
 
+// As gRPC says it; a server's own words are others.
+bool is_of_connection(const std::string& message) {
+  constexpr const char* kWords[] = {"onnect", "ocket", "SSL", "andshake", "recvmsg", "GOAWAY"};
+  return std::ranges::any_of(kWords, [&](const char* word) { return message.find(word) != std::string::npos; });
+}
+
+bool says_untrusted(const std::string& message) {
+  return message.find("CERTIFICATE_VERIFY_FAILED") != std::string::npos ||
+         message.find("certificate verify failed") != std::string::npos;
+}
+
+// Where the command's server is, for what goes wrong with it: a command has one.
+struct Connected {
+  std::string address;
+  bool has_tls = false, has_certificate = false;
+};
+Connected g_connected;
+
+// What is wrong with how the server is asked, where it cannot be reached so: "; the server speaks TLS, …".
+std::string reason_unreachable(const std::string& message) {
+  if (g_connected.address.empty() || says_untrusted(message)) {
+    return g_connected.address.empty() ? "" : "; the server's certificate is not trusted: --root-cert, --server-name";
+  }
+  switch (probe_port(g_connected.address)) {
+    case PortKind::kHttp: return "; an HTTP port is there, and --address takes that of gRPC, 8001";
+    case PortKind::kPlainGrpc:
+      return g_connected.has_tls ? "; the server does not speak TLS: leave out --tls and the certificates" : "";
+    case PortKind::kTls:
+      if (!g_connected.has_tls) return "; the server speaks TLS, perhaps: --tls, or --root-cert FILE";
+      return g_connected.has_certificate ? ""
+                                         : "; the server asks for a client's certificate, perhaps: --cert and --key";
+    default: return "";
+  }
+}
+
 }  // namespace
 
-void add_connection_options(CLI::App& command, ConnectionOptions& options) {
+void add_connection_options(CLI::App& command, ConnectionOptions& options, const std::string& timeout_names) {
   command.add_option("--address", options.address,
                      "Where the server listens for gRPC; default $TENSORD_ADDRESS, else 127.0.0.1:8001");
-  command.add_option("--timeout", options.timeout_secs, "Seconds that a call may take")->check(CLI::PositiveNumber);
+  command.add_option(timeout_names, options.timeout_secs, "Seconds that a call may take")->check(CLI::PositiveNumber);
   command.add_flag("--tls", options.tls, "Encrypted; the system's certificates are trusted");
   command.add_option("--root-cert", options.root_cert, "PEM file of those who are trusted instead");
   command.add_option("--cert", options.cert, "PEM file of this client's certificate");
@@ -66,20 +102,30 @@ void add_client_options(CLI::App& command, ConnectionOptions& options) {
   command.add_flag("--json", options.json, "JSON instead of text, one object a line");
 }
 
+std::string address_of(const ConnectionOptions& options) {
+  return options.address.empty() ? variable("TENSORD_ADDRESS") : options.address;
+}
+
+bool uses_tls(const ConnectionOptions& options) {
+  return options.tls || !options.root_cert.empty() || !options.cert.empty() || !options.key.empty() ||
+         !options.server_name.empty();
+}
+
 client::Client connect(const ConnectionOptions& options) {
   // What goes wrong is in the errors of the calls; gRPC would log some of it beside them.
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   client::ClientOptions out;
-  if (options.tls || !options.root_cert.empty() || !options.cert.empty() || !options.key.empty() ||
-      !options.server_name.empty()) {
+  if (uses_tls(options)) {
     out.tls = client::TlsOptions::from_files(options.root_cert, options.cert, options.key);
     out.tls->server_name = options.server_name;
   }
   out.token =
       options.token_file.empty() ? variable("TENSORD_TOKEN") : trimmed(read_file(options.token_file, kMaxTokenBytes));
   out.timeout = given_timeout(options).value_or(kDefaultTimeout);
-  std::string address = options.address.empty() ? variable("TENSORD_ADDRESS") : options.address;
-  return client::Client(address.empty() ? kDefaultAddress : address, std::move(out));
+  const std::string given = address_of(options);
+  const std::string address = given.empty() ? kDefaultAddress : given;
+  g_connected = {address, uses_tls(options), !options.cert.empty()};
+  return client::Client(address, std::move(out));
 }
 
 client::CallOptions call_options(const ConnectionOptions& options, std::optional<std::chrono::milliseconds> fallback) {
@@ -91,7 +137,9 @@ int run_client(const std::function<int()>& run) {
   try {
     return run();
   } catch (const client::Error& error) {
-    throw CommandError(exit_code_of(error.code()), concat(error.what(), " [", client::to_string(error.code()), "]"));
+    const bool is_lost = error.code() == client::StatusCode::kUnavailable && is_of_connection(error.what());
+    throw CommandError(exit_code_of(error.code()), concat(error.what(), " [", client::to_string(error.code()), "]",
+                                                          is_lost ? reason_unreachable(error.what()) : ""));
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kInvalidArgument) throw;
     throw CommandError(kExitUsage, error.what());

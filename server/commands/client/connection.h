@@ -26,10 +26,15 @@ struct ConnectionOptions {
   std::string token_file;                         // empty: the token is $TENSORD_TOKEN, if there is one
 };
 
-// `options` must outlive the parse.
-void add_connection_options(CLI::App& command, ConnectionOptions& options);
+// `options` must outlive the parse. `timeout_names` are the flag's names.
+void add_connection_options(CLI::App& command, ConnectionOptions& options,
+                            const std::string& timeout_names = "--timeout");
 // These and --json.
 void add_client_options(CLI::App& command, ConnectionOptions& options);
+
+// What --address or $TENSORD_ADDRESS says; empty: neither.
+std::string address_of(const ConnectionOptions& options);
+bool uses_tls(const ConnectionOptions& options);
 
 // Connects with the first call. Calls take a minute at most, unless --timeout says otherwise. Throws client::Error for
 // files that cannot be read.
