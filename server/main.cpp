@@ -4,10 +4,13 @@
 #include <exception>
 #include <iostream>
 #include <string>
+#include <vector>
 
 #include "core/base/cpu_isa.h"
+#include "core/base/nearest.h"
 #include "core/base/printable.h"
 #include "server/commands/commands.h"
+#include "server/commands/option_sources.h"
 #include "server/library_settings.h"
 
 namespace {
@@ -22,6 +25,42 @@ std::string one_line(std::string text) {
   return tensord::to_printable(text);  // a server's words may be in it
 }
 
+// The command that the arguments name, and the names of what it takes.
+const CLI::App& named_command(const CLI::App& app, const std::vector<std::string>& arguments) {
+  const CLI::App* command = &app;
+  for (const std::string& argument : arguments) {
+    for (const CLI::App* inner : command->get_subcommands([](const CLI::App*) { return true; })) {
+      if (inner->get_name() == argument) {
+        command = inner;
+        break;
+      }
+    }
+  }
+  return *command;
+}
+
+// "; did you mean --model-repository?": of the first flag or command that is not there.
+std::string nearest_argument(const CLI::App& app, const std::vector<std::string>& arguments) {
+  const CLI::App& command = named_command(app, arguments);
+  std::vector<std::string> flags, commands;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
+  }
+  for (const CLI::App* inner : command.get_subcommands([](const CLI::App*) { return true; })) {
+    if (!inner->get_group().empty()) commands.push_back(inner->get_name());  // the others are hidden
+  }
+  for (const std::string& argument : arguments) {
+    const bool is_flag = argument.starts_with("--");
+    const std::string name = argument.substr(0, is_flag ? argument.find('=') : argument.npos);
+    const std::vector<std::string>& names = is_flag ? flags : commands;
+    if (argument == command.get_name() || std::ranges::find(names, name) != names.end()) continue;
+    const std::string near = tensord::nearest(name, names);
+    if (!near.empty()) return "; did you mean " + near + "?";
+    if (!is_flag && !commands.empty()) return tensord::right_names(name, commands, commands.size());
+  }
+  return {};
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -33,20 +72,28 @@ int main(int argc, char** argv) {
   tensord::server::add_run_command(app, &exit_code);
   tensord::server::add_convert_command(app, &exit_code);
   tensord::server::add_inspect_command(app, &exit_code);
+  tensord::server::add_check_command(app, &exit_code);
   tensord::server::add_bench_command(app, &exit_code);
   tensord::server::add_ops_command(app, &exit_code);
   tensord::server::add_launch_command(app, &exit_code);
 #ifdef TENSORD_SERVER
+  tensord::server::add_config_command(app, &exit_code);
   tensord::server::add_serve_command(app, &exit_code);
   tensord::server::add_infer_command(app, &exit_code);
   tensord::server::add_train_command(app, &exit_code);
   tensord::server::add_jobs_command(app, &exit_code);
   tensord::server::add_models_commands(app, &exit_code);
-  tensord::server::add_health_command(app);
+  tensord::server::add_health_command(app, &exit_code);
   tensord::server::add_training_rank_command(app, &exit_code);
 #endif
+  const bool wants_help = std::any_of(
+      argv, argv + argc, [](const std::string& argument) { return argument == "--help" || argument == "-h"; });
+  tensord::server::add_option_sources(app, wants_help);
   // Commands would take over what is there before them.
   app.footer(
+      "Each option may also be given by a variable, TENSORD_SERVE_HTTP_PORT for --http-port of serve, or in the file\n"
+      "that --config names; the command line comes first, then the file, then variables.\n"
+      "\n"
       "Exit codes:\n"
       "  0  it went well\n"
       "  1  it did not, and a line on stderr says why\n"
@@ -57,7 +104,8 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
-    std::cerr << "tensord: " << one_line(error.what()) << " (see --help)" << std::endl;
+    std::cerr << "tensord: " << one_line(error.what() + nearest_argument(app, {argv + 1, argv + argc}))
+              << " (see --help)" << std::endl;
     return kExitUsage;
   } catch (const tensord::server::CommandError& error) {
     std::cerr << "tensord: " << one_line(error.what()) << std::endl;

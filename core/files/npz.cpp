@@ -5,6 +5,7 @@
 #include "core/base/error.h"
 #include "core/files/npy.h"
 #include "core/files/table.h"
+#include "core/jit/archive/mapped_file.h"
 
 namespace tensord::files {
 namespace {
@@ -59,6 +60,11 @@ Tensor read_array(const std::string& source, const Storage& storage) {
 }
 
 }  // namespace
+
+Tensor read_npy(const std::string& path) {
+  const auto file = jit::MappedFile::open(path, /*copies=*/true);
+  return read_array(path, file->storage(0, file->size()));
+}
 
 NamedArrays read_npz(const std::string& path) {
   NamedArrays arrays;

@@ -16,6 +16,9 @@ using NamedArrays = std::vector<std::pair<std::string, Tensor>>;
 // A zip file of .npy arrays, as numpy.savez and savez_compressed write it. Arrays without a first dimension too.
 NamedArrays read_npz(const std::string& path);
 
+// One .npy array.
+Tensor read_npy(const std::string& path);
+
 // A header line, then numbers, separated by commas. A column becomes int64 when all of it is integers, else float64.
 // Columns named x.0, x.1 … x.n-1 become one array x of n columns, float64 when one of them is. Fields, spaces and lines
 // are as in csv.h, which has a reader for other files.

@@ -13,6 +13,7 @@
 #include "server/commands/client/server_bench_command.h"
 #endif
 #include "server/commands/commands.h"
+#include "server/commands/input_text.h"
 
 namespace tensord::server {
 
@@ -36,10 +37,7 @@ void add_bench_command(CLI::App& app, int* exit_code) {
   auto options = std::make_shared<BenchOptions>();
   add_model_options(*command, options->model);
   command->add_option("--method", options->method, "The method to call")->capture_default_str();
-  auto* inputs = command
-                     ->add_option("--input", options->inputs,
-                                  "SHAPE[:DTYPE] of one argument, such as 1,3,224,224; of a served model as for infer")
-                     ->allow_extra_args(false);
+  auto* inputs = command->add_option("--input", options->inputs, kInputHelp)->allow_extra_args(false);
   command
       ->add_option("--args", options->arguments_paths,
                    "Tuple of arguments written by torch.save; may be repeated: runs take them in turn")

@@ -12,7 +12,7 @@
 #include "core/jit/runtime/load_flags.h"
 #include "core/tensor/memory/caching_allocator.h"
 #include "server/commands/arguments_file.h"
-#include "server/commands/bench_inputs.h"
+#include "server/commands/engine_inputs.h"
 
 namespace tensord::server {
 
@@ -116,13 +116,11 @@ ArgumentSets make_arguments(const BenchOptions& options, const jit::Method& meth
     sets.push_back(read_arguments(path, method.schema()));
   }
   if (!sets.empty()) return sets;
-  size_t required = 0;
-  for (const ops::Argument& argument : method.schema().arguments) required += !argument.default_value.has_value();
-  check(options.inputs.size() >= required, "give the arguments of ", method.schema().str(),
-        " with --args A.pt, or one --input SHAPE[:DTYPE] each, such as --input 1,3,224,224:float32");
-  std::vector<ops::Value> arguments;
-  for (const std::string& text : options.inputs) arguments.emplace_back(make_input(text, options.batch));
-  sets.push_back(std::move(arguments));
+  const auto is_needed = [](const ops::Argument& argument) { return !argument.default_value; };
+  check(!options.inputs.empty() || std::ranges::none_of(method.schema().arguments, is_needed), "give the arguments of ",
+        method.schema().str(),
+        " with --args A.pt, or one --input SHAPE[:TYPE] each, such as --input 1,3,224,224:float32");
+  sets.push_back(read_call("--input", options.inputs, method.schema(), WholeNumber::kIsSize, options.batch));
   return sets;
 }
 

@@ -30,15 +30,17 @@ class CommandError : public std::runtime_error {
 void add_run_command(CLI::App& app, int* exit_code);
 void add_convert_command(CLI::App& app, int* exit_code);
 void add_inspect_command(CLI::App& app, int* exit_code);
+void add_check_command(CLI::App& app, int* exit_code);
 void add_bench_command(CLI::App& app, int* exit_code);
 void add_ops_command(CLI::App& app, int* exit_code);
 void add_launch_command(CLI::App& app, int* exit_code);
 // Only in builds with TENSORD_SERVER.
+void add_config_command(CLI::App& app, int* exit_code);
 void add_serve_command(CLI::App& app, int* exit_code);
 void add_infer_command(CLI::App& app, int* exit_code);
 void add_train_command(CLI::App& app, int* exit_code);
 void add_jobs_command(CLI::App& app, int* exit_code);
-void add_health_command(CLI::App& app);
+void add_health_command(CLI::App& app, int* exit_code);
 void add_training_rank_command(CLI::App& app, int* exit_code);
 void add_models_commands(CLI::App& app, int* exit_code);  // models, load, unload
 

@@ -19,9 +19,9 @@
 #include "core/jit/runtime/module.h"
 #include "core/ops/run.h"
 #include "server/commands/arguments_file.h"
-#include "server/commands/bench_inputs.h"
 #include "server/commands/commands.h"
 #include "server/commands/convert_sizes.h"
+#include "server/commands/engine_inputs.h"
 
 namespace tensord::server {
 
@@ -49,45 +49,58 @@ std::string shown(const ops::Value& value) {
   return value.is_string() ? concat("'", value.to_string().substr(0, 60), "'") : concat(value.to_float());
 }
 
+// What the file says of an input.
+Input known_input(const ops::Argument& argument, const jit::TensorSignature* known) {
+  Input input;
+  input.name = known ? known->name : argument.name;
+  if (!known || !known->shape || !known->dtype) return input;
+  input.sizes = *known->shape;
+  input.dtype = name_of(*known->dtype);
+  input.size_names = known->size_names;
+  for (size_t k = 0; k < known->shape->size(); ++k) {
+    if ((*known->shape)[k] < 0) input.open.insert(static_cast<int64_t>(k));
+  }
+  return input;
+}
+
+// What --args or --input gives each argument.
+std::vector<GivenArgument> find_examples(const ConvertOptions& options, const ops::Schema& schema) {
+  if (options.arguments_path.empty()) return read_inputs("--input", options.inputs, schema, WholeNumber::kIsSize);
+  std::vector<GivenArgument> examples;
+  for (ops::Value& value : read_arguments(options.arguments_path, schema)) examples.push_back({std::move(value)});
+  return examples;
+}
+
+void use_example(const GivenArgument& example, const ConvertOptions& options, Input& input) {
+  if (!example.value) return;
+  const std::string& place = options.arguments_path.empty() ? "--input" : options.arguments_path;
+  if (!example.value->is_tensor()) {
+    check(is_plain(*example.value), place, ": argument '", input.name, "' is a ", example.value->tag_name(),
+          ", and only tensors can be inputs, and numbers, texts and None be fixed");
+    input.fixed = *example.value;
+  } else if (example.is_made_up) {
+    input.sizes = example.value->to_tensor().sizes();
+    input.dtype = name_of(example.value->to_tensor().dtype());
+  } else {
+    input.given = example.value->to_tensor();
+  }
+}
+
 std::vector<Input> find_inputs(const ConvertOptions& options, const jit::Module& module, const jit::Method& method) {
   std::vector<Input> inputs;
   const jit::MethodSignature* signature = module.signature(options.method);
-  std::vector<ops::Value> given;
-  if (!options.arguments_path.empty()) {
-    given = read_arguments(options.arguments_path, method.schema());
-  }
   const auto& arguments = method.schema().arguments;
+  const std::vector<GivenArgument> examples = find_examples(options, method.schema());
   for (size_t i = 0; i < arguments.size(); ++i) {
+    const GivenArgument example = i < examples.size() ? examples[i] : GivenArgument{};
     // The rest are constants of the file.
-    if (arguments[i].default_value && i >= options.inputs.size() && i >= given.size()) break;
-    Input input;
-    input.name = arguments[i].name;
-    const jit::TensorSignature* known = signature && i < signature->inputs.size() ? &signature->inputs[i] : nullptr;
-    if (known) input.name = known->name;
-    if (known && known->shape && known->dtype) {
-      input.sizes = *known->shape;
-      input.dtype = name_of(*known->dtype);
-      input.size_names = known->size_names;
-      for (size_t k = 0; k < known->shape->size(); ++k) {
-        if ((*known->shape)[k] < 0) input.open.insert(static_cast<int64_t>(k));
-      }
-    }
-    if (i < options.inputs.size()) {
-      const Tensor example = make_input(options.inputs[i], 0);
-      input.sizes = example.sizes();
-      input.dtype = name_of(example.dtype());
-    }
-    if (i < given.size() && !given[i].is_tensor()) {
-      check(is_plain(given[i]), options.arguments_path, ": argument '", input.name, "' is a ", given[i].tag_name(),
-            ", and only tensors can be inputs, and numbers, texts and None be fixed");
-      input.fixed = given[i];
-      inputs.push_back(std::move(input));
-      continue;
-    }
-    if (i < given.size()) input.given = given[i].to_tensor();
-    if (input.dtype.empty() && !input.given.defined()) {
+    if (arguments[i].default_value && !example.value) break;
+    Input input =
+        known_input(arguments[i], signature && i < signature->inputs.size() ? &signature->inputs[i] : nullptr);
+    use_example(example, options, input);
+    if (!input.fixed && input.dtype.empty() && !input.given.defined()) {
       fail(ErrorCode::kInvalidArgument, "argument '", input.name,
-           "': give an example of it by --input SIZES:DTYPE or --args FILE");
+           "': give an example of it by --input SHAPE:TYPE or --args FILE");
     }
     inputs.push_back(std::move(input));
   }
@@ -338,9 +351,9 @@ void add_convert_command(CLI::App& app, int* exit_code) {
   command->add_option("-o,--output", options->out, "The file to write")->required();
   command->add_option("--method", options->method, "The method to write")->capture_default_str();
   command
-      ->add_option("--input", options->inputs,
-                   "SIZES:DTYPE, as 1,3,224,224 or 2,16:int64: an example of an argument, in order; may be repeated. "
-                   "Exported programs and ONNX models say it themselves")
+      ->add_option(
+          "--input", options->inputs,
+          concat("An example of an argument, which exported programs and ONNX models have themselves: ", kInputHelp))
       ->allow_extra_args(false);
   command->add_option(
       "--args", options->arguments_path,

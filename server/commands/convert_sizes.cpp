@@ -4,7 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/ops/run.h"
-#include "server/commands/bench_inputs.h"
+#include "server/commands/engine_inputs.h"
 
 namespace tensord::server {
 namespace {
@@ -153,9 +153,7 @@ std::vector<SizePlan> size_plans(const std::vector<ConvertInput>& inputs) {
 
 Tensor example_of(const ConvertInput& input, const Dims& sizes) {
   if (!input.given.defined()) {
-    std::string text;
-    for (size_t i = 0; i < sizes.size(); ++i) text += concat(i > 0 ? "," : "", sizes[i]);
-    return make_input(text + ":" + input.dtype, 0);
+    return made_up_tensor(sizes, dtype_named(input.dtype));
   }
   // The example again and again, as far as there is room.
   Dims repeats(sizes.size(), 1);

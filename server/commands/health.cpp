@@ -1,19 +1,26 @@
 #include <CLI/CLI.hpp>
 
+#include <cmath>
 #include <iostream>
+#include <memory>
 
 #include "core/base/error.h"
+#include "server/commands/client/connection.h"
+#include "server/commands/client/port_probe.h"
 #include "server/commands/commands.h"
 #include "server/web/health_client.h"
 
 namespace tensord::server {
 namespace {
 
+// Where nobody says where the daemon is: its metrics port, which needs no token and no certificate.
+constexpr const char* kDefaultHealthAddress = "127.0.0.1:8002";
+constexpr double kDefaultHealthSeconds = 3;
+
 struct HealthOptions {
-  std::string address = "127.0.0.1:8002";
+  ConnectionOptions connection;
   bool live = false;
   std::string model;
-  int timeout_secs = 3;
 };
 
 std::string path_of(const HealthOptions& options) {
@@ -21,29 +28,51 @@ std::string path_of(const HealthOptions& options) {
   return options.live ? "/v2/health/live" : "/v2/health/ready";
 }
 
-void ask(const HealthOptions& options) {
-  const int status = ask_health(options.address, path_of(options), options.timeout_secs);
+// By gRPC, as the other commands ask.
+bool ask_grpc(const HealthOptions& options) {
+  client::Client server = connect(options.connection);
+  if (!options.model.empty()) return server.is_model_ready(options.model);
+  return options.live ? server.is_live() : server.is_ready();
+}
+
+// An HTTP port answers at once with a status, and one of gRPC at once with none.
+bool ask_any(HealthOptions options) {
+  if (!options.connection.timeout_secs) options.connection.timeout_secs = kDefaultHealthSeconds;
+  const std::string given = address_of(options.connection);
+  if (uses_tls(options.connection)) return ask_grpc(options);
+  const int seconds = static_cast<int>(std::ceil(*options.connection.timeout_secs));
+  try {
+    return ask_health(given.empty() ? kDefaultHealthAddress : given, path_of(options), seconds) == 200;
+  } catch (const Error&) {
+    if (given.empty() || probe_port(given) != PortKind::kPlainGrpc) throw;
+  }
+  return ask_grpc(options);
+}
+
+int ask(const HealthOptions& options) {
   const std::string subject = options.model.empty() ? "the daemon" : options.model;
   const std::string state = options.live ? "live" : "ready";
-  if (status != 200) {
-    fail(ErrorCode::kUnavailable, subject, " is not ", state, " (", status, ")",
+  if (!ask_any(options)) {
+    fail(ErrorCode::kUnavailable, subject, " is not ", state,
          options.live ? "" : "; `tensord models` says which models are, and why others are not");
   }
   std::cout << subject << " is " << state << "\n";
+  return 0;
 }
 
 }  // namespace
 
-void add_health_command(CLI::App& app) {
-  static HealthOptions options;
+void add_health_command(CLI::App& app, int* exit_code) {
+  const auto options = std::make_shared<HealthOptions>();
   CLI::App* command = app.add_subcommand("health", "Asks a running daemon whether it is ready: exit code 0 or 1");
-  command->add_option("--address", options.address, "Of the daemon's metrics port")->capture_default_str();
-  CLI::Option* live = command->add_flag("--live", options.live, "Whether it is alive, ready or not");
-  command->add_option("--model", options.model, "Whether this model is ready")->excludes(live);
-  command->add_option("--timeout-secs", options.timeout_secs, "Time to answer")
-      ->check(CLI::Range(1, 3600))
-      ->capture_default_str();
-  command->callback([] { ask(options); });
+  add_connection_options(*command, options->connection, "--timeout,--timeout-secs");
+  command->get_option("--address")
+      ->description(
+          "Where the server listens, for gRPC or HTTP; default $TENSORD_ADDRESS, else 127.0.0.1:8002, its metrics "
+          "port");
+  CLI::Option* live = command->add_flag("--live", options->live, "Whether it is alive, ready or not");
+  command->add_option("--model", options->model, "Whether this model is ready")->excludes(live);
+  on_run(*command, exit_code, [options] { return ask(*options); });
 }
 
 }  // namespace tensord::server

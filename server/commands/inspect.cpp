@@ -1,5 +1,7 @@
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
+#include <functional>
 #include <iomanip>
 #include <iostream>
 #include <map>
@@ -16,13 +18,16 @@
 #include "core/jit/runtime/module.h"
 #include "core/jit/runtime/program.h"
 #include "server/commands/arguments_file.h"
-#include "server/commands/bench_inputs.h"
 #include "server/commands/commands.h"
+#include "server/commands/engine_inputs.h"
 #include "server/commands/model_options.h"
 
 namespace tensord::server {
 
 namespace {
+
+// What a page has room for.
+constexpr size_t kPageTensors = 20, kPageKinds = 15;
 
 struct InspectOptions {
   ModelOptions model;
@@ -31,6 +36,7 @@ struct InspectOptions {
   std::vector<std::string> inputs;
   std::string arguments_path;
   bool dot = false;
+  bool all = false;
   bool summary = false;
   bool source = false;
   bool for_training = false;
@@ -51,7 +57,7 @@ void count_nodes(const jit::Block* block, std::map<std::string, size_t>& counts)
 }
 
 Snapshot take_snapshot(const std::string& pass, const jit::Graph& graph, const InspectOptions& options) {
-  Snapshot snapshot{pass, options.dot ? jit::print_dot(graph) : options.summary ? "" : jit::print_graph(graph), {}};
+  Snapshot snapshot{pass, options.dot ? jit::print_dot(graph) : jit::print_graph(graph), {}};
   count_nodes(graph.block(), snapshot.counts);
   return snapshot;
 }
@@ -74,9 +80,15 @@ void print_signature(const jit::Module& module) {
   }
 }
 
-void print_parameters(const jit::Module& module) {
-  std::cout << "tensors (" << module.size_bytes() << " bytes)\n";
-  for (const auto& [name, tensor] : module.named_tensors()) {
+void print_parameters(const jit::Module& module, bool all) {
+  const auto tensors = module.named_tensors();
+  std::cout << "tensors (" << tensors.size() << ", " << module.size_bytes() << " bytes)\n";
+  size_t count = 0;
+  for (const auto& [name, tensor] : tensors) {
+    if (!all && ++count > kPageTensors) {
+      std::cout << "  … and " << tensors.size() - kPageTensors << " more (--all)\n";
+      break;
+    }
     std::cout << "  " << name << "  " << describe(tensor) << "  " << tensor.size_bytes()
               << (autograd::requires_grad(tensor) ? "  (requires a gradient)" : "") << "\n";
   }
@@ -98,7 +110,20 @@ void print_source(const std::string& path) {
   }
 }
 
-void print_counts(const std::vector<Snapshot>& snapshots) {
+void print_frequent(const std::map<std::string, size_t>& counts, size_t before) {
+  std::vector<std::pair<std::string, size_t>> kinds(counts.begin(), counts.end());
+  std::ranges::stable_sort(kinds, std::ranges::greater(), &std::pair<std::string, size_t>::second);
+  std::cout << "nodes of the result by kind (" << total(counts) << ", before the passes " << before << ")\n";
+  for (size_t i = 0; i < kinds.size() && i < kPageKinds; ++i) {
+    std::cout << "  " << std::left << std::setw(40) << kinds[i].first << std::right << std::setw(6) << kinds[i].second
+              << "\n";
+  }
+  if (kinds.size() > kPageKinds) std::cout << "  … and " << kinds.size() - kPageKinds << " more kinds (--all)\n";
+}
+
+// Those of the passes, then of the result by kind; the most frequent ones where a page is wanted.
+void print_counts(const std::vector<Snapshot>& snapshots, bool all) {
+  if (!all) return print_frequent(snapshots.back().counts, total(snapshots.front().counts));
   std::cout << "nodes\n";
   for (const Snapshot& snapshot : snapshots) {
     std::cout << "  " << std::left << std::setw(28) << (snapshot.pass.empty() ? "(before)" : snapshot.pass)
@@ -124,9 +149,7 @@ const Snapshot& find_snapshot(const std::vector<Snapshot>& snapshots, const std:
 
 std::vector<ops::Value> inspected_arguments(const InspectOptions& options, const jit::Method& method) {
   if (!options.arguments_path.empty()) return read_arguments(options.arguments_path, method.schema());
-  std::vector<ops::Value> arguments;
-  for (const std::string& text : options.inputs) arguments.emplace_back(make_input(text, 0));
-  return arguments;
+  return read_call("--input", options.inputs, method.schema(), WholeNumber::kIsSize);
 }
 
 void inspect(InspectOptions options) {
@@ -156,12 +179,17 @@ void inspect(InspectOptions options) {
     return;
   }
   print_signature(*module);
-  print_parameters(*module);
+  const bool wants_more = options.all || options.source || !plan.empty() || options.for_training;
+  print_parameters(*module, options.all || options.summary || options.for_training);
   print_missing_operators(*module, method);
   if (options.source) print_source(options.model.model);
-  print_counts(snapshots);
+  print_counts(snapshots, options.all || options.summary || wants_more);
   if (!plan.empty()) std::cout << "==== " << options.method << ", program for these arguments\n" << plan;
   if (options.summary) return;
+  if (!options.all && !options.for_training && plan.empty()) {
+    std::cout << "(--all: every tensor, and the graph before and after each pass; --source: the code)\n";
+    return;
+  }
   for (const Snapshot& snapshot : snapshots) {
     const std::string title = snapshot.pass.empty() ? "before the passes" : "after " + snapshot.pass;
     std::cout << "==== " << options.method << ", " << title << "\n" << snapshot.text;
@@ -180,7 +208,7 @@ void add_inspect_command(CLI::App& app, int* exit_code) {
   command->add_option("--after", options->after, "Show only the graph after the last run of this pass");
   auto* inputs = command
                      ->add_option("--input", options->inputs,
-                                  "SHAPE[:DTYPE] of one argument: also show the passes and the plan for these shapes")
+                                  concat("Also show the passes and the plan for these inputs: ", kInputHelp))
                      ->allow_extra_args(false);
   command->add_option("--args", options->arguments_path, "The same, with a tuple of arguments written by torch.save")
       ->excludes(inputs);
@@ -191,7 +219,8 @@ void add_inspect_command(CLI::App& app, int* exit_code) {
       ->excludes(inputs)
       ->excludes("--args");
   command->add_flag("--dot", options->dot, "Write the graph for Graphviz instead of text");
-  command->add_flag("--summary", options->summary, "Leave the graphs out");
+  command->add_flag("--all", options->all, "Not one page: every tensor, and the graph before and after each pass");
+  command->add_flag("--summary", options->summary, "Leave the graphs out, but no tensor and no count");
   command->add_flag("--source", options->source, "Show the archive's source files too");
   command->callback([options, exit_code] {
     inspect(*options);

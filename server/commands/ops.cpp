@@ -7,6 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "core/base/error.h"
+#include "core/base/nearest.h"
+#include "core/base/printable.h"
 #include "core/ops/attributes/packed.h"
 #include "core/ops/registry.h"
 #include "server/commands/commands.h"
@@ -88,6 +91,27 @@ nlohmann::ordered_json record_of(const ops::Op& op) {
           {"prepared", has_any(base.prepare)}};
 }
 
+// A line each, also where a default has a line's end in it.
+std::string line_of(const ops::Op& op) {
+  const std::string flags = properties(op);
+  return to_printable(op.schema.str()) + (flags.empty() ? "" : "   # " + flags);
+}
+
+void print_ops(const std::string& prefix, bool as_json) {
+  bool found = false;
+  std::vector<std::string> names;
+  for (const ops::Op* op : ops::all_ops()) {
+    names.push_back(op->schema.name);
+    if (!op->schema.full_name().starts_with(prefix)) continue;
+    found = true;
+    std::cout << (as_json ? record_of(*op).dump() : line_of(*op)) << '\n';
+  }
+  if (found) return;
+  std::string near = nearest(prefix.find("::") == std::string::npos ? "aten::" + prefix : prefix, names);
+  if (!near.empty()) near = "; did you mean " + near + "?";
+  fail(ErrorCode::kNotFound, "no operator's name starts with '", prefix, "'", near);
+}
+
 }  // namespace
 
 void add_ops_command(CLI::App& app, int* exit_code) {
@@ -99,15 +123,7 @@ void add_ops_command(CLI::App& app, int* exit_code) {
                     "A JSON object a line, with how each runs: devices, gradient, fused and prepared forms");
   command->callback([prefix, as_json, exit_code] {
     *exit_code = 0;
-    for (const ops::Op* op : ops::all_ops()) {
-      if (!op->schema.full_name().starts_with(*prefix)) continue;
-      if (*as_json) {
-        std::cout << record_of(*op).dump() << '\n';
-        continue;
-      }
-      const std::string flags = properties(*op);
-      std::cout << op->schema.str() << (flags.empty() ? "" : "   # " + flags) << '\n';
-    }
+    print_ops(*prefix, *as_json);
   });
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iostream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,7 +12,9 @@
 #include "core/jit/runtime/module.h"
 #include "server/commands/arguments_file.h"
 #include "server/commands/commands.h"
+#include "server/commands/engine_inputs.h"
 #include "server/commands/model_options.h"
+#include "server/commands/print_value.h"
 
 namespace tensord::server {
 
@@ -27,6 +30,9 @@ struct Call {
 struct RunCommandOptions {
   ModelOptions model;
   std::vector<std::string> calls;
+  std::vector<std::string> inputs;  // of one call of `method`
+  std::string method = "forward";
+  std::string output_path;   // of its result; empty: it is printed
   bool has_grad = false;     // grad mode on
   bool is_training = false;  // train() before the first call
   std::string save_path;     // empty: the model is not written
@@ -60,6 +66,17 @@ void run_calls(const RunCommandOptions& options) {
   const std::shared_ptr<jit::Module> module = load_model(options.model, load);
   if (options.is_training) module->set_training(true);
   const std::unique_ptr<jit::Frame> frame = jit::make_frame();
+  if (!options.inputs.empty()) {
+    const jit::Method& method = module->method(options.method);
+    const std::vector<ops::Value> arguments =
+        read_call("--input", options.inputs, method.schema(), WholeNumber::kIsValue);
+    const ops::Value result = method.run(*frame, arguments);
+    if (options.output_path.empty()) {
+      print_value(std::cout, result);
+    } else {
+      jit::save_torch_file(options.output_path, result);
+    }
+  }
   for (const Call& call : calls) {
     const jit::Method& method = module->method(call.method);
     const std::vector<ops::Value> arguments = read_arguments(call.arguments_path, method.schema());
@@ -74,18 +91,31 @@ void add_run_command(CLI::App& app, int* exit_code) {
   CLI::App* command = app.add_subcommand("run", "Run methods of a model in this process, in order");
   auto options = std::make_shared<RunCommandOptions>();
   add_model_options(*command, options->model);
+  auto* calls = command
+                    ->add_option("--call", options->calls,
+                                 "METHOD,A.pt,R.pt: calls METHOD with the tuple of arguments that torch.save wrote to "
+                                 "A.pt and writes its result to R.pt, for torch.load; may be repeated")
+                    ->allow_extra_args(false);
+  auto* inputs =
+      command->add_option("--input", options->inputs, concat("Call a method once and print its result: ", kInputHelp))
+          ->allow_extra_args(false)
+          ->excludes(calls);
+  command->add_option("--method", options->method, "The method that --input calls")
+      ->capture_default_str()
+      ->needs(inputs);
   command
-      ->add_option("--call", options->calls,
-                   "METHOD,A.pt,R.pt: calls METHOD with the tuple of arguments that torch.save wrote to A.pt and "
-                   "writes its result to R.pt, for torch.load; may be repeated")
-      ->required()
-      ->allow_extra_args(false);
+      ->add_option("--output", options->output_path,
+                   "Write the result of --input there, for torch.load, instead of printing it")
+      ->needs(inputs);
   command->add_flag("--grad", options->has_grad,
                     "Run with grad mode on, on parameters that require gradients as they did when they were saved");
   command->add_flag("--train", options->is_training, "Put the model into training mode first, as its train() does");
   command->add_option("--save", options->save_path,
                       "Write the model with what it holds after the calls, as an archive for torch.jit.load");
   command->callback([options, exit_code] {
+    if (options->calls.empty() && options->inputs.empty()) {
+      throw CommandError(kExitUsage, "run: give the arguments with --call METHOD,A.pt,R.pt, or --input");
+    }
     run_calls(*options);
     *exit_code = 0;
   });

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <iostream>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "core/base/log.h"
 #include "core/base/mutex.h"
 #include "core/base/parallel.h"
+#include "core/base/printable.h"
 #include "core/base/thread.h"
 #include "server/commands/commands.h"
 #include "server/commands/serve_notify.h"
@@ -131,6 +133,27 @@ void reload(Daemon& daemon) {
   notify_service_manager(kServiceReady);
 }
 
+// Options and repository as `serve` would find them: a line for each model, and whether all of them can be served as
+// far as that shows without their files being loaded. Nothing listens.
+bool check_setup(const ServerOptions& options) {
+  validate(options);
+  check_engine_options(options.engine);
+  bool is_good = true;
+  for (const ModelLayout& model : scan_repositories(options.repository.model_repositories)) {
+    const auto say = [&](const std::string& place, const std::string& text) {
+      std::cout << to_printable(concat(place, ": ", text)) << "\n";
+    };
+    if (!model.error.empty()) say(model.name, model.error);
+    is_good = is_good && model.error.empty();
+    for (const std::string& warning : model.warnings) say(model.name, concat("warning: ", warning));
+    for (const ModelLayout::Version& version : model.versions) {
+      say(concat(model.name, "/", version.number), version.error.empty() ? "ok" : version.error);
+      is_good = is_good && version.error.empty();
+    }
+  }
+  return is_good;
+}
+
 void serve(const ServerOptions& options) {
   ignore_signals();
   check_address_space();
@@ -207,8 +230,16 @@ void add_serve_command(CLI::App& app, int* exit_code) {
   static ServerOptions options;
   CLI::App* command = app.add_subcommand("serve", "Serve the models of a repository over gRPC");
   add_options(*command, options);
+  static bool is_check = false;
+  command->add_flag("--check", is_check,
+                    "Only look at the options and the repository, with each config.pbtxt; exit code 1 where a model is "
+                    "not right. `tensord check MODEL` looks into a model's file");
   command->footer(parameters_help);
   command->callback([exit_code] {
+    if (is_check) {
+      *exit_code = check_setup(options) ? 0 : kExitFailed;
+      return;
+    }
     *exit_code = 0;
     serve(options);
   });

@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <utility>
 
 #include "core/jit/frontend/function_emitter.h"
 #include "core/jit/ir/missing_operators.h"
+#include "core/jit/ir/refusals.h"
 #include "core/ops/method_call.h"
 #include "core/ops/registry.h"
 
@@ -158,10 +160,24 @@ Binding FunctionEmitter::call_operator(const std::string& written, const Argumen
 // path of attention), so inside of one the error comes when the place is reached. `missing_operators` lists
 // what was put off so.
 Binding FunctionEmitter::unsupported_operator(const std::string& message, const Expr& at) {
-  if (branch_depth_ == 0) tree_.source.fail(ErrorCode::kUnimplemented, at.begin, message);
+  if (branch_depth_ == 0) {
+    // What comes after it may be wrong only since its result is not known.
+    const bool may_follow = std::exchange(has_refused_, true) && !message.starts_with("operator ");
+    if (!may_follow) refuse(ErrorCode::kUnimplemented, message, at);
+    return Binding::of(unreachable());
+  }
   place_ = at.begin;
   call_operator(kMissingOperator, {{constant(message.substr(0, message.find("; candidates:")))}, {}}, at);
   return Binding::of(unreachable());
+}
+
+// Throws, unless all refusals are collected.
+void FunctionEmitter::refuse(ErrorCode code, const std::string& message, const Expr& at) const {
+  try {
+    tree_.source.fail(code, at.begin, message);
+  } catch (const Error& error) {
+    if (!collect_refusal(error.what())) throw;
+  }
 }
 
 FunctionEmitter::Values FunctionEmitter::bound_values(const ops::Schema& schema, const BoundCall& bound,

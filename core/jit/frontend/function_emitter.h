@@ -114,6 +114,7 @@ class FunctionEmitter {
   GraphValue* number_of(GraphValue* other);
   Arguments with_numbers(const std::string& name, Arguments arguments);
   Binding unsupported_operator(const std::string& message, const Expr& at);
+  void refuse(ErrorCode code, const std::string& message, const Expr& at) const;
   Binding emit_operator(const ops::Op& op, const BoundCall& bound);
   Values bound_values(const ops::Schema& schema, const BoundCall& bound, bool fresh_defaults);
   GraphValue* call_function(const std::string& name, const Arguments& arguments, const Expr& at);
@@ -139,6 +140,7 @@ class FunctionEmitter {
   Environment environment_;
   ops::TypePtr return_type_;  // null while it is not known
   uint32_t place_ = 0;        // offset of what is being emitted
+  bool has_refused_ = false;  // an operator is not there, and its result is no more than a stand-in
   bool raised_ = false;       // the statement being emitted always raises; what follows in it is not reached
   int branch_depth_ = 0;      // branches of an if around the place
 };

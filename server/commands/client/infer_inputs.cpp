@@ -1,7 +1,6 @@
 #include "server/commands/client/infer_inputs.h"
 
 #include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
@@ -19,16 +18,6 @@ using client::TensorMetadata;
 constexpr uint64_t kMaxJsonBytes = uint64_t{1} << 28;
 constexpr uint64_t kMaxTextBytes = uint64_t{1} << 30;
 
-// NAME= at the beginning of a text; a path, JSON or text:… has other characters before a mark.
-size_t name_size(const std::string& text) {
-  const size_t mark = text.find('=');
-  if (mark == std::string::npos || mark == 0) return 0;
-  const bool is_name = std::all_of(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(mark), [](unsigned char c) {
-    return std::isalnum(c) != 0 || c == '_' || c == '.' || c == '-';
-  });
-  return is_name ? mark : 0;
-}
-
 // The model's shape, 1 where a size is any.
 std::vector<int64_t> min_shape(const TensorMetadata& spec) {
   std::vector<int64_t> shape = spec.shape;
@@ -36,30 +25,13 @@ std::vector<int64_t> min_shape(const TensorMetadata& spec) {
   return shape;
 }
 
-std::vector<int64_t> parse_shape(const std::string& text) {
-  std::vector<int64_t> shape;
-  const char *at = text.data(), *end = at + text.size();
-  while (at != end) {
-    int64_t size = 0;
-    const auto [next, error] = std::from_chars(at, end, size);
-    if (error != std::errc() || size < 0 || (next != end && (*next != ',' || next + 1 == end))) {
-      throw InvalidArgumentError("random: a shape is numbers with commas between them, got '" + text + "'");
-    }
-    shape.push_back(size);
-    at = next == end ? end : next + 1;
-  }
-  return shape;
-}
-
-// random[:SHAPE[:TYPE]]; what is left out is as the model has it.
-Tensor read_random(const std::string& text, const TensorMetadata* spec) {
-  const size_t shape_at = text.find(':'), type_at = text.find(':', std::min(shape_at, text.size() - 1) + 1);
-  if (shape_at == std::string::npos && spec == nullptr) throw InvalidArgumentError("random: takes :SHAPE[:TYPE] here");
-  const std::vector<int64_t> shape =
-      shape_at == std::string::npos ? min_shape(*spec) : parse_shape(text.substr(shape_at + 1, type_at - shape_at - 1));
+// What is left out is as the model has it.
+Tensor read_random(const InputText& text, const TensorMetadata* spec) {
+  if (!text.shape && spec == nullptr) throw InvalidArgumentError("random: takes :SHAPE[:TYPE] here");
+  const std::vector<int64_t> shape = text.shape ? *text.shape : min_shape(*spec);
   client::DataType type = client::DataType::kFp32;
-  if (type_at != std::string::npos) {
-    type = parse_type(text.substr(type_at + 1));
+  if (!text.type.empty()) {
+    type = parse_type(text.type);
   } else if (spec != nullptr && !spec->data_type.empty()) {
     type = client::parse_data_type(spec->data_type);
   }
@@ -77,32 +49,32 @@ Tensor read_text(const std::string& text, const TensorMetadata* spec) {
   return text_tensor(text, spec == nullptr ? std::vector<int64_t>{1} : min_shape(*spec));
 }
 
-bool is_random(const std::string& text) { return text == "random" || text.starts_with("random:"); }
-
 // `spec` gives what the model says of the input, or null.
 template <class Spec>
-Tensor read_value(const std::string& text, const Spec& spec) {
-  if (is_random(text)) return read_random(text, spec());
-  if (text.starts_with("text:")) return read_text(text.substr(5), spec());
-  if (text.starts_with("@")) return read_text(read_file(text.substr(1), kMaxTextBytes), spec());
-  if (text.ends_with(".npy")) return read_npy(text);
-  if (text.ends_with(".json")) return read_json(read_file(text, kMaxJsonBytes), spec(), "the file is not JSON");
-  return read_json(text, spec(),
-                   "is neither JSON, a file (.npy, .npz, .json, @FILE), random[:SHAPE[:TYPE]], nor text:TEXT");
+Tensor read_value(const InputText& text, const Spec& spec) {
+  using Kind = InputText::Kind;
+  switch (text.kind) {
+    case Kind::kRandom: return read_random(text, spec());
+    case Kind::kText: return read_text(text.value, spec());
+    case Kind::kBytes: return read_text(read_file(text.value, kMaxTextBytes), spec());
+    case Kind::kNpy: return read_npy(text.value);
+    case Kind::kJsonFile: return read_json(read_file(text.value, kMaxJsonBytes), spec(), "the file is not JSON");
+    default:
+      return read_json(text.value, spec(),
+                       "is neither JSON, a file (.npy, .npz, .json, @FILE), random[:SHAPE[:TYPE]], SHAPE[:TYPE], nor "
+                       "text:TEXT");
+  }
 }
 
 // What goes wrong with an input names it.
 template <class Read>
-Tensor named(const std::string& name, const std::string& text, const Read& read) {
-  const auto where = [&] {
-    return concat("--input ", name, "='", text.substr(0, 64), text.size() > 64 ? "…" : "", "': ");
-  };
+Tensor named(const std::string& name, const InputText& text, const Read& read) {
   try {
     return read();
   } catch (const client::Error& error) {
-    client::throw_error(error.code(), where() + error.what());
+    client::throw_error(error.code(), input_place("--input", name, text.value) + error.what());
   } catch (const Error& error) {
-    fail(error.code(), where(), error.what());
+    fail(error.code(), input_place("--input", name, text.value), error.what());
   }
 }
 
@@ -133,12 +105,13 @@ std::vector<client::Input> read_inputs(const std::vector<std::string>& texts, bo
     inputs.push_back({.name = name, .tensor = std::move(tensor)});
   };
   size_t unnamed = 0;
-  for (const std::string& text : texts) {
-    if (const size_t size = name_size(text); size > 0) {
-      const std::string name = text.substr(0, size), value = text.substr(size + 1);
-      add(name, named(name, value, [&] { return read_value(value, [&] { return signature.input(name); }); }));
-    } else if (text.ends_with(".npz")) {
-      for (auto& [name, tensor] : read_npz_tensors(text)) add(name, std::move(tensor));
+  for (const std::string& written : texts) {
+    const InputText text = parse_input("--input", written, WholeNumber::kIsValue);
+    if (text.kind == InputText::Kind::kNpz) {
+      for (auto& [name, tensor] : read_npz_tensors(text.value)) add(name, std::move(tensor));
+    } else if (!text.name.empty()) {
+      add(text.name,
+          named(text.name, text, [&] { return read_value(text, [&] { return signature.input(text.name); }); }));
     } else {
       const auto& specs = signature.get().inputs;
       if (unnamed == specs.size()) {
@@ -158,7 +131,8 @@ std::vector<client::Input> read_inputs(const std::vector<std::string>& texts, bo
       throw InvalidArgumentError("input '" + spec.name + "' is of any type: say which, as --input " + spec.name +
                                  "=random:1,3:f32");
     }
-    add(spec.name, named(spec.name, "random", [&] { return read_random("random", &spec); }));
+    const InputText random{.name = {}, .kind = InputText::Kind::kRandom, .value = "random", .shape = {}, .type = {}};
+    add(spec.name, named(spec.name, random, [&] { return read_random(random, &spec); }));
   }
   return inputs;
 }

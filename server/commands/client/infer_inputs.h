@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "server/commands/input_text.h"
+
 namespace tensord::server {
 
 // What a model says of itself; asked for when first wanted.
@@ -25,11 +27,6 @@ class ModelSignature {
   const int64_t batch_;
   std::optional<client::ModelMetadata> metadata_;
 };
-
-// How --input says what an input is, for the help of the commands.
-inline constexpr const char* kInputHelp =
-    "[NAME=]VALUE: JSON, a file (.npy, .json; .npz for all inputs; @FILE for its bytes), random[:SHAPE[:TYPE]], or "
-    "text:TEXT; without names they go by position; may be repeated";
 
 // The inputs that --input texts give. With `random_rest`, those of the model that are not among them get random values,
 // 1 where a size is any. Throws client::Error, or Error for files, that names the input.

@@ -298,5 +298,158 @@ class RunCommand(unittest.TestCase):
         self.assert_fails("--input", "bench", self.model)
 
 
+class Teller(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 2)
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return self.layer(x) + y
+
+
+class CommandsTest(unittest.TestCase):
+    """What the commands about a model's file and about the binary itself say."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        torch.jit.script(Teller().eval()).save(cls.path("model.pt"))
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    @classmethod
+    def path(cls, name):
+        return os.path.join(cls.folder.name, name)
+
+    def run_binary(self, *args, code=0, env=None):
+        done = subprocess.run([BINARY, *args], capture_output=True, text=True, timeout=300, env={**os.environ, **(env or {})})
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done.stdout + done.stderr
+
+    def test_operators_one_a_line(self):
+        lines = self.run_binary("ops").splitlines()
+        self.assertEqual([line for line in lines if "::" not in line.split("(")[0]], [])
+        self.assertIn("no operator's name starts with 'nosuch'", self.run_binary("ops", "nosuch", code=1))
+        self.assertIn("did you mean aten::conv2d?", self.run_binary("ops", "aten::convv2d", code=1))
+
+    def test_near_names(self):
+        for args, near in ((("serv",), "did you mean serve?"), (("run", self.path("model.pt"), "--cal", "x"), "did you mean --call?"),
+                           (("serve", "--model-repositry", "/x"), "did you mean --model-repository?")):
+            self.assertIn(near, self.run_binary(*args, code=2))
+        self.assertIn("did you mean 'forward'?", self.run_binary("run", self.path("model.pt"), "--method", "forwrd", "--input", "1,4",
+                                                                 code=1))
+
+    def test_inspect_is_one_page(self):
+        self.assertLess(self.run_binary("inspect", self.path("model.pt")).count("\n"), 40)
+        self.assertNotIn("==== forward", self.run_binary("inspect", self.path("model.pt")))
+        self.assertIn("==== forward, before the passes", self.run_binary("inspect", self.path("model.pt"), "--all"))
+
+    def test_one_grammar_of_inputs(self):
+        x = torch.tensor([[1.0, 2, 3, 4]])
+        import numpy as np
+        np.save(self.path("x.npy"), x.numpy())
+        np.savez(self.path("both.npz"), x=x.numpy(), y=np.float32([0.5]))
+        model = torch.jit.load(self.path("model.pt"))
+        wanted = model(x, torch.tensor([0.5]))
+        for inputs in (["x=" + self.path("x.npy"), "y=[0.5]"], [self.path("both.npz")], ["[[1.0, 2, 3, 4]]", "y=[0.5]"]):
+            flags = [flag for text in inputs for flag in ("--input", text)]
+            self.run_binary("run", self.path("model.pt"), *flags, "--output", self.path("out.pt"))
+            torch.testing.assert_close(torch.load(self.path("out.pt")), wanted)
+            self.run_binary("bench", self.path("model.pt"), *flags, "--iterations", "1", "--latency-only")
+        said = self.run_binary("run", self.path("model.pt"), "--input", "2,4", "--input", "y=random:1:float32")
+        self.assertTrue(said.startswith("float32[2, 2]\n[["), said)
+        for text, message in (("z=1,4", "did you mean"), ("x=1,4:f33", "no type is called 'f33'"), ("x=1,,4", "bad shape"),
+                              ("x=text:a", "a tensor is made of numbers"), ("x=[[1], [1, 2]]", "not all of the same length")):
+            self.assertIn(message if text[0] == "x" else "has no argument 'z'",
+                          self.run_binary("run", self.path("model.pt"), "--input", text, code=1))
+
+    def test_check_says_all_that_is_in_the_way(self):
+        self.assertIn("it runs: forward(Tensor x, Tensor y) -> Tensor",
+                      self.run_binary("check", self.path("model.pt"), "--input", "1,4", "--input", "1,2"))
+        self.assertIn("with these inputs: ", self.run_binary("check", self.path("model.pt"), "--input", "1,5", "--input", "1", code=1))
+        os.makedirs(self.path("bad/code"), exist_ok=True)
+        import zipfile
+        with zipfile.ZipFile(self.path("model.pt")) as good, zipfile.ZipFile(self.path("bad.pt"), "w") as bad:
+            for name in good.namelist():
+                content = good.read(name)
+                bad.writestr(name, content.replace(b"    layer = self.layer\n",
+                                                   b"    layer = self.layer\n    p = ops.mine.first(x)\n    q = torch.nosuch(y)\n"
+                                                   b"    r = torch.add(p, q)\n"))
+        said = self.run_binary("check", self.path("bad.pt"), code=1)
+        self.assertIn("operator mine::first is not supported", said)
+        self.assertIn("operator aten::nosuch is not supported", said)
+        self.assertEqual(said.count("refused  "), 2, said)
+
+    def test_a_first_configuration(self):
+        said = self.run_binary("config", self.path("model.pt"), "--example", "x=2,4:f32", "--example", "y=2,2", "--name", "teller")
+        for line in ('name: "teller"', 'platform: "pytorch_libtorch"', "max_batch_size: 8", "dims: [ 4 ]", "dims: [ 2 ]",
+                     "data_type: TYPE_FP32"):
+            self.assertIn(line, said)
+        said = self.run_binary("config", self.path("model.pt"), "--example", "x=2,4:f32", "--example", "y=1", "-o", self.path("c.pbtxt"))
+        with open(self.path("c.pbtxt")) as file:
+            self.assertIn("max_batch_size: 0", file.read())
+        self.assertIn("is there already", self.run_binary("config", self.path("model.pt"), "--example", "x=2,4", "--example", "y=1",
+                                                          "-o", self.path("c.pbtxt"), code=1))
+        self.assertIn("--example x=", self.run_binary("config", self.path("model.pt"), code=1))
+
+    def test_options_from_the_environment_and_a_file(self):
+        repository = self.path("repository")
+        os.makedirs(os.path.join(repository, "good", "1"), exist_ok=True)
+        os.makedirs(os.path.join(repository, "bad"), exist_ok=True)
+        with open(os.path.join(repository, "bad", "config.pbtxt"), "w") as file:
+            file.write("input [ {{ ]")
+        with open(self.path("model.pt"), "rb") as model, open(os.path.join(repository, "good", "1", "model.pt"), "wb") as file:
+            file.write(model.read())
+        said = self.run_binary("serve", "--model-repository", repository, "--check", code=1)
+        self.assertIn("good/1: ok\n", said)
+        self.assertIn("bad: ", said)
+        os.remove(os.path.join(repository, "bad", "config.pbtxt"))
+        os.rmdir(os.path.join(repository, "bad"))
+        self.run_binary("serve", "--check", env={"TENSORD_SERVE_MODEL_REPOSITORY": repository})
+        with open(self.path("options.toml"), "w") as file:
+            file.write(f'[serve]\nmodel-repository = ["{repository}"]\nworkers = 2\n')
+        self.run_binary("--config", self.path("options.toml"), "serve", "--check")
+        self.run_binary("serve", "--check", env={"TENSORD_CONFIG": self.path("options.toml")})
+        self.assertIn("workers", self.run_binary("serve", "--check", "--workers", "0", code=2,
+                                                 env={"TENSORD_CONFIG": self.path("options.toml")}))
+        self.assertIn("--workers", self.run_binary("serve", "--check", "--model-repository", repository, code=2,
+                                                   env={"TENSORD_SERVE_WORKERS": "many"}))
+        with open(self.path("wrong.toml"), "w") as file:
+            file.write("[serve]\nmodel-repozitory = 1\n")
+        self.run_binary("--config", self.path("wrong.toml"), "serve", "--check", "--model-repository", repository, code=2)
+
+    def test_what_a_file_is(self):
+        module = nn.Linear(3, 2)
+        files = {"state.pt": lambda path: torch.save(module.state_dict(), path), "module.pt": lambda path: torch.save(module, path),
+                 "old.pt": lambda path: torch.save(module.state_dict(), path, _use_new_zipfile_serialization=False),
+                 "checkpoint.pt": lambda path: torch.save({"epoch": 1, "model": module.state_dict()}, path)}
+        texts = {"lfs.onnx": "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n",
+                 "lfs.pt": "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n",
+                 "page.pt": "<!DOCTYPE html><html>not found</html>", "code.pt": "import torch\nclass M(torch.nn.Module):\n    pass\n"}
+        for name, write in files.items():
+            write(self.path(name))
+        for name, text in texts.items():
+            with open(self.path(name), "w") as file:
+                file.write(text)
+        for name, said in (("state.pt", "it is a state dict"), ("module.pt", "it is a pickled module"),
+                           ("old.pt", "torch.save before PyTorch 1.6"), ("checkpoint.pt", "a checkpoint perhaps"),
+                           ("lfs.onnx", "git lfs pull"), ("lfs.pt", "git lfs pull"), ("page.pt", "get the file again"),
+                           ("code.pt", "model.py")):
+            self.assertIn(said, self.run_binary("inspect", self.path(name), code=1))
+
+    def test_errors_are_at_the_line_of_the_author(self):
+        code = "import torch\n\n\nclass M(torch.nn.Module):\n    def forward(self, x):\n        y = x * 2\n        z = torch.mm(y,\n" \
+               "                     y)\n        return z\n\n\ntorch.jit.script(M()).save('{0}')\n"
+        with open(self.path("author.py"), "w") as file:
+            file.write(code.format(self.path("author.pt")))
+        subprocess.run([sys.executable, self.path("author.py")], check=True)
+        said = self.run_binary("run", self.path("author.pt"), "--input", "2,3", code=1)
+        self.assertIn("author.py:7", said)
+        self.assertNotIn(self.folder.name, said.replace(self.path("author.pt"), ""))
+        self.assertNotIn("__torch__.py", said)
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=2)

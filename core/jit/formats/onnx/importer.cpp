@@ -7,6 +7,7 @@
 #include "core/base/cancellation.h"
 #include "core/base/error.h"
 #include "core/jit/formats/onnx/result_ranks.h"
+#include "core/jit/ir/refusals.h"
 
 namespace tensord::jit::onnx {
 namespace {
@@ -168,13 +169,25 @@ void Importer::node(const NodeProto& node) {
   if (scope_ == &main_) ++node_number_;
   set_place(node);
   try {
-    dispatch(node);
+    if (!reads_refused(node)) return dispatch(node);
   } catch (const NodeError&) {
     throw;
   } catch (const Error& error) {
-    throw NodeError(error.code(),
-                    concat(file_, ": node '", node.name, "' (", operator_name(node), "): ", error.what()));
+    const bool is_ended = error.code() == ErrorCode::kCancelled || error.code() == ErrorCode::kDeadlineExceeded;
+    const NodeError named(error.code(),
+                          concat(file_, ": node '", node.name, "' (", operator_name(node), "): ", error.what()));
+    if (is_ended || !collect_refusal(named.what())) throw NodeError(named);
   }
+  refused_.insert(node.outputs.begin(), node.outputs.end());
+}
+
+// What cannot be gone through, since a value that it reads could not be made.
+bool Importer::reads_refused(const NodeProto& node) const {
+  if (refused_.empty()) return false;
+  const auto is_refused = [&](const std::string& name) { return !name.empty() && refused_.contains(name); };
+  // The graphs of a loop or branch may read any value.
+  const auto has_graph = [](const AttributeProto& attribute) { return attribute.g != nullptr; };
+  return std::ranges::any_of(node.inputs, is_refused) || std::ranges::any_of(node.attributes, has_graph);
 }
 
 void Importer::dispatch(const NodeProto& node) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -58,6 +59,7 @@ class Importer {
   void nodes(const std::vector<NodeProto>& nodes);
   void node(const NodeProto& node);
   void dispatch(const NodeProto& node);
+  bool reads_refused(const NodeProto& node) const;
   void define_outputs(const NodeProto& node, const Values& results);
   // For what comes behind the node, where its results are not known otherwise.
   void note_ranks(const NodeProto& node, const Values& results);
@@ -120,6 +122,7 @@ class Importer {
   std::unordered_map<const GraphValue*, int64_t> four_bits_;  // their data_type
   SourceLocation place_;                                      // of the node that is gone through
   std::map<std::string, const FunctionProto*> functions_;     // by domain, name and overload
+  std::set<std::string> refused_;  // values of nodes that were refused, where all refusals are collected
   Scope main_;
   Scope* scope_ = &main_;
   const OpsetImports* opsets_;

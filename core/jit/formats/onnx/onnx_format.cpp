@@ -16,6 +16,7 @@
 #include "core/jit/formats/onnx/proto.h"
 #include "core/jit/formats/onnx/save_model.h"
 #include "core/jit/formats/onnx/tensors.h"
+#include "core/jit/ir/refusals.h"
 #include "core/tensor/grad_mode.h"
 #include "core/tensor/memory/owner_limit.h"
 
@@ -299,6 +300,7 @@ LoadedModel ModelReader::read() {
   define_initializers(loaded);
   const size_t external_count = tensors_.external_count();
   importer_.run();
+  check_none_refused();
   define_outputs();
   auto function = std::make_unique<Function>();
   function->name = schema_.name;

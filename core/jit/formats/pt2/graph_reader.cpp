@@ -7,6 +7,7 @@
 
 #include "core/base/cancellation.h"
 #include "core/base/error.h"
+#include "core/jit/ir/refusals.h"
 #include "core/ops/registry.h"
 
 namespace tensord::jit::pt2 {
@@ -98,6 +99,11 @@ void GraphReader::check_targets(const Json& graph) {
   Targets targets;
   collect_targets(graph, source_, 0, targets);
   writes_ = targets.has_writes;
+  std::erase_if(targets.missing, [&](const std::string& name) {
+    const bool is_collected = collect_refusal(concat(source_, ": operator ", name, " is not supported"));
+    if (is_collected) missing_.insert(name);
+    return is_collected;
+  });
   if (targets.missing.empty()) return;
   std::string names;
   for (const std::string& name : targets.missing) names += concat(names.empty() ? "" : ", ", name);
@@ -136,6 +142,7 @@ void GraphReader::add_nodes(const Json& graph, Scope& scope) {
     check_work_cancelled();
     add_node(node, scope);
   }
+  if (depth_ == 1) check_none_refused();
   --depth_;
 }
 
@@ -143,15 +150,51 @@ void GraphReader::add_node(const Json& node, Scope& scope) {
   const std::string target = string_member(node, "target", source_);
   set_location(node);
   try {
+    if (reads_refused(node)) return refuse_outputs(node);
     if (is_higher_order(target)) return add_higher_order(*this, target, node, scope);
     if (operator_name(target).empty()) return add_function(target, node, scope);
     add_operator(target, node, scope);
   } catch (const Error& error) {
     if (std::string_view(error.what()).starts_with(source_)) throw;
     const Json* name = find_member(node, "name");
-    throw Error(error.code(), concat(source_, ": node '", name && name->is_string() ? name->get<std::string>() : target,
-                                     "': ", error.what()));
+    const std::string message =
+        concat(source_, ": node '", name && name->is_string() ? name->get<std::string>() : target, "': ", error.what());
+    const bool is_known = missing_.contains(target) || missing_.contains(operator_name(target));
+    if (!is_known && !collect_refusal(message)) throw Error(error.code(), message);
+    refuse_outputs(node);
   }
+}
+
+namespace {
+
+// Calls `visit` with each name of a value in an argument or result.
+template <class Visit>
+void for_each_value(const Json& json, const Visit& visit) {
+  if (json.is_object()) {
+    for (const auto& [key, inner] : json.items()) {
+      if ((key == "name" || key == "as_name") && inner.is_string()) visit(inner.template get_ref<const std::string&>());
+      for_each_value(inner, visit);
+    }
+  }
+  if (json.is_array()) {
+    for (const Json& inner : json) for_each_value(inner, visit);
+  }
+}
+
+}  // namespace
+
+bool GraphReader::reads_refused(const Json& node) const {
+  if (refused_.empty()) return false;
+  bool found = false;
+  for (const Json& input : array_member(node, "inputs", source_)) {
+    const Json* argument = find_member(input, "arg");
+    if (argument) for_each_value(*argument, [&](const std::string& name) { found = found || refused_.contains(name); });
+  }
+  return found;
+}
+
+void GraphReader::refuse_outputs(const Json& node) {
+  for_each_value(array_member(node, "outputs", source_), [&](const std::string& name) { refused_.insert(name); });
 }
 
 void GraphReader::add_operator(const std::string& target, const Json& node, Scope& scope) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -35,6 +36,8 @@ class GraphReader {
   friend class Compositions;
 
   void add_node(const Json& node, Scope& scope);
+  bool reads_refused(const Json& node) const;
+  void refuse_outputs(const Json& node);
   void add_operator(const std::string& target, const Json& node, Scope& scope);
   void add_function(const std::string& target, const Json& node, Scope& scope);
   GraphValue* number_first(const ops::Op& op, const Json& inputs, const Scope& scope);
@@ -54,7 +57,9 @@ class GraphReader {
   GraphBuilder& builder_;
   std::string source_;
   bool records_;
-  size_t depth_ = 0;    // of graphs in graphs
+  size_t depth_ = 0;  // of graphs in graphs
+  // Where all refusals are collected: operators that are not there, and values that could not be made.
+  std::set<std::string> missing_, refused_;
   bool writes_ = true;  // some operator writes to a tensor
   bool is_in_no_grad_ = false;
   std::map<std::string, std::shared_ptr<const std::string>> files_;  // names of source files, for locations

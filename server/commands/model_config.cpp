@@ -1,0 +1,239 @@
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/atomic_file.h"
+#include "core/base/error.h"
+#include "core/jit/runtime/module.h"
+#include "core/ops/run.h"
+#include "server/commands/commands.h"
+#include "server/commands/engine_inputs.h"
+#include "server/config/pbtxt/model_config_text.h"
+#include "server/executor/model/result.h"
+#include "server/executor/model/torchscript_model.h"
+
+namespace tensord::server {
+namespace {
+
+constexpr int kDefaultBatch = 8;
+
+struct ConfigOptions {
+  std::string model, name, out;
+  std::vector<std::string> examples;
+  std::optional<int> max_batch_size;
+};
+
+using Tensors = std::vector<InferTensor>;
+
+// The folder of a repository that the file lies in, else the file's name.
+std::string model_name(const ConfigOptions& options) {
+  if (!options.name.empty()) return options.name;
+  const std::filesystem::path path = std::filesystem::absolute(options.model);
+  const std::string version = path.parent_path().filename().string();
+  const bool is_version = !version.empty() && version.find_first_not_of("0123456789") == std::string::npos;
+  return is_version ? path.parent_path().parent_path().filename().string() : path.stem().string();
+}
+
+// What --example gives, as a request has it.
+Tensors read_examples(const ConfigOptions& options) {
+  Tensors out;
+  const auto module = jit::Module::load(options.model);
+  const ops::Schema& schema = module->method("forward").schema();
+  const std::vector<GivenArgument> given = read_inputs("--example", options.examples, schema, WholeNumber::kIsSize);
+  for (size_t i = 0; i < given.size(); ++i) {
+    if (!given[i].value || given[i].value->is_none()) continue;
+    Tensors parts = flatten_result(*given[i].value);
+    check(parts.size() == 1, "--example: '", schema.arguments[i].name, "' is no single tensor");
+    parts.front().name = schema.arguments[i].name;
+    out.push_back(std::move(parts.front()));
+  }
+  return out;
+}
+
+Tensors run(const Model& model, const Tensors& inputs) {
+  const Signature& signature = model.signature();
+  std::vector<InputHeader> headers;
+  std::vector<std::string> datatypes;
+  datatypes.reserve(inputs.size());
+  for (const InferTensor& input : inputs) {
+    datatypes.emplace_back(name_of(input.datatype));
+    headers.push_back({input.name, datatypes.back(), input.shape});
+  }
+  std::vector<const InferTensor*> by_number(signature.inputs.size(), nullptr);
+  const std::vector<size_t> indices = match_inputs(signature, "the model", headers);
+  for (size_t i = 0; i < inputs.size(); ++i) by_number[indices[i]] = &inputs[i];
+  const std::function<bool()> is_cancelled = [] { return false; };
+  return model.make_session()->run(by_number, {.is_cancelled = is_cancelled}).outputs;
+}
+
+// The rows of the tensors twice.
+Tensors doubled(const Tensors& inputs) {
+  Tensors out = inputs;
+  for (InferTensor& input : out) {
+    if (input.tensor.defined()) {
+      const ops::Value twice = ops::make_list(ops::tensor_type(), {input.tensor, input.tensor});
+      input.tensor = ops::call("aten::cat", twice, int64_t{0});
+    }
+    const size_t count = input.strings.size();
+    for (size_t i = 0; i < count; ++i) input.strings.push_back(input.strings[i]);
+    input.shape[0] *= 2;
+  }
+  return out;
+}
+
+// Whether the second one is the first one's rows twice, but for rounding.
+bool is_twice(const InferTensor& once, const InferTensor& twice) {
+  Dims expected = once.shape;
+  if (expected.empty() || twice.shape.empty() || once.name != twice.name) return false;
+  expected[0] *= 2;
+  if (twice.shape != expected) return false;
+  if (!once.tensor.defined()) return true;
+  const ops::Value pair = ops::make_list(ops::tensor_type(), {once.tensor, once.tensor});
+  const Tensor rows = ops::call("aten::cat", pair, int64_t{0});
+  return ops::call<bool>("aten::allclose", rows, twice.tensor, 1e-3, 1e-5, true);
+}
+
+// Whether rows of a first dimension are computed each on its own, as far as a run of the example with its rows twice
+// shows.
+bool has_batch(const Model& model, const Tensors& inputs, const Tensors& outputs) {
+  const Signature& signature = model.signature();
+  if (inputs.empty() || outputs.empty() || signature.keeps_state || !signature.mixing_operator.empty()) return false;
+  for (const InferTensor& input : inputs) {
+    if (input.shape.empty() || input.shape[0] == 0 || input.shape[0] != inputs[0].shape[0]) return false;
+  }
+  for (const InferTensor& output : outputs) {
+    if (output.shape.empty() || output.shape[0] != inputs[0].shape[0]) return false;
+  }
+  try {
+    const Tensors twice = run(model, doubled(inputs));
+    return twice.size() == outputs.size() && std::equal(outputs.begin(), outputs.end(), twice.begin(), is_twice);
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+// One entry of `input` or `output`.
+struct Entry {
+  std::string name;
+  std::optional<DataType> datatype;
+  std::optional<Dims> shape;
+  bool is_optional = false;
+};
+
+// What the file and its graph say of a tensor, and the rest as it was in the example.
+Entry entry_of(const TensorSpec& spec, const Tensors& seen, bool is_output_of_open) {
+  Entry out{spec.name, spec.datatype, spec.shape, spec.is_optional};
+  const auto found = std::ranges::find_if(seen, [&](const InferTensor& it) { return spec.answers_to(it.name); });
+  if (!out.datatype && found != seen.end()) out.datatype = found->datatype;
+  if (!out.datatype && spec.known.dtype) out.datatype = from_dtype(*spec.known.dtype);
+  if (!out.shape && found != seen.end()) {
+    out.shape = is_output_of_open ? Dims(found->shape.size(), -1) : found->shape;
+  }
+  if (!out.shape && spec.known.rank) out.shape = spec.known.shape_of_rank(*spec.known.rank);
+  return out;
+}
+
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) out += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
+  return out + "\"";
+}
+
+std::string block(const char* field, const Entry& entry, bool has_batch) {
+  const std::string type = *entry.datatype == DataType::kBytes ? "STRING" : name_of(*entry.datatype);
+  std::string dims;
+  for (size_t i = has_batch ? 1 : 0; i < entry.shape->size(); ++i) {
+    dims += concat(dims.empty() ? " " : ", ", (*entry.shape)[i]);
+  }
+  return concat(field, " [\n  {\n    name: ", quoted(entry.name), "\n    data_type: TYPE_", type, "\n    dims: [", dims,
+                " ]\n", entry.is_optional ? "    optional: true\n" : "", "  }\n]\n");
+}
+
+void check_known(const Entry& entry) {
+  if (entry.datatype && entry.shape) return;
+  fail(ErrorCode::kInvalidArgument, "input '", entry.name, "': the file does not tell its ",
+       entry.datatype ? "dimensions" : "type", "; give an example, such as --example ", entry.name,
+       "=1,3,224,224:", entry.datatype ? "f32" : "f32", " or a file (.npy)");
+}
+
+std::string config_text(const ConfigOptions& options, const Model& model, const Tensors& inputs) {
+  const Signature& signature = model.signature();
+  const Tensors outputs = inputs.empty() ? Tensors{} : run(model, inputs);
+  int batch = options.max_batch_size.value_or(0);
+  if (!options.max_batch_size && has_batch(model, inputs, outputs)) batch = kDefaultBatch;
+  std::string out = concat("name: ", quoted(model_name(options)), "\nplatform: ", quoted(signature.platform),
+                           "\nmax_batch_size: ", batch, "\n");
+  bool has_open = false;
+  for (const TensorSpec& spec : signature.inputs) {
+    const Entry entry = entry_of(spec, inputs, false);
+    if (spec.is_optional && (!entry.datatype || !entry.shape)) continue;
+    check_known(entry);
+    const auto first = entry.shape->begin() + std::min<ptrdiff_t>(batch > 0 ? 1 : 0, std::ssize(*entry.shape));
+    has_open = has_open || std::any_of(first, entry.shape->end(), [](int64_t size) { return size < 0; });
+    out += block("input", entry, batch > 0);
+  }
+  for (const TensorSpec& spec : signature.outputs) {
+    const Entry entry = entry_of(spec, outputs, has_open);
+    // Left out, an output is what the model gives.
+    if (!entry.datatype || !entry.shape) return out;
+  }
+  for (const TensorSpec& spec : signature.outputs) out += block("output", entry_of(spec, outputs, has_open), batch > 0);
+  return out;
+}
+
+int write_config(const ConfigOptions& options) {
+  const ModelFiles files{.model = options.model};
+  const Tensors inputs = read_examples(options);
+  const std::unique_ptr<const Model> model = load_torchscript_model(files, ModelConfig{}, EngineOptions{});
+  const std::string text = config_text(options, *model, inputs);
+  // What is written is what the server takes, with the example.
+  const ModelConfig config = parse_model_config(text, "config.pbtxt");
+  const std::unique_ptr<const Model> configured = load_torchscript_model(files, config, EngineOptions{});
+  if (!inputs.empty()) run(*configured, inputs);
+  if (options.out.empty()) {
+    std::cout << text;
+    return 0;
+  }
+  check(!std::filesystem::exists(options.out), options.out, ": is there already, and is not written over");
+  AtomicFile file(options.out);
+  file.write(text);
+  file.commit();
+  return 0;
+}
+
+}  // namespace
+
+void add_config_command(CLI::App& app, int* exit_code) {
+  CLI::App* command = app.add_subcommand("config", "Write a first config.pbtxt for a model");
+  auto options = std::make_shared<ConfigOptions>();
+  command->add_option("MODEL", options->model, "The model's file")->required();
+  command
+      ->add_option("--example", options->examples,
+                   concat("An example of an input, where the file does not say types and sizes: the model is run with "
+                          "it, and outputs are as that run shows. ",
+                          kInputHelp))
+      ->allow_extra_args(false);
+  command->add_option("--name", options->name,
+                      "The model's name; without it its folder's in a repository, or the file's");
+  command
+      ->add_option("--max-batch-size", options->max_batch_size,
+                   "Rows of a batch, 0 for none; without it 8 where a run shows that rows do not meet, else 0")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("-o,--output", options->out, "The file to write, which must not be there; without it stdout");
+  command->footer(
+      "Examples:\n"
+      "  tensord config repository/bert/1/model.onnx\n"
+      "  tensord config resnet50.pt --example 1,3,224,224:f32 -o repository/resnet50/config.pbtxt\n"
+      "  tensord config add.pt --example a=a.npy --example b='[[1.5]]'");
+  command->callback([options, exit_code] { *exit_code = write_config(*options); });
+}
+
+}  // namespace tensord::server
