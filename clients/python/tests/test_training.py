@@ -167,6 +167,10 @@ def test_fields_are_those_of_the_protocol():
     states = pb.Job.DESCRIPTOR.fields_by_name["state"].enum_type.values_by_number
     assert {number: value.name for number, value in states.items()} == {
         int(state): f"JOB_STATE_{state.name}" for state in tensord.JobState}
+    # On every version of Python as words.
+    assert [str(tensord.JobState.RUNNING), f"{tensord.JobState.PAUSED}", f"{tensord.JobState.PAUSED:>7}|"] == [
+        "RUNNING", "PAUSED", " PAUSED|"]
+    assert f"{tensord.JobState.RUNNING:d}" == "2"
 
 
 def test_short_forms():

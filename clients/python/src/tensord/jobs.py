@@ -25,6 +25,12 @@ class JobState(enum.IntEnum):
     FAILED = 5
     CANCELLED = 6
 
+    def __str__(self) -> str:
+        return self.name
+
+    def __format__(self, spec: str) -> str:
+        return format(int(self) if spec.endswith("d") else self.name, spec)
+
     @property
     def is_at_rest(self) -> bool:
         """Whether nothing happens until somebody resumes the job."""
