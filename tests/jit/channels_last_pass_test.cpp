@@ -1,7 +1,6 @@
 // Convolutions that give their results in channels-last order, as far as nobody can tell.
 #include <time.h>
 
-#include <algorithm>
 #include <functional>
 
 #include "tests/jit/packed_fixture.h"
@@ -167,10 +166,8 @@ TEST(ChannelsLast, TakesATimeThatGrowsAsTheGraphDoes) {
     return body + "    %k : Tensor = aten::cat(%l, %two)\n    return (%k)\n";
   };
   for (const auto& text : {std::function<std::string(int)>(residual), std::function<std::string(int)>(list)}) {
-    double small = 1e9;
-    for (int i = 0; i < 3; ++i) small = std::min(small, pass_seconds(text(400), net));
-    // Eight times as many; what is quadratic takes sixty-four times as long.
-    EXPECT_LT(pass_seconds(text(3200), net), 24 * small);
+    // Some hundredths of a second; seconds where each layer walks over all before it.
+    EXPECT_LT(pass_seconds(text(8000), net), 0.8);
   }
 }
 
