@@ -5,7 +5,7 @@
 #include "core/base/error.h"
 #include "core/files/npy.h"
 #include "core/files/table.h"
-#include "core/jit/archive/mapped_file.h"
+#include "core/tensor/mapped_file.h"
 
 namespace tensord::files {
 namespace {
@@ -62,7 +62,7 @@ Tensor read_array(const std::string& source, const Storage& storage) {
 }  // namespace
 
 Tensor read_npy(const std::string& path) {
-  const auto file = jit::MappedFile::open(path, /*copies=*/true);
+  const auto file = MappedFile::open(path, /*copies=*/true);
   return read_array(path, file->storage(0, file->size()));
 }
 
