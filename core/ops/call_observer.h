@@ -21,8 +21,8 @@ CallObserver* set_call_observer(CallObserver* observer);
 CallObserver* call_observer();
 
 // Reports every operator that a thread computes, below autograd. A composite operator is reported as the operators that
-// it calls, and operators of a backward pass are reported like any others. Calls made inside non-composite operators are
-// not reported.
+// it calls, and operators of a backward pass are reported like any others. Calls made inside non-composite operators
+// are not reported.
 class ComputeObserver {
  public:
   virtual ~ComputeObserver() = default;
