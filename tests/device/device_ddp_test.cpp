@@ -64,7 +64,7 @@ TEST(DeviceDataParallel, TrainsAsOnTheHost) {
       options.reducer.find_unused_parameters = finds_unused;
       const auto expected = of_ranks(distributed::local_backends(), options);
       const OnDevice on_device;
-      const auto found = of_ranks(fake_nccl_engines(), options);
+      const auto found = of_ranks(fake_nccl_backends(), options);
       EXPECT_EQ(found[0], found[1]);
       ASSERT_EQ(found[0].size(), expected[0].size());
       for (size_t i = 0; i < found[0].size(); ++i) ASSERT_NEAR(found[0][i], expected[0][i], 1e-6) << i;

@@ -64,7 +64,7 @@ struct Model {
 
 // The same passes with sparse and with dense gradients of the table.
 void expect_same(int size, const std::function<void(Model&, int rank)>& passes, const ReducerOptions& options = {}) {
-  on_ranks(size, engines_of("local"), [&](ProcessGroup& group) {
+  on_ranks(size, backends_of("local"), [&](ProcessGroup& group) {
     Model sparse(group, true, options), dense(group, false, options);
     passes(sparse, group.rank());
     passes(dense, group.rank());
@@ -90,7 +90,7 @@ TEST(SparseGradients, AreTheMeanOfAllRanks) {
 }
 
 TEST(SparseGradients, AreOfTheRowsThatSomeRankHas) {
-  on_ranks(2, engines_of("local"), [](ProcessGroup& group) {
+  on_ranks(2, backends_of("local"), [](ProcessGroup& group) {
     Model model(group, true);
     model.pass({group.rank(), 5}, 1);
     const ops::SparsePtr gradient = ops::as_sparse(autograd::grad(model.table));
@@ -117,7 +117,7 @@ TEST(SparseGradients, OfARankThatDoesNotUseTheTable) {
 }
 
 TEST(SparseGradients, OfARankThatHasNoMoreInputs) {
-  on_ranks(2, engines_of("local"), [](ProcessGroup& group) {
+  on_ranks(2, backends_of("local"), [](ProcessGroup& group) {
     Model model(group, true);
     model.pass({2}, 1);
     for (const Tensor& tensor : {model.table, model.weight}) autograd::set_grad(tensor, {});
@@ -130,7 +130,7 @@ TEST(SparseGradients, OfARankThatHasNoMoreInputs) {
 }
 
 TEST(SparseGradients, OfAModulesTablesAreKnown) {
-  on_ranks(2, engines_of("local"), [](ProcessGroup& group) {
+  on_ranks(2, backends_of("local"), [](ProcessGroup& group) {
     const auto words = std::make_shared<nn::Embedding>(kRows, kColumns, -1, true);
     nn::DistributedDataParallel ddp(nn::sequential(words, std::make_shared<nn::Linear>(kColumns, 1)), group);
     autograd::backward(call("aten::sum", ddp(indices({group.rank(), 5}))));
@@ -142,7 +142,7 @@ TEST(SparseGradients, OfAModulesTablesAreKnown) {
 
 TEST(SparseGradients, ThatWereNotSaidToBeSuchAreNamed) {
   for (const bool is_said : {false, true}) {
-    const auto errors = errors_of_ranks(2, engines_of("local"), {.timeout = 20s}, [&](ProcessGroup& group) {
+    const auto errors = errors_of_ranks(2, backends_of("local"), {.timeout = 20s}, [&](ProcessGroup& group) {
       const Tensor table = numbers({kRows, kColumns}, 0);
       autograd::set_requires_grad(table, true);
       ReducerOptions options;
@@ -157,7 +157,7 @@ TEST(SparseGradients, ThatWereNotSaidToBeSuchAreNamed) {
                                            : "does not take a sparse gradient of table, which is not among"));
     }
   }
-  const auto errors = errors_of_ranks(2, engines_of("local"), {.timeout = 20s}, [](ProcessGroup& group) {
+  const auto errors = errors_of_ranks(2, backends_of("local"), {.timeout = 20s}, [](ProcessGroup& group) {
     const Tensor table = numbers({kRows, kColumns}, 0);
     autograd::set_requires_grad(table, true);
     Reducer(group, {{"table", table}}, {}, {.sparse = {"tables"}});

@@ -24,8 +24,8 @@ namespace tensord::nn::ddp_test {
 namespace {
 
 using distributed::ProcessGroup;
-using distributed::fixtures::engine_names;
-using distributed::fixtures::engines_of;
+using distributed::fixtures::backend_names;
+using distributed::fixtures::backends_of;
 using distributed::fixtures::errors_of_ranks;
 using distributed::fixtures::on_ranks;
 using ops::Value;
@@ -144,7 +144,7 @@ Trained train(ProcessGroup& group, const Case& c) {
 
 std::vector<Trained> train_on_threads(const Case& c, const std::string& engine) {
   std::vector<Trained> ranks(static_cast<size_t>(c.world));
-  on_ranks(c.world, engines_of(engine),
+  on_ranks(c.world, backends_of(engine),
            [&](ProcessGroup& group) { ranks[static_cast<size_t>(group.rank())] = train(group, c); });
   return ranks;
 }
@@ -177,7 +177,7 @@ void expect_same_bits(const Case& c, const std::vector<Trained>& a, const std::v
 }
 
 TEST(DistributedDataParallel, TrainsAsPyTorchs) {
-  for (const std::string& engine : engine_names()) {
+  for (const std::string& engine : backend_names()) {
     for (const Case& c : ddp_cases()) {
       SCOPED_TRACE(engine);
       expect_same_as_pytorch(c, train_on_threads(c, engine));
@@ -186,7 +186,7 @@ TEST(DistributedDataParallel, TrainsAsPyTorchs) {
 }
 
 TEST(DistributedDataParallel, GivesTheSameBitsEachTime) {
-  for (const std::string& engine : engine_names()) {
+  for (const std::string& engine : backend_names()) {
     for (const Case& c : ddp_cases()) {
       if (c.name != "plain_of_three" && c.name != "views" && c.name != "join") continue;
       expect_same_bits(c, train_on_threads(c, engine), train_on_threads(c, engine));
@@ -207,7 +207,7 @@ TEST(DistributedDataParallel, DISABLED_AsRank) {
   const int rank = std::stoi(variable("RANK"));
   const Case c(items(load_cases("ddp"), "ddp")[std::stoul(variable("TENSORD_DDP_CASE"))]);
   const auto store = std::make_shared<distributed::FileStore>(folder + "/store", 20s);
-  ProcessGroup group(store, "ddp", rank, c.world, engines_of("gloo"), {.timeout = 20s, .secret = "secret"});
+  ProcessGroup group(store, "ddp", rank, c.world, backends_of("gloo"), {.timeout = 20s, .secret = "secret"});
   const Trained trained = train(group, c);
   group.close();
   std::ofstream out(folder + "/" + std::to_string(rank), std::ios::binary);
@@ -317,7 +317,7 @@ struct Leaves {
 
 TEST(Buckets, AreMadeAnewInTheOrderOfRank0sGradients) {
   for (const bool views : {false, true}) {
-    on_ranks(2, engines_of("local"), [&](ProcessGroup& group) {
+    on_ranks(2, backends_of("local"), [&](ProcessGroup& group) {
       Leaves leaves(group, {.bucket_cap_bytes = 16, .gradient_as_bucket_view = views});
       EXPECT_EQ(leaves.reducer->buckets(), (distributed::BucketPlan{{0, 1, 2}}));
       for (int pass = 1; pass <= 3; ++pass) {
@@ -333,13 +333,13 @@ TEST(Buckets, AreMadeAnewInTheOrderOfRank0sGradients) {
 TEST(Reducer, MultipliesByOneThrough) {
   // As PyTorch: the factor 1/W before the sum, so that 3e38 on two ranks stays finite, and 0.3 of one in three is no
   // 0.1.
-  on_ranks(2, engines_of("local"), [](ProcessGroup& group) {
+  on_ranks(2, backends_of("local"), [](ProcessGroup& group) {
     Leaves leaves(group, {});
     leaves.reducer->prepare();
     for (const Tensor& tensor : leaves.tensors) autograd::backward(sum(ops::call("aten::mul.Scalar", tensor, 3e38)));
     EXPECT_EQ(leaves.gradient(0), 3e38f);
   });
-  on_ranks(3, engines_of("local"), [](ProcessGroup& group) {
+  on_ranks(3, backends_of("local"), [](ProcessGroup& group) {
     Leaves leaves(group, {});
     leaves.reducer->prepare();
     const double factor = group.rank() == 1 ? 0.3 : 0;
@@ -351,7 +351,7 @@ TEST(Reducer, MultipliesByOneThrough) {
 }
 
 TEST(Reducer, HooksOfSeveralThreadsSendInOneOrder) {
-  on_ranks(2, engines_of("local"), [](ProcessGroup& group) {
+  on_ranks(2, backends_of("local"), [](ProcessGroup& group) {
     Leaves leaves(group, {.bucket_cap_bytes = 4});
     for (int pass = 0; pass < 20; ++pass) {
       for (const Tensor& tensor : leaves.tensors) autograd::set_grad(tensor, Tensor());
@@ -366,7 +366,7 @@ TEST(Reducer, HooksOfSeveralThreadsSendInOneOrder) {
 }
 
 TEST(Reducer, Bf16HookRoundsWhatTravels) {
-  on_ranks(2, engines_of("local"), [](ProcessGroup& group) {
+  on_ranks(2, backends_of("local"), [](ProcessGroup& group) {
     Leaves leaves(group, {.hook = distributed::bf16_compress_hook()});
     leaves.reducer->prepare();
     for (const Tensor& tensor : leaves.tensors) {
@@ -379,7 +379,7 @@ TEST(Reducer, Bf16HookRoundsWhatTravels) {
 
 TEST(StaticGraph, UsesAreThoseOfTheFirstPass) {
   for (const bool views : {false, true}) {
-    on_ranks(2, engines_of("local"), [&](ProcessGroup& group) {
+    on_ranks(2, backends_of("local"), [&](ProcessGroup& group) {
       Leaves leaves(group, {.bucket_cap_bytes = 4, .static_graph = true, .gradient_as_bucket_view = views});
       for (int pass = 0; pass < 3; ++pass) {
         for (const Tensor& tensor : leaves.tensors) autograd::set_grad(tensor, Tensor());
@@ -400,7 +400,7 @@ TEST(StaticGraph, UsesAreThoseOfTheFirstPass) {
 // --- what is refused
 
 std::vector<std::string> errors_of(int size, const std::function<void(ProcessGroup&)>& fn) {
-  return errors_of_ranks(size, engines_of("local"), {.timeout = 20s}, fn);
+  return errors_of_ranks(size, backends_of("local"), {.timeout = 20s}, fn);
 }
 
 TEST(Errors, ModulesThatDifferAreOneErrorOfAllRanks) {

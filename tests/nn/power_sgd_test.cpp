@@ -14,7 +14,7 @@ namespace tensord::nn::power_sgd_test {
 namespace {
 
 using distributed::ProcessGroup;
-using distributed::fixtures::engines_of;
+using distributed::fixtures::backends_of;
 using distributed::fixtures::on_ranks;
 using ops::Value;
 
@@ -41,7 +41,7 @@ Tensor averaged(ProcessGroup& group, const distributed::CommHook& hook, const Te
 }
 
 TEST(PowerSgd, AveragesAsItIsBeforeItsFirstStep) {
-  on_ranks(2, engines_of("local"), [](ProcessGroup& group) {
+  on_ranks(2, backends_of("local"), [](ProcessGroup& group) {
     distributed::PowerSgd power({.start_step = 3});
     const auto hook = power.hook();
     const Tensor mean = ops::call("aten::mul.Scalar",
@@ -59,7 +59,7 @@ TEST(PowerSgd, AveragesAsItIsBeforeItsFirstStep) {
 }
 
 TEST(PowerSgd, ComesNearTheBestApproximation) {
-  on_ranks(2, engines_of("local"), [](ProcessGroup& group) {
+  on_ranks(2, backends_of("local"), [](ProcessGroup& group) {
     // Both ranks have parts of U diag(8, 4, 1, 0.5) V^T; the best one of rank 2 is off by the norm of (1, 0.5).
     const Tensor u =
         ops::run(ops::get_op("aten::linalg_qr"), std::vector<Value>{normals({40, 4}, 5), "reduced"})[0].to_tensor();
@@ -87,7 +87,7 @@ TEST(PowerSgd, ComesNearTheBestApproximation) {
 }
 
 TEST(PowerSgd, WhatOnePassLosesComesWithTheNext) {
-  on_ranks(3, engines_of("local"), [](ProcessGroup& group) {
+  on_ranks(3, backends_of("local"), [](ProcessGroup& group) {
     distributed::PowerSgd power({.start_step = 2});
     const auto hook = power.hook();
     Tensor sent = floats({20, 30}, 0), given = floats({20, 30}, 0);
@@ -115,7 +115,7 @@ TEST(PowerSgd, WhatOnePassLosesComesWithTheNext) {
 }
 
 TEST(PowerSgd, GoesOnFromItsState) {
-  on_ranks(2, engines_of("local"), [](ProcessGroup& group) {
+  on_ranks(2, backends_of("local"), [](ProcessGroup& group) {
     const auto own = [&](uint64_t step) { return normals({20, 30}, 2 * step + static_cast<uint64_t>(group.rank())); };
     distributed::PowerSgd whole({.start_step = 2}), first({.start_step = 2}), second({.start_step = 2});
     Tensor expected;
@@ -130,7 +130,7 @@ TEST(PowerSgd, GoesOnFromItsState) {
 }
 
 TEST(PowerSgd, AMatrixOfZerosStaysOne) {
-  on_ranks(2, engines_of("local"), [](ProcessGroup& group) {
+  on_ranks(2, backends_of("local"), [](ProcessGroup& group) {
     distributed::PowerSgd power({.rank = 3, .start_step = 2});
     for (int step = 0; step < 4; ++step) {
       EXPECT_EQ(norm_of(averaged(group, power.hook(), floats({20, 30}, 0))), 0) << step;

@@ -14,8 +14,8 @@ namespace tensord::nn::sync_batch_norm_test {
 namespace {
 
 using distributed::ProcessGroup;
-using distributed::fixtures::engine_names;
-using distributed::fixtures::engines_of;
+using distributed::fixtures::backend_names;
+using distributed::fixtures::backends_of;
 using distributed::fixtures::errors_of_ranks;
 using distributed::fixtures::on_ranks;
 using ops::call;
@@ -80,7 +80,7 @@ void expect_as_one_process(const Case& c, const std::string& engine, double max)
   for (const int64_t rows : c.rows) all_rows += rows;
   const Tensor x = normals(shape_of(c, all_rows), c.dtype, 7, 3, 2), g = normals(shape_of(c, all_rows), c.dtype, 8);
   const Result whole = run(c, nullptr, x, g);
-  on_ranks(static_cast<int>(c.rows.size()), engines_of(engine), [&](ProcessGroup& group) {
+  on_ranks(static_cast<int>(c.rows.size()), backends_of(engine), [&](ProcessGroup& group) {
     int64_t first = 0;
     for (int rank = 0; rank < group.rank(); ++rank) first += c.rows[static_cast<size_t>(rank)];
     const int64_t count = c.rows[static_cast<size_t>(group.rank())];
@@ -120,7 +120,7 @@ TEST(SyncBatchNorm, IsThatOfOneProcessWithAllRows) {
       {.rows = {5, 3}, .inner = {4, 4}, .tracks = false},
       {.rows = {6}, .inner = {4, 4}},
   };
-  for (const std::string& engine : engine_names()) {
+  for (const std::string& engine : backend_names()) {
     for (const Case& c : cases) {
       SCOPED_TRACE(engine + ::testing::PrintToString(c.rows) + to_string(c.inner));
       expect_as_one_process(c, engine, 2e-5);
@@ -135,7 +135,7 @@ TEST(SyncBatchNorm, OfOtherDtypes) {
 }
 
 TEST(SyncBatchNorm, OneValueOfAllRanksIsRefusedByAll) {
-  const auto errors = errors_of_ranks(2, engines_of("local"), {.timeout = 20s}, [](ProcessGroup& group) {
+  const auto errors = errors_of_ranks(2, backends_of("local"), {.timeout = 20s}, [](ProcessGroup& group) {
     run({.rows = {1, 0}, .inner = {}}, &group, normals(Dims{group.rank() == 0 ? 1 : 0, kChannels}, DType::kFloat32, 1),
         normals(Dims{group.rank() == 0 ? 1 : 0, kChannels}, DType::kFloat32, 2));
   });
@@ -143,7 +143,7 @@ TEST(SyncBatchNorm, OneValueOfAllRanksIsRefusedByAll) {
 }
 
 TEST(SyncBatchNorm, ASecondDerivativeIsRefused) {
-  const auto errors = errors_of_ranks(1, engines_of("local"), {.timeout = 20s}, [](ProcessGroup& group) {
+  const auto errors = errors_of_ranks(1, backends_of("local"), {.timeout = 20s}, [](ProcessGroup& group) {
     const Tensor x = leaf(normals({4, kChannels}, DType::kFloat32, 1));
     const Tensor y = sync_batch_norm(group, x, {}, {}, {}, {}, 0.1, 1e-5);
     autograd::backward(call("aten::sum", call("aten::mul.Tensor", y, y)), {}, {.create_graph = true});
@@ -153,7 +153,7 @@ TEST(SyncBatchNorm, ASecondDerivativeIsRefused) {
 }
 
 TEST(SyncBatchNorm, TheLayerIsInEvaluationWhatItLearned) {
-  on_ranks(2, engines_of("local"), [](ProcessGroup& group) {
+  on_ranks(2, backends_of("local"), [](ProcessGroup& group) {
     SyncBatchNorm layer(kChannels, group);
     const Tensor x = normals({4, kChannels, 3}, DType::kFloat32, static_cast<uint64_t>(group.rank()), 2);
     layer.forward(x);

@@ -17,8 +17,8 @@ namespace tensord::nn::zero_test {
 namespace {
 
 using distributed::ProcessGroup;
-using distributed::fixtures::engine_names;
-using distributed::fixtures::engines_of;
+using distributed::fixtures::backend_names;
+using distributed::fixtures::backends_of;
 using distributed::fixtures::on_ranks;
 using ::testing::HasSubstr;
 
@@ -92,7 +92,7 @@ ops::Value sorted(const ops::Value& state) {
 }
 
 TEST(ZeroRedundancy, SharesAreAsPyTorchs) {
-  on_ranks(2, engines_of("local"), [](ProcessGroup& group) {
+  on_ranks(2, backends_of("local"), [](ProcessGroup& group) {
     const std::vector<Tensor> params = make_params();
     SGD optimizer(params, {.lr = 0.1});
     // As measured of PyTorch: 10, 5 and 1 on rank 0, 7, 7 and 3 on rank 1.
@@ -101,11 +101,11 @@ TEST(ZeroRedundancy, SharesAreAsPyTorchs) {
 }
 
 TEST(ZeroRedundancy, GivesTheSameBits) {
-  for (const std::string& engine : engine_names()) {
+  for (const std::string& engine : backend_names()) {
     for (const std::string kind : {"sgd", "adam", "adamw", "rmsprop", "adagrad"}) {
       for (const int world : {1, 2, 3}) {
         const Trained alone = train_alone(kind, 6);
-        on_ranks(world, engines_of(engine), [&](ProcessGroup& group) {
+        on_ranks(world, backends_of(engine), [&](ProcessGroup& group) {
           const std::vector<Tensor> params = make_params();
           const auto optimizer = make(kind, params);
           ZeroRedundancy zero(*optimizer, group);
@@ -135,7 +135,7 @@ TEST(ZeroRedundancy, GoesOnWithAnotherNumberOfRanks) {
       const bool is_first = state.empty();
       const int first = is_first ? 0 : world == 3 ? 3 : 6;
       std::string next_state, next_params;
-      on_ranks(world, engines_of("local"), [&](ProcessGroup& group) {
+      on_ranks(world, backends_of("local"), [&](ProcessGroup& group) {
         const std::vector<Tensor> params = make_params();
         const auto optimizer = make(kind, params);
         ZeroRedundancy zero(*optimizer, group);
@@ -165,7 +165,7 @@ TEST(ZeroRedundancy, GoesOnWithAnotherNumberOfRanks) {
 }
 
 TEST(ZeroRedundancy, LbfgsIsRefused) {
-  on_ranks(1, engines_of("local"), [](ProcessGroup& group) {
+  on_ranks(1, backends_of("local"), [](ProcessGroup& group) {
     LBFGS optimizer(make_params());
     EXPECT_THROW(ZeroRedundancy(optimizer, group), Error);
   });
