@@ -6,7 +6,8 @@ if(TENSORD_GLOO STREQUAL "ON" AND NOT (GLOO_INCLUDE AND GLOO_LIBRARY))
   message(FATAL_ERROR "TENSORD_GLOO=ON, but Gloo is not found (Debian: libgloo-dev)")
 endif()
 if(NOT TENSORD_GLOO STREQUAL "OFF" AND GLOO_INCLUDE AND GLOO_LIBRARY)
-  add_library(tensord_gloo MODULE ${CMAKE_SOURCE_DIR}/core/distributed/gloo/module/gloo_module.cpp)
+  add_library(tensord_gloo MODULE ${CMAKE_SOURCE_DIR}/core/distributed/gloo/module/gloo_module.cpp
+              ${CMAKE_SOURCE_DIR}/core/base/error.cpp)
   target_include_directories(tensord_gloo SYSTEM PRIVATE ${GLOO_INCLUDE})
   target_link_libraries(tensord_gloo PRIVATE ${GLOO_LIBRARY} Threads::Threads)
   # Where programs of this build look for it, and installed ones.

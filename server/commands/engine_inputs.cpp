@@ -55,19 +55,19 @@ Dims shape_of(const json& values) {
   return shape;
 }
 
-void collect(const json& value, const Dims& shape, size_t depth, std::vector<const json*>& leaves) {
+void collect_leaves(const json& value, const Dims& shape, size_t depth, std::vector<const json*>& leaves) {
   const bool is_list = depth < shape.size();
   check(value.is_array() == is_list && (!is_list || static_cast<int64_t>(value.size()) == shape[depth]),
         "the lists are not all of the same length");
   if (!is_list) return leaves.push_back(&value);
-  for (const json& item : value) collect(item, shape, depth + 1, leaves);
+  for (const json& item : value) collect_leaves(item, shape, depth + 1, leaves);
 }
 
 // bool, int64 or float32, as the numbers are.
 Tensor tensor_of_numbers(const json& values) {
   const Dims shape = shape_of(values);
   std::vector<const json*> leaves;
-  collect(values, shape, 0, leaves);
+  collect_leaves(values, shape, 0, leaves);
   DType dtype = leaves.empty() ? DType::kFloat32 : DType::kBool;
   for (const json* leaf : leaves) {
     check(leaf->is_number() || leaf->is_boolean(), "a tensor is made of numbers, got ", leaf->dump());

@@ -58,7 +58,7 @@ Tensors read_examples(const ConfigOptions& options) {
   return out;
 }
 
-Tensors run(const Model& model, const Tensors& inputs) {
+Tensors run_model(const Model& model, const Tensors& inputs) {
   const Signature& signature = model.signature();
   std::vector<InputHeader> headers;
   std::vector<std::string> datatypes;
@@ -113,7 +113,7 @@ bool has_batch(const Model& model, const Tensors& inputs, const Tensors& outputs
     if (output.shape.empty() || output.shape[0] != inputs[0].shape[0]) return false;
   }
   try {
-    const Tensors twice = run(model, doubled(inputs));
+    const Tensors twice = run_model(model, doubled(inputs));
     return twice.size() == outputs.size() && std::equal(outputs.begin(), outputs.end(), twice.begin(), is_twice);
   } catch (const Error&) {
     return false;
@@ -166,7 +166,7 @@ void check_known(const Entry& entry) {
 
 std::string config_text(const ConfigOptions& options, const Model& model, const Tensors& inputs) {
   const Signature& signature = model.signature();
-  const Tensors outputs = inputs.empty() ? Tensors{} : run(model, inputs);
+  const Tensors outputs = inputs.empty() ? Tensors{} : run_model(model, inputs);
   int batch = options.max_batch_size.value_or(0);
   if (!options.max_batch_size && has_batch(model, inputs, outputs)) batch = kDefaultBatch;
   std::string out = concat("name: ", quoted(model_name(options)), "\nplatform: ", quoted(signature.platform),
@@ -197,7 +197,7 @@ int write_config(const ConfigOptions& options) {
   // What is written is what the server takes, with the example.
   const ModelConfig config = parse_model_config(text, "config.pbtxt");
   const std::unique_ptr<const Model> configured = load_torchscript_model(files, config, EngineOptions{});
-  if (!inputs.empty()) run(*configured, inputs);
+  if (!inputs.empty()) run_model(*configured, inputs);
   if (options.out.empty()) {
     std::cout << text;
     return 0;

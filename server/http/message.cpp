@@ -5,7 +5,7 @@
 namespace tensord::server {
 namespace {
 
-std::string_view reason_of(int status) {
+std::string_view reason_phrase(int status) {
   switch (status) {
     case 200: return "OK";
     case 400: return "Bad Request";
@@ -58,7 +58,7 @@ HttpAnswer HttpAnswer::text(int status, std::string body) {
 std::string format_head(const HttpAnswer& answer, HttpFraming framing, bool keeps_alive,
                         std::span<const HttpHeader> more) {
   std::string out = "HTTP/1.1 " + std::to_string(answer.status) + " ";
-  out.append(reason_of(answer.status)).append("\r\n");
+  out.append(reason_phrase(answer.status)).append("\r\n");
   if (!answer.type.empty()) put_header(out, "Content-Type", answer.type);
   for (const HttpHeader& header : answer.headers) put_header(out, header.name, header.value);
   for (const HttpHeader& header : more) put_header(out, header.name, header.value);

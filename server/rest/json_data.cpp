@@ -111,7 +111,7 @@ void read_elements(JsonReader& reader, int64_t count, void* to) {
   if (left != 0) fail_too_few();
 }
 
-void read_into(JsonReader& reader, DataType datatype, int64_t count, void* to) {
+void read_elements(JsonReader& reader, DataType datatype, int64_t count, void* to) {
   switch (datatype) {
     case DataType::kBool: return read_elements<bool>(reader, count, to);
     case DataType::kUint8: return read_elements<uint8_t>(reader, count, to);
@@ -214,13 +214,13 @@ void read_json_data(std::string_view json, int64_t count, const std::string& mod
     read_strings(reader, count, out);
   } else if (is_widened_unsigned(datatype)) {
     const WidenedTensor wide = make_widened_tensor(datatype, out.shape);
-    read_into(reader, datatype, count, wide.wire_bytes);
+    read_elements(reader, datatype, count, wide.wire_bytes);
     widen(wide, datatype, concat("inference input '", out.name, "' for model '", model, "'"));
     out.tensor = wide.tensor;
     out.datatype = tensor_datatype(datatype);
   } else {
     out.tensor = Tensor::empty(out.shape, *to_dtype(datatype));
-    read_into(reader, datatype, count, out.tensor.raw_data());
+    read_elements(reader, datatype, count, out.tensor.raw_data());
   }
 }
 

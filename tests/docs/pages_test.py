@@ -12,7 +12,7 @@ import yaml
 from tests.docs.pages import ROOT, anchors, blocks, documents, links, pages, prose, runs_here
 
 RUN = {"bash", "python"}
-SHOWN = {"text", "json", "yaml", "cpp", "cmake", "protobuf", "promql"}
+SHOWN = {"toml", "text", "json", "yaml", "cpp", "cmake", "protobuf", "promql"}
 SLOW_PAGES = {"benchmarks_full.md"}  # minutes for each command
 DOCS = ROOT / "docs"
 

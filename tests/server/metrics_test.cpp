@@ -192,7 +192,7 @@ TEST(Metrics, PassesThatFailed) {
 TEST(Metrics, TritonsNamesOnlyWhenWanted) {
   Metrics metrics("1.0");
   ModelMetrics& model = metrics.model("m", "1");
-  model.set_tags({{"group", "search"}});
+  model.set_tags({{"team", "search"}});
   model.count_execution(4, times_of_run());
   model.count_answer(times_of_run(), kOk);
   model.count_answer(times_in_queue(), kUnavailable);

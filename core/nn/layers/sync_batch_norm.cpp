@@ -190,9 +190,9 @@ struct Synchronized {
   Statistics statistics;
 };
 
-Synchronized synchronize(ProcessGroup& group, const Tensor& input, const MaybeTensor& weight, const MaybeTensor& bias,
-                         const MaybeTensor& running_mean, const MaybeTensor& running_var, double momentum, double eps,
-                         std::shared_ptr<void> keeper) {
+Synchronized normalize_over(ProcessGroup& group, const Tensor& input, const MaybeTensor& weight,
+                            const MaybeTensor& bias, const MaybeTensor& running_mean, const MaybeTensor& running_var,
+                            double momentum, double eps, std::shared_ptr<void> keeper) {
   check_input(input, {&weight, &bias, &running_mean, &running_var});
   Synchronized out;
   {
@@ -223,7 +223,7 @@ ops::Returns native_results(const Synchronized& done, double eps) {
 Tensor sync_batch_norm(ProcessGroup& group, const Tensor& input, const MaybeTensor& weight, const MaybeTensor& bias,
                        const MaybeTensor& running_mean, const MaybeTensor& running_var, double momentum, double eps,
                        std::shared_ptr<void> keeper) {
-  return synchronize(group, input, weight, bias, running_mean, running_var, momentum, eps, std::move(keeper)).output;
+  return normalize_over(group, input, weight, bias, running_mean, running_var, momentum, eps, std::move(keeper)).output;
 }
 
 SyncBatchNorm::SyncBatchNorm(int64_t features, ProcessGroup& group, BatchNormOptions options)
@@ -275,8 +275,8 @@ std::shared_ptr<const ops::Op> batch_norm_over_ranks(std::string_view name, std:
     if (over == nullptr || over->size() == 1) return ops::run(own, v, returns);
     const auto tensor = [&](size_t i) { return ops::Unbox<MaybeTensor>::get(v[i]); };
     const double eps = ops::Unbox<double>::get(v[7]);
-    const Synchronized done = synchronize(*over, v[0].to_tensor(), tensor(1), tensor(2), tensor(3), tensor(4),
-                                          ops::Unbox<double>::get(v[6]), eps, nullptr);
+    const Synchronized done = normalize_over(*over, v[0].to_tensor(), tensor(1), tensor(2), tensor(3), tensor(4),
+                                             ops::Unbox<double>::get(v[6]), eps, nullptr);
     if (!is_native) return returns.push_back(done.output);
     for (Value& value : native_results(done, eps).values) returns.push_back(std::move(value));
   };

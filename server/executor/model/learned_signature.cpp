@@ -11,7 +11,7 @@ LearnedSignature::Seen seen_of(const InferTensor& tensor) {
   return {tensor.name, tensor.datatype, static_cast<int>(tensor.shape.size())};
 }
 
-bool is_open(const TensorSpec& spec) { return !spec.datatype || !spec.shape; }
+bool is_unknown(const TensorSpec& spec) { return !spec.datatype || !spec.shape; }
 
 void describe_input(TensorSpec& spec, const LearnedSignature::Seen* seen) {
   const jit::KnownInput& known = spec.known;
@@ -51,8 +51,8 @@ class LearnedSignature::Watch final : public InferSink {
 };
 
 void LearnedSignature::begin(const Signature& signature) {
-  const bool has_open = std::ranges::any_of(signature.inputs, is_open) ||
-                        std::ranges::any_of(signature.outputs, is_open) || !signature.outputs_are_complete;
+  const bool has_open = std::ranges::any_of(signature.inputs, is_unknown) ||
+                        std::ranges::any_of(signature.outputs, is_unknown) || !signature.outputs_are_complete;
   const MutexLock lock(mutex_);
   inputs_.assign(signature.inputs.size(), std::nullopt);
   is_complete_.store(!has_open, std::memory_order_release);

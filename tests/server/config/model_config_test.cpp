@@ -175,7 +175,7 @@ TEST(ModelConfig, ReadsTensorsInFull) {
     parameters { key: "ragged_buckets" value { string_value: "128, 32,64" } }
     parameters { key: "version_labels" value { string_value: "stable=2, canary=3" } }
     parameters { key: "warmup_requests" value { string_value: "a.bin,b.bin" } }
-    metric_tags { key: "group" value: "search" }
+    metric_tags { key: "team" value: "search" }
     response_cache { enable: true }
   )",
                                                 "config.pbtxt");
@@ -187,7 +187,7 @@ TEST(ModelConfig, ReadsTensorsInFull) {
   EXPECT_EQ(config.ragged.padding_value, -1.5);
   EXPECT_EQ(config.ragged.buckets, (std::vector<int64_t>{32, 64, 128}));
   EXPECT_EQ(config.version_labels, (std::map<std::string, std::string>{{"stable", "2"}, {"canary", "3"}}));
-  EXPECT_EQ(config.metric_tags.at("group"), "search");
+  EXPECT_EQ(config.metric_tags.at("team"), "search");
   ASSERT_EQ(config.warmups.size(), 2u);
   EXPECT_EQ(config.warmups[1].recorded_file, "b.bin");
   EXPECT_TRUE(config.has_response_cache);
@@ -307,7 +307,7 @@ TEST_P(RefusedConfig, SaysWhy) {
 INSTANTIATE_TEST_SUITE_P(
     All, RefusedConfig,
     ::testing::Values(
-        Refusal{"metric_tags { key: \"group\" value: \"\\377\" }", "metric_tags.value is not UTF-8"},
+        Refusal{"metric_tags { key: \"team\" value: \"\\377\" }", "metric_tags.value is not UTF-8"},
         Refusal{"parameters { key: \"\\377\" value { string_value: \"1\" } }", "parameters.key is not UTF-8"},
         Refusal{"name: \"\\377\"", ": name is not UTF-8"},
         Refusal{"input { name: \"x\" data_type: TYPE_FP32 dims: [ 1 ] } input { name: \"\\377\" }",

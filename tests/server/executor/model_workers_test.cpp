@@ -102,7 +102,7 @@ TEST_F(ModelWorkersTest, EveryWorkerRunsEachRequest) {
 }
 
 TEST_F(ModelWorkersTest, WhereThereIsNoOtherThread) {
-  // A thread of its own: one that has had a group once is not asked to prove it again.
+  // A thread of its own: one that has had a team once is not asked to prove it again.
   std::thread([&] {
     has_no_threads = true;
     EXPECT_EQ(runs_of([] {}, {{.name = "a"}}, /*count=*/5), 5) << "the one that is there does it all";
