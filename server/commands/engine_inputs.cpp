@@ -160,7 +160,7 @@ class ArgumentReader {
 
   void add(const InputText& text) {
     if (text.kind == InputText::Kind::kNpz) {
-      for (auto& [name, tensor] : files::read_npz(text.value)) set(find(name), Value(std::move(tensor)), false);
+      for (const auto& [name, tensor] : files::read_npz(text.value)) set(find(name), Value(tensor), false);
       return;
     }
     const size_t index = text.name.empty() ? next_++ : find(text.name);

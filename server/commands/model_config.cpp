@@ -161,7 +161,7 @@ void check_known(const Entry& entry) {
   if (entry.datatype && entry.shape) return;
   fail(ErrorCode::kInvalidArgument, "input '", entry.name, "': the file does not tell its ",
        entry.datatype ? "dimensions" : "type", "; give an example, such as --example ", entry.name,
-       "=1,3,224,224:", entry.datatype ? "f32" : "f32", " or a file (.npy)");
+       "=1,3,224,224:f32 or a file (.npy)");
 }
 
 std::string config_text(const ConfigOptions& options, const Model& model, const Tensors& inputs) {

@@ -54,7 +54,8 @@ Tensor own_sums(const Tensor& input) {
   const int64_t channels = input.size(1);
   const Tensor out = zeros(1 + 2 * channels);
   if (input.numel() == 0) return out;
-  const double count = static_cast<double>(input.numel() / channels);
+  const int64_t rows = input.numel() / channels;
+  const auto count = static_cast<double>(rows);
   const Value arguments[] = {widened(input), ops::make_int_list(dims_but_channels(input)), int64_t{0}, false};
   const std::vector<Value> found = ops::run(ops::get_op("aten::var_mean.correction"), arguments);
   const Tensor variance = found[0].to_tensor().to(DType::kFloat64).contiguous();
@@ -137,7 +138,8 @@ struct SyncBatchNormFunction : autograd::Function<SyncBatchNormFunction> {
   static std::vector<Tensor> backward(FunctionContext& context, std::vector<Tensor> grads) {
     const NoGradGuard without_grad;
     const std::vector<Tensor> saved = context.saved();
-    const Tensor x = widened(saved[0]), g = widened(grads[0]), mean = saved[1], variance = saved[2];
+    const Tensor x = widened(saved[0]), g = widened(grads[0]);
+    const Tensor &mean = saved[1], &variance = saved[2];
     const double eps = context.data["eps"].to_float(), count = context.data["count"].to_float();
     // With known statistics these are the sums of g (x - mean) / std and of g.
     const Value arguments[] = {g,       x,       Value(), mean, variance,
