@@ -52,8 +52,9 @@ bool is_whole_number(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
 }
 
-// Digits first, and then what no JSON has.
+// Starts with a digit and contains what JSON does not, or is ":TYPE", a scalar.
 bool is_shape(std::string_view text, WholeNumber number) {
+  if (text.starts_with(':')) return true;
   if (text.empty() || text[0] < '0' || text[0] > '9') return false;
   const size_t mark = text.find(':');
   const std::string_view shape = text.substr(0, mark);

@@ -164,7 +164,7 @@ class LogSettingsTest(Models):
             self.assertEqual(before["log_file"].string_param, log_file)
             self.assertEqual((before["log_info"].bool_param, before["log_verbose_level"].uint32_param), (True, 0))
             self.assertEqual(before["log_format"].string_param, "text")
-            self.assertRegex(written(), r"(?m)^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+ info model loaded model=")
+            self.assertRegex(written(), r"(?m)^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+[+-]\d\d:\d\d info model loaded model=")
             after = set_log(log_format="json", log_verbose_level=1, log_warning=False)
             self.assertEqual(after["log_format"].string_param, "json")
             self.assertFalse(after["log_warning"].bool_param)
