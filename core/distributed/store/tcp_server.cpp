@@ -168,7 +168,14 @@ void TcpStoreServer::serve() {
     std::erase_if(clients_,
                   [&](const auto& client) { return std::find(gone.begin(), gone.end(), client.get()) != gone.end(); });
     if (polled[1].revents) accept_all();
+    count_unread_bytes();
   }
+}
+
+void TcpStoreServer::count_unread_bytes() {
+  size_t bytes = 0;
+  for (const auto& client : clients_) bytes += client->out.size();
+  unread_bytes_ = bytes;
 }
 
 int TcpStoreServer::poll_timeout_ms() const {

@@ -30,10 +30,13 @@ class TcpStoreServer {
   TcpStoreServer& operator=(const TcpStoreServer&) = delete;
 
   uint16_t port() const { return port_; }
+  // Bytes of the replies that clients have not read yet. From any thread.
+  size_t unread_bytes() const { return unread_bytes_; }
 
  private:
   struct Client;
   void serve();
+  void count_unread_bytes();
   void accept_all();
   void drop_oldest_stranger();
   bool read_from(Client& client);  // false: it is gone, or has broken the rules
@@ -50,6 +53,7 @@ class TcpStoreServer {
   uint16_t port_ = 0;
   std::vector<std::unique_ptr<Client>> clients_;  // by the thread alone, as table_
   StoreTable table_;
+  std::atomic<size_t> unread_bytes_ = 0;
   std::atomic<bool> is_stopped_ = false;
   Thread thread_;  // last: it uses the rest
 };
