@@ -12,17 +12,6 @@ using nn::Tensors;
 using ops::Value;
 using TensorsFunction = std::function<Tensors(const Tensors&)>;
 
-class ObserverScope {
- public:
-  explicit ObserverScope(ops::CallObserver& observer) : before_(ops::set_call_observer(&observer)) {}
-  ~ObserverScope() { ops::set_call_observer(before_); }
-  ObserverScope(const ObserverScope&) = delete;
-  ObserverScope& operator=(const ObserverScope&) = delete;
-
- private:
-  ops::CallObserver* before_;
-};
-
 Tensors copies(const Tensors& tensors) {
   Tensors out;
   for (const Tensor& tensor : tensors) out.push_back(tensor.clone(true));
@@ -103,7 +92,7 @@ void trace_to(const std::string& path, const Traced& traced, const Tensors& inpu
   }
   Tensors outputs;
   try {
-    const ObserverScope scope(trace);
+    const ops::ObserverScope scope(Functionality::kTracer, &trace);
     outputs = traced.run(own);
   } catch (...) {
     traced.restore();

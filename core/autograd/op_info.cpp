@@ -48,22 +48,12 @@ std::string node_name(const Op& op) {
   return node_stem(op.schema.name) + std::to_string(number);
 }
 
-Role role_of(const Op& op, const OpInfo& info) {
-  if (info.tensors.empty()) return Role::kPassthrough;
-  bool gives_tensor = false;
-  for (const auto& item : op.schema.returns) gives_tensor |= is_tensor_type(*item.type);
-  bool writes_list = false, writes_keyword = false;
-  for (const uint8_t i : info.written) {
-    writes_list |= is_list_type(*op.schema.arguments[i].type);
-    writes_keyword |= op.schema.arguments[i].is_keyword_only;
-  }
-  if (writes_list || (!gives_tensor && info.written.empty())) return Role::kPassthrough;
-  if (writes_keyword) return Role::kOut;
-  const bool writes_target = !info.written.empty() && info.written.front() == info.tensors.front();
-  if (op.is_composite) return Role::kPassthrough;
-  if (op.base && op.base->is_composite) return Role::kWriteComposite;
-  if (writes_target) return Role::kWrite;
-  return op.is_constant_result ? Role::kConstant : Role::kRecord;
+// A composite of complex numbers whose gradient is that of the operators that it calls.
+Role complex_role_of(const Op& op, Role role) {
+  const Op& functional = op.base ? *op.base : op;
+  if (functional.complex_rule != ops::ComplexGradient::kOfCalls || role == Role::kPassthrough) return role;
+  if (!op.base) return Role::kPassthrough;
+  return role == Role::kWrite ? Role::kWriteComposite : role;
 }
 
 OpInfo make_info(const Op& op) {
@@ -77,7 +67,8 @@ OpInfo make_info(const Op& op) {
     info.tensors.push_back(static_cast<uint8_t>(i));
     if (arguments[i].alias.is_write) info.written.push_back(static_cast<uint8_t>(i));
   }
-  info.role = role_of(op, info);
+  info.role = OpInfo::role_of(op);
+  info.complex_role = complex_role_of(op, info.role);
   info.is_view = op.is_view && info.role == Role::kRecord;
   info.gives_many =
       op.schema.returns.size() > 1 || (!op.schema.returns.empty() && is_list_type(*op.schema.returns.front().type));
@@ -122,6 +113,29 @@ class Table {
 };
 
 }  // namespace
+
+Role OpInfo::role_of(const Op& op) {
+  const auto& arguments = op.schema.arguments;
+  if (op.tensor_arguments == 0) return Role::kPassthrough;
+  bool gives_tensor = false;
+  for (const auto& item : op.schema.returns) gives_tensor |= is_tensor_type(*item.type);
+  bool writes_list = false, writes_keyword = false, writes_any = false, writes_first = false, is_first = true;
+  for (const auto& argument : arguments) {
+    if (!is_tensor_type(*argument.type)) continue;
+    const bool is_written = argument.alias.is_write;
+    writes_any |= is_written;
+    writes_first |= is_written && is_first;
+    writes_list |= is_written && is_list_type(*argument.type);
+    writes_keyword |= is_written && argument.is_keyword_only;
+    is_first = false;
+  }
+  if (writes_list || (!gives_tensor && !writes_any)) return Role::kPassthrough;
+  if (writes_keyword) return Role::kOut;
+  if (op.is_composite) return Role::kPassthrough;
+  if (op.base && op.base->is_composite) return Role::kWriteComposite;
+  if (writes_first) return Role::kWrite;
+  return op.is_constant_result ? Role::kConstant : Role::kRecord;
+}
 
 const OpInfo& info_of(const Op& op) {
   static const Table table;

@@ -19,9 +19,13 @@ struct OpInfo {
     kWriteComposite,  // in-place form of a composite
     kOut,             // writes a keyword argument
   };
+  // What an operator is to autograd, by its record alone.
+  static Role role_of(const ops::Op& op);
+
   const ops::Op* op = nullptr;
   const ops::Op* gradient_op = nullptr;  // whose gradient it is: itself, or the functional form
   Role role = Role::kPassthrough;
+  Role complex_role = Role::kPassthrough;  // where a tensor or a number of the call is complex
   bool is_view = false;
   bool gives_many = false;               // a list, or several tensors
   uint8_t target = 0;                    // the argument written, or viewed

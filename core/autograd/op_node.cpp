@@ -30,7 +30,7 @@ Tensor copy_before_write(const Tensor& tensor) {
   static const ops::Op& op = ops::get_op("aten::clone");
   std::vector<Value> returns;
   const Value arguments[] = {tensor, Value()};
-  ops::compute(op, arguments, returns);
+  ops::run_below(Functionality::kADInplaceOrView, op, arguments, returns);
   Tensor copy = returns.front().to_tensor();
   if (NodePtr node = grad_fn(tensor)) set_history(copy, std::move(node), output_nr(tensor));
   return copy;

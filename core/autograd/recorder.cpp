@@ -8,6 +8,8 @@
 #include "core/autograd/op_node.h"
 #include "core/autograd/variable.h"
 #include "core/autograd/view.h"
+#include "core/ops/attributes/written.h"
+#include "core/ops/dispatch.h"
 #include "core/ops/run.h"
 
 namespace tensord::autograd {
@@ -46,10 +48,19 @@ uint64_t requiring_bits(const OpInfo& info, Arguments arguments) {
   return bits;
 }
 
-void compute_below(const Op& op, Arguments arguments, std::vector<Value>& returns) {
-  const BelowAutogradScope below;
-  ops::compute(op, arguments, returns);
-}
+// A call that autograd has to do with.
+struct Call {
+  const OpInfo& info;
+  const Op& op;
+  const ops::CallKeys& keys;
+  Arguments arguments;
+  std::vector<Value>& returns;
+
+  void compute() const {
+    const BelowAutogradScope below;
+    ops::redispatch(op, keys.below(Functionality::kADInplaceOrView), arguments, returns);
+  }
+};
 
 bool share_memory(const Tensor& a, const Tensor& b) {
   return a.is_meta() ? a.alias_id() == b.alias_id() : a.storage() == b.storage();  // 0 is no meta tensor's
@@ -107,7 +118,8 @@ bool has_floating_result(const OpInfo& info, Arguments arguments, std::span<cons
   return found;
 }
 
-void record_call(const OpInfo& info, const Op& op, Arguments arguments, std::vector<Value>& returns) {
+void record_call(const Call& call) {
+  const auto& [info, op, keys, arguments, returns] = call;
   const size_t first = returns.size();
   IntrusivePtr<OpNode> node;
   const uint64_t requiring = requiring_bits(info, arguments);
@@ -116,7 +128,7 @@ void record_call(const OpInfo& info, const Op& op, Arguments arguments, std::vec
     node = make_node(info, op);
     node->save_inputs(arguments, requiring, written_bits(info, op, arguments));
   }
-  compute_below(op, arguments, returns);
+  call.compute();
   const auto results = std::span<const Value>(returns).subspan(first);
   if (requiring && !has_gradient && has_floating_result(info, arguments, results)) {
     node = make_node(info, op);  // it will refuse
@@ -146,14 +158,15 @@ void check_not_inference(const OpInfo& info, Arguments arguments) {
   }
 }
 
-void record_write(const OpInfo& info, const Op& op, Arguments arguments, std::vector<Value>& returns) {
+void record_write(const Call& call) {
+  const auto& [info, op, keys, arguments, returns] = call;
   const Tensor target = arguments[info.target].to_tensor();
   const uint64_t requiring = is_differentiable(target.dtype()) ? requiring_bits(info, arguments) : 0;
-  if (requiring == 0) return compute_below(op, arguments, returns);
+  if (requiring == 0) return call.compute();
   check_write(target);
   auto node = make_node(info, op);
   node->save_inputs(arguments, requiring, written_bits(info, op, arguments));
-  compute_below(op, arguments, returns);
+  call.compute();
   node->add_result(target);
   const Value result(target);
   node->save_outputs({&result, 1});
@@ -161,13 +174,17 @@ void record_write(const OpInfo& info, const Op& op, Arguments arguments, std::ve
 }
 
 // The functional form records itself; what it gives is copied into the target.
-void record_composite_write(const OpInfo& info, const Op& op, Arguments arguments, std::vector<Value>& returns) {
-  if (requiring_bits(info, arguments) == 0) return compute_below(op, arguments, returns);
+void record_composite_write(const Call& call) {
+  const auto& [info, op, keys, arguments, returns] = call;
+  if (requiring_bits(info, arguments) == 0) return call.compute();
   static const Op& copy = ops::get_op("aten::copy_");
   const Tensor& target = arguments[info.target].to_tensor();
-  std::vector<Value> results;
-  ops::run(*op.base, arguments, results);
+  std::vector<Value> given(arguments.begin(), arguments.end()), results;
+  const bool is_complex = keys.set.has(Functionality::kComplex);
+  if (is_complex) given.front() = ops::call("aten::clone", given.front());  // gradients may read it
+  ops::run(*op.base, given, results);
   const Tensor& result = results.front().to_tensor();
+  if (is_complex) ops::check_takes(*op.base, result.dtype(), target, arguments);
   check(result.sizes() == target.sizes(), op.name(), ": output with shape ", target.sizes(),
         " doesn't match the broadcast shape ", result.sizes());
   const Value copied[] = {target, result, false};
@@ -178,29 +195,46 @@ std::string short_name(const Op& op) {
   return op.schema.name.substr(op.schema.name.rfind(':') + 1);  // npos + 1 is 0
 }
 
-void record(const Op& op, Arguments arguments, std::vector<Value>& returns) {
-  if (execution_context().is_below_autograd) return ops::compute(op, arguments, returns);
+void record(const ops::KernelFunction&, const Op& op, const ops::CallKeys& keys, Arguments arguments,
+            std::vector<Value>& returns) {
   const OpInfo& info = info_of(op);
-  if (info.role != Role::kPassthrough && !info.written.empty() && writes(op, arguments))
+  const Role role = keys.set.has(Functionality::kComplex) ? info.complex_role : info.role;
+  const Call call{info, op, keys, arguments, returns};
+  if (role != Role::kPassthrough && !info.written.empty() && writes(op, arguments))
     check_not_inference(info, arguments);
-  switch (info.role) {
-    case Role::kPassthrough: return ops::compute(op, arguments, returns);
-    case Role::kConstant: return compute_below(op, arguments, returns);
-    case Role::kRecord: return record_call(info, op, arguments, returns);
-    case Role::kWrite: return record_write(info, op, arguments, returns);
-    case Role::kWriteComposite: return record_composite_write(info, op, arguments, returns);
+  switch (role) {
+    case Role::kPassthrough:
+      return ops::redispatch(op, keys.below(Functionality::kADInplaceOrView), arguments, returns);
+    case Role::kConstant: return call.compute();
+    case Role::kRecord: return record_call(call);
+    case Role::kWrite: return record_write(call);
+    case Role::kWriteComposite: return record_composite_write(call);
     case Role::kOut:
       if (requiring_bits(info, arguments) != 0) {
         fail(ErrorCode::kInvalidArgument, short_name(op),
              "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
              "requires grad.");
       }
-      return compute_below(op, arguments, returns);
+      return call.compute();
   }
+}
+
+const ops::KernelFunction kRecord{.run = record};
+
+// Calls with a tensor that autograd knows.
+const ops::KernelFunction* autograd_kernel(const Op& op) {
+  return OpInfo::role_of(op) == Role::kPassthrough ? nullptr : &kRecord;
+}
+// All calls that make views or write, so that views are known and inference tensors stay what they are.
+const ops::KernelFunction* view_kernel(const Op& op) {
+  return op.is_view || !op.is_pure ? autograd_kernel(op) : nullptr;
 }
 
 }  // namespace
 
-void install_recorder() { ops::set_recorder(record); }
+void install_recorder() {
+  ops::set_kernels(Functionality::kAutograd, autograd_kernel);
+  ops::set_kernels(Functionality::kADInplaceOrView, view_kernel);
+}
 
 }  // namespace tensord::autograd

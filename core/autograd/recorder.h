@@ -4,13 +4,13 @@
 
 namespace tensord::autograd {
 
-// Lets ops::run record. Called before main wherever this library is linked.
+// Gives operators their code for autograd. Called before main wherever this library is linked.
 void install_recorder();
 
 // While it lives, the calling thread's operators compute and nothing else: what an operator does inside
 // is not recorded, nor are its views tracked. Grad mode stays what it is.
-struct BelowAutogradScope : ContextPart<&ExecutionContext::is_below_autograd> {
-  BelowAutogradScope() : ContextPart(true) {}
+struct BelowAutogradScope : ContextPart<&ExecutionContext::excluded_keys> {
+  BelowAutogradScope() : ContextPart(execution_context().excluded_keys | kAutogradKeys) {}
 };
 
 }  // namespace tensord::autograd

@@ -9,6 +9,7 @@ namespace tensord {
 ExecutionContext ExecutionContext::captured() {
   ExecutionContext out = execution_context();
   out.threads = thread_budget();
+  out.included_keys = out.included_keys - kThreadKeys;
   return out;
 }
 

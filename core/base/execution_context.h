@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/device.h"
+#include "core/base/dispatch_key.h"
 
 namespace tensord {
 
@@ -33,8 +34,8 @@ struct ExecutionContext {
   uint32_t memory_owner = 0;  // who memory is charged to: an OwnerId (core/tensor/allocator.h)
   int threads = 0;            // budget for kernels (parallel.h); 0: nobody has set one
   GradMode grad_mode;
-  bool is_below_autograd = false;  // operators compute and record nothing (core/autograd/recorder.h)
-  bool is_inferring = false;       // what has no data is asked for its shape (core/ops/run.cpp)
+  // What each call of an operator goes through beside what its tensors ask for, and what it does not go through.
+  DispatchKeySet included_keys, excluded_keys;
   // Below: not owned. They live until the scope that set them ends, so long as the thread that has it waits.
   ops::Generator* generator = nullptr;              // null: the default one
   const CancellationScope* cancellation = nullptr;  // the innermost one; null: nobody gives the work up

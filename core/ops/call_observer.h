@@ -6,34 +6,39 @@
 
 namespace tensord::ops {
 
-// Told of every operator that a thread calls, after it ran: not of those that operators call in turn. Tracing is made
-// of it.
+// Sees the operators that a thread calls, at one of two heights:
+//   Functionality::kTracer        above autograd: each operator that is called, whole; not those that it calls in turn.
+//                                 Tracing is made of it.
+//   Functionality::kStepRecorder  below autograd: each operator that is computed. A composite operator is reported as
+//                                 the operators that it calls, and operators of a backward pass like any others. Calls
+//                                 made inside operators that are not composite are not reported. While there is one,
+//                                 gradients are computed operator by operator, not fused.
+// What it throws comes out of the call. Observers stay with their thread.
 class CallObserver {
  public:
   virtual ~CallObserver() = default;
-  // What it throws comes out of the call. Arguments as the operator got them; what it wrote in place is written. It may
-  // put others in the place of the returns.
-  virtual void called(const Op& op, std::span<const Value> arguments, std::span<Value> returns) = 0;
+  virtual void before(const Op& op, std::span<const Value> arguments);
+  // What the call wrote in place is written. It may put others in the place of the returns.
+  virtual void after(const Op& op, std::span<const Value> arguments, std::span<Value> returns) = 0;
 };
 
-// The calling thread's observer; null: none. Gives the one before.
-CallObserver* set_call_observer(CallObserver* observer);
-CallObserver* call_observer();
+// The calling thread's observer at a height; null: none.
+CallObserver* observer_at(Functionality height);
+// Gives the one before.
+CallObserver* set_observer(Functionality height, CallObserver* observer);
 
-// Reports every operator that a thread computes, below autograd. A composite operator is reported as the operators that
-// it calls, and operators of a backward pass are reported like any others. Calls made inside non-composite operators
-// are not reported.
-class ComputeObserver {
+// An observer until the end of the scope.
+class ObserverScope {
  public:
-  virtual ~ComputeObserver() = default;
-  // Before the operator runs, and after. What they throw comes out of the call.
-  virtual void computing(const Op& op, std::span<const Value> arguments) = 0;
-  virtual void computed(const Op& op, std::span<const Value> arguments, std::span<const Value> returns) = 0;
-};
+  ObserverScope(Functionality height, CallObserver* observer)
+      : height_(height), before_(set_observer(height, observer)) {}
+  ~ObserverScope() { set_observer(height_, before_); }
+  ObserverScope(const ObserverScope&) = delete;
+  ObserverScope& operator=(const ObserverScope&) = delete;
 
-// The calling thread's; null: none. Gives the one before. While there is one, gradients are computed operator by
-// operator, not fused.
-ComputeObserver* set_compute_observer(ComputeObserver* observer);
-ComputeObserver* compute_observer();
+ private:
+  const Functionality height_;
+  CallObserver* const before_;
+};
 
 }  // namespace tensord::ops

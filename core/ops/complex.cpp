@@ -1,15 +1,8 @@
 #include "core/ops/complex.h"
 
-#include <algorithm>
-#include <deque>
-#include <sstream>
-#include <string>
-#include <unordered_map>
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/ops/derived_kernels.h"
-#include "core/ops/registry.h"
 #include "core/ops/run.h"
 #include "core/tensor/complex.h"
 
@@ -20,41 +13,6 @@ bool is_complex_tensor(const Value& value) {
   if (!value.is_tensor()) return value.is_complex();
   const DType dtype = value.to_tensor().dtype();
   return dtype == DType::kComplex64 || dtype == DType::kComplex128;
-}
-
-// Filled before main.
-struct ComplexEntries {
-  std::deque<ComplexForm> forms;
-  std::vector<std::pair<std::string, const ComplexForm*>> by_name;
-};
-ComplexEntries& complex_entries() {
-  static ComplexEntries complex_entries;
-  return complex_entries;
-}
-
-// Operators that do not look at elements.
-bool needs_no_entry(const Op& op) {
-  if (op.is_view || op.way == Way::kView || op.reads_only_shape || op.schema.is_vararg) return true;
-  // Lists and values of any type, among which a tensor may be.
-  for (const Argument& argument : op.schema.arguments) {
-    const Type* type = argument.type.get();
-    while (type->kind() == TypeKind::kOptional || type->kind() == TypeKind::kList) type = type->element().get();
-    if (type->kind() == TypeKind::kTensor || type->kind() == TypeKind::kNumber) return false;
-  }
-  return true;
-}
-
-// A form for each operator: what another device derives is made for one.
-std::unordered_map<const Op*, ComplexForm> make_complex_table() {
-  std::unordered_map<const Op*, ComplexForm> table;
-  for (const Op* op : all_ops()) {
-    if (needs_no_entry(*op)) table[op].rule = ComplexGradient::kLinear;
-  }
-  for (const auto& [name, form] : complex_entries().by_name) table[&get_op(name)] = *form;
-  for (const DerivedKernels& derived : derived_kernels()) {
-    for (auto& [op, form] : table) derived.add_entry(*op, form.dynamic);
-  }
-  return table;
 }
 
 Value conjugate(const Value& value) {
@@ -77,23 +35,6 @@ std::vector<Value> checked(const Op& op, const GradArgs& args, std::vector<Value
 }
 
 }  // namespace
-
-ComplexBuilder::ComplexBuilder(const char* names) : form_(&complex_entries().forms.emplace_back()) {
-  std::istringstream words(names);
-  for (std::string name; words >> name;) complex_entries().by_name.emplace_back(name, form_);
-}
-ComplexBuilder& ComplexBuilder::linear() {
-  form_->rule = ComplexGradient::kLinear;
-  return *this;
-}
-ComplexBuilder& ComplexBuilder::holomorphic() {
-  form_->rule = ComplexGradient::kHolomorphic;
-  return *this;
-}
-
-bool ComplexForm::is_own_code() const {
-  return !composite && std::none_of(dynamic.begin(), dynamic.end(), [](const DirectFn& one) { return bool(one); });
-}
 
 bool has_complex(std::span<const Value> values) {
   for (const Value& value : values) {
@@ -118,22 +59,10 @@ Tensor tensor_of(const Scalar& value) {
   return value.is_bool() ? Tensor::scalar(value.to_bool()) : Tensor::scalar(value.to_int());
 }
 
-const ComplexForm* complex_form(const Op& op) {
-  static const std::unordered_map<const Op*, ComplexForm> table = make_complex_table();
-  const auto it = table.find(&op);
-  return it == table.end() ? nullptr : &it->second;
-}
-
-const ComplexForm& checked_complex_form(const Op& op) {
-  if (const ComplexForm* form = complex_form(op)) return *form;
-  fail(ErrorCode::kUnimplemented, op.schema.full_name(), " is not implemented for complex tensors");
-}
-
 std::vector<Value> complex_gradient(const Op& op, const GradArgs& args) {
-  const ComplexForm& form = checked_complex_form(op);
-  switch (form.rule) {
+  switch (op.complex_rule) {
     case ComplexGradient::kLinear: return checked(op, args, op.gradient(args));
-    case ComplexGradient::kOwn: return form.gradient(args);
+    case ComplexGradient::kOwn: return op.complex_gradient(args);
     case ComplexGradient::kHolomorphic: {
       std::vector<Tensor> turned;
       for (const Tensor& gradient : args.grad_outputs) {

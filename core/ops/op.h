@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/dispatch_key.h"
 #include "core/ops/attributes.h"
 #include "core/ops/prepared.h"
 #include "core/ops/schema.h"
@@ -37,8 +38,56 @@ struct KernelContext {
 
 struct Op;
 using InferFn = std::function<std::vector<TensorMeta>(std::span<const Value> arguments)>;
-using KernelFn = std::function<void(const KernelContext&, std::span<const Value> arguments, std::span<Tensor> outputs)>;
-using DirectFn = std::function<void(std::span<const Value> arguments, std::vector<Value>& returns)>;
+using FillFn = std::function<void(const KernelContext&, std::span<const Value> arguments, std::span<Tensor> outputs)>;
+using ReturnFn = std::function<void(std::span<const Value> arguments, std::vector<Value>& returns)>;
+
+// What a call has to go through, found by one look at its arguments (core/ops/dispatch.h).
+struct CallKeys {
+  DispatchKeySet set;
+  Device device;          // of the tensors; without tensors, the one that an argument names
+  Device other;           // where is_mixed
+  bool is_mixed = false;  // there are tensors of two devices, not counting CPU tensors without dimensions
+
+  // What is left of the call after `one`.
+  CallKeys below(Functionality one) const { return {set & DispatchKeySet::below(one), device, other, is_mixed}; }
+};
+
+// The code of an operator at one place of its table.
+struct KernelFunction {
+  using Run = void (*)(const KernelFunction& self, const Op& op, const CallKeys& keys, std::span<const Value> arguments,
+                       std::vector<Value>& returns);
+  Run run = nullptr;
+  FillFn fill = nullptr;        // fills outputs that the caller allocated by the operator's infer
+  ReturnFn function = nullptr;  // or gives its returns itself
+};
+
+// A place where IMPL puts code. Names as c10's.
+struct DispatchKey {
+  constexpr DispatchKey(DeviceKind device) : layouts(Functionality::kDense), device(device) {}
+  constexpr DispatchKey(DispatchKeySet layouts, DeviceKind device, bool is_composite = false)
+      : layouts(layouts), device(device), is_composite(is_composite) {}
+  DispatchKeySet layouts;
+  DeviceKind device;
+  bool is_composite = false;  // calls operators: on any device, and its gradient is theirs
+};
+inline constexpr DispatchKey kComplexCPU{Functionality::kComplex, kCPU};
+inline constexpr DispatchKey kComplexComposite{Functionality::kComplex, kCPU, true};
+inline constexpr DispatchKey kQuantizedCPU{Functionality::kQuantized, kCPU};
+inline constexpr DispatchKey kSparseCPU{Functionality::kSparse | Functionality::kSparseCompressed, kCPU};
+
+// In the place of a function for kComplexCPU: the operator's own code is right for complex numbers, on each device.
+struct SameAsDense {};
+inline constexpr SameAsDense kSameAsDense;
+
+// "aten::add.Tensor" of "aten::add.Tensor(Tensor self, …".
+inline std::string name_in(std::string_view schema) { return std::string(schema.substr(0, schema.find('('))); }
+
+inline constexpr size_t kCells = kLayouts * kDeviceKinds + (kFunctionalities - kLayouts);
+constexpr size_t cell_of(Functionality functionality, DeviceKind device) {
+  const auto row = static_cast<size_t>(functionality);
+  if (row >= kLayouts) return kLayouts * kDeviceKinds + row - kLayouts;
+  return row * kDeviceKinds + static_cast<size_t>(device);
+}
 
 // What a gradient function sees: the forward call and the incoming gradients. Tensors that the
 // operator's `saves` does not name come as meta tensors: shape, dtype and device.
@@ -58,30 +107,46 @@ class PackedOp;
 struct PackArgs;
 using PackFn = std::function<IntrusivePtr<PackedOp>(const PackArgs&)>;
 
-// How an operator runs; the registry sees to it that it is exactly one.
-//   kKernel     infer says what comes out, the caller allocates it, the device's kernel fills it
-//   kDynamic    the device's entry allocates its results (their shape may depend on data)
-//   kView       strides alone; no element is read or written. On any device
-//   kComposite  calls other operators and reads no element itself. On any device
-//   kHost       lists, dicts, strings and numbers of scripts, and questions about tensors. What it makes of tensors, or
-//               reads of them, goes through Tensor's own copies
-// In-place and out= forms run as what they are derived from.
-enum class Way : uint8_t { kKernel, kDynamic, kView, kComposite, kHost };
+// What kind of code an operator is; the registry sees to it that it is exactly one. In-place and out= variants are of
+// the kind of what they are derived from.
+enum class OpKind : uint8_t {
+  kStructured,  // infer says what comes out, the caller allocates it, the device's kernel fills it
+  kAllocating,  // the device's kernel allocates its results, whose shape may depend on data
+  kView,        // strides alone; no element is read or written. On any device
+  kComposite,   // calls other operators and reads no element itself. On any device
+  kScript,      // lists, dicts, strings and numbers of scripts, and questions about tensors. What it makes of tensors,
+                // or reads of them, goes through Tensor's own copies
+};
 
-// The one record of an operator. One of these describes how it runs:
-//   infer + kernels   Way::kKernel
-//   dynamic           Way::kDynamic
-//   direct            the other ways: a function of values, the same on every device. (Of kDynamic: the processor's.)
-//   base              in-place and out= forms derived from another record
+// How an operator's gradient follows for complex tensors.
+//
+// Gradients are PyTorch's: of a real loss L by z = x + iy, dL/dx + i dL/dy, the direction of steepest ascent.
+// For a function that is complex differentiable that is grad · conj(f'), so the formula of real numbers serves,
+// between two conjugates.
+enum class ComplexGradient : uint8_t {
+  kNone,         // refused
+  kOfCalls,      // of a composite: that of the operators that it calls
+  kLinear,       // a map with real coefficients (copies, sums): the real formula as it is
+  kHolomorphic,  // conj(real formula(conj(grad)))
+  kOwn,          // a function of its own: complex_gradient
+};
+
+// The one record of an operator.
 struct Op {
   Schema schema;
-  InferFn infer;
-  std::array<KernelFn, kDeviceKinds> kernels;
-  DirectFn direct;
-  std::array<DirectFn, kDeviceKinds> dynamic;
-  Way way = Way::kKernel;  // from the first look-up on: as marked, else as the record says (registry.cpp)
-  bool is_way_marked = false;
+  // By cell_of(); null: the operator has no code there. Filled at the first look-up, then constant.
+  std::array<const KernelFunction*, kCells> table{};
+  // What a call may stop at: all layouts, and of the rest what the table has a kernel for.
+  DispatchKeySet handled = kLayoutKeys;
+  uint64_t tensor_arguments = 0;  // bit i: argument i holds tensors
+  uint64_t number_arguments = 0;  // bit i: argument i holds numbers, which may be complex
+  int device_argument = -1;       // which argument names the device of a call without tensors
+  InferFn infer;                  // of kStructured
+  OpKind kind = OpKind::kStructured;
+  bool is_kind_marked = false;
   GradientFn gradient;
+  ComplexGradient complex_rule = ComplexGradient::kNone;
+  GradientFn complex_gradient;
   // Bit i: the gradient reads the elements of argument (return) i, so they are kept for it.
   uint64_t saved_inputs = ~uint64_t{0}, saved_outputs = ~uint64_t{0};
   // Of a pointwise op from the tables in kernels/: its expression in operands a, b, c and numbers
@@ -100,7 +165,7 @@ struct Op {
   bool is_pointwise = false;  // out[i] depends on in[i] only, after broadcasting
   bool is_reduction = false;
   bool is_random = false;
-  // Of Way::kComposite: its gradient is that of the operators that it calls.
+  // Of OpKind::kComposite: its gradient is that of the operators that it calls.
   bool is_composite = false;
   // Floating results that are constants to autograd (empty_like, detach). An operator that is not
   // this, not composite and has no gradient refuses inputs that require one, in backward.
@@ -112,7 +177,19 @@ struct Op {
   bool reads_only_shape = false;  // sizes, dtype and device of its tensors; no element, no stride
 
   const std::string& name() const { return schema.name; }
+  // Its code for strided memory of real numbers; null where there is none.
+  const KernelFunction* kernel(DeviceKind device) const { return table[cell_of(Functionality::kDense, device)]; }
+  // Whether the kernel fills outputs of the caller's.
+  bool has_fill(DeviceKind device) const { return kernel(device) && kernel(device)->fill; }
 };
+
+// Gives an operator the code `run` for a functionality of all devices, at the first look-up; null: calls fall through.
+// Called before main, once for each functionality.
+void set_kernels(Functionality functionality, const KernelFunction* (*choose)(const Op& op));
+
+// An operator with `function` in the place of all its code, for calls of graphs: its calls fall through autograd, which
+// sees the operators that the function calls.
+std::shared_ptr<const Op> with_function(const Op& op, ReturnFn function);
 
 // Collects one registration; made by OP(), finished at the end of the full expression.
 class OpBuilder {
@@ -124,9 +201,10 @@ class OpBuilder {
   // arguments may be meta tensors: shape, strides and dtype only.
   template <class F>
   OpBuilder& infer(F function);
-  // Function of the schema's arguments → a value, a tuple/vector of returns, or void.
+  // The operator's only code: a function of the schema's arguments → a value, a tuple/vector of returns, or void. Of an
+  // operator of kAllocating: the CPU's.
   template <class F>
-  OpBuilder& direct(F function);
+  OpBuilder& impl(F function);
   // Function of const GradArgs& → std::vector<Tensor> or std::vector<Value>, by argument.
   template <class F>
   OpBuilder& gradient(F function);
@@ -160,12 +238,12 @@ class OpBuilder {
     if (!op_->attributes.set(T{std::forward<Parts>(parts)...})) report_second_attribute();
     return *this;
   }
-  // Where the record does not say it: a direct function is of Way::kView when its result is marked as a view,
-  // kComposite when composite() says so, kHost when no tensor comes out or none goes in, else kDynamic, of the
-  // processor alone.
-  OpBuilder& runs(Way way);
+  // Where the record does not say it: an operator with impl() is of kView when its result is marked as a view,
+  // kComposite when composite() says so, kScript when no tensor comes out or none goes in, else kAllocating.
+  OpBuilder& kind(OpKind kind);
 
  private:
+  void set_function(ReturnFn function);
   void check_parameters(const std::vector<std::string>& cpp_types, const char* what);
   void report_second_attribute() const;
   Op* op_;
@@ -173,27 +251,26 @@ class OpBuilder {
   int line_;
 };
 
-// Adds a device's kernel to an op: function of (const KernelContext&, schema arguments…,
-// Tensor& output…) → void. The signature is checked against the schema when the registry
-// is frozen, whichever of OP and KERNEL came first.
-class KernelBuilder {
+// Gives operators code for a place of their tables. Several names, apart by blanks, share it. A function of
+// (const KernelContext&, schema arguments…, Tensor& output…) → void fills outputs that the caller allocated; any other
+// is a function of the schema's arguments, or of the raw values, as for impl(). Signatures are checked against the
+// schema when the registry is frozen, whichever of OP and IMPL came first. Work of a device goes to its current stream.
+class ImplBuilder {
  public:
   template <class F>
-  KernelBuilder(const char* op, DeviceKind device, F function);
-
- private:
-  void add(const char* op, DeviceKind device, KernelFn kernel, std::vector<std::string> cpp_types);
-};
-
-// Gives an op of Way::kDynamic its entry for a device: function of the schema's arguments → as direct. Work of a device
-// goes to its current stream, as a kernel's.
-class DynamicBuilder {
- public:
+  ImplBuilder(std::string names, DispatchKey key, F function);
+  ImplBuilder(std::string names, DispatchKey key, SameAsDense);
+  // How the gradient follows for complex tensors; the last one is the function of const GradArgs& itself.
+  ImplBuilder& linear();
+  ImplBuilder& holomorphic();
   template <class F>
-  DynamicBuilder(const char* op, DeviceKind device, F function);
+  ImplBuilder& gradient(F function);
 
  private:
-  void add(const char* op, DeviceKind device, DirectFn function, std::vector<std::string> cpp_types);
+  void add(const KernelFunction& kernel, const std::vector<std::string>* cpp_types);
+  void set_rule(ComplexGradient rule, GradientFn gradient);
+  std::string names_;
+  DispatchKey key_;
 };
 
 // Has `change` done to the record of `op`, which another file registers, at the first look-up. `what` is for errors: "a
@@ -226,12 +303,9 @@ void set_attribute(const char* op, T value) {
 #define OP(SCHEMA)                                                                       \
   static const ::tensord::ops::OpBuilder TENSORD_CONCAT(op_registration_, __COUNTER__) = \
       ::tensord::ops::OpBuilder(SCHEMA, __FILE__, __LINE__)
-#define KERNEL(OP_NAME, DEVICE, FUNCTION)                                                                       \
-  static const ::tensord::ops::KernelBuilder TENSORD_CONCAT(kernel_registration_, __COUNTER__)(OP_NAME, DEVICE, \
-                                                                                               FUNCTION)
-#define DYNAMIC(OP_NAME, DEVICE, FUNCTION)                                                                        \
-  static const ::tensord::ops::DynamicBuilder TENSORD_CONCAT(dynamic_registration_, __COUNTER__)(OP_NAME, DEVICE, \
-                                                                                                 FUNCTION)
+#define IMPL(NAMES, KEY, ...)                                                                \
+  static const ::tensord::ops::ImplBuilder TENSORD_CONCAT(impl_registration_, __COUNTER__) = \
+      ::tensord::ops::ImplBuilder(NAMES, KEY, __VA_ARGS__)
 #define PREPARE(OP_NAME, DEVICE, ...)                                                                             \
   static const ::tensord::ops::PrepareBuilder TENSORD_CONCAT(prepare_registration_, __COUNTER__)(OP_NAME, DEVICE, \
                                                                                                  __VA_ARGS__)
@@ -272,7 +346,7 @@ using KernelArguments = std::tuple<std::tuple_element_t<I + 1, Tuple>...>;
 
 }  // namespace detail
 
-// For direct functions with several returns.
+// For functions with several returns.
 using Returns = detail::Returns;
 
 template <class F>
@@ -310,10 +384,12 @@ namespace detail {
 
 // With the types that its parameters stand for; none for a function of the raw values, which serves vararg schemas.
 template <class F>
-DirectFn box_direct(F function, std::optional<std::vector<std::string>>& cpp_types) {
+ReturnFn box_function(F function, std::optional<std::vector<std::string>>& cpp_types) {
   using Arguments = typename Signature<F>::Arguments;
   constexpr bool kIsVoid = std::is_void_v<typename Signature<F>::Return>;
-  if constexpr (std::is_same_v<Arguments, std::tuple<std::span<const Value>>>) {
+  if constexpr (std::is_same_v<Arguments, std::tuple<std::span<const Value>, std::vector<Value>&>>) {
+    return function;
+  } else if constexpr (std::is_same_v<Arguments, std::tuple<std::span<const Value>>>) {
     return [function](std::span<const Value> v, std::vector<Value>& returns) {
       if constexpr (kIsVoid)
         function(v);
@@ -335,27 +411,31 @@ DirectFn box_direct(F function, std::optional<std::vector<std::string>>& cpp_typ
 }  // namespace detail
 
 template <class F>
-OpBuilder& OpBuilder::direct(F function) {
+OpBuilder& OpBuilder::impl(F function) {
   std::optional<std::vector<std::string>> types;
-  op_->direct = detail::box_direct(function, types);
-  if (types) check_parameters(*types, "direct");
+  set_function(detail::box_function(function, types));
+  if (types) check_parameters(*types, "impl");
   return *this;
-}
-
-template <class F>
-DynamicBuilder::DynamicBuilder(const char* op, DeviceKind device, F function) {
-  std::optional<std::vector<std::string>> types;
-  DirectFn boxed = detail::box_direct(function, types);
-  add(op, device, std::move(boxed), types ? *std::move(types) : std::vector<std::string>{"..."});
 }
 
 namespace detail {
 
 template <class F, class Arguments, size_t... I, size_t... O>
-KernelFn box_kernel(F function, std::index_sequence<I...>, std::index_sequence<O...>) {
+FillFn box_fill(F function, std::index_sequence<I...>, std::index_sequence<O...>) {
   return [function](const KernelContext& context, std::span<const Value> v, std::span<Tensor> outputs) {
     function(context, UnboxOf<std::tuple_element_t<I + 1, Arguments>>::get(v[I])..., outputs[O]...);
   };
+}
+
+// Whether a function fills outputs: its first parameter says so.
+template <class F>
+constexpr bool is_fill() {
+  using Arguments = typename Signature<F>::Arguments;
+  if constexpr (std::tuple_size_v<Arguments> == 0) {
+    return false;
+  } else {
+    return std::is_same_v<std::tuple_element_t<0, Arguments>, const KernelContext&>;
+  }
 }
 
 template <class Arguments, size_t... I>
@@ -366,20 +446,33 @@ constexpr size_t count_outputs(std::index_sequence<I...>) {
 }  // namespace detail
 
 template <class F>
-KernelBuilder::KernelBuilder(const char* op, DeviceKind device, F function) {
-  using Arguments = typename Signature<F>::Arguments;
-  constexpr size_t kParameters = std::tuple_size_v<Arguments>;
-  constexpr size_t kOutputs = detail::count_outputs<Arguments>(std::make_index_sequence<kParameters>());
-  constexpr size_t kInputs = kParameters - 1 - kOutputs;
-  static_assert(std::is_same_v<std::tuple_element_t<0, Arguments>, const KernelContext&>);
-  std::vector<std::string> types = [&]<size_t... I>(std::index_sequence<I...>) {
-    return std::vector<std::string>{UnboxOf<std::tuple_element_t<I + 1, Arguments>>::schema()...};
+ImplBuilder::ImplBuilder(std::string names, DispatchKey key, F function) : names_(std::move(names)), key_(key) {
+  if constexpr (detail::is_fill<F>()) {
+    using Arguments = typename Signature<F>::Arguments;
+    constexpr size_t kParameters = std::tuple_size_v<Arguments>;
+    constexpr size_t kOutputs = detail::count_outputs<Arguments>(std::make_index_sequence<kParameters>());
+    constexpr size_t kInputs = kParameters - 1 - kOutputs;
+    const std::vector<std::string> types = [&]<size_t... I>(std::index_sequence<I...>) {
+      return std::vector<std::string>{UnboxOf<std::tuple_element_t<I + 1, Arguments>>::schema()...};
+    }
+    (std::make_index_sequence<kInputs>());
+    add({.fill = detail::box_fill<F, Arguments>(function, std::make_index_sequence<kInputs>(),
+                                                std::make_index_sequence<kOutputs>())},
+        &types);
+  } else {
+    std::optional<std::vector<std::string>> types;
+    ReturnFn boxed = detail::box_function(function, types);
+    add({.function = std::move(boxed)}, types ? &*types : nullptr);
   }
-  (std::make_index_sequence<kInputs>());
-  add(op, device,
-      detail::box_kernel<F, Arguments>(function, std::make_index_sequence<kInputs>(),
-                                       std::make_index_sequence<kOutputs>()),
-      std::move(types));
+}
+
+template <class F>
+ImplBuilder& ImplBuilder::gradient(F function) {
+  set_rule(ComplexGradient::kOwn, [function](const GradArgs& args) -> std::vector<Value> {
+    auto found = function(args);
+    return {found.begin(), found.end()};
+  });
+  return *this;
 }
 
 }  // namespace tensord::ops

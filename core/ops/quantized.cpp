@@ -90,7 +90,7 @@ int64_t Quantizer::zero_point_at(int64_t channel) const {
 }
 
 QuantizedTensor::QuantizedTensor(QuantizedType type, Tensor values, Quantizer quantizer, int64_t columns)
-    : BoxedTensor(BoxedKind::kQuantized),
+    : BoxedTensor(Functionality::kQuantized),
       type_(type),
       values_(std::move(values)),
       quantizer_(std::move(quantizer)),

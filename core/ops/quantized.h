@@ -35,7 +35,8 @@ struct Quantizer {
   int64_t zero_point_at(int64_t channel) const;
 };
 
-// A tensor of qint8 and the like. Operators know it by QUANTIZED(). Only its integers change, by activations in place.
+// A tensor of qint8 and the like. Operators know it by IMPL with kQuantizedCPU. Only its integers change, by
+// activations in place.
 class QuantizedTensor final : public BoxedTensor {
  public:
   // `values`: the integers, as they lie; of quint4x2 the bytes, two columns in each, the first in the lower half,

@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <memory>
 #include <mutex>
+#include <sstream>
 #include <unordered_map>
 #include <utility>
 
 #include "core/base/error.h"
 #include "core/ops/alias.h"
 #include "core/ops/attributes/saved_for.h"
-#include "core/ops/derived_kernels.h"
+#include "core/ops/dispatch_table.h"
 
 namespace tensord::ops {
 namespace {
@@ -20,24 +21,6 @@ struct Pending {
   std::function<void(Op&)> change;
   std::optional<std::vector<std::string>> cpp_types;
 };
-
-bool has_tensors(const Type& type) {
-  if (type.kind() == TypeKind::kTensor) return true;
-  const bool is_wrapper = type.kind() == TypeKind::kOptional || type.kind() == TypeKind::kList;
-  return is_wrapper && has_tensors(*type.element());
-}
-bool has_tensors(const std::vector<Argument>& arguments) {
-  return std::any_of(arguments.begin(), arguments.end(), [](const Argument& one) { return has_tensors(*one.type); });
-}
-
-// Of a record that is not a form of another.
-Way way_of(const Op& op) {
-  if (op.is_way_marked) return op.way;
-  if (!op.direct) return op.infer ? Way::kKernel : Way::kDynamic;
-  if (op.is_composite) return Way::kComposite;
-  if (op.is_view) return Way::kView;
-  return has_tensors(op.schema.arguments) && has_tensors(op.schema.returns) ? Way::kDynamic : Way::kHost;
-}
 
 class Registry {
  public:
@@ -55,8 +38,7 @@ class Registry {
     return ops_.back().get();
   }
   void add_pending(Pending pending) { pending_.push_back(std::move(pending)); }
-  void add_derived(DerivedKernels derived) { derived_.push_back(std::move(derived)); }
-  const std::vector<DerivedKernels>& derived() const { return derived_; }
+  TableBuilder& tables() { return tables_; }
   void add_alias(std::string alias, std::string name) { aliases_.emplace_back(std::move(alias), std::move(name)); }
   // Registrations run before main, where nothing can be thrown to.
   void report(const std::string& problem) { problems_ += (problems_.empty() ? "" : "\n") + problem; }
@@ -70,9 +52,7 @@ class Registry {
       }
       join_aliases();
       join_pending();
-      for (const auto& op : ops_) choose_way(*op);
-      derive_kernels();
-      for (const auto& op : ops_) check_complete(*op);
+      tables_.build(ops_, [this](const std::string& problem) { report(problem); });
     });
     if (!problems_.empty()) fail(ErrorCode::kInternal, problems_);
   }
@@ -147,50 +127,11 @@ class Registry {
     return true;
   }
 
-  // One way to run, and nothing of another.
-  void choose_way(Op& op) {
-    const std::string name = op.schema.full_name();
-    const auto has_any = [](const auto& by_device) {
-      return std::any_of(by_device.begin(), by_device.end(), [](const auto& function) { return bool(function); });
-    };
-    if (op.base) {
-      op.way = op.base->way;
-      if (op.infer || op.direct || has_any(op.kernels) || has_any(op.dynamic))
-        report(name + " is a form of " + op.base->schema.full_name() + " and has a way to run of its own");
-      return;
-    }
-    op.way = way_of(op);
-    if (op.infer && op.direct) report(name + " has infer and direct");
-    if (op.infer && has_any(op.dynamic)) report(name + " has infer and a dynamic entry");
-    if (!op.infer && has_any(op.kernels)) report(name + " has a kernel, and no infer");
-    if (op.infer ? op.way != Way::kKernel : op.way == Way::kKernel) report(name + " does not run as it is marked");
-    if (op.way != Way::kDynamic && has_any(op.dynamic)) report(name + " has a dynamic entry, and is not dynamic");
-    if (op.is_composite && op.way != Way::kComposite) report(name + " is marked as a composite and as something else");
-    if (op.way != Way::kDynamic) return;
-    DirectFn& own = op.dynamic[static_cast<size_t>(kCPU)];
-    if (op.direct && own) report(name + " has direct and a dynamic entry for the processor");
-    if (!own) own = op.direct;
-    if (!op.direct) op.direct = own;
-  }
-
-  void derive_kernels() {
-    for (const DerivedKernels& derived : derived_) {
-      for (const auto& op : ops_) {
-        derived.add_kernel(*op, op->kernels);
-        derived.add_entry(*op, op->dynamic);
-      }
-    }
-  }
-
-  void check_complete(const Op& op) {
-    if (!op.infer && !op.direct && !op.base) report(op.schema.full_name() + " has no way to run");
-  }
-
   std::once_flag frozen_;
   std::vector<std::unique_ptr<Op>> ops_;
   std::vector<std::pair<std::string, std::string>> aliases_;
   std::vector<Pending> pending_;
-  std::vector<DerivedKernels> derived_;
+  TableBuilder tables_;
   std::unordered_map<std::string, Op*> by_full_name_;
   std::unordered_map<std::string, std::vector<const Op*>> overloads_;
   std::string problems_;
@@ -214,11 +155,11 @@ bool unbox_matches(const std::string& cpp_schema, const TypePtr& type, const std
   return cpp_schema == type->str();
 }
 
-void derive_kernels(DeviceKind device, DeviceKind like, MakeKernel make, MakeDynamic make_dynamic) {
-  Registry::instance().add_derived({device, like, std::move(make), std::move(make_dynamic)});
-}
+void derive_kernels(DerivedKernels derived) { Registry::instance().tables().derive(std::move(derived)); }
 
-const std::vector<DerivedKernels>& derived_kernels() { return Registry::instance().derived(); }
+void set_kernels(Functionality functionality, const KernelFunction* (*choose)(const Op& op)) {
+  Registry::instance().tables().set_kernels(functionality, choose);
+}
 
 const Op* find_op(std::string_view full_name) { return Registry::instance().find(full_name); }
 
@@ -340,10 +281,13 @@ OpBuilder& OpBuilder::shape_only() {
   op_->reads_only_shape = true;
   return *this;
 }
-OpBuilder& OpBuilder::runs(Way way) {
-  op_->way = way;
-  op_->is_way_marked = true;
+OpBuilder& OpBuilder::kind(OpKind kind) {
+  op_->kind = kind;
+  op_->is_kind_marked = true;
   return *this;
+}
+void OpBuilder::set_function(ReturnFn function) {
+  Registry::instance().tables().set_function(*op_, std::move(function));
 }
 void join_to_record(std::string op, std::string what, std::function<void(Op&)> change,
                     std::optional<std::vector<std::string>> cpp_types) {
@@ -364,18 +308,52 @@ PrepareBuilder::PrepareBuilder(const char* op, DeviceKind device, PrepareFn func
   });
 }
 
-void KernelBuilder::add(const char* op, DeviceKind device, KernelFn kernel, std::vector<std::string> cpp_types) {
-  join_to_record(
-      op, "the kernel",
-      [device, kernel = std::move(kernel)](Op& record) { record.kernels[static_cast<size_t>(device)] = kernel; },
-      std::move(cpp_types));
+// --- IMPL
+
+namespace {
+
+template <class Fn>
+void for_each_name(const std::string& names, Fn&& fn) {
+  std::istringstream words(names);
+  for (std::string name; words >> name;) fn(name);
 }
 
-void DynamicBuilder::add(const char* op, DeviceKind device, DirectFn function, std::vector<std::string> cpp_types) {
-  join_to_record(
-      op, "the dynamic entry",
-      [device, function = std::move(function)](Op& record) { record.dynamic[static_cast<size_t>(device)] = function; },
-      std::move(cpp_types));
+}  // namespace
+
+void ImplBuilder::add(const KernelFunction& kernel, const std::vector<std::string>* cpp_types) {
+  // One function for complex numbers may serve operators with further arguments.
+  const bool is_checked = cpp_types && !key_.layouts.has(Functionality::kComplex);
+  for_each_name(names_, [&](const std::string& name) {
+    join_to_record(
+        name, "the kernel",
+        [key = key_, kernel](Op& record) { Registry::instance().tables().set(record, key, kernel); },
+        is_checked ? std::optional(*cpp_types) : std::nullopt);
+  });
+  if (key_.is_composite) set_rule(ComplexGradient::kOfCalls, nullptr);
+}
+
+ImplBuilder::ImplBuilder(std::string names, DispatchKey key, SameAsDense) : names_(std::move(names)), key_(key) {
+  for_each_name(names_, [](const std::string& name) {
+    join_to_record(name, "code for complex numbers",
+                   [](Op& record) { Registry::instance().tables().set_same_as_dense(record); });
+  });
+}
+
+void ImplBuilder::set_rule(ComplexGradient rule, GradientFn gradient) {
+  for_each_name(names_, [&](const std::string& name) {
+    join_to_record(name, "a gradient for complex numbers", [rule, gradient](Op& record) {
+      record.complex_rule = rule;
+      record.complex_gradient = gradient;
+    });
+  });
+}
+ImplBuilder& ImplBuilder::linear() {
+  set_rule(ComplexGradient::kLinear, nullptr);
+  return *this;
+}
+ImplBuilder& ImplBuilder::holomorphic() {
+  set_rule(ComplexGradient::kHolomorphic, nullptr);
+  return *this;
 }
 
 }  // namespace tensord::ops

@@ -9,7 +9,7 @@
 
 namespace tensord::ops {
 
-// All operators. Filled by OP and KERNEL before main, then frozen by the first look-up:
+// All operators. Filled by OP and IMPL before main, then frozen by the first look-up:
 // kernels are joined to their ops and every signature is checked. A mistake in a
 // registration is a clear Error from the first look-up. Thread-safe once frozen.
 
@@ -19,12 +19,15 @@ const Op* find_op(std::string_view full_name);
 const Op& get_op(std::string_view full_name);
 // All overloads of "aten::add" in registration order; empty when there are none.
 std::span<const Op* const> find_overloads(std::string_view name);
-// Gives a device the kernels, dynamic entries and forms of complex numbers of another: what `make` and `make_dynamic`
-// make of each one for `like`, where an operator has none of its own for `device`. For a device that runs another's
-// loops in its own memory and order. Before the first look-up, as KERNEL.
-using MakeKernel = std::function<KernelFn(const Op& op, const KernelFn& kernel)>;
-using MakeDynamic = std::function<DirectFn(const Op& op, const DirectFn& entry)>;
-void derive_kernels(DeviceKind device, DeviceKind like, MakeKernel make, MakeDynamic make_dynamic);
+// Gives a device the kernels of another: what `fill` and `function` make of each one for `like`, where an operator has
+// none of its own for `device`. For a device that runs another's loops in its own memory and order. Before the first
+// look-up, as IMPL.
+struct DerivedKernels {
+  DeviceKind device, like;
+  std::function<FillFn(const Op& op, const FillFn& fill)> fill;
+  std::function<ReturnFn(const Op& op, const ReturnFn& function)> function;
+};
+void derive_kernels(DerivedKernels derived);
 
 // Every operator, by name.
 std::vector<const Op*> all_ops();

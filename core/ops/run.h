@@ -9,26 +9,19 @@
 
 namespace tensord::ops {
 
-// Runs one operator: infer → allocate → kernel, or its direct function. `arguments` has one
-// value per schema argument (defaults filled in, see bind). While grad mode is on, calls that
-// autograd has a part in go through its recorder, which comes back to `compute`.
+// Calls one operator: finds its code by what the arguments are and where the thread is (dispatch.h). `arguments` has
+// one value per schema argument (defaults filled in, see bind).
 // In-place forms write self (after a check of shape and dtype) and bump its version; they
 // refuse storage that is not writable. Throws Error starting with the operator's name.
 std::vector<Value> run(const Op& op, std::span<const Value> arguments);
 // The same, appending the returns to `returns`.
 void run(const Op& op, std::span<const Value> arguments, std::vector<Value>& returns);
 
-// `run` without autograd.
-void compute(const Op& op, std::span<const Value> arguments, std::vector<Value>& returns);
-
-// Set by core/autograd, which is above this layer, before it makes the first tensor that
-// requires a gradient. Called instead of `compute` outside of inference mode for views, and for
-// calls with a tensor that autograd knows.
-using RecordFn = void (*)(const Op& op, std::span<const Value> arguments, std::vector<Value>& returns);
-void set_recorder(RecordFn recorder);
+// The call from below `one` on: below autograd, nothing is recorded of the call itself.
+void run_below(Functionality one, const Op& op, std::span<const Value> arguments, std::vector<Value>& returns);
 
 // Output shapes and dtypes without computing: the arguments' tensors may be meta. Views and
-// other direct ops run on meta tensors. Throws Error{kUnimplemented} for dynamic shapes.
+// other operators with one function run on meta tensors. Throws Error{kUnimplemented} for dynamic shapes.
 std::vector<Value> infer(const Op& op, std::span<const Value> arguments);
 
 // Fills in defaults and checks the count.

@@ -15,8 +15,8 @@ SparseLayout sparse_layout(int64_t number);
 bool compresses_rows(SparseLayout layout);
 bool is_blocked(SparseLayout layout);
 
-// A tensor with the elements that are not zero, and where they are. Operators know it by SPARSE(). The values are an
-// ordinary tensor: autograd knows them, and gradients of a sparse tensor are gradients of its values.
+// A tensor with the elements that are not zero, and where they are. Operators know it by IMPL with kSparseCPU. The
+// values are an ordinary tensor: autograd knows them, and gradients of a sparse tensor are gradients of its values.
 // COO: indices int64 [sparse dims, nnz], values [nnz, dense dims …]; in any order, and what has one place is added.
 //
 // CSR, CSC: compressed [batch …, rows + 1] and plain indices [batch …, nnz] of int32 or int64, values
@@ -58,7 +58,7 @@ class SparseTensor final : public BoxedTensor {
  private:
   SparseTensor(SparseLayout layout, const Dims& sizes, Tensor compressed, Tensor indices, Tensor values,
                bool is_coalesced)
-      : BoxedTensor(BoxedKind::kSparse),
+      : BoxedTensor(layout == SparseLayout::kCoo ? Functionality::kSparse : Functionality::kSparseCompressed),
         layout_(layout),
         sizes_(sizes),
         compressed_(std::move(compressed)),

@@ -46,7 +46,6 @@ const Info& info(DType dtype) {
 size_t size_of(DType dtype) { return info(dtype).size; }
 const char* name_of(DType dtype) { return info(dtype).name; }
 bool is_floating(DType dtype) { return info(dtype).category == 'f'; }
-bool is_complex(DType dtype) { return info(dtype).category == 'c'; }
 bool is_signed(DType dtype) { return info(dtype).is_signed; }
 bool is_integral(DType dtype, bool include_bool) {
   const char category = info(dtype).category;

@@ -32,7 +32,9 @@ size_t size_of(DType dtype);       // bytes of one element
 const char* name_of(DType dtype);  // as PyTorch prints it without "torch.": "float32"
 bool is_floating(DType dtype);
 bool is_integral(DType dtype, bool include_bool);
-bool is_complex(DType dtype);
+inline bool is_complex(DType dtype) {
+  return dtype == DType::kComplex32 || dtype == DType::kComplex64 || dtype == DType::kComplex128;
+}
 bool is_signed(DType dtype);
 
 // Throws Error{kUnimplemented} naming the dtype when no tensor of it can be made;

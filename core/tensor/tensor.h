@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/base/device.h"
+#include "core/base/dispatch_key.h"
 #include "core/base/error.h"
 #include "core/tensor/dims.h"
 #include "core/tensor/dtype.h"
@@ -27,6 +28,13 @@ struct TensorImpl final : RefCounted {
   bool is_inference = is_inference_mode();  // made in inference mode: never takes part in autograd
   IntrusivePtr<AutogradMeta> autograd;      // null while autograd has nothing to say of it
   uint64_t alias_id = 0;                    // of a meta tensor: the memory it stands for; its views have the same
+
+  // What a call with this tensor goes through.
+  DispatchKeySet keys() const {
+    const DispatchKeySet layout = is_complex(dtype) ? Functionality::kComplex : Functionality::kDense;
+    const DispatchKeySet known = autograd ? DispatchKeySet(Functionality::kAutograd) : DispatchKeySet();
+    return layout | known | Functionality::kADInplaceOrView;
+  }
 };
 
 // A handle to an n-dimensional array: sizes, strides and an offset over a shared

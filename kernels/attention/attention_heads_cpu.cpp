@@ -182,7 +182,7 @@ void run_attention(const ops::KernelContext& context, const Tensor& query, const
   (transposes ? transpose(out, -3, -2) : out).copy_from(result);
 }
 
-KERNEL("tensord::attention", DeviceKind::kCPU, &run_attention);
+IMPL("tensord::attention", DeviceKind::kCPU, &run_attention);
 PREPARE("tensord::attention", DeviceKind::kCPU, &prepare_attention);
 
 }  // namespace

@@ -54,15 +54,15 @@ Tensor to_padded(const Value& value, double padding, const std::optional<Dims>& 
 }
 
 OP("aten::_nested_tensor_from_mask(Tensor t, Tensor mask, bool mask_check=True) -> Tensor")
-    .direct(from_mask)
+    .impl(from_mask)
     .composite()
     .dynamic_shape();
 OP("aten::_nested_tensor_from_mask_left_aligned(Tensor t, Tensor mask) -> bool")
-    .direct(is_left_aligned)
+    .impl(is_left_aligned)
     .dynamic_shape()
-    .runs(ops::Way::kDynamic);
+    .kind(ops::OpKind::kAllocating);
 OP("aten::to_padded_tensor(Tensor self, float padding, int[]? output_size=None) -> Tensor")
-    .direct(to_padded)
+    .impl(to_padded)
     .composite()
     .dynamic_shape();
 

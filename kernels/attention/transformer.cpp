@@ -144,19 +144,19 @@ OP("aten::_native_multi_head_attention(Tensor query, Tensor key, Tensor value, i
    "Tensor qkv_weight, Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias, Tensor? mask=None, "
    "bool need_weights=True, bool average_attn_weights=True, int? mask_type=None) -> (Tensor, Tensor)")
     .set<ops::MayLackResults>()
-    .direct(multi_head_attention)
+    .impl(multi_head_attention)
     .composite();
 OP("aten::_transformer_encoder_layer_fwd(Tensor src, int embed_dim, int num_heads, Tensor qkv_weight, Tensor qkv_bias, "
    "Tensor proj_weight, Tensor proj_bias, bool use_gelu, bool norm_first, float eps, Tensor norm_weight_1, "
    "Tensor norm_bias_1, Tensor norm_weight_2, Tensor norm_bias_2, Tensor ffn_weight_1, Tensor ffn_bias_1, "
    "Tensor ffn_weight_2, Tensor ffn_bias_2, Tensor? mask=None, int? mask_type=None) -> Tensor")
-    .direct(encoder_layer)
+    .impl(encoder_layer)
     .composite();
 // The weights come whether they are needed or not, as in PyTorch.
 OP("aten::_scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, "
    "float dropout_p=0.0, bool need_attn_weights=False, bool is_causal=False) -> (Tensor, Tensor)")
-    .direct([](const Tensor& query, const Tensor& key, const Tensor& value, const MaybeTensor& mask, double dropout,
-               bool need_weights, bool is_causal) -> Returns {
+    .impl([](const Tensor& query, const Tensor& key, const Tensor& value, const MaybeTensor& mask, double dropout,
+             bool need_weights, bool is_causal) -> Returns {
       const DotProduct call{query, key, value, mask, dropout, is_causal, std::nullopt};
       const auto [out, weights] = call.with_weights();
       return {{need_weights || dropout > 0 ? out : call.run(), weights}};
@@ -194,8 +194,8 @@ Tensor for_heads_of(const Tensor& query, const Tensor& x) {
 
 OP("aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, "
    "float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor")
-    .direct([](const Tensor& query, const Tensor& key, const Tensor& value, const MaybeTensor& mask, double dropout,
-               bool is_causal, const std::optional<double>& scale, bool groups) {
+    .impl([](const Tensor& query, const Tensor& key, const Tensor& value, const MaybeTensor& mask, double dropout,
+             bool is_causal, const std::optional<double>& scale, bool groups) {
       const DotProduct given{query, key, value, mask, dropout, is_causal, scale, mask.has_value()};
       if (groups && can_split_heads(given)) return with_split_heads(given);
       const Tensor keys = groups ? for_heads_of(query, key) : key, values = groups ? for_heads_of(query, value) : value;
@@ -203,13 +203,13 @@ OP("aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, T
     })
     .composite();
 // A mask that may be missing, as tensord::attention takes it; see MultiHead.
-OP("tensord::attention_mask(Tensor? mask, int? mask_type) -> Tensor?").direct(hidden_keys).runs(ops::Way::kComposite);
+OP("tensord::attention_mask(Tensor? mask, int? mask_type) -> Tensor?").impl(hidden_keys).kind(ops::OpKind::kComposite);
 // Around an expanded layer whose input may be a nested tensor; see expand_layers.
 OP("tensord::layer_input(Tensor(a) src, Tensor? mask, int? mask_type) -> (Tensor(a), Tensor?)")
-    .direct(layer_input)
+    .impl(layer_input)
     .composite()
     .dynamic_shape();
-OP("tensord::layer_result(Tensor(a) rows, Tensor src) -> Tensor(a)").direct(layer_result).composite().dynamic_shape();
+OP("tensord::layer_result(Tensor(a) rows, Tensor src) -> Tensor(a)").impl(layer_result).composite().dynamic_shape();
 
 }  // namespace
 }  // namespace tensord::kernels

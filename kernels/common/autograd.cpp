@@ -54,47 +54,47 @@ Tensor detach_in_place(const Tensor& tensor) {
   return tensor;
 }
 
-OP("aten::is_grad_enabled() -> bool").direct([]() { return is_grad_enabled(); }).impure();
+OP("aten::is_grad_enabled() -> bool").impl([]() { return is_grad_enabled(); }).impure();
 OP("aten::set_grad_enabled(bool val) -> ()")
-    .direct([](bool value) { execution_context().grad_mode.is_enabled = value; })
+    .impl([](bool value) { execution_context().grad_mode.is_enabled = value; })
     .impure();
 
 // Not marked as written: its elements stay what they are.
 OP("aten::requires_grad_(Tensor(a) self, bool requires_grad=True) -> Tensor(a)")
-    .direct(set_requires_grad)
+    .impl(set_requires_grad)
     .impure()
     .composite();
 OP("prim::requires_grad(Tensor a) -> bool")
-    .direct([](const Value& x) { return autograd::requires_grad(rows_of(x)); })
+    .impl([](const Value& x) { return autograd::requires_grad(rows_of(x)); })
     .impure();
-OP("aten::is_leaf(Tensor self) -> bool").direct([](const Tensor& x) { return autograd::is_leaf(x); }).impure();
+OP("aten::is_leaf(Tensor self) -> bool").impl([](const Tensor& x) { return autograd::is_leaf(x); }).impure();
 OP("aten::output_nr(Tensor self) -> int")
-    .direct([](const Tensor& x) { return static_cast<int64_t>(autograd::output_nr(x)); })
+    .impl([](const Tensor& x) { return static_cast<int64_t>(autograd::output_nr(x)); })
     .impure();
 OP("aten::_version(Tensor self) -> int")
-    .direct([](const Tensor& x) { return static_cast<int64_t>(x.version()); })
+    .impl([](const Tensor& x) { return static_cast<int64_t>(x.version()); })
     .impure();
-OP("aten::is_inference(Tensor self) -> bool").direct([](const Tensor& x) { return x.impl()->is_inference; });
-OP("aten::retain_grad(Tensor self) -> ()").direct(autograd::retain_grad).impure();
-OP("aten::retains_grad(Tensor self) -> bool").direct(autograd::retains_grad).impure();
+OP("aten::is_inference(Tensor self) -> bool").impl([](const Tensor& x) { return x.impl()->is_inference; });
+OP("aten::retain_grad(Tensor self) -> ()").impl(autograd::retain_grad).impure();
+OP("aten::retains_grad(Tensor self) -> bool").impl(autograd::retains_grad).impure();
 // Scripts see a gradient that is not there as None.
 OP("prim::grad(Tensor a) -> Tensor(*)")
-    .direct([](const Tensor& x) { return Value(autograd::grad(x)); })
+    .impl([](const Tensor& x) { return Value(autograd::grad(x)); })
     .impure()
     .composite();
-OP("aten::detach_(Tensor(a) self) -> Tensor(a)").direct(detach_in_place).impure().composite();
-OP("aten::data(Tensor(a) self) -> Tensor(a)").direct(autograd::detach).constant_result();
+OP("aten::detach_(Tensor(a) self) -> Tensor(a)").impl(detach_in_place).impure().composite();
+OP("aten::data(Tensor(a) self) -> Tensor(a)").impl(autograd::detach).constant_result();
 
 OP("aten::backward(Tensor self, Tensor? gradient=None, bool? retain_graph=None, bool create_graph=False) -> ()")
-    .direct(backward_of)
+    .impl(backward_of)
     .impure();
 OP("aten::backward.TensorList(Tensor[] tensors, Tensor?[]? grad_tensors=None, bool? retain_graph=None, "
    "bool create_graph=False) -> ()")
-    .direct(backward_of_list)
+    .impl(backward_of_list)
     .impure();
 OP("aten::grad(Tensor[] outputs, Tensor[] inputs, Tensor?[]? grad_outputs=None, bool? retain_graph=None, "
    "bool create_graph=False, bool allow_unused=False) -> Tensor?[]")
-    .direct(grad_of_list)
+    .impl(grad_of_list)
     .impure()
     .composite();
 

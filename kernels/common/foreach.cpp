@@ -40,12 +40,12 @@ TensorList each(const char* name, const TensorList& self, const Arguments&... ar
 
 // The form that gives new tensors and the one that writes those of `self`. TEXT: further arguments, TARGET: overload of
 // NAME for the items.
-#define FOREACH(NAME, OVERLOAD, TEXT, TARGET, PARAMETERS, ...)                   \
-  OP("aten::_foreach_" NAME OVERLOAD "(Tensor[] self" TEXT ") -> Tensor[]")      \
-      .direct([] PARAMETERS { return each("aten::" NAME TARGET, __VA_ARGS__); }) \
-      .composite();                                                              \
-  OP("aten::_foreach_" NAME "_" OVERLOAD "(Tensor(a!)[] self" TEXT ") -> ()")    \
-      .direct([] PARAMETERS { each("aten::" NAME "_" TARGET, __VA_ARGS__); })    \
+#define FOREACH(NAME, OVERLOAD, TEXT, TARGET, PARAMETERS, ...)                 \
+  OP("aten::_foreach_" NAME OVERLOAD "(Tensor[] self" TEXT ") -> Tensor[]")    \
+      .impl([] PARAMETERS { return each("aten::" NAME TARGET, __VA_ARGS__); }) \
+      .composite();                                                            \
+  OP("aten::_foreach_" NAME "_" OVERLOAD "(Tensor(a!)[] self" TEXT ") -> ()")  \
+      .impl([] PARAMETERS { each("aten::" NAME "_" TARGET, __VA_ARGS__); })    \
       .composite();
 
 #define UNARY(NAME) FOREACH(NAME, "", "", "", (const TensorList& self), self)
@@ -157,48 +157,48 @@ QUOTIENT_BY_TENSOR("addcdiv")
 #undef QUOTIENT_BY_TENSOR
 #undef FOREACH
 
-#define LARGER(NAME, CLAMP)                                                                                          \
-  OP("aten::_foreach_" NAME ".List(Tensor[] self, Tensor[] other) -> Tensor[]")                                      \
-      .direct([](const TensorList& self, const TensorList& other) { return each("aten::" NAME, self, other); })      \
-      .composite();                                                                                                  \
-  OP("aten::_foreach_" NAME "_.List(Tensor(a!)[] self, Tensor[] other) -> ()")                                       \
-      .direct([](const TensorList& self, const TensorList& other) { each("aten::" CLAMP "_.Tensor", self, other); }) \
+#define LARGER(NAME, CLAMP)                                                                                        \
+  OP("aten::_foreach_" NAME ".List(Tensor[] self, Tensor[] other) -> Tensor[]")                                    \
+      .impl([](const TensorList& self, const TensorList& other) { return each("aten::" NAME, self, other); })      \
+      .composite();                                                                                                \
+  OP("aten::_foreach_" NAME "_.List(Tensor(a!)[] self, Tensor[] other) -> ()")                                     \
+      .impl([](const TensorList& self, const TensorList& other) { each("aten::" CLAMP "_.Tensor", self, other); }) \
       .composite();
 LARGER("maximum", "clamp_min")
 LARGER("minimum", "clamp_max")
 #undef LARGER
 
-#define LARGER_THAN_NUMBERS(NAME, CLAMP)                                                                          \
-  OP("aten::_foreach_" NAME ".Scalar(Tensor[] self, Scalar scalar) -> Tensor[]")                                  \
-      .direct([](const TensorList& self, const Scalar& scalar) { return each("aten::" CLAMP, self, scalar); })    \
-      .composite();                                                                                               \
-  OP("aten::_foreach_" NAME "_.Scalar(Tensor(a!)[] self, Scalar scalar) -> ()")                                   \
-      .direct([](const TensorList& self, const Scalar& scalar) { each("aten::" CLAMP "_", self, scalar); })       \
-      .composite();                                                                                               \
-  OP("aten::_foreach_" NAME ".ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]")                           \
-      .direct([](const TensorList& self, const Scalars& scalars) { return each("aten::" CLAMP, self, scalars); }) \
-      .composite();                                                                                               \
-  OP("aten::_foreach_" NAME "_.ScalarList(Tensor(a!)[] self, Scalar[] scalars) -> ()")                            \
-      .direct([](const TensorList& self, const Scalars& scalars) { each("aten::" CLAMP "_", self, scalars); })    \
+#define LARGER_THAN_NUMBERS(NAME, CLAMP)                                                                        \
+  OP("aten::_foreach_" NAME ".Scalar(Tensor[] self, Scalar scalar) -> Tensor[]")                                \
+      .impl([](const TensorList& self, const Scalar& scalar) { return each("aten::" CLAMP, self, scalar); })    \
+      .composite();                                                                                             \
+  OP("aten::_foreach_" NAME "_.Scalar(Tensor(a!)[] self, Scalar scalar) -> ()")                                 \
+      .impl([](const TensorList& self, const Scalar& scalar) { each("aten::" CLAMP "_", self, scalar); })       \
+      .composite();                                                                                             \
+  OP("aten::_foreach_" NAME ".ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]")                         \
+      .impl([](const TensorList& self, const Scalars& scalars) { return each("aten::" CLAMP, self, scalars); }) \
+      .composite();                                                                                             \
+  OP("aten::_foreach_" NAME "_.ScalarList(Tensor(a!)[] self, Scalar[] scalars) -> ()")                          \
+      .impl([](const TensorList& self, const Scalars& scalars) { each("aten::" CLAMP "_", self, scalars); })    \
       .composite();
 LARGER_THAN_NUMBERS("maximum", "clamp_min")
 LARGER_THAN_NUMBERS("minimum", "clamp_max")
 #undef LARGER_THAN_NUMBERS
 
 OP("aten::_foreach_max(Tensor[] self) -> Tensor[]")
-    .direct([](const TensorList& self) { return each("aten::max", self); })
+    .impl([](const TensorList& self) { return each("aten::max", self); })
     .composite();
 
 OP("aten::_foreach_norm.Scalar(Tensor[] self, Scalar ord=2, ScalarType? dtype=None) -> Tensor[]")
-    .direct([](const TensorList& self, const Scalar& ord, std::optional<DType> dtype) {
+    .impl([](const TensorList& self, const Scalar& ord, std::optional<DType> dtype) {
       return each("aten::linalg_vector_norm", self, ord, ops::Value(), false, dtype);
     })
     .composite();
 OP("aten::_foreach_zero_(Tensor(a!)[] self) -> ()")
-    .direct([](const TensorList& self) { each("aten::zero_", self); })
+    .impl([](const TensorList& self) { each("aten::zero_", self); })
     .composite();
 OP("aten::_foreach_copy_(Tensor(a!)[] self, Tensor[] src, bool non_blocking=False) -> ()")
-    .direct([](const TensorList& self, const TensorList& source, bool non_blocking) {
+    .impl([](const TensorList& self, const TensorList& source, bool non_blocking) {
       each("aten::copy_", self, source, non_blocking);
     })
     .composite();

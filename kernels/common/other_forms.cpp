@@ -21,17 +21,17 @@ void check_holds_floats(const Tensor& x) {
 }
 
 OP("aten::logical_not_(Tensor(a!) self) -> Tensor(a!)")
-    .direct([](const Tensor& x) { return call("aten::copy_", x, call("aten::logical_not", x)); })
+    .impl([](const Tensor& x) { return call("aten::copy_", x, call("aten::logical_not", x)); })
     .composite();
 // Gradients read what was there before.
 OP("aten::ldexp_(Tensor(a!) self, Tensor other) -> Tensor(a!)")
-    .direct([](const Tensor& x, const Tensor& other) {
+    .impl([](const Tensor& x, const Tensor& other) {
       check_holds_floats(x);
       return call("aten::copy_", x, call("aten::ldexp.Tensor", call("aten::clone", x), other));
     })
     .composite();
 OP("aten::polygamma_(Tensor(a!) self, int n) -> Tensor(a!)")
-    .direct([](const Tensor& x, int64_t order) {
+    .impl([](const Tensor& x, int64_t order) {
       check_holds_floats(x);
       return call("aten::copy_", x, call("aten::polygamma", order, call("aten::clone", x)));
     })
@@ -42,12 +42,12 @@ Tensor raised_in_place(const Tensor& x, const Tensor& power) {
   return call("aten::copy_", x, power);
 }
 OP("aten::float_power_.Scalar(Tensor(a!) self, Scalar exponent) -> Tensor(a!)")
-    .direct([](const Tensor& x, const Scalar& exponent) {
+    .impl([](const Tensor& x, const Scalar& exponent) {
       return raised_in_place(x, call("aten::float_power.Tensor_Scalar", call("aten::clone", x), exponent));
     })
     .composite();
 OP("aten::float_power_.Tensor(Tensor(a!) self, Tensor exponent) -> Tensor(a!)")
-    .direct([](const Tensor& x, const Tensor& exponent) {
+    .impl([](const Tensor& x, const Tensor& exponent) {
       ops::check_apart(ops::get_op("aten::float_power.Tensor_Tensor"), x, std::array<Value, 1>{exponent});
       return raised_in_place(x, call("aten::float_power.Tensor_Tensor", call("aten::clone", x), exponent));
     })
@@ -72,10 +72,10 @@ Tensor masked_scatter_in_place(const Tensor& x, const Tensor& mask, const Tensor
   return x;
 }
 OP("aten::masked_scatter_(Tensor(a!) self, Tensor mask, Tensor source) -> Tensor(a!)")
-    .direct(masked_scatter_in_place)
+    .impl(masked_scatter_in_place)
     .composite();
 OP("aten::bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> Tensor(a!)")
-    .direct([](const Tensor& x, const Tensor& p, const Value& generator) {
+    .impl([](const Tensor& x, const Tensor& p, const Value& generator) {
       const Tensor chances = is_floating(p.dtype()) ? p : compose::to(p, DType::kFloat32);
       return call("aten::copy_", x, call("aten::bernoulli", compose::expand(chances, x.sizes()), generator));
     })
@@ -100,16 +100,14 @@ constexpr const char* kLeft = "aten::bitwise_left_shift.Tensor";
 constexpr const char* kRight = "aten::bitwise_right_shift.Tensor";
 constexpr const char* kRemainder = "aten::remainder.Tensor";
 
-OP("aten::bitwise_and.Scalar_Tensor(Scalar self, Tensor other) -> Tensor").direct(number_first<kAnd>).composite();
-OP("aten::bitwise_or.Scalar_Tensor(Scalar self, Tensor other) -> Tensor").direct(number_first<kOr>).composite();
-OP("aten::bitwise_xor.Scalar_Tensor(Scalar self, Tensor other) -> Tensor").direct(number_first<kXor>).composite();
-OP("aten::bitwise_left_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor")
-    .direct(number_first<kLeft>)
-    .composite();
+OP("aten::bitwise_and.Scalar_Tensor(Scalar self, Tensor other) -> Tensor").impl(number_first<kAnd>).composite();
+OP("aten::bitwise_or.Scalar_Tensor(Scalar self, Tensor other) -> Tensor").impl(number_first<kOr>).composite();
+OP("aten::bitwise_xor.Scalar_Tensor(Scalar self, Tensor other) -> Tensor").impl(number_first<kXor>).composite();
+OP("aten::bitwise_left_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor").impl(number_first<kLeft>).composite();
 OP("aten::bitwise_right_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor")
-    .direct(number_first<kRight>)
+    .impl(number_first<kRight>)
     .composite();
-OP("aten::remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor").direct(number_first<kRemainder>).composite();
+OP("aten::remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor").impl(number_first<kRemainder>).composite();
 
 // --- a number scattered by sum or product
 
@@ -119,12 +117,12 @@ Tensor scatter_number(const char* name, const Tensor& x, int64_t dim, const Tens
   return call(name, x, dim, index, source, reduce);
 }
 OP("aten::scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor")
-    .direct([](const Tensor& x, int64_t dim, const Tensor& index, const Scalar& value, const std::string& reduce) {
+    .impl([](const Tensor& x, int64_t dim, const Tensor& index, const Scalar& value, const std::string& reduce) {
       return scatter_number("aten::scatter.reduce", x, dim, index, value, reduce);
     })
     .composite();
 OP("aten::scatter_.value_reduce(Tensor(a!) self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor(a!)")
-    .direct([](const Tensor& x, int64_t dim, const Tensor& index, const Scalar& value, const std::string& reduce) {
+    .impl([](const Tensor& x, int64_t dim, const Tensor& index, const Scalar& value, const std::string& reduce) {
       return scatter_number("aten::scatter_.reduce", x, dim, index, value, reduce);
     })
     .composite();
@@ -132,7 +130,7 @@ OP("aten::scatter_.value_reduce(Tensor(a!) self, int dim, Tensor index, Scalar v
 // --- time by batch by channels
 
 OP("aten::conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) -> Tensor")
-    .direct([](const Tensor& x, const Tensor& weight, const Tensor& bias, int64_t pad) {
+    .impl([](const Tensor& x, const Tensor& weight, const Tensor& bias, int64_t pad) {
       check(x.ndim() == 3, "Input must have 3 dims: time, batch, in_channel, but got ", x.ndim());
       check(weight.ndim() == 3, "Weight tensor must have 3 dims: kernel_width, in_channels, out_channels, but got ",
             weight.ndim());
@@ -158,10 +156,10 @@ Tensor range(const Scalar& start, const Scalar& end, const Scalar& step, std::op
   return compose::to(call("aten::add.Scalar", call("aten::mul.Scalar", count, by), from),
                      dtype.value_or(DType::kFloat32));
 }
-OP("aten::range.step(Scalar start, Scalar end, Scalar step=1, *, " OPTIONS).direct(range);
+OP("aten::range.step(Scalar start, Scalar end, Scalar step=1, *, " OPTIONS).impl(range);
 OP("aten::range(Scalar start, Scalar end, *, " OPTIONS)
-    .direct([](const Scalar& start, const Scalar& end, std::optional<DType> dtype, const Value& layout,
-               const Value& device, const Value& pin) { return range(start, end, 1, dtype, layout, device, pin); });
+    .impl([](const Scalar& start, const Scalar& end, std::optional<DType> dtype, const Value& layout,
+             const Value& device, const Value& pin) { return range(start, end, 1, dtype, layout, device, pin); });
 #undef OPTIONS
 
 }  // namespace

@@ -44,12 +44,12 @@ template <class B>
 Tensor rsub(const Tensor& a, B b, Scalar alpha) {
   return with_factor(b, a, alpha, minus);
 }
-COMPLEX("aten::add.Tensor").direct(add<const Tensor&>).holomorphic();
-COMPLEX("aten::add.Scalar").direct(add<Scalar>).holomorphic();
-COMPLEX("aten::sub.Tensor").direct(sub<const Tensor&>).holomorphic();
-COMPLEX("aten::sub.Scalar").direct(sub<Scalar>).holomorphic();
-COMPLEX("aten::rsub.Tensor").direct(rsub<const Tensor&>).holomorphic();
-COMPLEX("aten::rsub.Scalar").direct(rsub<Scalar>).holomorphic();
+IMPL("aten::add.Tensor", ops::kComplexCPU, add<const Tensor&>).holomorphic();
+IMPL("aten::add.Scalar", ops::kComplexCPU, add<Scalar>).holomorphic();
+IMPL("aten::sub.Tensor", ops::kComplexCPU, sub<const Tensor&>).holomorphic();
+IMPL("aten::sub.Scalar", ops::kComplexCPU, sub<Scalar>).holomorphic();
+IMPL("aten::rsub.Tensor", ops::kComplexCPU, rsub<const Tensor&>).holomorphic();
+IMPL("aten::rsub.Scalar", ops::kComplexCPU, rsub<Scalar>).holomorphic();
 
 // --- products and quotients
 
@@ -66,17 +66,17 @@ Tensor div_mode(const Tensor& a, B b, std::optional<std::string> mode) {
   if (mode) fail(ErrorCode::kInvalidArgument, "div: rounding is not defined for complex numbers");
   return div<B>(a, b);
 }
-COMPLEX("aten::mul.Tensor").direct(mul<const Tensor&>).holomorphic();
-COMPLEX("aten::mul.Scalar").direct(mul<Scalar>).holomorphic();
-COMPLEX("aten::div.Tensor").direct(div<const Tensor&>).holomorphic();
-COMPLEX("aten::div.Scalar").direct(div<Scalar>).holomorphic();
-COMPLEX("aten::div.Tensor_mode").direct(div_mode<const Tensor&>).holomorphic();
-COMPLEX("aten::div.Scalar_mode").direct(div_mode<Scalar>).holomorphic();
+IMPL("aten::mul.Tensor", ops::kComplexCPU, mul<const Tensor&>).holomorphic();
+IMPL("aten::mul.Scalar", ops::kComplexCPU, mul<Scalar>).holomorphic();
+IMPL("aten::div.Tensor", ops::kComplexCPU, div<const Tensor&>).holomorphic();
+IMPL("aten::div.Scalar", ops::kComplexCPU, div<Scalar>).holomorphic();
+IMPL("aten::div.Tensor_mode", ops::kComplexCPU, div_mode<const Tensor&>).holomorphic();
+IMPL("aten::div.Scalar_mode", ops::kComplexCPU, div_mode<Scalar>).holomorphic();
 
-COMPLEX("aten::addcmul").composite([](const Tensor& self, const Tensor& a, const Tensor& b, Scalar value) {
+IMPL("aten::addcmul", ops::kComplexComposite, [](const Tensor& self, const Tensor& a, const Tensor& b, Scalar value) {
   return call("aten::add.Tensor", self, call("aten::mul.Scalar", call("aten::mul.Tensor", a, b), value));
 });
-COMPLEX("aten::addcdiv").composite([](const Tensor& self, const Tensor& a, const Tensor& b, Scalar value) {
+IMPL("aten::addcdiv", ops::kComplexComposite, [](const Tensor& self, const Tensor& a, const Tensor& b, Scalar value) {
   return call("aten::add.Tensor", self, call("aten::mul.Scalar", call("aten::div.Tensor", a, b), value));
 });
 
@@ -86,12 +86,10 @@ Tensor lerp(const Tensor& a, const Tensor& b, const ops::Value& weight) {
   return call("aten::add.Tensor", a,
               weight.is_tensor() ? call("aten::mul.Tensor", step, weight) : call("aten::mul.Scalar", step, weight));
 }
-COMPLEX("aten::lerp.Scalar").composite([](const Tensor& a, const Tensor& b, Scalar weight) {
-  return lerp(a, b, weight);
-});
-COMPLEX("aten::lerp.Tensor").composite([](const Tensor& a, const Tensor& b, const Tensor& weight) {
-  return lerp(a, b, weight);
-});
+IMPL("aten::lerp.Scalar", ops::kComplexComposite,
+     [](const Tensor& a, const Tensor& b, Scalar weight) { return lerp(a, b, weight); });
+IMPL("aten::lerp.Tensor", ops::kComplexComposite,
+     [](const Tensor& a, const Tensor& b, const Tensor& weight) { return lerp(a, b, weight); });
 
 // --- powers
 
@@ -140,26 +138,25 @@ std::vector<Tensor> power_gradient(const GradArgs& args) {
   }
   return out;
 }
-COMPLEX("aten::pow.Tensor_Tensor")
-    .direct([](const Tensor& a, const Tensor& b) { return map_two(a, b, powers); })
-    .gradient(power_gradient);
-COMPLEX("aten::pow.Tensor_Scalar")
-    .direct([](const Tensor& a, Scalar b) { return map_two(a, b, powers); })
-    .gradient(power_gradient);
-COMPLEX("aten::pow.Scalar")
-    .direct([](Scalar a, const Tensor& b) { return map_two(a, b, powers); })
-    .gradient(power_gradient);
+IMPL("aten::pow.Tensor_Tensor", ops::kComplexCPU, [](const Tensor& a, const Tensor& b) {
+  return map_two(a, b, powers);
+}).gradient(power_gradient);
+IMPL("aten::pow.Tensor_Scalar", ops::kComplexCPU, [](const Tensor& a, Scalar b) {
+  return map_two(a, b, powers);
+}).gradient(power_gradient);
+IMPL("aten::pow.Scalar", ops::kComplexCPU, [](Scalar a, const Tensor& b) {
+  return map_two(a, b, powers);
+}).gradient(power_gradient);
 
 Tensor widest(const Tensor& x) {
   return call("aten::to.dtype", x, is_complex(x.dtype()) ? DType::kComplex128 : DType::kFloat64);
 }
-COMPLEX("aten::float_power.Tensor_Tensor").composite([](const Tensor& a, const Tensor& b) {
-  return call("aten::pow.Tensor_Tensor", widest(a), widest(b));
-});
-COMPLEX("aten::float_power.Tensor_Scalar").composite([](const Tensor& a, Scalar b) {
+IMPL("aten::float_power.Tensor_Tensor", ops::kComplexComposite,
+     [](const Tensor& a, const Tensor& b) { return call("aten::pow.Tensor_Tensor", widest(a), widest(b)); });
+IMPL("aten::float_power.Tensor_Scalar", ops::kComplexComposite, [](const Tensor& a, Scalar b) {
   return call("aten::pow.Tensor_Scalar", b.is_complex() ? call("aten::to.dtype", a, DType::kComplex128) : widest(a), b);
 });
-COMPLEX("aten::float_power.Scalar").composite([](Scalar a, const Tensor& b) {
+IMPL("aten::float_power.Scalar", ops::kComplexComposite, [](Scalar a, const Tensor& b) {
   return call("aten::pow.Scalar", a, a.is_complex() ? call("aten::to.dtype", b, DType::kComplex128) : widest(b));
 });
 
@@ -173,23 +170,24 @@ template <class B>
 Tensor not_equal(const Tensor& a, B b) {
   return map_two(a, b, []<class T>(T x, T y) { return x != y; });
 }
-COMPLEX("aten::eq.Tensor").direct(equal<const Tensor&>);
-COMPLEX("aten::eq.Scalar").direct(equal<Scalar>);
-COMPLEX("aten::ne.Tensor").direct(not_equal<const Tensor&>);
-COMPLEX("aten::ne.Scalar").direct(not_equal<Scalar>);
+IMPL("aten::eq.Tensor", ops::kComplexCPU, equal<const Tensor&>);
+IMPL("aten::eq.Scalar", ops::kComplexCPU, equal<Scalar>);
+IMPL("aten::ne.Tensor", ops::kComplexCPU, not_equal<const Tensor&>);
+IMPL("aten::ne.Scalar", ops::kComplexCPU, not_equal<Scalar>);
 
-#define TRUTH(NAME, EXPRESSION)                                        \
-  COMPLEX("aten::" NAME).direct([](const Tensor& a, const Tensor& b) { \
-    return map_two(a, b, []<class T>(T x, T y) -> bool {               \
-      const bool p = x != T(0), q = y != T(0);                         \
-      return EXPRESSION;                                               \
-    });                                                                \
+#define TRUTH(NAME, EXPRESSION)                                                \
+  IMPL("aten::" NAME, ops::kComplexCPU, [](const Tensor& a, const Tensor& b) { \
+    return map_two(a, b, []<class T>(T x, T y) -> bool {                       \
+      const bool p = x != T(0), q = y != T(0);                                 \
+      return EXPRESSION;                                                       \
+    });                                                                        \
   })
 TRUTH("logical_and", p&& q);
 TRUTH("logical_or", p || q);
 TRUTH("logical_xor", p != q);
 #undef TRUTH
-COMPLEX("aten::logical_not").direct([](const Tensor& x) { return map_one(x, []<class T>(T z) { return z == T(0); }); });
+IMPL("aten::logical_not", ops::kComplexCPU,
+     [](const Tensor& x) { return map_one(x, []<class T>(T z) { return z == T(0); }); });
 
 Tensor is_close(const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
   check(a.dtype() == b.dtype(), name_of(a.dtype()), " did not match ", name_of(b.dtype()));
@@ -202,11 +200,12 @@ Tensor is_close(const Tensor& a, const Tensor& b, double rtol, double atol, bool
     return std::isfinite(actual) && actual <= allowed;
   });
 }
-COMPLEX("aten::isclose").direct(is_close);
-COMPLEX("aten::allclose").direct([](const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
-  return call("aten::all", is_close(a, b, rtol, atol, equal_nan)).item_bool();
-});
-COMPLEX("aten::equal").direct([](const Tensor& a, const Tensor& b) {
+IMPL("aten::isclose", ops::kComplexCPU, is_close);
+IMPL("aten::allclose", ops::kComplexCPU,
+     [](const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
+       return call("aten::all", is_close(a, b, rtol, atol, equal_nan)).item_bool();
+     });
+IMPL("aten::equal", ops::kComplexCPU, [](const Tensor& a, const Tensor& b) {
   if (a.sizes() != b.sizes()) return false;
   check(a.dtype() == b.dtype(), "Expected object of data type ", name_of(a.dtype()), " but got data type ",
         name_of(b.dtype()), " for argument 'other' in call to equal");
@@ -222,13 +221,11 @@ Tensor select(const Tensor& condition, A a, B b) {
   return complex_loops::map(dtype, std::array{Operand(condition), Operand(a), Operand(b)},
                             []<class T>(T c, T x, T y) { return c != T(0) ? x : y; });
 }
-COMPLEX("aten::where.self").direct(select<const Tensor&, const Tensor&>).linear();
-COMPLEX("aten::where.ScalarOther").direct(select<const Tensor&, Scalar>).linear();
-COMPLEX("aten::where.ScalarSelf")
-    .direct([](const Tensor& condition, Scalar a, const Tensor& b) {
-      return select<Scalar, const Tensor&>(condition, a, b);
-    })
-    .linear();
+IMPL("aten::where.self", ops::kComplexCPU, select<const Tensor&, const Tensor&>).linear();
+IMPL("aten::where.ScalarOther", ops::kComplexCPU, select<const Tensor&, Scalar>).linear();
+IMPL("aten::where.ScalarSelf", ops::kComplexCPU, [](const Tensor& condition, Scalar a, const Tensor& b) {
+  return select<Scalar, const Tensor&>(condition, a, b);
+}).linear();
 
 template <class B>
 Tensor masked_fill(const Tensor& x, const Tensor& mask, B value) {
@@ -236,8 +233,8 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, B value) {
   return complex_loops::map(x.dtype(), std::array{Operand(x), Operand(mask), Operand(value)},
                             []<class T>(T a, T m, T b) { return m != T(0) ? b : a; });
 }
-COMPLEX("aten::masked_fill.Scalar").direct(masked_fill<Scalar>).linear();
-COMPLEX("aten::masked_fill.Tensor").direct(masked_fill<const Tensor&>).linear();
+IMPL("aten::masked_fill.Scalar", ops::kComplexCPU, masked_fill<Scalar>).linear();
+IMPL("aten::masked_fill.Tensor", ops::kComplexCPU, masked_fill<const Tensor&>).linear();
 
 }  // namespace
 }  // namespace tensord::kernels

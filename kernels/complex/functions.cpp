@@ -17,10 +17,10 @@ using compose::Expr;
 using ops::GradArgs;
 
 // Complex differentiable: the gradient formula of real numbers serves.
-#define HOLOMORPHIC(NAME, EXPRESSION)                                                                                \
-  COMPLEX("aten::" NAME)                                                                                             \
-      .direct(                                                                                                       \
-          [](const Tensor& x) { return map_one(x, []<class T>([[maybe_unused]] T z) -> T { return EXPRESSION; }); }) \
+#define HOLOMORPHIC(NAME, EXPRESSION)                                                                             \
+  IMPL("aten::" NAME, ops::kComplexCPU,                                                                           \
+                                                                                                                  \
+       [](const Tensor& x) { return map_one(x, []<class T>([[maybe_unused]] T z) -> T { return EXPRESSION; }); }) \
       .holomorphic()
 HOLOMORPHIC("neg", -z);
 HOLOMORPHIC("square", times(z, z));
@@ -65,22 +65,20 @@ auto of_argument(F slope) {
     return out;
   };
 }
-COMPLEX("aten::tanh")
-    .direct([](const Tensor& x) { return map_one(x, []<class T>(T z) -> T { return std::tanh(z); }); })
-    .gradient(of_result([](const Expr& y) { return -(y * y) + 1; }));
-COMPLEX("aten::sigmoid")
-    .direct([](const Tensor& x) {
-      return map_one(x, []<class T>(T z) -> T { return over(T(1), T(1) + std::exp(-z)); });
-    })
-    .gradient(of_result([](const Expr& y) { return y * (-y + 1); }));
-COMPLEX("aten::acosh")
-    .direct([](const Tensor& x) { return map_one(x, []<class T>(T z) -> T { return std::acosh(z); }); })
-    .gradient(of_argument([](const Expr& z) { return gradient::rsqrt(z + 1) * gradient::rsqrt(z - 1); }));
-COMPLEX("aten::silu").composite([](const Tensor& x) { return (Expr(x) * gradient::sigmoid(x)).tensor(); });
-COMPLEX("aten::positive").composite([](const Tensor& x) { return x; });
+IMPL("aten::tanh", ops::kComplexCPU, [](const Tensor& x) {
+  return map_one(x, []<class T>(T z) -> T { return std::tanh(z); });
+}).gradient(of_result([](const Expr& y) { return -(y * y) + 1; }));
+IMPL("aten::sigmoid", ops::kComplexCPU, [](const Tensor& x) {
+  return map_one(x, []<class T>(T z) -> T { return over(T(1), T(1) + std::exp(-z)); });
+}).gradient(of_result([](const Expr& y) { return y * (-y + 1); }));
+IMPL("aten::acosh", ops::kComplexCPU, [](const Tensor& x) {
+  return map_one(x, []<class T>(T z) -> T { return std::acosh(z); });
+}).gradient(of_argument([](const Expr& z) { return gradient::rsqrt(z + 1) * gradient::rsqrt(z - 1); }));
+IMPL("aten::silu", ops::kComplexComposite, [](const Tensor& x) { return (Expr(x) * gradient::sigmoid(x)).tensor(); });
+IMPL("aten::positive", ops::kComplexComposite, [](const Tensor& x) { return x; });
 
 // sin(πz) / (πz)
-COMPLEX("aten::sinc").composite([](const Tensor& x) {
+IMPL("aten::sinc", ops::kComplexComposite, [](const Tensor& x) {
   const Tensor is_zero = call("aten::eq.Scalar", x, 0), ones = call("aten::ones_like", x);
   const Expr angle = Expr(call("aten::where.self", is_zero, ones, x)) * 3.14159265358979323846;
   return call("aten::where.self", is_zero, ones, (gradient::sin(angle) / angle).tensor());
@@ -89,26 +87,24 @@ COMPLEX("aten::sinc").composite([](const Tensor& x) {
 // --- size and direction
 
 // No gradient at 0, as PyTorch.
-COMPLEX("aten::abs")
-    .direct([](const Tensor& x) { return map_one(x, []<class T>(T z) { return std::abs(z); }); })
-    .gradient([](const GradArgs& args) {
-      std::vector<Tensor> out(args.inputs.size());
-      if (args.needs(0)) out[0] = (Expr(args.grad_outputs[0]) * Expr(call("aten::sgn", args.inputs[0]))).tensor();
-      return out;
-    });
-COMPLEX("aten::sgn").composite([](const Tensor& x) {
+IMPL("aten::abs", ops::kComplexCPU, [](const Tensor& x) {
+  return map_one(x, []<class T>(T z) { return std::abs(z); });
+}).gradient([](const GradArgs& args) {
+  std::vector<Tensor> out(args.inputs.size());
+  if (args.needs(0)) out[0] = (Expr(args.grad_outputs[0]) * Expr(call("aten::sgn", args.inputs[0]))).tensor();
+  return out;
+});
+IMPL("aten::sgn", ops::kComplexComposite, [](const Tensor& x) {
   const Tensor size = call("aten::abs", x), is_zero = call("aten::eq.Scalar", size, 0);
   const Tensor turned = call("aten::div.Tensor", x, call("aten::masked_fill.Scalar", size, is_zero, 1));
   return call("aten::masked_fill.Scalar", turned, is_zero, 0);
 });
-COMPLEX("aten::angle").composite([](const Tensor& x) {
-  return call("aten::atan2", call("aten::imag", x), call("aten::real", x));
-});
+IMPL("aten::angle", ops::kComplexComposite,
+     [](const Tensor& x) { return call("aten::atan2", call("aten::imag", x), call("aten::real", x)); });
 
-#define QUESTION(NAME, EXPRESSION)                                      \
-  COMPLEX("aten::" NAME).direct([](const Tensor& x) {                   \
-    return map_one(x, []<class T>(T z) -> bool { return EXPRESSION; }); \
-  })
+#define QUESTION(NAME, EXPRESSION)      \
+  IMPL("aten::" NAME, ops::kComplexCPU, \
+       [](const Tensor& x) { return map_one(x, []<class T>(T z) -> bool { return EXPRESSION; }); })
 QUESTION("isnan", std::isnan(z.real()) || std::isnan(z.imag()));
 QUESTION("isinf", std::isinf(z.real()) || std::isinf(z.imag()));
 QUESTION("isfinite", std::isfinite(z.real()) && std::isfinite(z.imag()));

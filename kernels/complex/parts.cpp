@@ -180,21 +180,19 @@ Tensor bilinear(const Op& op, std::span<const Value> arguments, size_t first, si
 
 void add_by_parts(const char* names) {
   for (const std::string_view name : words_of(names)) {
-    ops::ComplexBuilder(std::string(name).c_str())
-        .composite([name](std::span<const Value> arguments) { return by_parts(ops::get_op(name), arguments); })
-        .linear();
+    ops::ImplBuilder(std::string(name).c_str(), ops::kComplexComposite, [name](std::span<const Value> arguments) {
+      return by_parts(ops::get_op(name), arguments);
+    }).linear();
   }
 }
 
 void add_bilinear(const char* names, const char* first, const char* second) {
   for (const std::string_view name : words_of(names)) {
-    ops::ComplexBuilder(std::string(name).c_str())
-        .composite([=](std::span<const Value> arguments) {
-          const Op& op = ops::get_op(name);
-          return bilinear(op, arguments, static_cast<size_t>(argument_of(op, first)),
-                          static_cast<size_t>(argument_of(op, second)));
-        })
-        .holomorphic();
+    ops::ImplBuilder(std::string(name).c_str(), ops::kComplexComposite, [=](std::span<const Value> arguments) {
+      const Op& op = ops::get_op(name);
+      return bilinear(op, arguments, static_cast<size_t>(argument_of(op, first)),
+                      static_cast<size_t>(argument_of(op, second)));
+    }).holomorphic();
   }
 }
 

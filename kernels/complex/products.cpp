@@ -19,14 +19,13 @@ using ops::Value;
   return true;
 }();
 
-COMPLEX("aten::outer aten::ger").composite([](const Tensor& a, const Tensor& b) {
+IMPL("aten::outer aten::ger", ops::kComplexComposite, [](const Tensor& a, const Tensor& b) {
   check(a.ndim() == 1 && b.ndim() == 1, "outer: expected two 1-D tensors, but got ", a.ndim(), "-D and ", b.ndim(),
         "-D");
   return call("aten::mul.Tensor", call("aten::unsqueeze", a, 1), b);
 });
-COMPLEX("aten::vdot").composite([](const Tensor& a, const Tensor& b) {
-  return call("aten::dot", call("aten::conj", a), b);
-});
+IMPL("aten::vdot", ops::kComplexComposite,
+     [](const Tensor& a, const Tensor& b) { return call("aten::dot", call("aten::conj", a), b); });
 
 // beta · self + alpha · product; what beta 0 leaves out may be NaN.
 Tensor with_addend(const Tensor& self, const Tensor& product, const Scalar& beta, const Scalar& alpha) {
@@ -40,11 +39,11 @@ Tensor with_addend(const Tensor& self, const Tensor& product, const Scalar& beta
   const Tensor right = scaled(product, alpha);
   return beta.to_complex() == 0.0 ? right : call("aten::add.Tensor", scaled(self, beta), right);
 }
-#define WITH_ADDEND(NAME, PRODUCT)                                                                                   \
-  COMPLEX("aten::" NAME)                                                                                             \
-      .composite([](const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) { \
-        return with_addend(self, PRODUCT, beta, alpha);                                                              \
-      })
+#define WITH_ADDEND(NAME, PRODUCT)                                                                         \
+  IMPL("aten::" NAME, ops::kComplexComposite,                                                              \
+       [](const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) { \
+         return with_addend(self, PRODUCT, beta, alpha);                                                   \
+       })
 WITH_ADDEND("addmm", call("aten::mm", a, b));
 WITH_ADDEND("baddbmm", call("aten::bmm", a, b));
 WITH_ADDEND("addbmm", compose::sum(call("aten::bmm", a, b), Dims{0}));
@@ -52,15 +51,17 @@ WITH_ADDEND("addmv", call("aten::mv", a, b));
 WITH_ADDEND("addr", call("aten::outer", a, b));
 #undef WITH_ADDEND
 
-COMPLEX("aten::linear").composite([](const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias) {
-  const Tensor product = call("aten::matmul", x, weight.ndim() == 2 ? call("aten::t", weight) : weight);
-  return bias ? call("aten::add.Tensor", product, *bias) : product;
-});
+IMPL("aten::linear", ops::kComplexComposite,
+     [](const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias) {
+       const Tensor product = call("aten::matmul", x, weight.ndim() == 2 ? call("aten::t", weight) : weight);
+       return bias ? call("aten::add.Tensor", product, *bias) : product;
+     });
 
-COMPLEX(
+IMPL(
     "aten::inner aten::kron aten::tensordot aten::einsum aten::chain_matmul aten::linalg_multi_dot aten::cross "
-    "aten::linalg_cross aten::bilinear");
-COMPLEX("aten::linalg_vecdot").composite([](const Tensor& a, const Tensor& b, int64_t dim) {
+    "aten::linalg_cross aten::bilinear",
+    ops::kComplexCPU, ops::kSameAsDense);
+IMPL("aten::linalg_vecdot", ops::kComplexComposite, [](const Tensor& a, const Tensor& b, int64_t dim) {
   return compose::sum(call("aten::mul.Tensor", call("aten::conj", a), b), Dims{dim});
 });
 
@@ -87,7 +88,7 @@ Returns convolve(const char* name, std::span<const Value> v) {
       call("aten::add.Tensor", part("aten::real", "aten::imag", imag_bias), part("aten::imag", "aten::real", Value()));
   return {{call("aten::complex", real, imag)}};
 }
-#define CONVOLUTION(NAME) COMPLEX(NAME).composite([](std::span<const Value> v) { return convolve(NAME, v); })
+#define CONVOLUTION(NAME) IMPL(NAME, ops::kComplexComposite, [](std::span<const Value> v) { return convolve(NAME, v); })
 CONVOLUTION("aten::convolution");
 CONVOLUTION("aten::conv1d");
 CONVOLUTION("aten::conv2d");

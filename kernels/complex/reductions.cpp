@@ -24,7 +24,7 @@ std::vector<Value> run_with(const char* name, std::span<const Value> arguments, 
 // --- of sizes and truth: no matter in which direction a number points
 
 #define OF_SIZES(NAME)                                                                      \
-  COMPLEX(NAME).composite([](std::span<const Value> v) -> Returns {                         \
+  IMPL(NAME, ops::kComplexComposite, [](std::span<const Value> v) -> Returns {              \
     std::vector<Value> given(v.begin(), v.end());                                           \
     given[0] = call("aten::abs", v[0]);                                                     \
     const ops::Op& op = ops::get_op(NAME);                                                  \
@@ -41,9 +41,9 @@ OF_SIZES("aten::norm.ScalarOpt_dim_dtype");
 OF_SIZES("aten::linalg_vector_norm");
 #undef OF_SIZES
 
-#define OF_TRUTH(NAME)     \
-  COMPLEX(NAME).composite( \
-      [](std::span<const Value> v) -> Returns { return {run_with(NAME, v, call("aten::ne.Scalar", v[0], 0))}; })
+#define OF_TRUTH(NAME)               \
+  IMPL(NAME, ops::kComplexComposite, \
+       [](std::span<const Value> v) -> Returns { return {run_with(NAME, v, call("aten::ne.Scalar", v[0], 0))}; })
 OF_TRUTH("aten::any");
 OF_TRUTH("aten::any.dim");
 OF_TRUTH("aten::all");
@@ -58,23 +58,23 @@ OF_TRUTH("aten::where");
 
 // --- variances: of the real parts and of the imaginary ones, together
 
-#define VARIANCE(OVERLOAD)                                                                      \
-  COMPLEX("aten::var" OVERLOAD).composite([](std::span<const Value> v) -> Returns {             \
-    const Tensor& x = v[0].to_tensor();                                                         \
-    const Value a = run_with("aten::var" OVERLOAD, v, real(x)).front();                         \
-    return {{call("aten::add.Tensor", a, run_with("aten::var" OVERLOAD, v, imag(x)).front())}}; \
-  });                                                                                           \
-  COMPLEX("aten::std" OVERLOAD).composite([](std::span<const Value> v) -> Returns {             \
-    return {{call("aten::sqrt", ops::run(ops::get_op("aten::var" OVERLOAD), v).front())}};      \
-  });                                                                                           \
-  COMPLEX("aten::var_mean" OVERLOAD).composite([](std::span<const Value> v) -> Returns {        \
-    const auto a = run_with("aten::var_mean" OVERLOAD, v, real(v[0].to_tensor()));              \
-    const auto b = run_with("aten::var_mean" OVERLOAD, v, imag(v[0].to_tensor()));              \
-    return {{call("aten::add.Tensor", a[0], b[0]), call("aten::complex", a[1], b[1])}};         \
-  });                                                                                           \
-  COMPLEX("aten::std_mean" OVERLOAD).composite([](std::span<const Value> v) -> Returns {        \
-    const auto found = ops::run(ops::get_op("aten::var_mean" OVERLOAD), v);                     \
-    return {{call("aten::sqrt", found[0]), found[1]}};                                          \
+#define VARIANCE(OVERLOAD)                                                                          \
+  IMPL("aten::var" OVERLOAD, ops::kComplexComposite, [](std::span<const Value> v) -> Returns {      \
+    const Tensor& x = v[0].to_tensor();                                                             \
+    const Value a = run_with("aten::var" OVERLOAD, v, real(x)).front();                             \
+    return {{call("aten::add.Tensor", a, run_with("aten::var" OVERLOAD, v, imag(x)).front())}};     \
+  });                                                                                               \
+  IMPL("aten::std" OVERLOAD, ops::kComplexComposite, [](std::span<const Value> v) -> Returns {      \
+    return {{call("aten::sqrt", ops::run(ops::get_op("aten::var" OVERLOAD), v).front())}};          \
+  });                                                                                               \
+  IMPL("aten::var_mean" OVERLOAD, ops::kComplexComposite, [](std::span<const Value> v) -> Returns { \
+    const auto a = run_with("aten::var_mean" OVERLOAD, v, real(v[0].to_tensor()));                  \
+    const auto b = run_with("aten::var_mean" OVERLOAD, v, imag(v[0].to_tensor()));                  \
+    return {{call("aten::add.Tensor", a[0], b[0]), call("aten::complex", a[1], b[1])}};             \
+  });                                                                                               \
+  IMPL("aten::std_mean" OVERLOAD, ops::kComplexComposite, [](std::span<const Value> v) -> Returns { \
+    const auto found = ops::run(ops::get_op("aten::var_mean" OVERLOAD), v);                         \
+    return {{call("aten::sqrt", found[0]), found[1]}};                                              \
   })
 VARIANCE("");
 VARIANCE(".dim");
@@ -94,19 +94,20 @@ Tensor product_along(Tensor x, int64_t dim) {
   return x;
 }
 Tensor converted(const Tensor& x, std::optional<DType> dtype) { return dtype ? compose::to(x, *dtype) : x; }
-COMPLEX("aten::prod").composite([](const Tensor& x, std::optional<DType> dtype) {
+IMPL("aten::prod", ops::kComplexComposite, [](const Tensor& x, std::optional<DType> dtype) {
   return call("aten::squeeze.dim", product_along(compose::reshape(converted(x, dtype), Dims{-1}), 0), 0);
 });
-COMPLEX("aten::prod.dim_int").composite([](const Tensor& given, int64_t dim, bool keepdim, std::optional<DType> dtype) {
-  const Tensor x = converted(given, dtype);
-  if (x.ndim() == 0) {
-    wrap_dim(dim, 0);
-    return call("aten::clone", x);
-  }
-  const Tensor product = product_along(x, wrap_dim(dim, x.ndim()));
-  return keepdim ? product : call("aten::squeeze.dim", product, dim);
-});
-COMPLEX("aten::cumprod").composite([](const Tensor& given, int64_t dim, std::optional<DType> dtype) {
+IMPL("aten::prod.dim_int", ops::kComplexComposite,
+     [](const Tensor& given, int64_t dim, bool keepdim, std::optional<DType> dtype) {
+       const Tensor x = converted(given, dtype);
+       if (x.ndim() == 0) {
+         wrap_dim(dim, 0);
+         return call("aten::clone", x);
+       }
+       const Tensor product = product_along(x, wrap_dim(dim, x.ndim()));
+       return keepdim ? product : call("aten::squeeze.dim", product, dim);
+     });
+IMPL("aten::cumprod", ops::kComplexComposite, [](const Tensor& given, int64_t dim, std::optional<DType> dtype) {
   Tensor x = converted(given, dtype);
   if (x.ndim() == 0 || x.numel() == 0) {
     wrap_dim(dim, x.ndim());

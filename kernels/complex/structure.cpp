@@ -36,33 +36,36 @@ using ops::Scalar;
 }();
 
 // Right for complex tensors as they are: copies, new tensors of the same kind, and compositions of linear operators.
-COMPLEX(
+IMPL(
     "aten::contiguous aten::clone aten::to.device aten::to.dtype aten::to.other aten::to.dtype_layout "
     "aten::to.prim_Device aten::to.prim_dtype aten::type_as aten::cpu aten::copy_ aten::fill_.Scalar "
     "aten::fill_.Tensor "
     "aten::fill.Scalar aten::zero_ aten::_cast_Float aten::_cast_Double aten::_cast_Half aten::_cast_Int "
-    "aten::_cast_Long aten::_cast_Short aten::_cast_Char aten::_cast_Byte aten::_unsafe_view")
+    "aten::_cast_Long aten::_cast_Short aten::_cast_Char aten::_cast_Byte aten::_unsafe_view",
+    ops::kComplexCPU, ops::kSameAsDense)
     .linear();
-COMPLEX(
+IMPL(
     "aten::zeros_like aten::empty_like aten::ones_like aten::full_like aten::new_zeros aten::new_empty "
     "aten::new_empty_strided aten::new_ones "
     "aten::new_full aten::full aten::scalar_tensor aten::as_tensor prim::tolist aten::is_contiguous "
     "aten::get_device aten::is_same_size aten::result_type.Tensor "
-    "aten::result_type.Scalar aten::result_type.Scalar_Tensor");
-COMPLEX(
+    "aten::result_type.Scalar aten::result_type.Scalar_Tensor",
+    ops::kComplexCPU, ops::kSameAsDense);
+IMPL(
     "aten::trace aten::fft_fftshift aten::fft_ifftshift aten::diff aten::trapezoid.x aten::trapezoid.dx aten::trapz.x "
     "aten::trapz.dx aten::cumulative_trapezoid.x aten::cumulative_trapezoid.dx aten::column_stack aten::narrow_copy "
     "aten::diagflat aten::cartesian_prod aten::combinations aten::select_scatter aten::slice_scatter "
     "aten::diagonal_scatter aten::as_strided_scatter aten::take_along_dim aten::put aten::sum_to_size "
     "aten::ldexp.Tensor aten::logical_not_ aten::grad aten::backward.TensorList "
-    "aten::fill_diagonal_");
+    "aten::fill_diagonal_",
+    ops::kComplexCPU, ops::kSameAsDense);
 
 Tensor pad(const Tensor& x, const Dims& pad, const std::string& mode, std::optional<double> value) {
   if (mode == "constant") return call("aten::constant_pad_nd", x, pad, Scalar(value.value_or(0.0)));
   const Tensor real = call("aten::pad", call("aten::real", x), pad, mode, value);
   return call("aten::complex", real, call("aten::pad", call("aten::imag", x), pad, mode, value));
 }
-COMPLEX("aten::pad").composite(pad);
+IMPL("aten::pad", ops::kComplexComposite, pad);
 
 }  // namespace
 }  // namespace tensord::kernels

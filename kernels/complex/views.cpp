@@ -13,26 +13,26 @@ using compose::call;
 using compose::Expr;
 using gradient::of_first;
 using ops::GradArgs;
-using ops::Way;
+using ops::OpKind;
 using ops::WritesInto;
 
 // --- views
 
 OP("aten::view_as_real(Tensor(a) self) -> Tensor(a)")
-    .direct(as_real_pairs)
+    .impl(as_real_pairs)
     .gradient(of_first([](const GradArgs&, const Tensor& g) {
       return call("aten::view_as_complex", call("aten::contiguous", g));
     }))
     .saves("");
 OP("aten::view_as_complex(Tensor(a) self) -> Tensor(a)")
-    .direct(as_complex)
+    .impl(as_complex)
     .gradient(of_first([](const GradArgs&, const Tensor& g) { return call("aten::view_as_real", g); }))
     .saves("");
 
 Tensor real_part(const Tensor& x) { return call("aten::select.int", call("aten::view_as_real", x), -1, 0); }
-COMPLEX("aten::real").composite(real_part);
+IMPL("aten::real", ops::kComplexComposite, real_part);
 OP("aten::imag(Tensor(a) self) -> Tensor(a)")
-    .direct([](const Tensor& x) -> Tensor {
+    .impl([](const Tensor& x) -> Tensor {
       check(is_complex(x.dtype()), "imag is not implemented for tensors with non-complex dtypes.");
       return call("aten::select.int", call("aten::view_as_real", x), -1, 1);
     })
@@ -42,17 +42,18 @@ OP("aten::imag(Tensor(a) self) -> Tensor(a)")
 
 const auto conj_form = [](const Tensor& x) { return map_one(x, []<class T>(T z) -> T { return std::conj(z); }); };
 OP("tensord::conj(Tensor self) -> Tensor")
-    .direct([](const Tensor& x) { return x; })
+    .impl([](const Tensor& x) { return x; })
     .gradient(of_first([](const GradArgs&, const Tensor& g) { return g; }))
     .saves("");
-COMPLEX("tensord::conj").direct(conj_form).gradient([](const GradArgs& args) {
+IMPL("tensord::conj", ops::kComplexCPU, conj_form).gradient([](const GradArgs& args) {
   return std::vector<Tensor>{call("tensord::conj", args.grad_outputs[0])};
 });
 Tensor resolved_conj(const Tensor& x) { return call("tensord::conj", x); }
-COMPLEX("aten::conj aten::conj_physical").composite(resolved_conj);
-COMPLEX("aten::resolve_conj aten::resolve_neg aten::lift_fresh").composite([](const Tensor& x) { return x; });
-COMPLEX("aten::mH").composite([](const Tensor& x) { return resolved_conj(call("aten::mT", x)); });
-COMPLEX("aten::matrix_H").composite([](const Tensor& x) {
+IMPL("aten::conj aten::conj_physical", ops::kComplexComposite, resolved_conj);
+IMPL("aten::resolve_conj aten::resolve_neg aten::lift_fresh", ops::kComplexComposite,
+     [](const Tensor& x) { return x; });
+IMPL("aten::mH", ops::kComplexComposite, [](const Tensor& x) { return resolved_conj(call("aten::mT", x)); });
+IMPL("aten::matrix_H", ops::kComplexComposite, [](const Tensor& x) {
   check(x.ndim() == 2, "tensor.H is only supported on matrices (2-D tensors). Got ", x.ndim(), "-D tensor.");
   return resolved_conj(call("aten::t", x));
 });
@@ -72,7 +73,7 @@ std::pair<Tensor, Tensor> together(const Tensor& a, const Tensor& b) {
   return {call("aten::expand", a, sizes), call("aten::expand", b, sizes)};
 }
 OP("aten::complex(Tensor real, Tensor imag) -> Tensor")
-    .direct([](const Tensor& a, const Tensor& b) {
+    .impl([](const Tensor& a, const Tensor& b) {
       check_parts("complex", a, b);
       const auto [re, im] = together(a, b);
       return complex_parts::combine(re, im);
@@ -85,12 +86,12 @@ OP("aten::complex(Tensor real, Tensor imag) -> Tensor")
       return out;
     })
     .saves("")
-    .runs(Way::kComposite)
+    .kind(OpKind::kComposite)
     .set<WritesInto>(WritesInto::kSameDType, WritesInto::kSharesWhole)
     .with_out();
-COMPLEX("aten::complex").linear();
+IMPL("aten::complex", ops::kComplexCPU, ops::kSameAsDense).linear();
 OP("aten::polar(Tensor abs, Tensor angle) -> Tensor")
-    .direct([](const Tensor& size, const Tensor& angle) {
+    .impl([](const Tensor& size, const Tensor& angle) {
       check_parts("polar", size, angle);
       return call("aten::complex", (Expr(size) * gradient::cos(angle)).tensor(),
                   (Expr(size) * gradient::sin(angle)).tensor());

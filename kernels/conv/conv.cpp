@@ -287,9 +287,9 @@ OP("aten::conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1
     .infer(&Conv<3>::infer)
     .gradient(&Conv<3>::gradient)
     .saves("input, weight");
-KERNEL("aten::conv1d", DeviceKind::kCPU, &Conv<1>::run);
-KERNEL("aten::conv2d", DeviceKind::kCPU, &Conv<2>::run);
-KERNEL("aten::conv3d", DeviceKind::kCPU, &Conv<3>::run);
+IMPL("aten::conv1d", DeviceKind::kCPU, &Conv<1>::run);
+IMPL("aten::conv2d", DeviceKind::kCPU, &Conv<2>::run);
+IMPL("aten::conv3d", DeviceKind::kCPU, &Conv<3>::run);
 PACK("aten::conv1d", DeviceKind::kCPU, &Conv<1>::pack);
 PACK("aten::conv2d", DeviceKind::kCPU, &Conv<2>::pack);
 PACK("aten::conv3d", DeviceKind::kCPU, &Conv<3>::pack);
@@ -321,10 +321,10 @@ OP("aten::_convolution_mode(Tensor input, Tensor weight, Tensor? bias, int[] str
     .infer(&infer_conv_mode)
     .gradient(&gradient_of_conv_mode)
     .saves("input, weight");
-KERNEL("aten::conv1d.padding", DeviceKind::kCPU, &run_conv_mode);
-KERNEL("aten::conv2d.padding", DeviceKind::kCPU, &run_conv_mode);
-KERNEL("aten::conv3d.padding", DeviceKind::kCPU, &run_conv_mode);
-KERNEL("aten::_convolution_mode", DeviceKind::kCPU, &run_conv_mode);
+IMPL("aten::conv1d.padding", DeviceKind::kCPU, &run_conv_mode);
+IMPL("aten::conv2d.padding", DeviceKind::kCPU, &run_conv_mode);
+IMPL("aten::conv3d.padding", DeviceKind::kCPU, &run_conv_mode);
+IMPL("aten::_convolution_mode", DeviceKind::kCPU, &run_conv_mode);
 PACK("aten::conv1d.padding", DeviceKind::kCPU, &pack_conv_mode);
 PACK("aten::conv2d.padding", DeviceKind::kCPU, &pack_conv_mode);
 PACK("aten::conv3d.padding", DeviceKind::kCPU, &pack_conv_mode);
@@ -350,9 +350,9 @@ OP("aten::_convolution.deprecated(Tensor input, Tensor weight, Tensor? bias, int
     .infer(&General<bool, bool, bool>::infer)
     .gradient((&General<bool, bool, bool>::gradient))
     .saves("input, weight");
-KERNEL("aten::convolution", DeviceKind::kCPU, &General<>::run);
-KERNEL("aten::_convolution", DeviceKind::kCPU, (&General<bool, bool, bool, bool>::run));
-KERNEL("aten::_convolution.deprecated", DeviceKind::kCPU, (&General<bool, bool, bool>::run));
+IMPL("aten::convolution", DeviceKind::kCPU, &General<>::run);
+IMPL("aten::_convolution", DeviceKind::kCPU, (&General<bool, bool, bool, bool>::run));
+IMPL("aten::_convolution.deprecated", DeviceKind::kCPU, (&General<bool, bool, bool>::run));
 PACK("aten::convolution", DeviceKind::kCPU, &General<>::pack);
 PACK("aten::_convolution", DeviceKind::kCPU, &General<bool, bool, bool, bool>::pack);
 PACK("aten::_convolution.deprecated", DeviceKind::kCPU, &General<bool, bool, bool>::pack);
@@ -372,9 +372,9 @@ OP("aten::conv_transpose3d.input(Tensor input, Tensor weight, Tensor? bias=None,
     .infer(&Transposed<3>::infer)
     .gradient(&Transposed<3>::gradient)
     .saves("input, weight");
-KERNEL("aten::conv_transpose1d", DeviceKind::kCPU, &Transposed<1>::run);
-KERNEL("aten::conv_transpose2d.input", DeviceKind::kCPU, &Transposed<2>::run);
-KERNEL("aten::conv_transpose3d.input", DeviceKind::kCPU, &Transposed<3>::run);
+IMPL("aten::conv_transpose1d", DeviceKind::kCPU, &Transposed<1>::run);
+IMPL("aten::conv_transpose2d.input", DeviceKind::kCPU, &Transposed<2>::run);
+IMPL("aten::conv_transpose3d.input", DeviceKind::kCPU, &Transposed<3>::run);
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -132,7 +132,7 @@ OP("aten::convolution_backward(Tensor grad_output, Tensor input, Tensor weight, 
    "padding, int[] dilation, bool transposed, int[] output_padding, int groups, bool[3] output_mask) -> (Tensor, "
    "Tensor, Tensor)")
     .set<ops::MayLackResults>()
-    .direct(&convolution_backward)
+    .impl(&convolution_backward)
     .gradient(&gradient_of_backward)
     .saves("grad_output, input, weight");
 
@@ -164,21 +164,21 @@ void add_part(const char* name, const char* returns) {
         return metas;
       });
   if constexpr (WEIGHT && BIAS) {
-    ops::KernelBuilder(name, DeviceKind::kCPU,
-                       [run](const ops::KernelContext&, const Tensor& grad, const Tensor& input, const Tensor& weight,
-                             const IntList& stride, const IntList& padding, const IntList& dilation, bool is_transposed,
-                             const IntList& output_padding, int64_t groups, Tensor& of_weight, Tensor& of_bias) {
-                         run(grad, input, weight, stride, padding, dilation, is_transposed, output_padding, groups,
-                             {Tensor(), of_weight, of_bias});
-                       });
+    ops::ImplBuilder(name, DeviceKind::kCPU,
+                     [run](const ops::KernelContext&, const Tensor& grad, const Tensor& input, const Tensor& weight,
+                           const IntList& stride, const IntList& padding, const IntList& dilation, bool is_transposed,
+                           const IntList& output_padding, int64_t groups, Tensor& of_weight, Tensor& of_bias) {
+                       run(grad, input, weight, stride, padding, dilation, is_transposed, output_padding, groups,
+                           {Tensor(), of_weight, of_bias});
+                     });
   } else {
-    ops::KernelBuilder(name, DeviceKind::kCPU,
-                       [run](const ops::KernelContext&, const Tensor& grad, const Tensor& input, const Tensor& weight,
-                             const IntList& stride, const IntList& padding, const IntList& dilation, bool is_transposed,
-                             const IntList& output_padding, int64_t groups, Tensor& out) {
-                         run(grad, input, weight, stride, padding, dilation, is_transposed, output_padding, groups,
-                             {INPUT ? out : Tensor(), WEIGHT ? out : Tensor(), BIAS ? out : Tensor()});
-                       });
+    ops::ImplBuilder(name, DeviceKind::kCPU,
+                     [run](const ops::KernelContext&, const Tensor& grad, const Tensor& input, const Tensor& weight,
+                           const IntList& stride, const IntList& padding, const IntList& dilation, bool is_transposed,
+                           const IntList& output_padding, int64_t groups, Tensor& out) {
+                       run(grad, input, weight, stride, padding, dilation, is_transposed, output_padding, groups,
+                           {INPUT ? out : Tensor(), WEIGHT ? out : Tensor(), BIAS ? out : Tensor()});
+                     });
   }
 }
 [[maybe_unused]] const bool has_parts = [] {

@@ -88,14 +88,14 @@ CUSTOM_CLASS(kTransposed, [](const Value& state) { return restore(&transposed_la
 
 OP("prepacked::linear_clamp_prepack(Tensor W, Tensor? B=None, Scalar? output_min=None, Scalar? output_max=None) "
    "-> " XNNPACK "LinearOpContext")
-    .direct(&linear_layer);
+    .impl(&linear_layer);
 OP("prepacked::conv2d_clamp_prepack(Tensor W, Tensor? B, int[2] stride, int[2] padding, int[2] dilation, int groups, "
    "Scalar? output_min=None, Scalar? output_max=None) -> " XNNPACK "Conv2dOpContext")
-    .direct(&conv_layer);
+    .impl(&conv_layer);
 OP("prepacked::conv2d_transpose_clamp_prepack(Tensor W, Tensor? B, int[2] stride, int[2] padding, int[2] "
    "output_padding, int[2] dilation, int groups, Scalar? output_min=None, Scalar? output_max=None) -> " XNNPACK
    "TransposeConv2dOpContext")
-    .direct(&transposed_layer);
+    .impl(&transposed_layer);
 
 Tensor run_layer(const Tensor& x, const LayerPtr& layer) {
   check(x.dtype() == DType::kFloat32, "expected an input of float32, but got ", name_of(x.dtype()));
@@ -106,13 +106,13 @@ Tensor run_layer(const Tensor& x, const LayerPtr& layer) {
   return ops::call("aten::clamp", y, layer->low, layer->high);
 }
 OP("prepacked::linear_clamp_run(Tensor X, " XNNPACK "LinearOpContext W_prepack) -> Tensor")
-    .direct(&run_layer)
+    .impl(&run_layer)
     .composite();
 OP("prepacked::conv2d_clamp_run(Tensor X, " XNNPACK "Conv2dOpContext W_prepack) -> Tensor")
-    .direct(&run_layer)
+    .impl(&run_layer)
     .composite();
 OP("prepacked::conv2d_transpose_clamp_run(Tensor X, " XNNPACK "TransposeConv2dOpContext W_prepack) -> Tensor")
-    .direct(&run_layer)
+    .impl(&run_layer)
     .composite();
 
 }  // namespace

@@ -74,19 +74,19 @@ OP("tensord::deform_columns(Tensor input, Tensor offset, Tensor mask, " GEOMETRY
       return gradients;
     })
     .saves("input, offset, mask");
-KERNEL("tensord::deform_columns", kCPU,
-       [](const KernelContext&, const Tensor& input, const Tensor& offset, const Tensor& mask, bool use_mask,
-          const ops::IntList& kernel, const ops::IntList& stride, const ops::IntList& padding,
-          const ops::IntList& dilation, int64_t groups, Tensor& out) {
-         if (out.numel() == 0) return;
-         deform_columns(geometry_of(input, offset, mask, use_mask, kernel, stride, padding, dilation, groups),
-                        input.contiguous(), offset.contiguous(), use_mask ? mask.contiguous() : Tensor(), out);
-       });
+IMPL("tensord::deform_columns", kCPU,
+     [](const KernelContext&, const Tensor& input, const Tensor& offset, const Tensor& mask, bool use_mask,
+        const ops::IntList& kernel, const ops::IntList& stride, const ops::IntList& padding,
+        const ops::IntList& dilation, int64_t groups, Tensor& out) {
+       if (out.numel() == 0) return;
+       deform_columns(geometry_of(input, offset, mask, use_mask, kernel, stride, padding, dilation, groups),
+                      input.contiguous(), offset.contiguous(), use_mask ? mask.contiguous() : Tensor(), out);
+     });
 OP("tensord::deform_columns_backward(Tensor grad, Tensor input, Tensor offset, Tensor mask, " GEOMETRY
    ", bool[3] output_mask) -> (Tensor, Tensor, Tensor)")
-    .direct([](const Tensor& grad, const Tensor& input, const Tensor& offset, const Tensor& mask, bool use_mask,
-               const ops::IntList& kernel, const ops::IntList& stride, const ops::IntList& padding,
-               const ops::IntList& dilation, int64_t groups, const std::vector<bool>& wanted) -> ops::Returns {
+    .impl([](const Tensor& grad, const Tensor& input, const Tensor& offset, const Tensor& mask, bool use_mask,
+             const ops::IntList& kernel, const ops::IntList& stride, const ops::IntList& padding,
+             const ops::IntList& dilation, int64_t groups, const std::vector<bool>& wanted) -> ops::Returns {
       const TensorMeta meta = columns_meta(input, offset, mask, use_mask, kernel, stride, padding, dilation, groups);
       check(grad.sizes() == meta.sizes && grad.dtype() == meta.dtype,
             "deform_columns_backward(): expected a gradient of shape ", to_string(meta.sizes), ", but got ",
@@ -139,7 +139,7 @@ Tensor deform_conv2d(const Tensor& input, const Tensor& weight, const Tensor& of
 OP("torchvision::deform_conv2d(Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor bias, int stride_h, "
    "int stride_w, int pad_h, int pad_w, int dilation_h, int dilation_w, int groups, int offset_groups, bool use_mask) "
    "-> Tensor")
-    .direct(deform_conv2d)
+    .impl(deform_conv2d)
     .composite();
 
 }  // namespace

@@ -85,18 +85,18 @@ OP("torchvision::roi_align(Tensor input, Tensor rois, float spatial_scale, int p
       return gradients;
     })
     .saves("rois");
-KERNEL("torchvision::roi_align", kCPU,
-       [](const KernelContext&, const Tensor& image, const Tensor& boxes, double scale, int64_t height, int64_t width,
-          int64_t ratio, bool aligned, Tensor& out) {
-         if (out.numel() == 0) return;
-         region_means(align_grid(scale, height, width, ratio, aligned, false), image.contiguous(), boxes.contiguous(),
-                      out);
-       });
+IMPL("torchvision::roi_align", kCPU,
+     [](const KernelContext&, const Tensor& image, const Tensor& boxes, double scale, int64_t height, int64_t width,
+        int64_t ratio, bool aligned, Tensor& out) {
+       if (out.numel() == 0) return;
+       region_means(align_grid(scale, height, width, ratio, aligned, false), image.contiguous(), boxes.contiguous(),
+                    out);
+     });
 OP("torchvision::_roi_align_backward(Tensor grad, Tensor rois, float spatial_scale, int pooled_height, int "
    "pooled_width, "
    "int batch_size, int channels, int height, int width, int sampling_ratio, bool aligned) -> Tensor")
-    .direct([](const Tensor& grad, const Tensor& boxes, double scale, int64_t rows, int64_t columns, int64_t batch,
-               int64_t channels, int64_t height, int64_t width, int64_t ratio, bool aligned) {
+    .impl([](const Tensor& grad, const Tensor& boxes, double scale, int64_t rows, int64_t columns, int64_t batch,
+             int64_t channels, int64_t height, int64_t width, int64_t ratio, bool aligned) {
       const RegionGrid grid = align_grid(scale, rows, columns, ratio, aligned, false);
       return image_gradient(
           "roi_align_backward", grad, boxes, grid, Dims{batch, channels, height, width},
@@ -119,19 +119,19 @@ OP("torchvision::ps_roi_align(Tensor input, Tensor rois, float spatial_scale, in
       return gradients;
     })
     .saves("rois");
-KERNEL("torchvision::ps_roi_align", kCPU,
-       [](const KernelContext&, const Tensor& image, const Tensor& boxes, double scale, int64_t height, int64_t width,
-          int64_t ratio, Tensor& out, Tensor& channels) {
-         if (out.numel() == 0) return;
-         const RegionGrid grid = align_grid(scale, height, width, ratio, true, true);
-         region_means(grid, image.contiguous(), boxes.contiguous(), out);
-         write_channels(grid, channels);
-       });
+IMPL("torchvision::ps_roi_align", kCPU,
+     [](const KernelContext&, const Tensor& image, const Tensor& boxes, double scale, int64_t height, int64_t width,
+        int64_t ratio, Tensor& out, Tensor& channels) {
+       if (out.numel() == 0) return;
+       const RegionGrid grid = align_grid(scale, height, width, ratio, true, true);
+       region_means(grid, image.contiguous(), boxes.contiguous(), out);
+       write_channels(grid, channels);
+     });
 OP("torchvision::_ps_roi_align_backward(Tensor grad, Tensor rois, Tensor channel_mapping, float spatial_scale, "
    "int pooled_height, int pooled_width, int sampling_ratio, int batch_size, int channels, int height, int width) -> "
    "Tensor")
-    .direct([](const Tensor& grad, const Tensor& boxes, const Tensor&, double scale, int64_t rows, int64_t columns,
-               int64_t ratio, int64_t batch, int64_t channels, int64_t height, int64_t width) {
+    .impl([](const Tensor& grad, const Tensor& boxes, const Tensor&, double scale, int64_t rows, int64_t columns,
+             int64_t ratio, int64_t batch, int64_t channels, int64_t height, int64_t width) {
       const RegionGrid grid = align_grid(scale, rows, columns, ratio, true, true);
       return image_gradient(
           "ps_roi_align_backward", grad, boxes, grid, Dims{batch, channels, height, width},
@@ -162,15 +162,15 @@ OP("torchvision::roi_pool(Tensor input, Tensor rois, " POOLING ") -> (Tensor, Te
       return gradients;
     })
     .saves("rois, result1");
-KERNEL("torchvision::roi_pool", kCPU,
-       [](const KernelContext&, const Tensor& image, const Tensor& boxes, double scale, int64_t height, int64_t width,
-          Tensor& out, Tensor& places) {
-         if (out.numel() == 0) return;
-         region_maxima({scale, height, width}, image.contiguous(), boxes.contiguous(), out, places);
-       });
+IMPL("torchvision::roi_pool", kCPU,
+     [](const KernelContext&, const Tensor& image, const Tensor& boxes, double scale, int64_t height, int64_t width,
+        Tensor& out, Tensor& places) {
+       if (out.numel() == 0) return;
+       region_maxima({scale, height, width}, image.contiguous(), boxes.contiguous(), out, places);
+     });
 OP("torchvision::_roi_pool_backward(Tensor grad, Tensor rois, Tensor argmax, " POOLING ", " IMAGE_SIZES ") -> Tensor")
-    .direct([](const Tensor& grad, const Tensor& boxes, const Tensor& places, double scale, int64_t rows,
-               int64_t columns, int64_t batch, int64_t channels, int64_t height, int64_t width) {
+    .impl([](const Tensor& grad, const Tensor& boxes, const Tensor& places, double scale, int64_t rows, int64_t columns,
+             int64_t batch, int64_t channels, int64_t height, int64_t width) {
       const RegionGrid grid{scale, rows, columns};
       check(places.dtype() == DType::kInt32 && places.sizes() == grad.sizes(),
             "roi_pool_backward(): expected an argmax of int32 of shape ", grad.sizes());
@@ -194,18 +194,18 @@ OP("torchvision::ps_roi_pool(Tensor input, Tensor rois, " POOLING ") -> (Tensor,
       return gradients;
     })
     .saves("rois");
-KERNEL("torchvision::ps_roi_pool", kCPU,
-       [](const KernelContext&, const Tensor& image, const Tensor& boxes, double scale, int64_t height, int64_t width,
-          Tensor& out, Tensor& channels) {
-         if (out.numel() == 0) return;
-         const RegionGrid grid = average_grid(scale, height, width);
-         region_averages(grid, image.contiguous(), boxes.contiguous(), out);
-         write_channels(grid, channels);
-       });
+IMPL("torchvision::ps_roi_pool", kCPU,
+     [](const KernelContext&, const Tensor& image, const Tensor& boxes, double scale, int64_t height, int64_t width,
+        Tensor& out, Tensor& channels) {
+       if (out.numel() == 0) return;
+       const RegionGrid grid = average_grid(scale, height, width);
+       region_averages(grid, image.contiguous(), boxes.contiguous(), out);
+       write_channels(grid, channels);
+     });
 OP("torchvision::_ps_roi_pool_backward(Tensor grad, Tensor rois, Tensor channel_mapping, " POOLING ", " IMAGE_SIZES
    ") -> Tensor")
-    .direct([](const Tensor& grad, const Tensor& boxes, const Tensor&, double scale, int64_t rows, int64_t columns,
-               int64_t batch, int64_t channels, int64_t height, int64_t width) {
+    .impl([](const Tensor& grad, const Tensor& boxes, const Tensor&, double scale, int64_t rows, int64_t columns,
+             int64_t batch, int64_t channels, int64_t height, int64_t width) {
       const RegionGrid grid = average_grid(scale, rows, columns);
       return image_gradient(
           "ps_roi_pool_backward", grad, boxes, grid, Dims{batch, channels, height, width},
@@ -237,7 +237,7 @@ Tensor nms(const Tensor& boxes, const Tensor& scores, double threshold) {
   const int64_t count = suppress_overlaps(boxes.contiguous(), order.contiguous(), threshold, keep);
   return compose::narrow(keep, 0, 0, count);
 }
-OP("torchvision::nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor").direct(nms).dynamic_shape();
+OP("torchvision::nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor").impl(nms).dynamic_shape();
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -94,7 +94,7 @@ Value sparse_table(const Tensor& grad, const Tensor& indices, const Tensor& offs
 OP("aten::_embedding_bag_sparse_backward(Tensor grad, Tensor indices, Tensor offsets, Tensor offset2bag, Tensor "
    "bag_size, int num_weights, bool scale_grad_by_freq, int mode, Tensor? per_sample_weights, int padding_idx=-1) -> "
    "Tensor")
-    .direct(sparse_table)
+    .impl(sparse_table)
     .composite()
     .dynamic_shape();
 OP("aten::_embedding_bag_backward(Tensor grad, Tensor indices, Tensor offsets, Tensor offset2bag, Tensor bag_size, "

@@ -156,8 +156,8 @@ void weights_kernel(const KernelContext&, const Tensor& grad, const Tensor& tabl
   strided_copy(out, sums.to(out.dtype()));
 }
 
-KERNEL("aten::_embedding_bag_backward", kCPU, table_kernel);
-KERNEL("aten::_embedding_bag_per_sample_weights_backward", kCPU, weights_kernel);
+IMPL("aten::_embedding_bag_backward", kCPU, table_kernel);
+IMPL("aten::_embedding_bag_per_sample_weights_backward", kCPU, weights_kernel);
 
 }  // namespace
 

@@ -213,9 +213,9 @@ void padded_bag_kernel(const KernelContext&, const Tensor& table, const Tensor& 
   run_kernel(make_call(table, indices, offsets, mode, weights, padding, outputs), outputs);
 }
 
-KERNEL("aten::embedding_bag", kCPU, bag_kernel);
+IMPL("aten::embedding_bag", kCPU, bag_kernel);
 PREPARE("aten::embedding_bag", kCPU, prepare);
-KERNEL("aten::embedding_bag.padding_idx", kCPU, padded_bag_kernel);
+IMPL("aten::embedding_bag.padding_idx", kCPU, padded_bag_kernel);
 PREPARE("aten::embedding_bag.padding_idx", kCPU, prepare);
 
 }  // namespace

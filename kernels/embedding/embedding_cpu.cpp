@@ -146,19 +146,19 @@ Tensor embedding_renorm(const Tensor& table, const Tensor& indices, double max_n
   return table;
 }
 
-KERNEL("aten::embedding", kCPU, embedding_kernel);
+IMPL("aten::embedding", kCPU, embedding_kernel);
 PREPARE("aten::embedding", kCPU, [](const ops::PrepareArgs& args) {
   return prepare_gather(args.arguments[0].to_tensor(), 0, args.arguments[1].to_tensor(), args.outputs[0]);
 });
-KERNEL("aten::embedding_dense_backward", kCPU, embedding_backward_kernel);
-KERNEL("aten::index_select", kCPU, index_select_kernel);
+IMPL("aten::embedding_dense_backward", kCPU, embedding_backward_kernel);
+IMPL("aten::index_select", kCPU, index_select_kernel);
 PREPARE("aten::index_select", kCPU, [](const ops::PrepareArgs& args) -> std::unique_ptr<ops::PreparedCall> {
   const Tensor& x = args.arguments[0].to_tensor();
   if (x.ndim() == 0) return nullptr;
   return prepare_gather(x, wrap_dim(args.arguments[1].to_int(), x.ndim()), args.arguments[2].to_tensor(),
                         args.outputs[0]);
 });
-DYNAMIC("aten::embedding_renorm_", kCPU, embedding_renorm);
+IMPL("aten::embedding_renorm_", kCPU, embedding_renorm);
 
 }  // namespace
 }  // namespace tensord::kernels

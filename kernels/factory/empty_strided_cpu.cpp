@@ -23,8 +23,8 @@ void new_strided_kernel(const KernelContext& context, const Tensor&, const IntLi
   empty_strided_kernel(context, sizes, strides, dtype, layout, device, pin, out);
 }
 
-KERNEL("aten::empty_strided", kCPU, empty_strided_kernel);
-KERNEL("aten::new_empty_strided", kCPU, new_strided_kernel);
+IMPL("aten::empty_strided", kCPU, empty_strided_kernel);
+IMPL("aten::new_empty_strided", kCPU, new_strided_kernel);
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -141,40 +141,40 @@ void new_full_kernel(const KernelContext&, const Tensor&, const IntList&, const 
 #define OPTIONS "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 #define LIKE_OPTIONS OPTIONS ", MemoryFormat? memory_format=None"
 OP("aten::zeros(int[] size, *, " OPTIONS ") -> Tensor").infer(sized_meta);
-KERNEL("aten::zeros", kCPU, zeros_kernel);
+IMPL("aten::zeros", kCPU, zeros_kernel);
 OP("aten::ones(int[] size, *, " OPTIONS ") -> Tensor").infer(sized_meta);
-KERNEL("aten::ones", kCPU, ones_kernel);
+IMPL("aten::ones", kCPU, ones_kernel);
 OP("aten::empty.memory_format(int[] size, *, " LIKE_OPTIONS ") -> Tensor").infer(empty_meta);
-KERNEL("aten::empty.memory_format", kCPU, empty_kernel);
+IMPL("aten::empty.memory_format", kCPU, empty_kernel);
 OP("aten::empty_strided(int[] size, int[] stride, *, " OPTIONS ") -> Tensor").infer(empty_strided_meta);
 OP("aten::full(int[] size, Scalar fill_value, *, " OPTIONS ") -> Tensor").infer(full_meta);
-KERNEL("aten::full", kCPU, full_kernel);
+IMPL("aten::full", kCPU, full_kernel);
 OP("aten::zeros_like(Tensor self, *, " LIKE_OPTIONS ") -> Tensor").infer(like_meta).constant_result();
-KERNEL("aten::zeros_like", kCPU, zeros_like_kernel);
+IMPL("aten::zeros_like", kCPU, zeros_like_kernel);
 OP("aten::empty_like(Tensor self, *, " LIKE_OPTIONS ") -> Tensor").infer(like_meta).constant_result();
-KERNEL("aten::empty_like", kCPU, zeros_like_kernel);
+IMPL("aten::empty_like", kCPU, zeros_like_kernel);
 OP("aten::ones_like(Tensor self, *, " LIKE_OPTIONS ") -> Tensor").infer(like_meta).constant_result();
-KERNEL("aten::ones_like", kCPU, ones_like_kernel);
+IMPL("aten::ones_like", kCPU, ones_like_kernel);
 OP("aten::full_like(Tensor self, Scalar fill_value, *, " LIKE_OPTIONS ") -> Tensor")
     .infer(full_like_meta)
     .constant_result();
-KERNEL("aten::full_like", kCPU, full_like_kernel);
+IMPL("aten::full_like", kCPU, full_like_kernel);
 OP("aten::new_zeros(Tensor self, int[] size, *, " OPTIONS ") -> Tensor").infer(new_meta).constant_result();
-KERNEL("aten::new_zeros", kCPU, new_zeros_kernel);
+IMPL("aten::new_zeros", kCPU, new_zeros_kernel);
 OP("aten::new_empty(Tensor self, int[] size, *, " OPTIONS ") -> Tensor").infer(new_meta).constant_result();
-KERNEL("aten::new_empty", kCPU, new_zeros_kernel);
+IMPL("aten::new_empty", kCPU, new_zeros_kernel);
 OP("aten::new_empty_strided(Tensor self, int[] size, int[] stride, *, " OPTIONS ") -> Tensor")
     .infer(new_strided_meta)
     .constant_result();
 OP("aten::new_ones(Tensor self, int[] size, *, " OPTIONS ") -> Tensor").infer(new_meta).constant_result();
-KERNEL("aten::new_ones", kCPU, new_ones_kernel);
+IMPL("aten::new_ones", kCPU, new_ones_kernel);
 OP("aten::new_full(Tensor self, int[] size, Scalar fill_value, *, " OPTIONS ") -> Tensor")
     .infer(new_full_meta)
     .constant_result();
-KERNEL("aten::new_full", kCPU, new_full_kernel);
+IMPL("aten::new_full", kCPU, new_full_kernel);
 
 OP("aten::scalar_tensor(Scalar s, *, " OPTIONS ") -> Tensor")
-    .direct([](const Scalar& value, OptDType dtype, const Value&, OptDevice device, OptBool) {
+    .impl([](const Scalar& value, OptDType dtype, const Value&, OptDevice device, OptBool) {
       const Tensor out = Tensor::empty({}, dtype.value_or(DType::kFloat32));
       fill(out, value);
       return device && *device != Device{} ? ops::call<Tensor>("aten::to.device", out, *device, out.dtype()) : out;
@@ -209,15 +209,15 @@ Tensor triangle_indices(int64_t rows, int64_t columns, int64_t offset, OptDType 
 }
 
 OP("aten::eye(int n, *, " OPTIONS ") -> Tensor").infer(eye_square_meta);
-KERNEL("aten::eye", kCPU, eye_square_kernel);
+IMPL("aten::eye", kCPU, eye_square_kernel);
 OP("aten::eye.m(int n, int m, *, " OPTIONS ") -> Tensor").infer(eye_meta);
-KERNEL("aten::eye.m", kCPU, eye_kernel);
+IMPL("aten::eye.m", kCPU, eye_kernel);
 OP("aten::tril_indices(int row, int col, int offset=0, *, ScalarType? dtype=4, Layout? layout=None, Device? "
    "device=None, bool? pin_memory=None) -> Tensor")
-    .direct(triangle_indices<true>);
+    .impl(triangle_indices<true>);
 OP("aten::triu_indices(int row, int col, int offset=0, *, ScalarType? dtype=4, Layout? layout=None, Device? "
    "device=None, bool? pin_memory=None) -> Tensor")
-    .direct(triangle_indices<false>);
+    .impl(triangle_indices<false>);
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -87,19 +87,19 @@ Value to_list(const Tensor& x, int64_t dimensions, int64_t type) {
 
 #define TENSOR_OPTIONS "ScalarType? dtype=None, Device? device=None"
 OP("aten::tensor.float(float t, *, " TENSOR_OPTIONS ", bool requires_grad=False) -> Tensor")
-    .direct([](double value, OptDType dtype, OptDevice device, bool) { return from_number(value, dtype, device); });
+    .impl([](double value, OptDType dtype, OptDevice device, bool) { return from_number(value, dtype, device); });
 OP("aten::tensor.int(int t, *, " TENSOR_OPTIONS ", bool requires_grad=False) -> Tensor")
-    .direct([](int64_t value, OptDType dtype, OptDevice device, bool) { return from_number(value, dtype, device); });
+    .impl([](int64_t value, OptDType dtype, OptDevice device, bool) { return from_number(value, dtype, device); });
 OP("aten::tensor.bool(bool t, *, " TENSOR_OPTIONS ", bool requires_grad=False) -> Tensor")
-    .direct([](bool value, OptDType dtype, OptDevice device, bool) { return from_number(value, dtype, device); });
+    .impl([](bool value, OptDType dtype, OptDevice device, bool) { return from_number(value, dtype, device); });
 OP("aten::tensor.complex(complex t, *, " TENSOR_OPTIONS ", bool requires_grad=False) -> Tensor")
-    .direct([](const Value& value, OptDType dtype, OptDevice device, bool) {
+    .impl([](const Value& value, OptDType dtype, OptDevice device, bool) {
       return placed(ops::call<Tensor>("aten::full", Dims{}, value, dtype.value_or(DType::kComplex64)), dtype, device);
     });
 OP("aten::tensor(t[] data, *, " TENSOR_OPTIONS ", bool requires_grad=False) -> Tensor")
-    .direct([](const List& list, OptDType dtype, OptDevice device, bool) { return from_list(list, dtype, device); });
+    .impl([](const List& list, OptDType dtype, OptDevice device, bool) { return from_list(list, dtype, device); });
 OP("aten::as_tensor(Tensor(a) data, *, " TENSOR_OPTIONS ") -> Tensor(a)")
-    .direct([](const Tensor& x, OptDType dtype, OptDevice device) {
+    .impl([](const Tensor& x, OptDType dtype, OptDevice device) {
       const bool moves = device && *device != x.device();
       if (x.is_meta() && moves) return Tensor::meta_strided(x.sizes(), x.strides(), dtype.value_or(x.dtype()), *device);
       return moves ? ops::call<Tensor>("aten::to.device", x, *device, dtype.value_or(x.dtype()))
@@ -110,16 +110,16 @@ OP("aten::as_tensor(Tensor(a) data, *, " TENSOR_OPTIONS ") -> Tensor(a)")
       return ops::call("aten::to.device", g, x.device(), x.dtype());
     }))
     .saves("")
-    .runs(ops::Way::kComposite);
+    .kind(ops::OpKind::kComposite);
 OP("aten::as_tensor.float(float t, *, " TENSOR_OPTIONS ") -> Tensor")
-    .direct([](double value, OptDType dtype, OptDevice device) { return from_number(value, dtype, device); });
+    .impl([](double value, OptDType dtype, OptDevice device) { return from_number(value, dtype, device); });
 OP("aten::as_tensor.int(int t, *, " TENSOR_OPTIONS ") -> Tensor")
-    .direct([](int64_t value, OptDType dtype, OptDevice device) { return from_number(value, dtype, device); });
+    .impl([](int64_t value, OptDType dtype, OptDevice device) { return from_number(value, dtype, device); });
 OP("aten::as_tensor.bool(bool t, *, " TENSOR_OPTIONS ") -> Tensor")
-    .direct([](bool value, OptDType dtype, OptDevice device) { return from_number(value, dtype, device); });
+    .impl([](bool value, OptDType dtype, OptDevice device) { return from_number(value, dtype, device); });
 OP("aten::as_tensor.list(t[] data, *, " TENSOR_OPTIONS ") -> Tensor")
-    .direct([](const List& list, OptDType dtype, OptDevice device) { return from_list(list, dtype, device); });
-OP("prim::tolist(Tensor self, int dim, int type) -> Any").direct(to_list);
+    .impl([](const List& list, OptDType dtype, OptDevice device) { return from_list(list, dtype, device); });
+OP("prim::tolist(Tensor self, int dim, int type) -> Any").impl(to_list);
 
 }  // namespace
 }  // namespace tensord::kernels

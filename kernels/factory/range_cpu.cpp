@@ -73,11 +73,11 @@ void logspace_kernel(const KernelContext&, const Scalar& start, const Scalar& en
   });
 }
 
-KERNEL("aten::arange", kCPU, range_end_kernel);
-KERNEL("aten::arange.start", kCPU, range_start_kernel);
-KERNEL("aten::arange.start_step", kCPU, range_kernel);
-KERNEL("aten::linspace", kCPU, linspace_kernel);
-KERNEL("aten::logspace", kCPU, logspace_kernel);
+IMPL("aten::arange", kCPU, range_end_kernel);
+IMPL("aten::arange.start", kCPU, range_start_kernel);
+IMPL("aten::arange.start_step", kCPU, range_kernel);
+IMPL("aten::linspace", kCPU, linspace_kernel);
+IMPL("aten::logspace", kCPU, logspace_kernel);
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -73,21 +73,21 @@ Tensor stft(const Tensor& self, int64_t n_fft, MaybeInt hop_length, MaybeInt win
 // The last argument came with PyTorch 2.7.
 OP("aten::stft(" FRAMES
    "bool normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor")
-    .direct([](const Tensor& x, int64_t n_fft, MaybeInt hop, MaybeInt length, const MaybeTensor& window,
-               bool normalized, MaybeBool onesided, MaybeBool return_complex, MaybeBool aligns) {
+    .impl([](const Tensor& x, int64_t n_fft, MaybeInt hop, MaybeInt length, const MaybeTensor& window, bool normalized,
+             MaybeBool onesided, MaybeBool return_complex, MaybeBool aligns) {
       return stft(x, n_fft, hop, length, window, false, "", normalized, onesided, return_complex, aligns);
     })
     .composite();
 OP("aten::stft.center(" FRAMES
    "bool center=True, str pad_mode=\"reflect\", bool normalized=False, bool? onesided=None, "
    "bool? return_complex=None, bool? align_to_window=None) -> Tensor")
-    .direct([](const Tensor& x, int64_t n_fft, MaybeInt hop, MaybeInt length, const MaybeTensor& window, bool center,
-               const std::string& pad_mode, bool normalized, MaybeBool onesided, MaybeBool return_complex,
-               MaybeBool aligns) {
+    .impl([](const Tensor& x, int64_t n_fft, MaybeInt hop, MaybeInt length, const MaybeTensor& window, bool center,
+             const std::string& pad_mode, bool normalized, MaybeBool onesided, MaybeBool return_complex,
+             MaybeBool aligns) {
       return stft(x, n_fft, hop, length, window, center, pad_mode, normalized, onesided, return_complex, aligns);
     })
     .composite();
-COMPLEX("aten::stft aten::stft.center");
+IMPL("aten::stft aten::stft.center", ops::kComplexCPU, ops::kSameAsDense);
 
 // Every row of frames put where it came from, and added.
 Tensor overlapped(const Tensor& frames, int64_t samples, int64_t hop) {
@@ -151,9 +151,9 @@ Tensor istft(const Tensor& spectrum, int64_t n_fft, MaybeInt hop_length, MaybeIn
 OP("aten::istft(" FRAMES
    "bool center=True, bool normalized=False, bool? onesided=None, int? length=None, bool "
    "return_complex=False) -> Tensor")
-    .direct(istft)
+    .impl(istft)
     .composite();
-COMPLEX("aten::istft");
+IMPL("aten::istft", ops::kComplexCPU, ops::kSameAsDense);
 
 }  // namespace
 }  // namespace tensord::kernels

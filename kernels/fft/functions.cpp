@@ -93,11 +93,11 @@ Tensor any_1d(const char* op, const Tensor& x, MaybeInt n, int64_t dim, const No
 // Of real and of complex tensors: composed of operators for each.
 #define FOURIER(NAME, ARGUMENTS, TAKES, ...)                 \
   OP("aten::" NAME "(Tensor self, " ARGUMENTS ") -> Tensor") \
-      .direct(__VA_ARGS__)                                   \
+      .impl(__VA_ARGS__)                                     \
       .composite()                                           \
       .set<WritesInto>(WritesInto::TAKES)                    \
       .with_out();                                           \
-  COMPLEX("aten::" NAME)
+  IMPL("aten::" NAME, ops::kComplexCPU, ops::kSameAsDense)
 #define FOURIER_1D(NAME, TAKES, EXPRESSION)                              \
   FOURIER("fft_" NAME, "int? n=None, int dim=-1, str? norm=None", TAKES, \
           [](const Tensor& x, MaybeInt n, int64_t dim, Norm norm) { return EXPRESSION; })
@@ -223,13 +223,13 @@ Tensor scaled(const Tensor& x, int64_t n, double d) {
   return call("aten::mul.Scalar", x, 1.0 / (static_cast<double>(n) * d));
 }
 OP("aten::fft_fftfreq(int n, float d=1., *, " OPTIONS ") -> Tensor")
-    .direct([](int64_t n, double d, Options dtype, const ops::Value&, std::optional<Device>, std::optional<bool>) {
+    .impl([](int64_t n, double d, Options dtype, const ops::Value&, std::optional<Device>, std::optional<bool>) {
       check(n >= 0, "fftfreq: n must not be negative, but is ", n);
       const DType chosen = line_dtype(dtype);
       return scaled(compose::cat({line(0, (n + 1) / 2, chosen), line(-(n / 2), 0, chosen)}, 0), n, d);
     });
 OP("aten::fft_rfftfreq(int n, float d=1., *, " OPTIONS ") -> Tensor")
-    .direct([](int64_t n, double d, Options dtype, const ops::Value&, std::optional<Device>, std::optional<bool>) {
+    .impl([](int64_t n, double d, Options dtype, const ops::Value&, std::optional<Device>, std::optional<bool>) {
       check(n >= 0, "rfftfreq: n must not be negative, but is ", n);
       return scaled(line(0, n / 2 + 1, line_dtype(dtype)), n, d);
     });

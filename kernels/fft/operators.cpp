@@ -64,12 +64,12 @@ Tensor complex_to_complex(const Tensor& x, const Dims& given, int64_t normalizat
 }
 #define C2C "aten::_fft_c2c"
 OP(C2C "(Tensor self, int[] dim, int normalization, bool forward) -> Tensor")
-    .direct(complex_to_complex)
+    .impl(complex_to_complex)
     .gradient(gradient::of_first([](const GradArgs& args, const Tensor& g) {
       return call(C2C, g, args.inputs[1], args.inputs[2], !args.inputs[3].to_bool());
     }))
     .saves("");
-COMPLEX(C2C).linear();
+IMPL(C2C, ops::kComplexCPU, ops::kSameAsDense).linear();
 
 // The other half of a transform of real numbers, along the last of `dims`: conjugates at the opposite place.
 void fill_mirror(const Tensor& half, const Tensor& full, const Dims& dims) {
@@ -105,7 +105,7 @@ Tensor real_to_complex(const Tensor& x, const Dims& given, int64_t normalization
 }
 #define R2C "aten::_fft_r2c"
 OP(R2C "(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor")
-    .direct(real_to_complex)
+    .impl(real_to_complex)
     .gradient(gradient::of_first([](const GradArgs& args, const Tensor& given) {
       Tensor g = given;
       const Tensor& x = args.inputs[0].to_tensor();
@@ -118,7 +118,7 @@ OP(R2C "(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor")
       return call("aten::real", call(C2C, g, args.inputs[1], args.inputs[2], false));
     }))
     .saves("");
-COMPLEX(R2C).linear();
+IMPL(R2C, ops::kComplexCPU, ops::kSameAsDense).linear();
 
 Tensor complex_to_real(const Tensor& x, const Dims& given, int64_t normalization, int64_t last_dim_size) {
   check_complex("_fft_c2r", x);
@@ -152,10 +152,10 @@ Tensor gradient_of_c2r(const GradArgs& args, const Tensor& given) {
   return compose::cat({part(0, 1), middle, part(1 + doubled, g.size(last) - 1 - doubled)}, last);
 }
 OP(C2R "(Tensor self, int[] dim, int normalization, int last_dim_size) -> Tensor")
-    .direct(complex_to_real)
+    .impl(complex_to_real)
     .gradient(gradient::of_first(gradient_of_c2r))
     .saves("");
-COMPLEX(C2R).linear();
+IMPL(C2R, ops::kComplexCPU, ops::kSameAsDense).linear();
 
 }  // namespace
 }  // namespace tensord::kernels

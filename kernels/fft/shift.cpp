@@ -15,10 +15,10 @@ Tensor shifted(const Tensor& x, const std::optional<Dims>& given, bool is_back) 
   return dims.empty() ? ops::call("aten::clone", x) : ops::call("aten::roll", x, shifts, dims);
 }
 OP("aten::fft_fftshift(Tensor self, int[1]? dim=None) -> Tensor")
-    .direct([](const Tensor& x, const std::optional<Dims>& dims) { return shifted(x, dims, false); })
+    .impl([](const Tensor& x, const std::optional<Dims>& dims) { return shifted(x, dims, false); })
     .composite();
 OP("aten::fft_ifftshift(Tensor self, int[1]? dim=None) -> Tensor")
-    .direct([](const Tensor& x, const std::optional<Dims>& dims) { return shifted(x, dims, true); })
+    .impl([](const Tensor& x, const std::optional<Dims>& dims) { return shifted(x, dims, true); })
     .composite();
 
 }  // namespace

@@ -13,10 +13,10 @@ OP("tensord::fused(tensord.Fused group, Tensor[] inputs) -> Tensor[]")
       const auto& inputs = v[1].to_list()->items;
       return std::any_of(inputs.begin(), inputs.end(), [](const ops::Value& x) { return x.to_tensor().ndim() >= 2; });
     })
-    .direct([](const IntrusivePtr<ops::FusedCalls>& group, const std::vector<Tensor>& inputs) {
+    .impl([](const IntrusivePtr<ops::FusedCalls>& group, const std::vector<Tensor>& inputs) {
       return group->run(inputs);
     })
-    .runs(ops::Way::kComposite);
+    .kind(ops::OpKind::kComposite);
 
 std::unique_ptr<ops::PreparedCall> prepare_fused(const ops::PrepareArgs& args) {
   const auto group = ops::Unbox<IntrusivePtr<ops::FusedCalls>>::get(args.arguments[0]);

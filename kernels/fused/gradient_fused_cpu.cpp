@@ -162,7 +162,7 @@ void make_key(GradientFormula formula, std::span<const Expr> operands, Cache::Ke
 }
 
 bool can_fuse(std::span<const Expr> operands) {
-  if (is_grad_enabled() || current_trace || ops::compute_observer()) return false;
+  if (is_grad_enabled() || current_trace || ops::observer_at(Functionality::kStepRecorder)) return false;
   for (const Expr& operand : operands) {
     if (operand.value.is_complex()) return false;
     if (!operand.is_tensor()) continue;

@@ -326,15 +326,15 @@ Tensor masked_scatter(const Tensor& x, const Tensor& mask, const Tensor& source)
   return out;
 }
 
-DYNAMIC("aten::index.Tensor", kCPU, index);
-DYNAMIC("aten::index_put_", kCPU, index_put_in_place);
-DYNAMIC("aten::index_put", kCPU, index_put_copy);
-DYNAMIC("aten::nonzero", kCPU, nonzero);
-DYNAMIC("aten::nonzero_numpy", kCPU, where_nonzero);
-DYNAMIC("aten::argwhere", kCPU, nonzero);
-DYNAMIC("aten::where", kCPU, where_nonzero);
-DYNAMIC("aten::masked_select", kCPU, masked_select);
-DYNAMIC("aten::masked_scatter", kCPU, masked_scatter);
+IMPL("aten::index.Tensor", kCPU, index);
+IMPL("aten::index_put_", kCPU, index_put_in_place);
+IMPL("aten::index_put", kCPU, index_put_copy);
+IMPL("aten::nonzero", kCPU, nonzero);
+IMPL("aten::nonzero_numpy", kCPU, where_nonzero);
+IMPL("aten::argwhere", kCPU, nonzero);
+IMPL("aten::where", kCPU, where_nonzero);
+IMPL("aten::masked_select", kCPU, masked_select);
+IMPL("aten::masked_scatter", kCPU, masked_scatter);
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -95,11 +95,11 @@ void take_kernel(const KernelContext&, const Tensor& x, const Tensor& index, Ten
   });
 }
 
-KERNEL("aten::index_add", kCPU, index_add_kernel);
-KERNEL("aten::index_copy", kCPU, index_copy_kernel);
-KERNEL("aten::index_fill.int_Scalar", kCPU, index_fill_kernel);
-KERNEL("aten::index_fill.int_Tensor", kCPU, index_fill_tensor_kernel);
-KERNEL("aten::take", kCPU, take_kernel);
+IMPL("aten::index_add", kCPU, index_add_kernel);
+IMPL("aten::index_copy", kCPU, index_copy_kernel);
+IMPL("aten::index_fill.int_Scalar", kCPU, index_fill_kernel);
+IMPL("aten::index_fill.int_Tensor", kCPU, index_fill_tensor_kernel);
+IMPL("aten::take", kCPU, take_kernel);
 
 }  // namespace
 }  // namespace tensord::kernels

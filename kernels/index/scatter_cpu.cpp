@@ -172,12 +172,12 @@ void scatter_old_reduce_kernel(const KernelContext& context, const Tensor& x, in
   scatter_reduce_kernel(context, x, dim, index, source, reduce == "add" ? "sum" : "prod", true, out);
 }
 
-KERNEL("aten::gather", kCPU, gather_kernel);
-KERNEL("aten::scatter.src", kCPU, scatter_kernel);
-KERNEL("aten::scatter.value", kCPU, scatter_value_kernel);
-KERNEL("aten::scatter.reduce", kCPU, scatter_old_reduce_kernel);
-KERNEL("aten::scatter_add", kCPU, scatter_add_kernel);
-KERNEL("aten::scatter_reduce.two", kCPU, scatter_reduce_kernel);
+IMPL("aten::gather", kCPU, gather_kernel);
+IMPL("aten::scatter.src", kCPU, scatter_kernel);
+IMPL("aten::scatter.value", kCPU, scatter_value_kernel);
+IMPL("aten::scatter.reduce", kCPU, scatter_old_reduce_kernel);
+IMPL("aten::scatter_add", kCPU, scatter_add_kernel);
+IMPL("aten::scatter_reduce.two", kCPU, scatter_reduce_kernel);
 
 }  // namespace
 }  // namespace tensord::kernels

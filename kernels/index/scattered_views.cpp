@@ -24,14 +24,14 @@ Tensor replaced(const Tensor& self, const Tensor& src, View view, const char* na
 }
 
 OP("aten::select_scatter(Tensor self, Tensor src, int dim, int index) -> Tensor")
-    .direct([](const Tensor& self, const Tensor& src, int64_t dim, int64_t index) {
+    .impl([](const Tensor& self, const Tensor& src, int64_t dim, int64_t index) {
       return replaced(
           self, src, [&](const Tensor& x) { return compose::select(x, dim, index); }, "select_scatter");
     })
     .composite();
 OP("aten::slice_scatter(Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor")
-    .direct([](const Tensor& self, const Tensor& src, int64_t dim, std::optional<int64_t> start,
-               std::optional<int64_t> end, int64_t step) {
+    .impl([](const Tensor& self, const Tensor& src, int64_t dim, std::optional<int64_t> start,
+             std::optional<int64_t> end, int64_t step) {
       const ops::Value first = start ? ops::Value(*start) : ops::Value(), last = end ? ops::Value(*end) : ops::Value();
       return replaced(
           self, src, [&](const Tensor& x) { return call("aten::slice.Tensor", x, dim, first, last, step); },
@@ -39,7 +39,7 @@ OP("aten::slice_scatter(Tensor self, Tensor src, int dim=0, int? start=None, int
     })
     .composite();
 OP("aten::diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor")
-    .direct([](const Tensor& self, const Tensor& src, int64_t offset, int64_t dim1, int64_t dim2) {
+    .impl([](const Tensor& self, const Tensor& src, int64_t offset, int64_t dim1, int64_t dim2) {
       return replaced(
           self, src, [&](const Tensor& x) { return call("aten::diagonal", x, offset, dim1, dim2); },
           "diagonal_scatter");
@@ -47,8 +47,8 @@ OP("aten::diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, in
     .composite();
 
 OP("aten::as_strided_scatter(Tensor self, Tensor src, int[] size, int[] stride, int? storage_offset=None) -> Tensor")
-    .direct([](const Tensor& self, const Tensor& src, const ops::IntList& size, const ops::IntList& stride,
-               std::optional<int64_t> offset) {
+    .impl([](const Tensor& self, const Tensor& src, const ops::IntList& size, const ops::IntList& stride,
+             std::optional<int64_t> offset) {
       check(offset.value_or(0) >= 0, "as_strided_scatter: storage_offset must not be negative");
       const auto view = [&](const Tensor& x) { return call("aten::as_strided", x, size, stride, offset.value_or(0)); };
       return replaced(call("aten::contiguous", self), src, view, "as_strided_scatter");
@@ -75,7 +75,7 @@ Tensor take_along_dim(const Tensor& self, const Tensor& indices, std::optional<i
   return call("aten::gather", from, at, compose::expand(indices, broadcast_sizes(left, indices.sizes())));
 }
 OP("aten::take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor")
-    .direct(take_along_dim)
+    .impl(take_along_dim)
     .composite()
     .set<WritesInto>(WritesInto::kSameDType, WritesInto::kSharesNothing)
     .with_out();
@@ -107,7 +107,7 @@ std::vector<Tensor> unravelled(const Tensor& flat, const Dims& sizes, int64_t nu
 }
 
 OP("aten::put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor")
-    .direct([](const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate) {
+    .impl([](const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate) {
       check_put(self, index, source);
       const ops::Op& op = ops::get_op("aten::index_put");
       const ops::Value list = ops::make_tensor_list({compose::reshape(index, Dims{-1})});
@@ -119,7 +119,7 @@ OP("aten::put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -
     .composite()
     .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesNothing);
 OP("aten::put_(Tensor(a!) self, Tensor index, Tensor source, bool accumulate=False) -> Tensor(a!)")
-    .direct([](const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate) {
+    .impl([](const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate) {
       check_put(self, index, source);
       ops::check_no_internal_overlap(self);
       ops::check_apart(ops::get_op("aten::put"), self, std::array<ops::Value, 2>{index, source});

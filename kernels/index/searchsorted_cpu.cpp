@@ -66,22 +66,22 @@ void run(const Search& search, Tensor& out) {
     run_as<int64_t>(search, common, out);
 }
 
-KERNEL("aten::searchsorted.Tensor", kCPU,
-       [](const KernelContext&, const Tensor& sequence, const Tensor& values, bool narrow, bool right,
-          const OptionalString& side, const OptionalTensor& sorter,
-          Tensor& out) { run(make_search(sequence, values, narrow, right, side, sorter), out); });
-KERNEL("aten::searchsorted.Scalar", kCPU,
-       [](const KernelContext&, const Tensor& sequence, const Scalar& value, bool narrow, bool right,
-          const OptionalString& side, const OptionalTensor& sorter,
-          Tensor& out) { run(make_search(sequence, search_scalar(value), narrow, right, side, sorter), out); });
-KERNEL("aten::bucketize.Tensor", kCPU,
-       [](const KernelContext&, const Tensor& values, const Tensor& boundaries, bool narrow, bool right, Tensor& out) {
-         run(make_buckets(values, boundaries, narrow, right), out);
-       });
-KERNEL("aten::bucketize.Scalar", kCPU,
-       [](const KernelContext&, const Scalar& value, const Tensor& boundaries, bool narrow, bool right, Tensor& out) {
-         run(make_buckets(search_scalar(value), boundaries, narrow, right), out);
-       });
+IMPL("aten::searchsorted.Tensor", kCPU,
+     [](const KernelContext&, const Tensor& sequence, const Tensor& values, bool narrow, bool right,
+        const OptionalString& side, const OptionalTensor& sorter,
+        Tensor& out) { run(make_search(sequence, values, narrow, right, side, sorter), out); });
+IMPL("aten::searchsorted.Scalar", kCPU,
+     [](const KernelContext&, const Tensor& sequence, const Scalar& value, bool narrow, bool right,
+        const OptionalString& side, const OptionalTensor& sorter,
+        Tensor& out) { run(make_search(sequence, search_scalar(value), narrow, right, side, sorter), out); });
+IMPL("aten::bucketize.Tensor", kCPU,
+     [](const KernelContext&, const Tensor& values, const Tensor& boundaries, bool narrow, bool right, Tensor& out) {
+       run(make_buckets(values, boundaries, narrow, right), out);
+     });
+IMPL("aten::bucketize.Scalar", kCPU,
+     [](const KernelContext&, const Scalar& value, const Tensor& boundaries, bool narrow, bool right, Tensor& out) {
+       run(make_buckets(search_scalar(value), boundaries, narrow, right), out);
+     });
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -74,7 +74,7 @@ OP("aten::sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=
     .gradient(selected(2))
     .saves("result1");
 OP("aten::msort(Tensor self) -> Tensor")
-    .direct([](const Tensor& x) {
+    .impl([](const Tensor& x) {
       if (x.is_meta()) return Tensor::meta(x.sizes(), x.dtype(), x.device());
       return ops::call("aten::sort", x, 0, false);
     })

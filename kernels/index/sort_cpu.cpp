@@ -158,12 +158,12 @@ void kth_kernel(const KernelContext&, const Tensor& x, int64_t k, int64_t dim, b
   });
 }
 
-KERNEL("aten::sort", kCPU, sort_kernel);
-KERNEL("aten::sort.stable", kCPU, stable_kernel);
-KERNEL("aten::argsort", kCPU, argsort_kernel);
-KERNEL("aten::argsort.stable", kCPU, argsort_stable_kernel);
-KERNEL("aten::topk", kCPU, topk_kernel);
-KERNEL("aten::kthvalue", kCPU, kth_kernel);
+IMPL("aten::sort", kCPU, sort_kernel);
+IMPL("aten::sort.stable", kCPU, stable_kernel);
+IMPL("aten::argsort", kCPU, argsort_kernel);
+IMPL("aten::argsort.stable", kCPU, argsort_stable_kernel);
+IMPL("aten::topk", kCPU, topk_kernel);
+IMPL("aten::kthvalue", kCPU, kth_kernel);
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -189,13 +189,13 @@ Three run_unique_dim_consecutive(const Tensor& x, int64_t dim, bool inverse, boo
   return unique_slices<true>(x, dim, inverse, counts);
 }
 
-DYNAMIC("aten::_unique2", kCPU, run_unique2);
-DYNAMIC("aten::_unique", kCPU, run_unique);
-DYNAMIC("aten::unique_dim", kCPU, run_unique_dim);
-DYNAMIC("aten::unique_consecutive", kCPU, run_unique_consecutive);
-DYNAMIC("aten::unique_dim_consecutive", kCPU, run_unique_dim_consecutive);
-DYNAMIC("aten::bincount", kCPU, bincount);
-DYNAMIC("aten::one_hot", kCPU, one_hot);
+IMPL("aten::_unique2", kCPU, run_unique2);
+IMPL("aten::_unique", kCPU, run_unique);
+IMPL("aten::unique_dim", kCPU, run_unique_dim);
+IMPL("aten::unique_consecutive", kCPU, run_unique_consecutive);
+IMPL("aten::unique_dim_consecutive", kCPU, run_unique_dim_consecutive);
+IMPL("aten::bincount", kCPU, bincount);
+IMPL("aten::one_hot", kCPU, one_hot);
 
 }  // namespace
 }  // namespace tensord::kernels

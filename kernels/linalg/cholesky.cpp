@@ -40,14 +40,14 @@ OP("aten::linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors
     .saves("result0");
 
 OP("aten::linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor")
-    .direct([](const Tensor& a, bool is_upper) {
+    .impl([](const Tensor& a, bool is_upper) {
       const auto [l, info] = call_for<2>("aten::linalg_cholesky_ex", a, is_upper, false);
       check_info("linalg.cholesky", info);
       return l;
     })
     .composite();
 OP("aten::cholesky(Tensor self, bool upper=False) -> Tensor")
-    .direct([](const Tensor& a, bool is_upper) {
+    .impl([](const Tensor& a, bool is_upper) {
       check_cholesky("cholesky", a);
       if (!is_floating(a.dtype()) && !is_complex(a.dtype())) fail_dtype("cholesky_cpu", a.dtype());
       const auto [l, info] = call_for<2>("aten::linalg_cholesky_ex", a, is_upper, false);
@@ -89,7 +89,7 @@ std::vector<Tensor> gradient_of_cholesky_solve(const GradArgs& args) {
   return gradients;
 }
 OP("aten::cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor")
-    .direct(cholesky_solve)
+    .impl(cholesky_solve)
     .gradient(gradient_of_cholesky_solve)
     .saves("self: input2; input2: input2, result");
 
@@ -102,7 +102,7 @@ Tensor cholesky_inverse(const Tensor& factor, bool is_upper) {
   return cholesky_solve(identity(rows_of(factor), factor), factor, is_upper);
 }
 OP("aten::cholesky_inverse(Tensor self, bool upper=False) -> Tensor")
-    .direct(cholesky_inverse)
+    .impl(cholesky_inverse)
     .gradient(gradient::of_first([](const GradArgs& args, const Tensor& g) {
       const Tensor& inverse = args.outputs[0].to_tensor();
       return gradient_of_factor(args.inputs[0].to_tensor(), matmul(inverse, matmul(g, inverse)),

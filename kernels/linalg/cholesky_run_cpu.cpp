@@ -26,7 +26,7 @@ void cholesky_kernel(const ops::KernelContext&, const Tensor& a, bool is_upper, 
   if (check_errors) check_info("linalg.cholesky_ex", info);
 }
 
-KERNEL("aten::linalg_cholesky_ex", kCPU, cholesky_kernel);
+IMPL("aten::linalg_cholesky_ex", kCPU, cholesky_kernel);
 
 }  // namespace
 

@@ -12,15 +12,17 @@ using ops::GradArgs;
 namespace {
 
 // Complex differentiable: conj(formula(conj(g))).
-COMPLEX("aten::linalg_lu_factor_ex aten::linalg_solve_triangular aten::linalg_inv_ex").holomorphic();
+IMPL("aten::linalg_lu_factor_ex aten::linalg_solve_triangular aten::linalg_inv_ex", ops::kComplexCPU, ops::kSameAsDense)
+    .holomorphic();
 // Formulas that are written for both, with conjugate transposes.
-COMPLEX(
+IMPL(
     "tensord::exchange_rows aten::linalg_cholesky_ex aten::cholesky_solve aten::cholesky_inverse aten::linalg_qr "
     "aten::linalg_householder_product aten::_linalg_eigh aten::_linalg_svd aten::linalg_eig aten::linalg_eigvals "
-    "aten::linalg_pinv.atol_rtol_tensor aten::linalg_lstsq")
+    "aten::linalg_pinv.atol_rtol_tensor aten::linalg_lstsq",
+    ops::kComplexCPU, ops::kSameAsDense)
     .linear();
 // Compositions, and what has no gradient.
-COMPLEX(
+IMPL(
     "aten::linalg_lu_factor aten::_lu_with_info aten::lu_unpack aten::linalg_lu aten::linalg_lu_solve aten::lu_solve "
     "aten::linalg_solve aten::linalg_solve_ex aten::linalg_inv aten::inverse aten::linalg_det aten::det "
     "aten::linalg_slogdet aten::slogdet aten::triangular_solve aten::linalg_cholesky aten::cholesky aten::geqrf "
@@ -31,17 +33,18 @@ COMPLEX(
     "aten::linalg_matrix_rank.tol_tensor aten::linalg_matrix_norm aten::linalg_matrix_norm.str_ord aten::linalg_norm "
     "aten::linalg_norm.ord_str aten::nuclear_norm aten::nuclear_norm.dim aten::frobenius_norm aten::frobenius_norm.dim "
     "aten::linalg_cond aten::linalg_cond.p_str aten::matrix_exp aten::linalg_matrix_power aten::matrix_power "
-    "aten::linalg_tensorinv aten::linalg_tensorsolve aten::linalg_vander aten::vander");
+    "aten::linalg_tensorinv aten::linalg_tensorsolve aten::linalg_vander aten::vander",
+    ops::kComplexCPU, ops::kSameAsDense);
 
 // Its own gradient works on real factors: recorded as what it is made of.
-COMPLEX("aten::_linalg_solve_ex").composite([](std::span<const ops::Value> v) {
+IMPL("aten::_linalg_solve_ex", ops::kComplexComposite, [](std::span<const ops::Value> v) {
   ops::Returns returns;
-  ops::get_op("aten::_linalg_solve_ex").direct(v, returns.values);
+  ops::get_op("aten::_linalg_solve_ex").kernel(kCPU)->function(v, returns.values);
   return returns;
 });
 
 // g conj(det) A⁻ᴴ. Of a singular matrix the solver refuses.
-COMPLEX("aten::_linalg_det").gradient([](const GradArgs& args) {
+IMPL("aten::_linalg_det", ops::kComplexCPU, ops::kSameAsDense).gradient([](const GradArgs& args) {
   const Tensor &a = args.inputs[0].to_tensor(), &g = args.grad_outputs[0];
   std::vector<Tensor> out(1);
   if (!g) return out;
@@ -51,7 +54,7 @@ COMPLEX("aten::_linalg_det").gradient([](const GradArgs& args) {
   return out;
 });
 
-COMPLEX("aten::_linalg_slogdet").composite([](const Tensor& a) -> ops::Returns {
+IMPL("aten::_linalg_slogdet", ops::kComplexComposite, [](const Tensor& a) -> ops::Returns {
   check_square("linalg.slogdet", a);
   const auto [lu, pivots, info] = call_for<3>("aten::linalg_lu_factor_ex", a, true, false);
   const Tensor diagonal = diagonal_of(lu), parity = call("tensord::sign_of_exchanges", pivots, a.dtype());
@@ -59,13 +62,13 @@ COMPLEX("aten::_linalg_slogdet").composite([](const Tensor& a) -> ops::Returns {
   const Tensor magnitude = call("aten::sum.dim_IntList", call("aten::log", absolute_of(diagonal)), Dims{-1});
   return {{sign, magnitude, lu, pivots}};
 });
-COMPLEX("aten::logdet").composite([](const Tensor& a) {
+IMPL("aten::logdet", ops::kComplexComposite, [](const Tensor& a) {
   const auto parts = call_for<4>("aten::_linalg_slogdet", a);
   return sum_of(call("aten::log", parts[0]), parts[1]);
 });
 
 // exp(A + iB) stands in the exponential of the real [[A, −B], [B, A]].
-COMPLEX("aten::linalg_matrix_exp").composite([](const Tensor& a) {
+IMPL("aten::linalg_matrix_exp", ops::kComplexComposite, [](const Tensor& a) {
   check_square("linalg.matrix_exp", a);
   const Tensor real = call("aten::real", a), imag = call("aten::imag", a);
   const int64_t n = rows_of(a);

@@ -114,8 +114,8 @@ std::tuple<Tensor, Tensor> run_linalg_eig(const Tensor& a) {
 
 Tensor run_linalg_eigvals(const Tensor& a) { return eigen(a, false).first; }
 
-DYNAMIC("aten::linalg_eig", kCPU, run_linalg_eig);
-DYNAMIC("aten::linalg_eigvals", kCPU, run_linalg_eigvals);
+IMPL("aten::linalg_eig", kCPU, run_linalg_eig);
+IMPL("aten::linalg_eigvals", kCPU, run_linalg_eigvals);
 
 }  // namespace
 }  // namespace tensord::kernels::linalg

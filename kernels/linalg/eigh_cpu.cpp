@@ -77,7 +77,7 @@ void eigh_kernel(const ops::KernelContext&, const Tensor& a, const std::string& 
   check_info("linalg.eigh", codes);
 }
 
-KERNEL("aten::_linalg_eigh", kCPU, eigh_kernel);
+IMPL("aten::_linalg_eigh", kCPU, eigh_kernel);
 
 }  // namespace
 }  // namespace tensord::kernels::linalg

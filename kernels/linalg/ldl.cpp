@@ -26,7 +26,7 @@ OP("aten::linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_
     .infer(infer_ldl_factor)
     .constant_result();
 OP("aten::linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots)")
-    .direct([](const Tensor& a, bool is_hermitian) -> std::tuple<Tensor, Tensor> {
+    .impl([](const Tensor& a, bool is_hermitian) -> std::tuple<Tensor, Tensor> {
       const auto [ld, pivots, info] = call_for<3>("aten::linalg_ldl_factor_ex", a, is_hermitian, false);
       check_info("torch.linalg.ldl_factor", info);
       return {ld, pivots};

@@ -43,7 +43,7 @@ void ldl_factor_kernel(const KernelContext&, const Tensor& a, bool is_hermitian,
   if (check_errors) check_info(kFactor, info);
 }
 
-KERNEL("aten::linalg_ldl_factor_ex", kCPU, ldl_factor_kernel);
+IMPL("aten::linalg_ldl_factor_ex", kCPU, ldl_factor_kernel);
 
 // Whether LAPACK can follow the pivots: rows from 1, or negative ones, which come in pairs of equal numbers.
 bool are_pivots(const int32_t* pivots, int64_t n) {
@@ -88,7 +88,7 @@ void ldl_solve_kernel(const KernelContext&, const Tensor& ld, const Tensor& pivo
   dispatch_lapack(b.dtype(), kSolve, [&]<class T>() { run_sytrs<T>(columns, is_hermitian, order, out); });
 }
 
-KERNEL("aten::linalg_ldl_solve", kCPU, ldl_solve_kernel);
+IMPL("aten::linalg_ldl_solve", kCPU, ldl_solve_kernel);
 
 }  // namespace
 }  // namespace tensord::kernels::linalg

@@ -170,7 +170,7 @@ ops::Returns lstsq(const Tensor& a, const Tensor& given_b, std::optional<double>
            driver == Driver::kGels ? no_ranks : parts.ranks.to(DType::kInt64), has_values ? parts.values : no_values}};
 }
 
-DYNAMIC("aten::linalg_lstsq", kCPU, lstsq);
+IMPL("aten::linalg_lstsq", kCPU, lstsq);
 
 }  // namespace
 }  // namespace tensord::kernels::linalg

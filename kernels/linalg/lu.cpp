@@ -79,7 +79,7 @@ OP("tensord::exchange_rows(Tensor x, Tensor pivots, bool undoes) -> Tensor")
     .saves("pivots");
 
 OP("aten::linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)")
-    .direct([](const Tensor& a, bool exchanges) -> std::tuple<Tensor, Tensor> {
+    .impl([](const Tensor& a, bool exchanges) -> std::tuple<Tensor, Tensor> {
       const auto [lu, pivots, info] = call_for<3>("aten::linalg_lu_factor_ex", a, exchanges, false);
       check_info("torch.linalg.lu_factor", info);
       return {lu, pivots};
@@ -87,7 +87,7 @@ OP("aten::linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor p
     .composite();
 OP("aten::_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> (Tensor LU, Tensor pivots, Tensor "
    "info)")
-    .direct([](const Tensor& a, bool exchanges, bool check_errors) -> std::tuple<Tensor, Tensor, Tensor> {
+    .impl([](const Tensor& a, bool exchanges, bool check_errors) -> std::tuple<Tensor, Tensor, Tensor> {
       const auto [lu, pivots, info] = call_for<3>("aten::linalg_lu_factor_ex", a, exchanges, false);
       if (check_errors) check_info("torch.linalg.lu_factor_ex", info);
       return {lu, pivots, info};
@@ -118,10 +118,10 @@ std::tuple<Tensor, Tensor, Tensor> lu_unpack(const Tensor& lu, const Tensor& piv
 }
 OP("aten::lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, "
    "Tensor L, Tensor U)")
-    .direct(lu_unpack)
+    .impl(lu_unpack)
     .composite();
 OP("aten::linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)")
-    .direct([](const Tensor& a, bool exchanges) {
+    .impl([](const Tensor& a, bool exchanges) {
       check(a.ndim() >= 2, "linalg.lu: Expected tensor with 2 or more dimensions. Got size: ", a.sizes(), " instead");
       const auto [lu, pivots, info] = call_for<3>("aten::linalg_lu_factor_ex", a, exchanges, false);
       return lu_unpack(lu, pivots, true, true);
@@ -155,12 +155,10 @@ Tensor lu_solve(const Tensor& lu, const Tensor& pivots, const Tensor& b, bool is
   return solved_triangular(lu, solved_triangular(lu, inner, false, true, true), true);
 }
 OP("aten::linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor")
-    .direct(lu_solve)
+    .impl(lu_solve)
     .composite();
 OP("aten::lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor")
-    .direct([](const Tensor& b, const Tensor& lu, const Tensor& pivots) {
-      return lu_solve(lu, pivots, b, true, false);
-    })
+    .impl([](const Tensor& b, const Tensor& lu, const Tensor& pivots) { return lu_solve(lu, pivots, b, true, false); })
     .composite();
 
 }  // namespace

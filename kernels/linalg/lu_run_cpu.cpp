@@ -85,9 +85,9 @@ bool has_nearly_singular_diagonal(const Tensor& diagonals, double precision) {
 
 namespace {
 
-KERNEL("aten::linalg_lu_factor_ex", kCPU, lu_factor_kernel);
-KERNEL("tensord::exchange_rows", kCPU, exchange_rows_kernel);
-KERNEL("tensord::sign_of_exchanges", kCPU, sign_of_exchanges_kernel);
+IMPL("aten::linalg_lu_factor_ex", kCPU, lu_factor_kernel);
+IMPL("tensord::exchange_rows", kCPU, exchange_rows_kernel);
+IMPL("tensord::sign_of_exchanges", kCPU, sign_of_exchanges_kernel);
 
 }  // namespace
 }  // namespace tensord::kernels::linalg

@@ -87,7 +87,7 @@ Tensor matrix_norm(const Tensor& given, const std::string& ord, const IntList& d
 OP("aten::linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? "
    "dtype=None) "
    "-> Tensor")
-    .direct([](const Tensor& a, const Scalar& ord, const IntList& dim, bool keeps, std::optional<DType> dtype) {
+    .impl([](const Tensor& a, const Scalar& ord, const IntList& dim, bool keeps, std::optional<DType> dtype) {
       return matrix_norm(a, ord, dim, keeps, dtype);
     })
     .composite()
@@ -96,7 +96,7 @@ OP("aten::linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2, -1], bool k
 OP("aten::linalg_matrix_norm.str_ord(Tensor self, str ord=\"fro\", int[] dim=[-2, -1], bool keepdim=False, *, "
    "ScalarType? "
    "dtype=None) -> Tensor")
-    .direct([](const Tensor& a, const std::string& ord, const IntList& dim, bool keeps, std::optional<DType> dtype) {
+    .impl([](const Tensor& a, const std::string& ord, const IntList& dim, bool keeps, std::optional<DType> dtype) {
       return matrix_norm(a, ord, dim, keeps, dtype);
     })
     .composite();
@@ -119,14 +119,14 @@ Tensor linalg_norm(const Tensor& a, const std::optional<Scalar>& ord, const std:
 OP("aten::linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) "
    "-> "
    "Tensor")
-    .direct(linalg_norm)
+    .impl(linalg_norm)
     .composite()
     .with_out();
 OP("aten::linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) "
    "-> "
    "Tensor")
-    .direct([](const Tensor& a, const std::string& ord, const std::optional<IntList>& dim, bool keeps,
-               std::optional<DType> dtype) {
+    .impl([](const Tensor& a, const std::string& ord, const std::optional<IntList>& dim, bool keeps,
+             std::optional<DType> dtype) {
       if (dim) {
         check(dim->size() == 1 || dim->size() == 2,
               "linalg.norm: If dim is specified, it must be of length 1 or 2. Got [", text_of(*dim, ", "), "]");
@@ -139,7 +139,7 @@ OP("aten::linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepd
     .composite();
 
 OP("aten::nuclear_norm(Tensor self, bool keepdim=False) -> Tensor")
-    .direct([](const Tensor& a, bool keeps) {
+    .impl([](const Tensor& a, bool keeps) {
       check(a.ndim() == 2, "Expected a tensor with 2 dimensions, but got a tensor with ", a.ndim(),
             a.ndim() == 1 ? " dimension instead." : " dimensions instead.");
       return matrix_norm(a, std::string("nuc"), IntList{0, 1}, keeps, std::nullopt);
@@ -147,16 +147,16 @@ OP("aten::nuclear_norm(Tensor self, bool keepdim=False) -> Tensor")
     .composite()
     .with_out();
 OP("aten::nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor")
-    .direct([](const Tensor& a, const IntList& dim, bool keeps) {
+    .impl([](const Tensor& a, const IntList& dim, bool keeps) {
       check(dim.size() == 2, "nuclear norm requires a 'dim' argument of size 2");
       return matrix_norm(a, std::string("nuc"), dim, keeps, std::nullopt);
     })
     .composite();
 OP("aten::frobenius_norm(Tensor self) -> Tensor")
-    .direct([](const Tensor& a) { return call("aten::linalg_vector_norm", a); })
+    .impl([](const Tensor& a) { return call("aten::linalg_vector_norm", a); })
     .composite();
 OP("aten::frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor")
-    .direct([](const Tensor& a, const IntList& dim, bool keeps) {
+    .impl([](const Tensor& a, const IntList& dim, bool keeps) {
       check(dim.size() <= 2, "Expected at most 2 dimensions, but got ", dim.size(), " dimensions instead.");
       check(dim.size() < 2 || wrap_dim(dim[0], a.ndim()) != wrap_dim(dim[1], a.ndim()),
             "Expected dims to be different, got [", text_of(dim, ", "), "] instead");
@@ -192,9 +192,9 @@ Tensor cond(const Tensor& a, const std::optional<Scalar>& p) {
   check_square(concat("linalg.cond(ord=", order, ")"), a);
   return condition_by_inverse(a, *p);
 }
-OP("aten::linalg_cond(Tensor self, Scalar? p=None) -> Tensor").direct(cond).composite().with_out();
+OP("aten::linalg_cond(Tensor self, Scalar? p=None) -> Tensor").impl(cond).composite().with_out();
 OP("aten::linalg_cond.p_str(Tensor self, str p) -> Tensor")
-    .direct([](const Tensor& a, const std::string& p) {
+    .impl([](const Tensor& a, const std::string& p) {
       check(p == "fro" || p == "nuc", "linalg.cond got an invalid norm type: ", p);
       check_square(concat("linalg.cond(ord=", p, ")"), a);
       if (a.numel() == 0) return call("aten::zeros", batch_of(a), real_dtype(a.dtype()), Value(), a.device());

@@ -45,9 +45,9 @@ OP("aten::linalg_matrix_exp(Tensor self) -> Tensor")
     .gradient(gradient::of_first(gradient_of_matrix_exp))
     .saves("self")
     .with_out();
-KERNEL("aten::linalg_matrix_exp", kCPU, matrix_exp_kernel);
+IMPL("aten::linalg_matrix_exp", kCPU, matrix_exp_kernel);
 OP("aten::matrix_exp(Tensor self) -> Tensor")
-    .direct([](const Tensor& a) { return call("aten::linalg_matrix_exp", a); })
+    .impl([](const Tensor& a) { return call("aten::linalg_matrix_exp", a); })
     .composite();
 
 // By squaring.
@@ -66,12 +66,12 @@ Tensor matrix_power(const Tensor& a, int64_t n) {
   return n == 1 ? call("aten::clone", result) : result;
 }
 OP("aten::linalg_matrix_power(Tensor self, int n) -> Tensor")
-    .direct(matrix_power)
+    .impl(matrix_power)
     .composite()
     .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesWhole)
     .with_out();
 OP("aten::matrix_power(Tensor self, int n) -> Tensor")
-    .direct(matrix_power)
+    .impl(matrix_power)
     .composite()
     .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesWhole)
     .with_out();

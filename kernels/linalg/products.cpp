@@ -85,12 +85,12 @@ Tensor multi_dot(const std::vector<Tensor>& tensors) {
   return out;
 }
 OP("aten::linalg_multi_dot(Tensor[] tensors) -> Tensor")
-    .direct(multi_dot)
+    .impl(multi_dot)
     .composite()
     .set<WritesInto>(WritesInto::kSameDType)
     .with_out();
 OP("aten::chain_matmul(Tensor[] matrices) -> Tensor")
-    .direct([](const std::vector<Tensor>& matrices) {
+    .impl([](const std::vector<Tensor>& matrices) {
       for (const Tensor& matrix : matrices) {
         check(matrix.ndim() == 2, "Tensor dimension is ", matrix.ndim(), ", expected 2 instead.");
       }
@@ -108,7 +108,7 @@ Tensor vecdot(const Tensor& x, const Tensor& y, int64_t dim) {
   return call("aten::sum.dim_IntList", product(x, y), Dims{dim}, false, x.dtype());
 }
 OP("aten::linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor")
-    .direct(vecdot)
+    .impl(vecdot)
     .composite()
     .set<WritesInto>(WritesInto::kSameDType)
     .with_out();
@@ -133,7 +133,7 @@ Tensor tensorinv(const Tensor& a, int64_t ind) {
   const Tensor inverse = call("aten::linalg_inv", call("aten::reshape", a, Dims{rows, columns}));
   return call("aten::reshape", inverse, sizes);
 }
-OP("aten::linalg_tensorinv(Tensor self, int ind=2) -> Tensor").direct(tensorinv).composite().with_out();
+OP("aten::linalg_tensorinv(Tensor self, int ind=2) -> Tensor").impl(tensorinv).composite().with_out();
 
 Tensor tensorsolve(const Tensor& given_a, const Tensor& b, const std::optional<ops::IntList>& dims) {
   Tensor a = given_a;
@@ -157,7 +157,7 @@ Tensor tensorsolve(const Tensor& given_a, const Tensor& b, const std::optional<o
   return call("aten::reshape", x, part_of(a.sizes(), split, a.ndim()));
 }
 OP("aten::linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor")
-    .direct(tensorsolve)
+    .impl(tensorsolve)
     .composite()
     .with_out();
 
@@ -173,7 +173,7 @@ Tensor powers_of(const Tensor& x, int64_t count) {
 }
 
 OP("aten::linalg_vander(Tensor x, *, int? N=None) -> Tensor")
-    .direct([](const Tensor& x, std::optional<int64_t> given) {
+    .impl([](const Tensor& x, std::optional<int64_t> given) {
       check(x.dtype() != DType::kBool,
             "linalg.vander supports floating point, complex, and integer tensors, but got Bool");
       const Tensor vector = x.ndim() == 0 ? unsqueezed(x, -1) : x;
@@ -183,7 +183,7 @@ OP("aten::linalg_vander(Tensor x, *, int? N=None) -> Tensor")
     })
     .composite();
 OP("aten::vander(Tensor x, int? N=None, bool increasing=False) -> Tensor")
-    .direct([](const Tensor& x, std::optional<int64_t> given, bool is_increasing) {
+    .impl([](const Tensor& x, std::optional<int64_t> given, bool is_increasing) {
       check(x.ndim() == 1, "x must be a one-dimensional tensor.");
       const int64_t count = given.value_or(x.sizes()[0]);
       check(count >= 0, "N must be non-negative.");

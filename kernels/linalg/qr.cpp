@@ -79,7 +79,7 @@ OP("aten::linalg_householder_product(Tensor input, Tensor tau) -> Tensor")
     .saves("input, tau")
     .with_out();
 OP("aten::orgqr(Tensor self, Tensor input2) -> Tensor")
-    .direct([](const Tensor& a, const Tensor& tau) { return call("aten::linalg_householder_product", a, tau); })
+    .impl([](const Tensor& a, const Tensor& tau) { return call("aten::linalg_householder_product", a, tau); })
     .composite();
 
 TensorMeta infer_ormqr(const Tensor& a, const Tensor& tau, const Tensor& other, bool is_left, bool) {
@@ -168,11 +168,11 @@ std::vector<Tensor> gradient_of_qr(const GradArgs& args) {
 }
 
 OP("aten::linalg_qr(Tensor A, str mode=\"reduced\") -> (Tensor Q, Tensor R)")
-    .direct(qr)
+    .impl(qr)
     .gradient(gradient_of_qr)
     .saves("result0, result1");
 OP("aten::qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)")
-    .direct([](const Tensor& a, bool is_reduced) -> std::tuple<Tensor, Tensor> {
+    .impl([](const Tensor& a, bool is_reduced) -> std::tuple<Tensor, Tensor> {
       const auto [q, r] = call_for<2>("aten::linalg_qr", a, std::string(is_reduced ? "reduced" : "complete"));
       return {q, r};
     })

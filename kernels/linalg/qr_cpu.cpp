@@ -32,7 +32,7 @@ void run_geqrf(const Tensor& a, const Tensor& tau) {
   });
 }
 
-KERNEL("aten::geqrf", kCPU, [](const KernelContext&, const Tensor& a, Tensor& out, Tensor& tau) {
+IMPL("aten::geqrf", kCPU, [](const KernelContext&, const Tensor& a, Tensor& out, Tensor& tau) {
   out.copy_from(a);
   dispatch_lapack(a.dtype(), "geqrf_cpu", [&]<class T>() { run_geqrf<T>(out, tau); });
 });
@@ -64,7 +64,7 @@ void householder_product_kernel(const KernelContext&, const Tensor& a, const Ten
   dispatch_lapack(a.dtype(), "orgqr_cpu", [&]<class T>() { run_orgqr<T>(out, dense); });
 }
 
-KERNEL("aten::linalg_householder_product", kCPU, householder_product_kernel);
+IMPL("aten::linalg_householder_product", kCPU, householder_product_kernel);
 
 template <class T>
 void run_ormqr(const Tensor& a, const Tensor& tau, const Tensor& c, bool is_left, bool is_transposed) {
@@ -104,7 +104,7 @@ void ormqr_kernel(const KernelContext&, const Tensor& a, const Tensor& tau, cons
                   [&]<class T>() { run_ormqr<T>(columns, dense, out, is_left, is_transposed); });
 }
 
-KERNEL("aten::ormqr", kCPU, ormqr_kernel);
+IMPL("aten::ormqr", kCPU, ormqr_kernel);
 
 }  // namespace
 }  // namespace tensord::kernels::linalg

@@ -65,18 +65,18 @@ std::vector<Tensor> gradient_of_solve(const GradArgs& args) {
 OP("aten::_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor "
    "LU, "
    "Tensor pivots, Tensor info)")
-    .direct(linalg_solve_parts)
+    .impl(linalg_solve_parts)
     .gradient(gradient_of_solve)
     .saves("A, result0, result1, result2");
 OP("aten::linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor "
    "info)")
-    .direct([](const Tensor& a, const Tensor& b, bool is_left, bool check_errors) -> std::tuple<Tensor, Tensor> {
+    .impl([](const Tensor& a, const Tensor& b, bool is_left, bool check_errors) -> std::tuple<Tensor, Tensor> {
       const auto [x, lu, pivots, info] = call_for<4>("aten::_linalg_solve_ex", a, b, is_left, check_errors);
       return {x, info};
     })
     .composite();
 OP("aten::linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor")
-    .direct([](const Tensor& a, const Tensor& b, bool is_left) {
+    .impl([](const Tensor& a, const Tensor& b, bool is_left) {
       const auto [x, lu, pivots, info] = call_for<4>("aten::_linalg_solve_ex", a, b, is_left, false);
       check_info("torch.linalg.solve", info);
       return x;
@@ -92,7 +92,7 @@ std::tuple<Tensor, Tensor> invert(const Tensor& a, bool check_errors) {
   return {inverse, info};
 }
 OP("aten::linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)")
-    .direct(invert)
+    .impl(invert)
     .gradient(gradient::of_first([](const GradArgs& args, const Tensor& g) {
       const Tensor turned = transposed(args.outputs[0].to_tensor());
       return negated(matmul(turned, matmul(g, turned)));
@@ -103,8 +103,8 @@ Tensor checked_inverse(const Tensor& a) {
   check_info("linalg.inv", info);
   return inverse;
 }
-OP("aten::linalg_inv(Tensor A) -> Tensor").direct(checked_inverse).composite();
-OP("aten::inverse(Tensor self) -> Tensor").direct(checked_inverse).composite();
+OP("aten::linalg_inv(Tensor A) -> Tensor").impl(checked_inverse).composite();
+OP("aten::inverse(Tensor self) -> Tensor").impl(checked_inverse).composite();
 
 // -1 for an odd number of exchanges, of each matrix.
 OP("tensord::sign_of_exchanges(Tensor pivots, ScalarType dtype) -> Tensor")
@@ -155,12 +155,12 @@ Tensor gradient_of_det(const GradArgs& args, const Tensor& g) {
   return call("aten::linalg_lu_solve", lu, pivots, right, true, true);
 }
 OP("aten::_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)")
-    .direct(det_parts)
+    .impl(det_parts)
     .gradient(gradient::of_first(gradient_of_det))
     .saves("A, result0, result1, result2");
 Tensor det(const Tensor& a) { return call_for<3>("aten::_linalg_det", a)[0]; }
-OP("aten::linalg_det(Tensor A) -> Tensor").direct(det).composite();
-OP("aten::det(Tensor self) -> Tensor").direct(det).composite();
+OP("aten::linalg_det(Tensor A) -> Tensor").impl(det).composite();
+OP("aten::det(Tensor self) -> Tensor").impl(det).composite();
 
 ops::Returns slogdet_parts(const Tensor& a) {
   check_square("linalg.slogdet", a);
@@ -181,17 +181,17 @@ std::vector<Tensor> gradient_of_slogdet(const GradArgs& args) {
   return {call("aten::linalg_lu_solve", args.outputs[2], args.outputs[3], right, true, true)};
 }
 OP("aten::_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor LU, Tensor pivots)")
-    .direct(slogdet_parts)
+    .impl(slogdet_parts)
     .gradient(gradient_of_slogdet)
     .saves("A, result2, result3");
 std::tuple<Tensor, Tensor> slogdet(const Tensor& a) {
   const auto [sign, magnitude, lu, pivots] = call_for<4>("aten::_linalg_slogdet", a);
   return {sign, magnitude};
 }
-OP("aten::linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)").direct(slogdet).composite();
-OP("aten::slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)").direct(slogdet).composite();
+OP("aten::linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)").impl(slogdet).composite();
+OP("aten::slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)").impl(slogdet).composite();
 OP("aten::logdet(Tensor self) -> Tensor")
-    .direct([](const Tensor& a) {
+    .impl([](const Tensor& a) {
       const auto [sign, magnitude] = slogdet(a);
       // NaN where the determinant is negative; -inf where it is 0.
       return sum_of(call("aten::log", sign), magnitude);

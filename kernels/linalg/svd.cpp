@@ -85,20 +85,20 @@ OP("aten::_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, 
     .saves("A, result0, result1, result2");
 
 OP("aten::linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)")
-    .direct([](const Tensor& a, bool is_full, const ops::Value& driver) -> std::tuple<Tensor, Tensor, Tensor> {
+    .impl([](const Tensor& a, bool is_full, const ops::Value& driver) -> std::tuple<Tensor, Tensor, Tensor> {
       const auto [u, s, vh] = call_for<3>("aten::_linalg_svd", a, is_full, true, driver);
       return {u, s, vh};
     })
     .composite();
 OP("aten::linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor")
-    .direct([](const Tensor& a, const ops::Value& driver) {
+    .impl([](const Tensor& a, const ops::Value& driver) {
       return call_for<3>("aten::_linalg_svd", a, false, false, driver)[1];
     })
     .composite()
     .set<WritesInto>(WritesInto::kSameDType)
     .with_out();
 OP("aten::svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)")
-    .direct([](const Tensor& a, bool is_reduced, bool has_vectors) -> std::tuple<Tensor, Tensor, Tensor> {
+    .impl([](const Tensor& a, bool is_reduced, bool has_vectors) -> std::tuple<Tensor, Tensor, Tensor> {
       const auto [u, s, vh] = call_for<3>("aten::_linalg_svd", a, !is_reduced, has_vectors);
       if (has_vectors) return {u, s, adjoint(vh)};
       const auto square = [&](int64_t size) {

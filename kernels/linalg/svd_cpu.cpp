@@ -84,7 +84,7 @@ void svd_kernel(const ops::KernelContext&, const Tensor& a, bool is_full, bool h
   check_info("linalg.svd", codes);
 }
 
-KERNEL("aten::_linalg_svd", kCPU, svd_kernel);
+IMPL("aten::_linalg_svd", kCPU, svd_kernel);
 
 }  // namespace
 }  // namespace tensord::kernels::linalg

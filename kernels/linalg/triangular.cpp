@@ -67,7 +67,7 @@ OP("aten::linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool lef
     .saves("self, result")
     .set<WritesInto>(WritesInto::kSameDType)
     .with_out();
-KERNEL("aten::linalg_solve_triangular", kCPU, solve_triangular_kernel);
+IMPL("aten::linalg_solve_triangular", kCPU, solve_triangular_kernel);
 
 // The older form: both operands broadcast, and the matrices are returned too.
 std::tuple<Tensor, Tensor> triangular_solve(const Tensor& b, const Tensor& a, bool is_upper, bool is_transposed,
@@ -92,7 +92,7 @@ std::tuple<Tensor, Tensor> triangular_solve(const Tensor& b, const Tensor& a, bo
 }
 OP("aten::triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> "
    "(Tensor solution, Tensor cloned_coefficient)")
-    .direct(triangular_solve)
+    .impl(triangular_solve)
     .composite();
 
 }  // namespace

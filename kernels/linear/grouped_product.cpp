@@ -77,7 +77,7 @@ Tensor grouped_mm(const Tensor& a, const Tensor& b, const MaybeTensor& offsets, 
 }
 OP("aten::_grouped_mm(Tensor self, Tensor mat2, Tensor? offs=None, Tensor? bias=None, ScalarType? out_dtype=None) -> "
    "Tensor")
-    .direct(grouped_mm)
+    .impl(grouped_mm)
     .composite();
 
 }  // namespace

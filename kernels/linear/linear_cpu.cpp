@@ -22,7 +22,7 @@ void run_linear(const ops::KernelContext&, const Tensor& input, const Tensor& we
        {out.raw_data(), rows, outputs, outputs, 1});
 }
 
-KERNEL("aten::linear", kCPU, &run_linear);
+IMPL("aten::linear", kCPU, &run_linear);
 
 }  // namespace
 }  // namespace tensord::kernels

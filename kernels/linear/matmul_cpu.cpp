@@ -125,21 +125,21 @@ void run_outer(Context context, const Tensor& a, const Tensor& b, Tensor& out) {
   if (out.numel() == 0) return;
   static const ops::Op& multiply = ops::get_op("aten::mul.Tensor");  // whose loops are vectorized for every dtype
   const ops::Value operands[] = {a.as_view({a.numel(), 1}, {a.strides()[0], 1}, a.offset()), b};
-  multiply.kernels[static_cast<size_t>(DeviceKind::kCPU)](context, operands, std::span(&out, 1));
+  multiply.kernel(DeviceKind::kCPU)->fill(context, operands, std::span(&out, 1));
 }
 
-KERNEL("aten::mm", DeviceKind::kCPU, &run_mm);
-KERNEL("aten::bmm", DeviceKind::kCPU, &run_bmm);
-KERNEL("aten::mv", DeviceKind::kCPU, &run_mv);
-KERNEL("aten::dot", DeviceKind::kCPU, &run_dot);
-KERNEL("aten::vdot", DeviceKind::kCPU, &run_dot);
-KERNEL("aten::addmm", DeviceKind::kCPU, &run_addmm);
-KERNEL("aten::baddbmm", DeviceKind::kCPU, &run_baddbmm);
-KERNEL("aten::addbmm", DeviceKind::kCPU, &run_addbmm);
-KERNEL("aten::addmv", DeviceKind::kCPU, &run_addmv);
-KERNEL("aten::matmul", DeviceKind::kCPU, &run_matmul);
-KERNEL("aten::outer", DeviceKind::kCPU, &run_outer);
-KERNEL("aten::ger", DeviceKind::kCPU, &run_outer);
+IMPL("aten::mm", DeviceKind::kCPU, &run_mm);
+IMPL("aten::bmm", DeviceKind::kCPU, &run_bmm);
+IMPL("aten::mv", DeviceKind::kCPU, &run_mv);
+IMPL("aten::dot", DeviceKind::kCPU, &run_dot);
+IMPL("aten::vdot", DeviceKind::kCPU, &run_dot);
+IMPL("aten::addmm", DeviceKind::kCPU, &run_addmm);
+IMPL("aten::baddbmm", DeviceKind::kCPU, &run_baddbmm);
+IMPL("aten::addbmm", DeviceKind::kCPU, &run_addbmm);
+IMPL("aten::addmv", DeviceKind::kCPU, &run_addmv);
+IMPL("aten::matmul", DeviceKind::kCPU, &run_matmul);
+IMPL("aten::outer", DeviceKind::kCPU, &run_outer);
+IMPL("aten::ger", DeviceKind::kCPU, &run_outer);
 
 }  // namespace
 }  // namespace tensord::kernels

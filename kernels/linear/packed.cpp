@@ -27,18 +27,18 @@ bool all_calls_keep_samples(std::span<const ops::Value> v) {
 
 OP("tensord::packed(tensord.Packed packed, Tensor input) -> Tensor")
     .set<ops::BatchIndependent>(all_calls_keep_samples)
-    .direct([](const PackedPtr& packed, const Tensor& input) {
+    .impl([](const PackedPtr& packed, const Tensor& input) {
       check(!packed->has_other(), "this packed operator takes two tensors");
       return packed->run(input, Tensor(), false);
     })
-    .runs(ops::Way::kComposite);
+    .kind(ops::OpKind::kComposite);
 OP("tensord::packed.other(tensord.Packed packed, Tensor input, Tensor other) -> Tensor")
     .set<ops::BatchIndependent>(all_calls_keep_samples)
-    .direct([](const PackedPtr& packed, const Tensor& input, const Tensor& other) {
+    .impl([](const PackedPtr& packed, const Tensor& input, const Tensor& other) {
       check(packed->has_other(), "this packed operator takes one tensor");
       return packed->run(input, other, is_sole_holder(other));
     })
-    .runs(ops::Way::kComposite);
+    .kind(ops::OpKind::kComposite);
 
 // A packed operator's call reads one or two tensors. Those that are constants do not come with the run:
 // this puts them where the call looks.

@@ -34,14 +34,14 @@ Tensor addr(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& 
   return is_zero(beta) ? outer : call("aten::add.Tensor", scaled(call("aten::to.dtype", self, type), beta), outer);
 }
 OP("aten::addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor")
-    .direct(addr)
+    .impl(addr)
     .composite()
     .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesWhole)
     .with_inplace()
     .with_out();
 
 OP("aten::inner(Tensor self, Tensor other) -> Tensor")
-    .direct([](const Tensor& a, const Tensor& b) {
+    .impl([](const Tensor& a, const Tensor& b) {
       check(a.dtype() == b.dtype(), "expected scalar type ", name_of(a.dtype()), " but found ", name_of(b.dtype()));
       if (a.ndim() == 0 || b.ndim() == 0) return (Expr(a) * Expr(b)).tensor();
       check(a.size(-1) == b.size(-1), "inner() the last dimension must match on both input tensors but got shapes ",
@@ -54,7 +54,7 @@ OP("aten::inner(Tensor self, Tensor other) -> Tensor")
 
 // Every element of a times all of b: [a0, 1, a1, 1 …] · [1, b0, 1, b1 …], pairs of dimensions joined.
 OP("aten::kron(Tensor self, Tensor other) -> Tensor")
-    .direct([](const Tensor& a, const Tensor& b) {
+    .impl([](const Tensor& a, const Tensor& b) {
       const int64_t ndim = std::max(a.ndim(), b.ndim());
       const auto size_of = [&](const Tensor& x, int64_t dim) {
         const int64_t at = dim - (ndim - x.ndim());
@@ -105,7 +105,7 @@ Tensor bilinear(const Tensor& x, const Tensor& y, const Tensor& w, const std::op
   return bias ? (Expr(out) + Expr(*bias)).tensor() : out;
 }
 OP("aten::bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor")
-    .direct(bilinear)
+    .impl(bilinear)
     .composite();
 
 // --- distances
@@ -142,10 +142,10 @@ Tensor cdist(const Tensor& x, const Tensor& y, double p, std::optional<int64_t> 
     return euclidean(x, y);
   return norm_of((Expr(compose::unsqueeze(x, -2)) - Expr(compose::unsqueeze(y, -3))).tensor(), p);
 }
-OP("aten::cdist(Tensor x1, Tensor x2, float p=2., int? compute_mode=None) -> Tensor").direct(cdist).composite();
+OP("aten::cdist(Tensor x1, Tensor x2, float p=2., int? compute_mode=None) -> Tensor").impl(cdist).composite();
 
 OP("aten::pdist(Tensor self, float p=2.) -> Tensor")
-    .direct([](const Tensor& x, double p) {
+    .impl([](const Tensor& x, double p) {
       check(x.ndim() == 2, "pdist only supports 2D tensors, got: ", x.ndim(), "D");
       check(is_floating(x.dtype()), "pdist only supports floating-point dtypes");
       check(p >= 0, "pdist only supports non-negative p values");

@@ -131,7 +131,7 @@ constexpr const char* kArguments =
   add_nll("aten::nll_loss", false);
   add_nll("aten::nll_loss2d", true);
   const auto composite = [](const char* name, auto function) {
-    ops::OpBuilder(concat(name, kArguments).c_str(), __FILE__, __LINE__).direct(function).composite();
+    ops::OpBuilder(concat(name, kArguments).c_str(), __FILE__, __LINE__).impl(function).composite();
   };
   composite("aten::nll_loss",
             [](const Tensor& x, const Tensor& target, MaybeTensor weight, int64_t reduction, int64_t ignore) {

@@ -150,8 +150,8 @@ Tensor with_probabilities(const Tensor& x, const Tensor& target, const MaybeTens
 
 OP("aten::cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100, "
    "float label_smoothing=0.) -> Tensor")
-    .direct([](const Tensor& x, const Tensor& target, MaybeTensor weight, int64_t reduction, int64_t ignore,
-               double smoothing) {
+    .impl([](const Tensor& x, const Tensor& target, MaybeTensor weight, int64_t reduction, int64_t ignore,
+             double smoothing) {
       check(smoothing >= 0 && smoothing <= 1, "label_smoothing must be between 0.0 and 1.0. Got: ", smoothing);
       if (x.sizes() == target.sizes() && x.ndim() > 0) {
         return with_probabilities(x, target, weight, reduction, ignore, smoothing);

@@ -142,28 +142,27 @@ void with_wide_type(const Tensor& x, Fn&& fn) {
   fn.template operator()<float>();
 }
 
-KERNEL("tensord::cross_entropy", kCPU,
-       [](const KernelContext&, const Tensor& x, const Tensor& target, MaybeTensor weight, int64_t reduction,
-          int64_t ignore, double smoothing, Tensor& out, Tensor& moments, Tensor& total_weight) {
-         const ClassLoss loss = make_cross_entropy(x, target, weight, reduction, ignore, smoothing);
-         with_wide_type(
-             x, [&]<class T>() { Samples<T>(loss, x, target, weight).forward(reduction, out, moments, total_weight); });
-       });
+IMPL("tensord::cross_entropy", kCPU,
+     [](const KernelContext&, const Tensor& x, const Tensor& target, MaybeTensor weight, int64_t reduction,
+        int64_t ignore, double smoothing, Tensor& out, Tensor& moments, Tensor& total_weight) {
+       const ClassLoss loss = make_cross_entropy(x, target, weight, reduction, ignore, smoothing);
+       with_wide_type(
+           x, [&]<class T>() { Samples<T>(loss, x, target, weight).forward(reduction, out, moments, total_weight); });
+     });
 
-KERNEL(
-    "tensord::cross_entropy_backward", kCPU,
-    [](const KernelContext&, const Tensor& g, const Tensor& x, const Tensor& target, MaybeTensor weight,
-       int64_t reduction, int64_t ignore, double smoothing, const Tensor& moments, const Tensor& total_weight,
-       Tensor& dx) {
-      const ClassLoss loss = make_cross_entropy(x, target, weight, reduction, ignore, smoothing);
-      if (dx.numel() == 0) return;
-      with_wide_type(x, [&]<class T>() {
-        const bool is_direct = dx.dtype() == dtype_of<T>;
-        const Tensor to = is_direct ? dx : Tensor::empty(dx.sizes(), dtype_of<T>);
-        Samples<T>(loss, x, target, weight).backward(reduction, g, moments, total_weight.item_double(), to.data<T>());
-        if (!is_direct) dx.copy_from(to);
-      });
-    });
+IMPL("tensord::cross_entropy_backward", kCPU,
+     [](const KernelContext&, const Tensor& g, const Tensor& x, const Tensor& target, MaybeTensor weight,
+        int64_t reduction, int64_t ignore, double smoothing, const Tensor& moments, const Tensor& total_weight,
+        Tensor& dx) {
+       const ClassLoss loss = make_cross_entropy(x, target, weight, reduction, ignore, smoothing);
+       if (dx.numel() == 0) return;
+       with_wide_type(x, [&]<class T>() {
+         const bool is_direct = dx.dtype() == dtype_of<T>;
+         const Tensor to = is_direct ? dx : Tensor::empty(dx.sizes(), dtype_of<T>);
+         Samples<T>(loss, x, target, weight).backward(reduction, g, moments, total_weight.item_double(), to.data<T>());
+         if (!is_direct) dx.copy_from(to);
+       });
+     });
 
 }  // namespace
 }  // namespace tensord::kernels

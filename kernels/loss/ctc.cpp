@@ -108,8 +108,8 @@ Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const IntList& i
 }
 OP("aten::ctc_loss.IntList(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, "
    "int reduction=1, bool zero_infinity=False) -> Tensor")
-    .direct([](const Tensor& p, const Tensor& targets, const IntList& input_lengths, const IntList& target_lengths,
-               int64_t blank, int64_t reduction, bool zero_infinity) {
+    .impl([](const Tensor& p, const Tensor& targets, const IntList& input_lengths, const IntList& target_lengths,
+             int64_t blank, int64_t reduction, bool zero_infinity) {
       return ctc_loss(p, targets, input_lengths, target_lengths, blank, reduction, zero_infinity);
     })
     .composite();
@@ -121,8 +121,8 @@ IntList lengths_of(const Tensor& lengths) {
 }
 OP("aten::ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, "
    "int reduction=1, bool zero_infinity=False) -> Tensor")
-    .direct([](const Tensor& p, const Tensor& targets, const Tensor& input_lengths, const Tensor& target_lengths,
-               int64_t blank, int64_t reduction, bool zero_infinity) {
+    .impl([](const Tensor& p, const Tensor& targets, const Tensor& input_lengths, const Tensor& target_lengths,
+             int64_t blank, int64_t reduction, bool zero_infinity) {
       return ctc_loss(p, targets, lengths_of(input_lengths), lengths_of(target_lengths), blank, reduction,
                       zero_infinity);
     })

@@ -138,8 +138,8 @@ void run_ctc_backward(const KernelContext&, const Tensor& g, const Tensor& log_p
   out.copy_from(dx);
 }
 
-KERNEL("aten::_ctc_loss", kCPU, run_ctc);
-KERNEL("aten::_ctc_loss_backward", kCPU, run_ctc_backward);
+IMPL("aten::_ctc_loss", kCPU, run_ctc);
+IMPL("aten::_ctc_loss_backward", kCPU, run_ctc_backward);
 
 }  // namespace
 }  // namespace tensord::kernels

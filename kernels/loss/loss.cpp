@@ -73,33 +73,33 @@ gradient::GradientFn difference_gradient(const char* name) {
 }
 
 OP("aten::mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor")
-    .direct([](const Tensor& x, const Tensor& target, int64_t reduction) {
+    .impl([](const Tensor& x, const Tensor& target, int64_t reduction) {
       return reduce_loss(gradient::square(Expr(x) - Expr(target)).tensor(), reduction);
     })
     .gradient(difference_gradient("aten::mse_loss_backward"))
     .saves("self, target")
-    .runs(ops::Way::kComposite);
+    .kind(ops::OpKind::kComposite);
 
 OP("aten::mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor")
-    .direct([](const Tensor& grad, const Tensor& x, const Tensor& target, int64_t reduction) {
+    .impl([](const Tensor& grad, const Tensor& x, const Tensor& target, int64_t reduction) {
       return as_dtype_of(x, (Expr(x) - Expr(target)) * 2.0 * incoming(grad, x, target, reduction));
     })
     .composite();
 
 OP("tensord::l1_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor")
-    .direct([](const Tensor& grad, const Tensor& x, const Tensor& target, int64_t reduction) {
+    .impl([](const Tensor& grad, const Tensor& x, const Tensor& target, int64_t reduction) {
       return as_dtype_of(x, gradient::sign(Expr(x) - Expr(target)) * incoming(grad, x, target, reduction));
     })
     .composite();
 OP("aten::l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor")
-    .direct([](const Tensor& x, const Tensor& target, int64_t reduction) {
+    .impl([](const Tensor& x, const Tensor& target, int64_t reduction) {
       return reduce_loss(gradient::abs(Expr(x) - Expr(target)).tensor(), reduction);
     })
     .gradient(difference_gradient("tensord::l1_loss_backward"))
     .saves("self, target")
-    .runs(ops::Way::kComposite);
+    .kind(ops::OpKind::kComposite);
 
-COMPLEX("aten::l1_loss").composite([](const Tensor& x, const Tensor& target, int64_t reduction) {
+IMPL("aten::l1_loss", ops::kComplexComposite, [](const Tensor& x, const Tensor& target, int64_t reduction) {
   return reduce_loss(gradient::abs(Expr(x) - Expr(target)).tensor(), reduction);
 });
 
@@ -109,21 +109,21 @@ Expr huber(const Expr& difference, double delta) {
   return near * (size - near * 0.5);
 }
 OP("aten::huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.) -> Tensor")
-    .direct([](const Tensor& x, const Tensor& target, int64_t reduction, double delta) {
+    .impl([](const Tensor& x, const Tensor& target, int64_t reduction, double delta) {
       check(delta > 0, "huber_loss does not support non-positive values for delta.");
       return reduce_loss(as_dtype_of(x, huber(Expr(x) - Expr(target), delta)), reduction);
     })
     .gradient(difference_gradient("aten::huber_loss_backward"))
     .saves("self, target")
-    .runs(ops::Way::kComposite);
+    .kind(ops::OpKind::kComposite);
 OP("aten::huber_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float delta) -> Tensor")
-    .direct([](const Tensor& grad, const Tensor& x, const Tensor& target, int64_t reduction, double delta) {
+    .impl([](const Tensor& grad, const Tensor& x, const Tensor& target, int64_t reduction, double delta) {
       return as_dtype_of(x, clamp(Expr(x) - Expr(target), -delta, delta) * incoming(grad, x, target, reduction));
     })
     .composite();
 // The same over beta; with beta 0 the absolute value.
 OP("aten::smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.) -> Tensor")
-    .direct([](const Tensor& x, const Tensor& target, int64_t reduction, double beta) {
+    .impl([](const Tensor& x, const Tensor& target, int64_t reduction, double beta) {
       check(beta >= 0, "smooth_l1_loss does not support negative values for beta.");
       const Expr difference = Expr(x) - Expr(target);
       const Expr losses = beta == 0 ? gradient::abs(difference) : huber(difference, beta) / beta;
@@ -131,10 +131,10 @@ OP("aten::smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta
     })
     .gradient(difference_gradient("aten::smooth_l1_loss_backward"))
     .saves("self, target")
-    .runs(ops::Way::kComposite);
+    .kind(ops::OpKind::kComposite);
 
 OP("aten::smooth_l1_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float beta) -> Tensor")
-    .direct([](const Tensor& grad, const Tensor& x, const Tensor& target, int64_t reduction, double beta) {
+    .impl([](const Tensor& grad, const Tensor& x, const Tensor& target, int64_t reduction, double beta) {
       const Expr difference = Expr(x) - Expr(target);
       const Expr slope = beta == 0 ? gradient::sign(difference) : clamp(difference, -beta, beta) / beta;
       return as_dtype_of(x, slope * incoming(grad, x, target, reduction));
@@ -158,8 +158,7 @@ Tensor binary_cross_entropy(const Tensor& x, const Tensor& target, const MaybeTe
 }
 OP("aten::binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight=None, int "
    "reduction=1) -> Tensor")
-    .direct([](const Tensor& grad, const Tensor& x, const Tensor& target, const MaybeTensor& weight,
-               int64_t reduction) {
+    .impl([](const Tensor& grad, const Tensor& x, const Tensor& target, const MaybeTensor& weight, int64_t reduction) {
       const Expr in = x, y = target;
       Expr g = incoming(grad, x, target, reduction);
       if (weight) g = g * Expr(*weight);
@@ -184,10 +183,10 @@ std::vector<Tensor> binary_cross_entropy_gradient(const ops::GradArgs& args) {
   return out;
 }
 OP("aten::binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor")
-    .direct(binary_cross_entropy)
+    .impl(binary_cross_entropy)
     .gradient(binary_cross_entropy_gradient)
     .saves("self, target, weight")
-    .runs(ops::Way::kComposite);
+    .kind(ops::OpKind::kComposite);
 
 // (1 - y) x - (1 + (pos_weight - 1) y) log sigmoid(x)
 Tensor cross_entropy_of_logits(const Tensor& x, const Tensor& target, const MaybeTensor& weight,
@@ -227,13 +226,13 @@ std::vector<Tensor> cross_entropy_of_logits_gradient(const ops::GradArgs& args) 
 }
 OP("aten::binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, "
    "int reduction=1) -> Tensor")
-    .direct(cross_entropy_of_logits)
+    .impl(cross_entropy_of_logits)
     .gradient(cross_entropy_of_logits_gradient)
     .saves("self, target, weight, pos_weight")
-    .runs(ops::Way::kComposite);
+    .kind(ops::OpKind::kComposite);
 
 OP("aten::kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target=False) -> Tensor")
-    .direct([](const Tensor& x, const Tensor& target, int64_t reduction, bool log_target) {
+    .impl([](const Tensor& x, const Tensor& target, int64_t reduction, bool log_target) {
       const Expr in = x, y = target;
       const Expr losses =
           log_target ? gradient::exp(y) * (y - in) : Expr(ops::call("aten::xlogy.Tensor", target, target)) - y * in;
@@ -242,7 +241,7 @@ OP("aten::kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target
     .composite();
 
 OP("aten::poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction) -> Tensor")
-    .direct([](const Tensor& x, const Tensor& target, bool log_input, bool full, double eps, int64_t reduction) {
+    .impl([](const Tensor& x, const Tensor& target, bool log_input, bool full, double eps, int64_t reduction) {
       const Expr in = x, y = target;
       Expr losses = log_input ? gradient::exp(in) - y * in : in - y * gradient::log(in + eps);
       if (full) {  // the logarithm of the target's factorial, by Stirling
@@ -255,14 +254,14 @@ OP("aten::poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool ful
     .composite();
 
 OP("aten::soft_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor")
-    .direct([](const Tensor& grad, const Tensor& x, const Tensor& target, int64_t reduction) {
+    .impl([](const Tensor& grad, const Tensor& x, const Tensor& target, int64_t reduction) {
       const Expr y = target;
       return as_dtype_of(x, -y * gradient::sigmoid(-(y * Expr(x))) * incoming(grad, x, target, reduction));
     })
     .composite();
 // log(1 + exp(-y x))
 OP("aten::soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor")
-    .direct([](const Tensor& x, const Tensor& target, int64_t reduction) {
+    .impl([](const Tensor& x, const Tensor& target, int64_t reduction) {
       return reduce_loss(as_dtype_of(x, -log_sigmoid(Expr(x) * Expr(target))), reduction);
     })
     .composite();

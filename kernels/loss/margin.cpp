@@ -86,7 +86,7 @@ OP("aten::multilabel_margin_loss_backward(Tensor grad_output, Tensor self, Tenso
       return TensorMeta{x.sizes(), x.dtype(), {}, x.device()};
     });
 OP("aten::multilabel_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor")
-    .direct([](const Tensor& x, const Tensor& target, int64_t reduction) {
+    .impl([](const Tensor& x, const Tensor& target, int64_t reduction) {
       return ops::call("aten::multilabel_margin_loss_forward", x, target, reduction);
     })
     .composite();

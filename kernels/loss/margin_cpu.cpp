@@ -77,25 +77,25 @@ void multi_margin_backward(const KernelContext&, const Tensor& g, const Tensor& 
   out.copy_from(wide);
 }
 
-KERNEL("aten::multi_margin_loss", kCPU,
-       [](const KernelContext&, const Tensor& x, const Tensor& target, Scalar p, Scalar margin, MaybeTensor weight,
-          int64_t reduction, Tensor& out) {
-         const MultiMargin loss(x, target, p, margin, weight, reduction);
-         const MarginRows rows("multi_margin_loss", x, target, false);
-         const Tensor xs = dense<double>(x);
-         std::vector<double> losses(static_cast<size_t>(rows.count), 0.0);
-         for (int64_t i = 0; i < rows.count; ++i) {
-           const double* from = xs.data<double>() + i * rows.classes;
-           for (int64_t c = 0; c < rows.classes; ++c) {
-             const double z = loss.violation(from[loss.label(i)], from[c]);
-             if (c != loss.label(i) && z > 0) losses[static_cast<size_t>(i)] += loss.p == 1 ? z : z * z;
-           }
-           losses[static_cast<size_t>(i)] *= loss.weight_of(i) * share_of(rows, reduction);
+IMPL("aten::multi_margin_loss", kCPU,
+     [](const KernelContext&, const Tensor& x, const Tensor& target, Scalar p, Scalar margin, MaybeTensor weight,
+        int64_t reduction, Tensor& out) {
+       const MultiMargin loss(x, target, p, margin, weight, reduction);
+       const MarginRows rows("multi_margin_loss", x, target, false);
+       const Tensor xs = dense<double>(x);
+       std::vector<double> losses(static_cast<size_t>(rows.count), 0.0);
+       for (int64_t i = 0; i < rows.count; ++i) {
+         const double* from = xs.data<double>() + i * rows.classes;
+         for (int64_t c = 0; c < rows.classes; ++c) {
+           const double z = loss.violation(from[loss.label(i)], from[c]);
+           if (c != loss.label(i) && z > 0) losses[static_cast<size_t>(i)] += loss.p == 1 ? z : z * z;
          }
-         store(losses, reduction, out);
-       });
+         losses[static_cast<size_t>(i)] *= loss.weight_of(i) * share_of(rows, reduction);
+       }
+       store(losses, reduction, out);
+     });
 
-KERNEL("aten::multi_margin_loss_backward", kCPU, multi_margin_backward);
+IMPL("aten::multi_margin_loss_backward", kCPU, multi_margin_backward);
 
 // --- multilabel_margin_loss: sum over right classes y and wrong ones c of max(0, 1 - x_y + x_c) / classes. A row's
 // labels end before the first negative one.
@@ -134,7 +134,7 @@ void multilabel_margin(const KernelContext&, const Tensor& x, const Tensor& targ
   store(losses, reduction, out);
   is_target.copy_from(right);
 }
-KERNEL("aten::multilabel_margin_loss_forward", kCPU, multilabel_margin);
+IMPL("aten::multilabel_margin_loss_forward", kCPU, multilabel_margin);
 
 void multilabel_margin_backward(const KernelContext&, const Tensor& g, const Tensor& x, const Tensor& target,
                                 int64_t reduction, const Tensor& is_target, Tensor& out) {
@@ -158,7 +158,7 @@ void multilabel_margin_backward(const KernelContext&, const Tensor& g, const Ten
   }
   out.copy_from(wide);
 }
-KERNEL("aten::multilabel_margin_loss_backward", kCPU, multilabel_margin_backward);
+IMPL("aten::multilabel_margin_loss_backward", kCPU, multilabel_margin_backward);
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -88,10 +88,10 @@ void nll_backward_kernel(const KernelContext&, const Tensor& g, const Tensor& x,
   with_nll_type(x.dtype(), [&]<class T>() { nll_backward<T>(loss, g, target, weight, reduction, total_weight, out); });
 }
 
-KERNEL("aten::nll_loss_forward", kCPU, nll_forward_kernel);
-KERNEL("aten::nll_loss2d_forward", kCPU, nll_forward_kernel);
-KERNEL("aten::nll_loss_backward", kCPU, nll_backward_kernel);
-KERNEL("aten::nll_loss2d_backward", kCPU, nll_backward_kernel);
+IMPL("aten::nll_loss_forward", kCPU, nll_forward_kernel);
+IMPL("aten::nll_loss2d_forward", kCPU, nll_forward_kernel);
+IMPL("aten::nll_loss_backward", kCPU, nll_backward_kernel);
+IMPL("aten::nll_loss2d_backward", kCPU, nll_backward_kernel);
 
 }  // namespace
 }  // namespace tensord::kernels

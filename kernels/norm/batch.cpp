@@ -136,7 +136,7 @@ OP("aten::instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!)? 
    "bool use_input_stats, float momentum, float eps, bool cudnn_enabled) -> Tensor")
     .writes_when("use_input_stats")
     .composite()
-    .direct(instance_norm);
+    .impl(instance_norm);
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -147,7 +147,7 @@ void batch_norm_backward(const KernelContext&, const Tensor& g, const Tensor& x,
     run<float>(call, mask, g, x, dx, dweight, dbias);
 }
 
-KERNEL("tensord::native_batch_norm_backward", kCPU, batch_norm_backward);
+IMPL("tensord::native_batch_norm_backward", kCPU, batch_norm_backward);
 
 }  // namespace
 }  // namespace tensord::kernels

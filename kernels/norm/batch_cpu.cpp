@@ -179,29 +179,29 @@ PointwiseCall batch_norm_call(std::span<const ops::Value> v) {
 
 namespace {
 
-KERNEL("aten::batch_norm", kCPU, batch_norm);
-KERNEL("aten::native_batch_norm", kCPU,
-       [](const KernelContext& context, const Tensor& in, MaybeTensor weight, MaybeTensor bias, MaybeTensor mean,
-          MaybeTensor variance, bool training, double momentum, double eps, Tensor& out, Tensor& saved_mean,
-          Tensor& saved_rstd) {
-         if (!training) return batch_norm(context, in, weight, bias, mean, variance, false, momentum, eps, false, out);
-         if (out.numel() == 0) return;
-         Statistics statistics = normalize_batch(context, in, weight, bias, mean, variance, momentum, eps, out);
-         saved_mean.copy_from(channel_tensor(statistics.mean, Tensor::meta(Dims{1, 1}, saved_mean.dtype()))
-                                  .as_view(saved_mean.sizes(), {1}, 0));
-         for (double& v : statistics.variance) v = 1.0 / std::sqrt(v + eps);
-         saved_rstd.copy_from(channel_tensor(statistics.variance, Tensor::meta(Dims{1, 1}, saved_rstd.dtype()))
-                                  .as_view(saved_rstd.sizes(), {1}, 0));
-       });
-KERNEL("tensord::batch_norm_training", kCPU,
-       [](const KernelContext& context, const Tensor& in, MaybeTensor weight, MaybeTensor bias, MaybeTensor mean,
-          MaybeTensor variance, double momentum, double eps, Tensor& out, Tensor& new_mean, Tensor& new_variance) {
-         if (mean) new_mean.copy_from(*mean);
-         if (variance) new_variance.copy_from(*variance);
-         if (out.numel() == 0) return;
-         normalize_batch(context, in, weight, bias, mean ? MaybeTensor(new_mean) : std::nullopt,
-                         variance ? MaybeTensor(new_variance) : std::nullopt, momentum, eps, out);
-       });
+IMPL("aten::batch_norm", kCPU, batch_norm);
+IMPL("aten::native_batch_norm", kCPU,
+     [](const KernelContext& context, const Tensor& in, MaybeTensor weight, MaybeTensor bias, MaybeTensor mean,
+        MaybeTensor variance, bool training, double momentum, double eps, Tensor& out, Tensor& saved_mean,
+        Tensor& saved_rstd) {
+       if (!training) return batch_norm(context, in, weight, bias, mean, variance, false, momentum, eps, false, out);
+       if (out.numel() == 0) return;
+       Statistics statistics = normalize_batch(context, in, weight, bias, mean, variance, momentum, eps, out);
+       saved_mean.copy_from(channel_tensor(statistics.mean, Tensor::meta(Dims{1, 1}, saved_mean.dtype()))
+                                .as_view(saved_mean.sizes(), {1}, 0));
+       for (double& v : statistics.variance) v = 1.0 / std::sqrt(v + eps);
+       saved_rstd.copy_from(channel_tensor(statistics.variance, Tensor::meta(Dims{1, 1}, saved_rstd.dtype()))
+                                .as_view(saved_rstd.sizes(), {1}, 0));
+     });
+IMPL("tensord::batch_norm_training", kCPU,
+     [](const KernelContext& context, const Tensor& in, MaybeTensor weight, MaybeTensor bias, MaybeTensor mean,
+        MaybeTensor variance, double momentum, double eps, Tensor& out, Tensor& new_mean, Tensor& new_variance) {
+       if (mean) new_mean.copy_from(*mean);
+       if (variance) new_variance.copy_from(*variance);
+       if (out.numel() == 0) return;
+       normalize_batch(context, in, weight, bias, mean ? MaybeTensor(new_mean) : std::nullopt,
+                       variance ? MaybeTensor(new_variance) : std::nullopt, momentum, eps, out);
+     });
 
 }  // namespace
 }  // namespace tensord::kernels

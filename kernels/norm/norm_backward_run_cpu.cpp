@@ -96,18 +96,18 @@ void layer_backward(const LayerBackward& call, const Mask& mask, Tensor& dx, Ten
     call.run<float>(mask, dx, dweight, dbias);
 }
 
-KERNEL("tensord::layer_norm_backward", kCPU,
-       [](const KernelContext&, const Tensor& g, const Tensor& x, const IntList& shape, MaybeTensor weight, double eps,
-          const Mask& mask, Tensor& dx, Tensor& dweight, Tensor& dbias) {
-         layer_backward({g, x, weight, normalized_length(x, shape), eps}, mask, dx, dweight, dbias);
-       });
+IMPL("tensord::layer_norm_backward", kCPU,
+     [](const KernelContext&, const Tensor& g, const Tensor& x, const IntList& shape, MaybeTensor weight, double eps,
+        const Mask& mask, Tensor& dx, Tensor& dweight, Tensor& dbias) {
+       layer_backward({g, x, weight, normalized_length(x, shape), eps}, mask, dx, dweight, dbias);
+     });
 
-KERNEL("tensord::native_layer_norm_backward", kCPU,
-       [](const KernelContext&, const Tensor& g, const Tensor& x, const IntList& shape, const Tensor& mean,
-          const Tensor& rstd, MaybeTensor weight, MaybeTensor, const Mask& mask, Tensor& dx, Tensor& dweight,
-          Tensor& dbias) {
-         layer_backward({g, x, weight, normalized_length(x, shape), 0, &mean, &rstd}, mask, dx, dweight, dbias);
-       });
+IMPL("tensord::native_layer_norm_backward", kCPU,
+     [](const KernelContext&, const Tensor& g, const Tensor& x, const IntList& shape, const Tensor& mean,
+        const Tensor& rstd, MaybeTensor weight, MaybeTensor, const Mask& mask, Tensor& dx, Tensor& dweight,
+        Tensor& dbias) {
+       layer_backward({g, x, weight, normalized_length(x, shape), 0, &mean, &rstd}, mask, dx, dweight, dbias);
+     });
 
 // --- group_norm
 
@@ -189,13 +189,13 @@ void group_norm_backward(const KernelContext&, const Tensor& g, const Tensor& x,
   group_backward({g, x, weight, batch, channels, inner, groups, eps}, mask, dx, dweight, dbias);
 }
 
-KERNEL("tensord::group_norm_backward", kCPU, group_norm_backward);
-KERNEL("tensord::native_group_norm_backward", kCPU,
-       [](const KernelContext&, const Tensor& g, const Tensor& x, const Tensor& mean, const Tensor& rstd,
-          MaybeTensor weight, int64_t n, int64_t c, int64_t inner, int64_t groups, const Mask& mask, Tensor& dx,
-          Tensor& dweight, Tensor& dbias) {
-         group_backward({g, x, weight, n, c, inner, groups, 0, &mean, &rstd}, mask, dx, dweight, dbias);
-       });
+IMPL("tensord::group_norm_backward", kCPU, group_norm_backward);
+IMPL("tensord::native_group_norm_backward", kCPU,
+     [](const KernelContext&, const Tensor& g, const Tensor& x, const Tensor& mean, const Tensor& rstd,
+        MaybeTensor weight, int64_t n, int64_t c, int64_t inner, int64_t groups, const Mask& mask, Tensor& dx,
+        Tensor& dweight, Tensor& dbias) {
+       group_backward({g, x, weight, n, c, inner, groups, 0, &mean, &rstd}, mask, dx, dweight, dbias);
+     });
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -87,13 +87,13 @@ RowKernel layer_norm_call(std::span<const ops::Value> v) {
 }
 [[maybe_unused]] const bool layer_norm_is_row = (add_row_kernel_maker("aten::layer_norm", layer_norm_call), true);
 
-KERNEL("aten::layer_norm", kCPU,
-       [](const KernelContext&, const Tensor& in, IntList shape, MaybeTensor weight, MaybeTensor bias, double eps, bool,
-          Tensor& out) { layer_norm(in, checked_numel(shape), weight, bias, eps, out, nullptr, nullptr); });
-KERNEL("aten::native_layer_norm", kCPU,
-       [](const KernelContext&, const Tensor& in, IntList shape, MaybeTensor weight, MaybeTensor bias, double eps,
-          Tensor& out, Tensor& mean,
-          Tensor& rstd) { layer_norm(in, checked_numel(shape), weight, bias, eps, out, &mean, &rstd); });
+IMPL("aten::layer_norm", kCPU,
+     [](const KernelContext&, const Tensor& in, IntList shape, MaybeTensor weight, MaybeTensor bias, double eps, bool,
+        Tensor& out) { layer_norm(in, checked_numel(shape), weight, bias, eps, out, nullptr, nullptr); });
+IMPL("aten::native_layer_norm", kCPU,
+     [](const KernelContext&, const Tensor& in, IntList shape, MaybeTensor weight, MaybeTensor bias, double eps,
+        Tensor& out, Tensor& mean,
+        Tensor& rstd) { layer_norm(in, checked_numel(shape), weight, bias, eps, out, &mean, &rstd); });
 
 // Groups: row-major N, C, rest; C / groups channels share mean and variance.
 template <class T>
@@ -142,13 +142,13 @@ void group_norm(const Tensor& in, int64_t groups, const MaybeTensor& weight, con
                            rstd ? rstd->data<float>() : nullptr);
 }
 
-KERNEL("aten::group_norm", kCPU,
-       [](const KernelContext&, const Tensor& in, int64_t groups, MaybeTensor weight, MaybeTensor bias, double eps,
-          bool, Tensor& out) { group_norm(in, groups, weight, bias, eps, out, nullptr, nullptr); });
-KERNEL("aten::native_group_norm", kCPU,
-       [](const KernelContext&, const Tensor& in, MaybeTensor weight, MaybeTensor bias, int64_t, int64_t, int64_t,
-          int64_t groups, double eps, Tensor& out, Tensor& mean,
-          Tensor& rstd) { group_norm(in, groups, weight, bias, eps, out, &mean, &rstd); });
+IMPL("aten::group_norm", kCPU,
+     [](const KernelContext&, const Tensor& in, int64_t groups, MaybeTensor weight, MaybeTensor bias, double eps, bool,
+        Tensor& out) { group_norm(in, groups, weight, bias, eps, out, nullptr, nullptr); });
+IMPL("aten::native_group_norm", kCPU,
+     [](const KernelContext&, const Tensor& in, MaybeTensor weight, MaybeTensor bias, int64_t, int64_t, int64_t,
+        int64_t groups, double eps, Tensor& out, Tensor& mean,
+        Tensor& rstd) { group_norm(in, groups, weight, bias, eps, out, &mean, &rstd); });
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -38,10 +38,10 @@ void add(const char* name, const char* schema, bool is_log) {
       .gradient([is_log](const ops::GradArgs& args) { return softmax_gradient(args, is_log); })
       .saves("result")
       .reduction();
-  ops::KernelBuilder(name, DeviceKind::kCPU,
-                     [is_log](const KernelContext&, const Tensor& in, int64_t dim, std::optional<DType>, Tensor& out) {
-                       run_softmax(in, dim, is_log, out);
-                     });
+  ops::ImplBuilder(name, DeviceKind::kCPU,
+                   [is_log](const KernelContext&, const Tensor& in, int64_t dim, std::optional<DType>, Tensor& out) {
+                     run_softmax(in, dim, is_log, out);
+                   });
   add_row_kernel_maker(
       name,
       [is_log](std::span<const ops::Value> v) {
@@ -60,10 +60,10 @@ void add_internal(const char* name, const char* schema, bool is_log) {
       .gradient([is_log](const ops::GradArgs& args) { return softmax_gradient(args, is_log); })
       .saves("result")
       .reduction();
-  ops::KernelBuilder(name, DeviceKind::kCPU,
-                     [is_log](const KernelContext&, const Tensor& in, int64_t dim, bool, Tensor& out) {
-                       run_softmax(in, dim, is_log, out);
-                     });
+  ops::ImplBuilder(name, DeviceKind::kCPU,
+                   [is_log](const KernelContext&, const Tensor& in, int64_t dim, bool, Tensor& out) {
+                     run_softmax(in, dim, is_log, out);
+                   });
   add_row_kernel_maker(
       name,
       [is_log](std::span<const ops::Value> v) {
@@ -90,10 +90,10 @@ Tensor of_real_parts(const char* name, const Tensor& in, int64_t dim, std::optio
     fail(ErrorCode::kUnimplemented, "not implemented for ", name_of(dtype.value_or(in.dtype())));
   return ops::call(name, ops::call("aten::to.dtype", in, *dtype), dim, ops::Value());
 }
-COMPLEX("aten::softmax.int").composite([](const Tensor& in, int64_t dim, std::optional<DType> dtype) {
+IMPL("aten::softmax.int", ops::kComplexComposite, [](const Tensor& in, int64_t dim, std::optional<DType> dtype) {
   return of_real_parts("aten::softmax.int", in, dim, dtype);
 });
-COMPLEX("aten::log_softmax.int").composite([](const Tensor& in, int64_t dim, std::optional<DType> dtype) {
+IMPL("aten::log_softmax.int", ops::kComplexComposite, [](const Tensor& in, int64_t dim, std::optional<DType> dtype) {
   return of_real_parts("aten::log_softmax.int", in, dim, dtype);
 });
 

@@ -58,8 +58,8 @@ template <bool kIsLog>
 void backward_kernel(const KernelContext&, const Tensor& g, const Tensor& y, int64_t dim, DType, Tensor& out) {
   backward(g, y, dim, kIsLog, out);
 }
-KERNEL("aten::_softmax_backward_data", kCPU, backward_kernel<false>);
-KERNEL("aten::_log_softmax_backward_data", kCPU, backward_kernel<true>);
+IMPL("aten::_softmax_backward_data", kCPU, backward_kernel<false>);
+IMPL("aten::_log_softmax_backward_data", kCPU, backward_kernel<true>);
 
 }  // namespace
 }  // namespace tensord::kernels

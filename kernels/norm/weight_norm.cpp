@@ -25,9 +25,9 @@ Tensor norm_except_dim(const Tensor& v, int64_t p, int64_t dim) {
   if (dim == -1) return call("aten::norm.Scalar", v, Scalar(p));
   return norm_except(v, Scalar(p), wrap_dim(dim, v.ndim()));
 }
-OP("aten::norm_except_dim(Tensor v, int pow=2, int dim=0) -> Tensor").direct(norm_except_dim).composite();
+OP("aten::norm_except_dim(Tensor v, int pow=2, int dim=0) -> Tensor").impl(norm_except_dim).composite();
 OP("aten::_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor")
-    .direct([](const Tensor& v, const Tensor& g, int64_t dim) {
+    .impl([](const Tensor& v, const Tensor& g, int64_t dim) {
       return (Expr(v) * (Expr(g) / Expr(norm_except_dim(v, 2, dim)))).tensor();
     })
     .composite();
@@ -47,12 +47,12 @@ Tensor renorm(const Tensor& self, const Scalar& p, int64_t given_dim, const Scal
   return call("aten::mul.Tensor", x, scale.tensor());
 }
 OP("aten::renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor")
-    .direct(renorm)
+    .impl(renorm)
     .composite()
     .set<WritesInto>(WritesInto::kSameDType, WritesInto::kSharesWhole)
     .with_inplace()
     .with_out();
-COMPLEX("aten::renorm").composite(renorm);
+IMPL("aten::renorm", ops::kComplexComposite, renorm);
 
 double smallest_step(DType dtype) { return dtype == DType::kFloat64 ? 0x1p-52 : 0x1p-23; }
 
@@ -79,11 +79,11 @@ Tensor rms_norm(const Tensor& x, const ops::IntList& shape, const std::optional<
   return compose::to(out.tensor(), x.dtype());
 }
 OP("aten::rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor")
-    .direct(rms_norm)
+    .impl(rms_norm)
     .composite();
 
 OP("aten::sum_to_size(Tensor self, int[] size) -> Tensor")
-    .direct([](const Tensor& x, const ops::IntList& size) {
+    .impl([](const Tensor& x, const ops::IntList& size) {
       const int64_t extra = x.ndim() - static_cast<int64_t>(size.size());
       Dims summed;
       bool fits = extra >= 0;

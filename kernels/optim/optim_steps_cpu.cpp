@@ -321,13 +321,13 @@ void clip_grad_value(const TensorList& grads, double value) {
   flat.finish();
 }
 
-DYNAMIC("tensord::sgd_step_", kCPU, sgd_step);
-DYNAMIC("tensord::adam_step_", kCPU, adam_step);
-DYNAMIC("tensord::rmsprop_step_", kCPU, rmsprop_step);
-DYNAMIC("tensord::adagrad_step_", kCPU, adagrad_step);
-DYNAMIC("tensord::grad_norm", kCPU, grad_norm);
-DYNAMIC("tensord::clip_grad_norm_", kCPU, clip_grad_norm);
-DYNAMIC("tensord::clip_grad_value_", kCPU, clip_grad_value);
+IMPL("tensord::sgd_step_", kCPU, sgd_step);
+IMPL("tensord::adam_step_", kCPU, adam_step);
+IMPL("tensord::rmsprop_step_", kCPU, rmsprop_step);
+IMPL("tensord::adagrad_step_", kCPU, adagrad_step);
+IMPL("tensord::grad_norm", kCPU, grad_norm);
+IMPL("tensord::clip_grad_norm_", kCPU, clip_grad_norm);
+IMPL("tensord::clip_grad_value_", kCPU, clip_grad_value);
 
 }  // namespace
 }  // namespace tensord::kernels

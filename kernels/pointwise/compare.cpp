@@ -30,24 +30,24 @@ Tensor isclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool 
   return either(close, both(call("aten::isfinite", actual.tensor()), (actual <= allowed).tensor()));
 }
 OP("aten::isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor")
-    .direct(isclose)
+    .impl(isclose)
     .constant_result()
-    .runs(ops::Way::kComposite);
+    .kind(ops::OpKind::kComposite);
 OP("aten::allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> bool")
-    .direct([](const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
+    .impl([](const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
       return call("aten::all", isclose(a, b, rtol, atol, equal_nan)).item_bool();
     })
     .dynamic_shape()
-    .runs(ops::Way::kComposite);
+    .kind(ops::OpKind::kComposite);
 OP("aten::equal(Tensor self, Tensor other) -> bool")
-    .direct([](const Tensor& a, const Tensor& b) {
+    .impl([](const Tensor& a, const Tensor& b) {
       if (a.sizes() != b.sizes()) return false;
       check(a.dtype() == b.dtype(), "Expected object of data type ", name_of(a.dtype()), " but got data type ",
             name_of(b.dtype()), " for argument 'other' in call to equal");
       return call("aten::all", (Expr(a) == Expr(b)).tensor()).item_bool();
     })
     .dynamic_shape()
-    .runs(ops::Way::kComposite);
+    .kind(ops::OpKind::kComposite);
 
 // --- isin
 
@@ -58,40 +58,40 @@ OP("aten::isin.Tensor_Tensor(Tensor elements, Tensor test_elements, " ISIN_OPTIO
     })
     .constant_result();
 OP("aten::isin.Tensor_Scalar(Tensor elements, Scalar test_element, " ISIN_OPTIONS)
-    .direct([](const Tensor& elements, const Scalar& test, bool, bool invert) {
+    .impl([](const Tensor& elements, const Scalar& test, bool, bool invert) {
       return call(invert ? "aten::ne.Scalar" : "aten::eq.Scalar", elements, test);
     })
     .constant_result()
-    .runs(ops::Way::kComposite);
+    .kind(ops::OpKind::kComposite);
 OP("aten::isin.Scalar_Tensor(Scalar element, Tensor test_elements, " ISIN_OPTIONS)
-    .direct([](const Scalar& element, const Tensor& tests, bool, bool invert) {
+    .impl([](const Scalar& element, const Tensor& tests, bool, bool invert) {
       const Tensor found = call("aten::any", call("aten::eq.Scalar", tests, element));
       return invert ? call("aten::logical_not", found) : found;
     })
     .constant_result()
-    .runs(ops::Way::kComposite);
+    .kind(ops::OpKind::kComposite);
 #undef ISIN_OPTIONS
 
 // --- powers in double
 
 Tensor wide(const Tensor& x) { return compose::to(x, DType::kFloat64); }
 OP("aten::float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor")
-    .direct([](const Tensor& a, const Tensor& b) { return call("aten::pow.Tensor_Tensor", wide(a), wide(b)); })
+    .impl([](const Tensor& a, const Tensor& b) { return call("aten::pow.Tensor_Tensor", wide(a), wide(b)); })
     .composite()
     .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesWhole);
 OP("aten::float_power.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor")
-    .direct([](const Tensor& a, const Scalar& b) {
+    .impl([](const Tensor& a, const Scalar& b) {
       return call("aten::pow.Tensor_Scalar", wide(a), Scalar(b.to_double()));
     })
     .composite();
 OP("aten::float_power.Scalar(Scalar self, Tensor exponent) -> Tensor")
-    .direct([](const Scalar& a, const Tensor& b) { return call("aten::pow.Scalar", Scalar(a.to_double()), wide(b)); })
+    .impl([](const Scalar& a, const Tensor& b) { return call("aten::pow.Scalar", Scalar(a.to_double()), wide(b)); })
     .composite();
 
 // --- real tensors are their own conjugates
 
 Tensor itself(const Tensor& x) { return x; }
-#define ITSELF(NAME) OP("aten::" NAME "(Tensor(a) self) -> Tensor(a)").direct(itself).composite()
+#define ITSELF(NAME) OP("aten::" NAME "(Tensor(a) self) -> Tensor(a)").impl(itself).composite()
 ITSELF("conj");
 ITSELF("real");
 ITSELF("resolve_conj");
@@ -99,14 +99,14 @@ ITSELF("resolve_neg");
 ITSELF("lift_fresh");
 #undef ITSELF
 OP("aten::conj_physical(Tensor self) -> Tensor")
-    .direct([](const Tensor& x) { return call("aten::clone", x); })
+    .impl([](const Tensor& x) { return call("aten::clone", x); })
     .composite();
 OP("aten::isreal(Tensor self) -> Tensor")
-    .direct([](const Tensor& x) { return call("aten::ones_like", x, DType::kBool); })
+    .impl([](const Tensor& x) { return call("aten::ones_like", x, DType::kBool); })
     .constant_result()
-    .runs(ops::Way::kComposite);
+    .kind(ops::OpKind::kComposite);
 OP("aten::angle(Tensor self) -> Tensor")
-    .direct([](const Tensor& self) {
+    .impl([](const Tensor& self) {
       const Expr x = is_floating(self.dtype()) ? self : compose::to(self, DType::kFloat32);
       const Expr turned = compose::to((x < 0.0).tensor(), x.tensor().dtype());
       const Expr zero =

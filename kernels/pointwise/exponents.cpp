@@ -11,7 +11,7 @@ using ops::GradArgs;
 using ops::TensorMeta;
 
 OP("aten::ldexp.Tensor(Tensor self, Tensor other) -> Tensor")
-    .direct([](const Tensor& x, const Tensor& exponent) {
+    .impl([](const Tensor& x, const Tensor& exponent) {
       return (Expr(x) * Expr(call("aten::pow.Scalar", ops::Scalar(2.0), exponent))).tensor();
     })
     .composite();

@@ -22,7 +22,7 @@ void frexp_kernel(const KernelContext&, const Tensor& x, Tensor& mantissa, Tenso
   mantissa.copy_from(fraction);
   exponent.copy_from(power);
 }
-KERNEL("aten::frexp.Tensor", kCPU, frexp_kernel);
+IMPL("aten::frexp.Tensor", kCPU, frexp_kernel);
 
 }  // namespace
 }  // namespace tensord::kernels

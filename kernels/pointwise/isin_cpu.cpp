@@ -36,7 +36,7 @@ void isin_kernel(const KernelContext&, const Tensor& elements, const Tensor& tes
   });
   if (!found.is_same(out)) out.copy_from(found);
 }
-KERNEL("aten::isin.Tensor_Tensor", kCPU, isin_kernel);
+IMPL("aten::isin.Tensor_Tensor", kCPU, isin_kernel);
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -190,7 +190,7 @@ std::tuple<Tensor, Tensor> prelu_gradients(const Tensor& grad, const Tensor& a, 
 }
 // Of PyTorch 1.13.
 OP("aten::prelu_backward(Tensor grad_output, Tensor self, Tensor weight) -> (Tensor, Tensor)")
-    .direct([](const Tensor& grad, const Tensor& a, const Tensor& weight) {
+    .impl([](const Tensor& grad, const Tensor& a, const Tensor& weight) {
       check(is_floating(a.dtype()) && grad.dtype() == a.dtype(), "prelu_backward: not implemented for ",
             name_of(grad.dtype()), " and ", name_of(a.dtype()));
       const Tensor shaped = ops::call("aten::reshape", weight, prelu_sizes(a, weight));
@@ -200,12 +200,12 @@ OP("aten::prelu_backward(Tensor grad_output, Tensor self, Tensor weight) -> (Ten
     .composite();
 // Of PyTorch 2, with a weight that has been shaped.
 OP("aten::_prelu_kernel(Tensor self, Tensor weight) -> Tensor")
-    .direct([](const Tensor& a, const Tensor& weight) {
+    .impl([](const Tensor& a, const Tensor& weight) {
       return gradient::where(Expr(a) > 0, a, Expr(a) * Expr(weight)).tensor();
     })
     .composite();
 OP("aten::_prelu_kernel_backward(Tensor grad_output, Tensor self, Tensor weight) -> (Tensor, Tensor)")
-    .direct(prelu_gradients)
+    .impl(prelu_gradients)
     .composite();
 
 Expr logit_gradient(Given x) {
@@ -254,7 +254,7 @@ OP("aten::logit(Tensor self, float? eps=None) -> Tensor")
 
 // Below 0 an eps counts as none, as in PyTorch.
 OP("aten::logit_backward(Tensor grad_output, Tensor self, float? eps=None) -> Tensor")
-    .direct([](const Tensor& grad, const Tensor& a, MaybeDouble eps) {
+    .impl([](const Tensor& grad, const Tensor& a, MaybeDouble eps) {
       check(is_floating(grad.dtype()) || is_floating(a.dtype()), "logit_backward: not implemented for ",
             name_of(a.dtype()));
       const bool is_clamped = eps && *eps >= 0;

@@ -73,7 +73,7 @@ Tensor pool_back(const Tensor& g, const Tensor& x, const IntList&, const IntList
   OP("aten::fractional_max_pool" #N "d_backward(Tensor grad_output, Tensor self, int[" #N "] kernel_size, int[" #N \
      "] "                                                                                                          \
      "output_size, Tensor indices) -> Tensor")                                                                     \
-      .direct(pool_back<N>)                                                                                        \
+      .impl(pool_back<N>)                                                                                          \
       .composite()
 FRACTIONAL(2);
 FRACTIONAL(3);

@@ -77,8 +77,8 @@ void pool(const KernelContext&, const Tensor& given, const IntList& window, cons
   x.dtype() == DType::kFloat32 ? run.template operator()<float>() : run.template operator()<double>();
 }
 
-KERNEL("aten::fractional_max_pool2d", kCPU, pool<2>);
-KERNEL("aten::fractional_max_pool3d", kCPU, pool<3>);
+IMPL("aten::fractional_max_pool2d", kCPU, pool<2>);
+IMPL("aten::fractional_max_pool3d", kCPU, pool<3>);
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -39,13 +39,11 @@ Tensor unpool(const Tensor& x, const Tensor& indices, const ops::IntList& size, 
   return compose::reshape(call("aten::scatter.src", zeros, int64_t{-1}, places, flat(x)), out);
 }
 OP("aten::max_unpool2d(Tensor self, Tensor indices, int[2] output_size) -> Tensor")
-    .direct([](const Tensor& x, const Tensor& indices, const ops::IntList& size) {
-      return unpool(x, indices, size, 2);
-    })
+    .impl([](const Tensor& x, const Tensor& indices, const ops::IntList& size) { return unpool(x, indices, size, 2); })
     .composite();
 OP("aten::max_unpool3d(Tensor self, Tensor indices, int[3] output_size, int[3] stride, int[3] padding) -> Tensor")
-    .direct([](const Tensor& x, const Tensor& indices, const ops::IntList& size, const ops::IntList& stride,
-               const ops::IntList&) {
+    .impl([](const Tensor& x, const Tensor& indices, const ops::IntList& size, const ops::IntList& stride,
+             const ops::IntList&) {
       for (const int64_t step : stride)
         check(step > 0, "strides should be greater than zero, but got ", to_string(stride));
       return unpool(x, indices, size, 3);

@@ -236,15 +236,15 @@ OP("aten::max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride
     .gradient(max_indices_gradient<3>)
     .saves("result1")
     .keeps_layout();
-KERNEL("aten::max_pool1d", kCPU, &Max<1>::run);
+IMPL("aten::max_pool1d", kCPU, &Max<1>::run);
 PREPARE("aten::max_pool1d", kCPU, preparer(&Max<1>::problem));
-KERNEL("aten::max_pool2d", kCPU, &Max<2>::run);
+IMPL("aten::max_pool2d", kCPU, &Max<2>::run);
 PREPARE("aten::max_pool2d", kCPU, preparer(&Max<2>::problem));
-KERNEL("aten::max_pool3d", kCPU, &Max<3>::run);
+IMPL("aten::max_pool3d", kCPU, &Max<3>::run);
 PREPARE("aten::max_pool3d", kCPU, preparer(&Max<3>::problem));
-KERNEL("aten::max_pool1d_with_indices", kCPU, &Max<1>::run_both);
-KERNEL("aten::max_pool2d_with_indices", kCPU, &Max<2>::run_both);
-KERNEL("aten::max_pool3d_with_indices", kCPU, &Max<3>::run_both);
+IMPL("aten::max_pool1d_with_indices", kCPU, &Max<1>::run_both);
+IMPL("aten::max_pool2d_with_indices", kCPU, &Max<2>::run_both);
+IMPL("aten::max_pool3d_with_indices", kCPU, &Max<3>::run_both);
 
 OP("aten::avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool ceil_mode=False, bool "
    "count_include_pad=True) -> Tensor")
@@ -270,11 +270,11 @@ OP("aten::avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] p
     .gradient(avg_gradient<3>)
     .saves("")
     .keeps_layout();
-KERNEL("aten::avg_pool1d", kCPU, &Avg<1>::run);
+IMPL("aten::avg_pool1d", kCPU, &Avg<1>::run);
 PREPARE("aten::avg_pool1d", kCPU, preparer(&Avg<1>::problem));
-KERNEL("aten::avg_pool2d", kCPU, (&Avg<2, MaybeInt>::run));
+IMPL("aten::avg_pool2d", kCPU, (&Avg<2, MaybeInt>::run));
 PREPARE("aten::avg_pool2d", kCPU, preparer(&Avg<2, MaybeInt>::problem));
-KERNEL("aten::avg_pool3d", kCPU, (&Avg<3, MaybeInt>::run));
+IMPL("aten::avg_pool3d", kCPU, (&Avg<3, MaybeInt>::run));
 PREPARE("aten::avg_pool3d", kCPU, preparer(&Avg<3, MaybeInt>::problem));
 
 OP("aten::adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor")
@@ -298,11 +298,11 @@ OP("aten::adaptive_avg_pool3d(Tensor self, int[3] output_size) -> Tensor")
     .gradient(adaptive_avg_gradient<3>)
     .saves("")
     .keeps_layout();
-KERNEL("aten::adaptive_avg_pool1d", kCPU, &Adaptive<1>::run_avg);
+IMPL("aten::adaptive_avg_pool1d", kCPU, &Adaptive<1>::run_avg);
 PREPARE("aten::adaptive_avg_pool1d", kCPU, preparer(&Adaptive<1>::average));
-KERNEL("aten::adaptive_avg_pool2d", kCPU, &Adaptive<2>::run_avg);
+IMPL("aten::adaptive_avg_pool2d", kCPU, &Adaptive<2>::run_avg);
 PREPARE("aten::adaptive_avg_pool2d", kCPU, preparer(&Adaptive<2>::average));
-KERNEL("aten::adaptive_avg_pool3d", kCPU, &Adaptive<3>::run_avg);
+IMPL("aten::adaptive_avg_pool3d", kCPU, &Adaptive<3>::run_avg);
 PREPARE("aten::adaptive_avg_pool3d", kCPU, preparer(&Adaptive<3>::average));
 
 OP("aten::adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)")
@@ -320,9 +320,9 @@ OP("aten::adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tenso
     .gradient(adaptive_max_gradient<3>)
     .saves("result1")
     .keeps_layout();
-KERNEL("aten::adaptive_max_pool1d", kCPU, &Adaptive<1>::run_max);
-KERNEL("aten::adaptive_max_pool2d", kCPU, &Adaptive<2>::run_max);
-KERNEL("aten::adaptive_max_pool3d", kCPU, &Adaptive<3>::run_max);
+IMPL("aten::adaptive_max_pool1d", kCPU, &Adaptive<1>::run_max);
+IMPL("aten::adaptive_max_pool2d", kCPU, &Adaptive<2>::run_max);
+IMPL("aten::adaptive_max_pool3d", kCPU, &Adaptive<3>::run_max);
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -114,10 +114,10 @@ void max_pool_backward(const KernelContext&, const Tensor& g, const Tensor& x, I
                                       "aten::max_pool3d_with_indices"};
     const ops::Op& op = ops::get_op(kNames[spatial - 1]);
     std::vector<Value> results;
-    ops::compute(op,
-                 ops::bind(op, {x, ops::make_int_list(kernel), ops::make_int_list(stride), ops::make_int_list(padding),
-                                ops::make_int_list(dilation), ceil_mode}),
-                 results);
+    ops::run_below(Functionality::kADInplaceOrView, op,
+                   ops::bind(op, {x, ops::make_int_list(kernel), ops::make_int_list(stride),
+                                  ops::make_int_list(padding), ops::make_int_list(dilation), ceil_mode}),
+                   results);
     return scatter(g, x, results[1].to_tensor(), spatial, out);
   }
   with_wide_type(x.dtype(), [&]<class T>() {
@@ -129,11 +129,11 @@ void max_pool_backward(const KernelContext&, const Tensor& g, const Tensor& x, I
   });
 }
 
-KERNEL("tensord::max_pool_backward", kCPU, max_pool_backward);
-KERNEL("tensord::max_pool_scatter", kCPU,
-       [](const KernelContext&, const Tensor& g, const Tensor& x, const Tensor& indices, int64_t spatial, Tensor& out) {
-         scatter(g, x, indices, static_cast<size_t>(spatial), out);
-       });
+IMPL("tensord::max_pool_backward", kCPU, max_pool_backward);
+IMPL("tensord::max_pool_scatter", kCPU,
+     [](const KernelContext&, const Tensor& g, const Tensor& x, const Tensor& indices, int64_t spatial, Tensor& out) {
+       scatter(g, x, indices, static_cast<size_t>(spatial), out);
+     });
 
 template <size_t kSpatial>
 void windowed_backward(const KernelContext&, const Tensor& g, const Tensor& x, const IntList&, const IntList&,
@@ -193,16 +193,16 @@ void adaptive_average_backward(const KernelContext&, const Tensor& g, const Tens
   average({adaptive_pool_windows(x, g, kSpatial), kSpatial}, g, x, out);
 }
 
-KERNEL("aten::max_pool2d_with_indices_backward", kCPU, windowed_backward<2>);
-KERNEL("aten::max_pool3d_with_indices_backward", kCPU, windowed_backward<3>);
-KERNEL("aten::adaptive_max_pool2d_backward", kCPU, adaptive_max_backward<2>);
-KERNEL("aten::adaptive_max_pool3d_backward", kCPU, adaptive_max_backward<3>);
-KERNEL("tensord::avg_pool1d_backward", kCPU, average_backward<1>);
-KERNEL("aten::avg_pool2d_backward", kCPU, average_backward<2>);
-KERNEL("aten::avg_pool3d_backward", kCPU, average_backward<3>);
-KERNEL("tensord::_adaptive_avg_pool1d_backward", kCPU, adaptive_average_backward<1>);
-KERNEL("aten::_adaptive_avg_pool2d_backward", kCPU, adaptive_average_backward<2>);
-KERNEL("aten::_adaptive_avg_pool3d_backward", kCPU, adaptive_average_backward<3>);
+IMPL("aten::max_pool2d_with_indices_backward", kCPU, windowed_backward<2>);
+IMPL("aten::max_pool3d_with_indices_backward", kCPU, windowed_backward<3>);
+IMPL("aten::adaptive_max_pool2d_backward", kCPU, adaptive_max_backward<2>);
+IMPL("aten::adaptive_max_pool3d_backward", kCPU, adaptive_max_backward<3>);
+IMPL("tensord::avg_pool1d_backward", kCPU, average_backward<1>);
+IMPL("aten::avg_pool2d_backward", kCPU, average_backward<2>);
+IMPL("aten::avg_pool3d_backward", kCPU, average_backward<3>);
+IMPL("tensord::_adaptive_avg_pool1d_backward", kCPU, adaptive_average_backward<1>);
+IMPL("aten::_adaptive_avg_pool2d_backward", kCPU, adaptive_average_backward<2>);
+IMPL("aten::_adaptive_avg_pool3d_backward", kCPU, adaptive_average_backward<3>);
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -101,15 +101,9 @@ ops::Returns unpack(const ConvParams& params, bool is_1d) {
   return {{weight, Value(params.bias())}};
 }
 #define UNPACK "packed_weights) -> (Tensor unpacked_weights, Tensor? B_origin)"
-OP("quantized::conv1d_unpack(" PARAMS2 UNPACK).direct([](const ConvParamsPtr& params) {
-  return unpack(*params, true);
-});
-OP("quantized::conv2d_unpack(" PARAMS2 UNPACK).direct([](const ConvParamsPtr& params) {
-  return unpack(*params, false);
-});
-OP("quantized::conv3d_unpack(" PARAMS3 UNPACK).direct([](const ConvParamsPtr& params) {
-  return unpack(*params, false);
-});
+OP("quantized::conv1d_unpack(" PARAMS2 UNPACK).impl([](const ConvParamsPtr& params) { return unpack(*params, true); });
+OP("quantized::conv2d_unpack(" PARAMS2 UNPACK).impl([](const ConvParamsPtr& params) { return unpack(*params, false); });
+OP("quantized::conv3d_unpack(" PARAMS3 UNPACK).impl([](const ConvParamsPtr& params) { return unpack(*params, false); });
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -23,20 +23,20 @@ float hardsigmoid(float x) { return std::min(std::max(x + 3.0f, 0.0f), 6.0f) / 6
 float hardswish(float x) { return x * std::min(std::max(x + 3.0f, 0.0f), 6.0f) / 6.0f; }
 
 // The result has the operand's scale and zero point.
-ops::DirectFn same_scale(const std::function<float(float)>& function) {
+ops::ReturnFn same_scale(const std::function<float(float)>& function) {
   return [function](Arguments v, Returns& returns) {
     const QuantizedTensor& x = bytes_of(v[0]);
     returns.push_back(map_bytes(x, x.quantizer(), function));
   };
 }
 // They are given by the arguments from `at` on.
-ops::DirectFn given_scale(size_t at, const std::function<float(float)>& function) {
+ops::ReturnFn given_scale(size_t at, const std::function<float(float)>& function) {
   return [at, function](Arguments v, Returns& returns) {
     returns.push_back(map_bytes(bytes_of(v[0]), per_tensor(v[at], v[at + 1]), function));
   };
 }
 // They are fixed, for what has a range of its own: from `least` on, over `width`.
-ops::DirectFn fixed_scale(float least, double width, const std::function<float(float)>& function) {
+ops::ReturnFn fixed_scale(float least, double width, const std::function<float(float)>& function) {
   return [least, width, function](Arguments v, Returns& returns) {
     const QuantizedTensor& x = bytes_of(v[0]);
     const int64_t low = ops::range_of(x.type()).first, zero_point = least < 0 ? low + 128 : low;
@@ -45,7 +45,7 @@ ops::DirectFn fixed_scale(float least, double width, const std::function<float(f
 }
 
 // In place: the result, which has the operand's scale, into the operand's integers.
-ops::DirectFn in_place(const char* name) {
+ops::ReturnFn in_place(const char* name) {
   return [name](Arguments v, Returns& returns) {
     const QuantizedTensor& x = bytes_of(v[0]);
     if (x.is_of_module() || !x.values().storage()->ensure_writable())
@@ -56,27 +56,27 @@ ops::DirectFn in_place(const char* name) {
   };
 }
 
-QUANTIZED("aten::relu").direct(same_scale(relu));
-QUANTIZED("aten::relu_").direct(in_place("aten::relu"));
-QUANTIZED("aten::hardtanh_").direct(in_place("aten::hardtanh"));
-QUANTIZED("aten::leaky_relu_").direct(in_place("aten::leaky_relu"));
-QUANTIZED("aten::sigmoid").direct(fixed_scale(0, 1, sigmoid));
-QUANTIZED("aten::tanh").direct(fixed_scale(-1, 2, [](float x) { return std::tanh(x); }));
-QUANTIZED("aten::hardsigmoid").direct(fixed_scale(0, 1, hardsigmoid));
-QUANTIZED("aten::hardtanh aten::clamp").direct([](Arguments v, Returns& returns) {
+IMPL("aten::relu", ops::kQuantizedCPU, same_scale(relu));
+IMPL("aten::relu_", ops::kQuantizedCPU, in_place("aten::relu"));
+IMPL("aten::hardtanh_", ops::kQuantizedCPU, in_place("aten::hardtanh"));
+IMPL("aten::leaky_relu_", ops::kQuantizedCPU, in_place("aten::leaky_relu"));
+IMPL("aten::sigmoid", ops::kQuantizedCPU, fixed_scale(0, 1, sigmoid));
+IMPL("aten::tanh", ops::kQuantizedCPU, fixed_scale(-1, 2, [](float x) { return std::tanh(x); }));
+IMPL("aten::hardsigmoid", ops::kQuantizedCPU, fixed_scale(0, 1, hardsigmoid));
+IMPL("aten::hardtanh aten::clamp", ops::kQuantizedCPU, [](Arguments v, Returns& returns) {
   const QuantizedTensor& x = bytes_of(v[0]);
   constexpr double kAll = std::numeric_limits<double>::infinity();
   const auto low = static_cast<float>(v[1].is_none() ? -kAll : number(v[1]));
   const auto high = static_cast<float>(v[2].is_none() ? kAll : number(v[2]));
   returns.push_back(map_bytes(x, x.quantizer(), [=](float y) { return std::min(std::max(y, low), high); }));
 });
-QUANTIZED("aten::leaky_relu").direct([](Arguments v, Returns& returns) {
+IMPL("aten::leaky_relu", ops::kQuantizedCPU, [](Arguments v, Returns& returns) {
   const QuantizedTensor& x = bytes_of(v[0]);
   const auto slope = static_cast<float>(number(v[1]));
   returns.push_back(map_bytes(x, x.quantizer(), [=](float y) { return y > 0 ? y : y * slope; }));
 });
 // Dropout of a served model; in training there is no quantized form.
-QUANTIZED("aten::dropout").direct([](Arguments v, Returns& returns) {
+IMPL("aten::dropout", ops::kQuantizedCPU, [](Arguments v, Returns& returns) {
   check(!v[2].to_bool(), "dropout in training is not implemented for quantized tensors");
   returns.push_back(v[0]);
 });
@@ -208,9 +208,8 @@ Value join(const Value& list, const Value& dim, const std::optional<Quantizer>& 
   return box(first.type(), ops::call("aten::cat", values, dim), result);
 }
 
-QUANTIZED("aten::cat").direct([](Arguments v, Returns& returns) {
-  returns.push_back(join(v[0], v[1], std::nullopt, false));
-});
+IMPL("aten::cat", ops::kQuantizedCPU,
+     [](Arguments v, Returns& returns) { returns.push_back(join(v[0], v[1], std::nullopt, false)); });
 template <bool kRelu>
 void cat(Arguments v, Returns& returns) {
   std::optional<Quantizer> given;

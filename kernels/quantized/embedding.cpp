@@ -97,14 +97,13 @@ OP("quantized::embedding_bag_byte(" TABLE BAG_ARGUMENTS).infer(&infer_bags<false
 OP("quantized::embedding_bag_4bit(" TABLE BAG_ARGUMENTS).infer(&infer_bags<true>).constant_result();
 
 OP("quantized::embedding_bag_prepack(Tensor weight) -> __torch__.torch.classes.quantized.EmbeddingPackedParamsBase")
-    .direct([](const Tensor& weight) -> Value {
+    .impl([](const Tensor& weight) -> Value {
       fail(ErrorCode::kInvalidArgument, "expected a quantized weight, but got ", name_of(weight.dtype()));
     });
-QUANTIZED("quantized::embedding_bag_prepack").direct([](std::span<const Value> v, std::vector<Value>& returns) {
-  returns.push_back(make_params(v[0]));
-});
+IMPL("quantized::embedding_bag_prepack", ops::kQuantizedCPU,
+     [](std::span<const Value> v, std::vector<Value>& returns) { returns.push_back(make_params(v[0])); });
 OP("quantized::embedding_bag_unpack(__torch__.torch.classes.quantized.EmbeddingPackedParamsBase W_prepack) -> Tensor")
-    .direct([](const EmbeddingParamsPtr& params) -> Value {
+    .impl([](const EmbeddingParamsPtr& params) -> Value {
       return Value(IntrusivePtr<ops::OpaqueObject>(params->weight()));
     });
 

@@ -105,10 +105,10 @@ void run_bags(const ops::KernelContext&, const EmbeddingParamsPtr& params, const
   });
 }
 
-KERNEL("quantized::embedding_byte", DeviceKind::kCPU, &run_embedding);
-KERNEL("quantized::embedding_4bit", DeviceKind::kCPU, &run_embedding);
-KERNEL("quantized::embedding_bag_byte", DeviceKind::kCPU, &run_bags);
-KERNEL("quantized::embedding_bag_4bit", DeviceKind::kCPU, &run_bags);
+IMPL("quantized::embedding_byte", DeviceKind::kCPU, &run_embedding);
+IMPL("quantized::embedding_4bit", DeviceKind::kCPU, &run_embedding);
+IMPL("quantized::embedding_bag_byte", DeviceKind::kCPU, &run_bags);
+IMPL("quantized::embedding_bag_4bit", DeviceKind::kCPU, &run_bags);
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -79,10 +79,10 @@ std::vector<Tensor> through_result(const GradArgs& args) { return through(args, 
 
 OP("aten::fake_quantize_per_tensor_affine(Tensor self, float scale, int zero_point, int quant_min, int quant_max) -> "
    "Tensor")
-    .direct([](const Tensor& x, double scale, int64_t zero_point, int64_t min, int64_t max) {
+    .impl([](const Tensor& x, double scale, int64_t zero_point, int64_t min, int64_t max) {
       return round_per_tensor(x, scale, zero_point, min, max).output;
     })
-    .runs(ops::Way::kComposite)
+    .kind(ops::OpKind::kComposite)
     .gradient([](const GradArgs& args) {
       const auto& v = args.inputs;
       return through(args, round_per_tensor(v[0].to_tensor(), v[1].to_scalar().to_double(), v[2].to_int(),
@@ -93,10 +93,10 @@ OP("aten::fake_quantize_per_tensor_affine(Tensor self, float scale, int zero_poi
 OP("aten::fake_quantize_per_tensor_affine.tensor_qparams(Tensor self, Tensor scale, Tensor zero_point, int quant_min, "
    "int "
    "quant_max) -> Tensor")
-    .direct([](const Tensor& x, const Tensor& scale, const Tensor& zero_point, int64_t min, int64_t max) {
+    .impl([](const Tensor& x, const Tensor& scale, const Tensor& zero_point, int64_t min, int64_t max) {
       return round_per_tensor(x, scale.item_double(), zero_point.item_int(), min, max).output;
     })
-    .runs(ops::Way::kComposite)
+    .kind(ops::OpKind::kComposite)
     .gradient([](const GradArgs& args) {
       const auto& v = args.inputs;
       return through(args, round_per_tensor(v[0].to_tensor(), v[1].to_tensor().item_double(),
@@ -106,19 +106,19 @@ OP("aten::fake_quantize_per_tensor_affine.tensor_qparams(Tensor self, Tensor sca
     .saves("self, scale, zero_point");
 OP("aten::fake_quantize_per_tensor_affine_cachemask(Tensor self, float scale, int zero_point, int quant_min, int "
    "quant_max) -> (Tensor output, Tensor mask)")
-    .direct([](const Tensor& x, double scale, int64_t zero_point, int64_t min, int64_t max) {
+    .impl([](const Tensor& x, double scale, int64_t zero_point, int64_t min, int64_t max) {
       Grid grid = round_per_tensor(x, scale, zero_point, min, max);
       return std::tuple(grid.output, grid.mask);
     })
-    .runs(ops::Way::kComposite)
+    .kind(ops::OpKind::kComposite)
     .gradient(through_result)
     .saves("result1");
 OP("aten::fake_quantize_per_channel_affine(Tensor self, Tensor scale, Tensor zero_point, int axis, int quant_min, int "
    "quant_max) -> Tensor")
-    .direct([](const Tensor& x, const Tensor& scale, const Tensor& zero_point, int64_t axis, int64_t min, int64_t max) {
+    .impl([](const Tensor& x, const Tensor& scale, const Tensor& zero_point, int64_t axis, int64_t min, int64_t max) {
       return round_per_channel(x, scale, zero_point, axis, min, max).output;
     })
-    .runs(ops::Way::kComposite)
+    .kind(ops::OpKind::kComposite)
     .gradient([](const GradArgs& args) {
       const auto& v = args.inputs;
       return through(args, round_per_channel(v[0].to_tensor(), v[1].to_tensor(), v[2].to_tensor(), v[3].to_int(),
@@ -128,11 +128,11 @@ OP("aten::fake_quantize_per_channel_affine(Tensor self, Tensor scale, Tensor zer
     .saves("self, scale, zero_point");
 OP("aten::fake_quantize_per_channel_affine_cachemask(Tensor self, Tensor scale, Tensor zero_point, int axis, int "
    "quant_min, int quant_max) -> (Tensor output, Tensor mask)")
-    .direct([](const Tensor& x, const Tensor& scale, const Tensor& zero_point, int64_t axis, int64_t min, int64_t max) {
+    .impl([](const Tensor& x, const Tensor& scale, const Tensor& zero_point, int64_t axis, int64_t min, int64_t max) {
       Grid grid = round_per_channel(x, scale, zero_point, axis, min, max);
       return std::tuple(grid.output, grid.mask);
     })
-    .runs(ops::Way::kComposite)
+    .kind(ops::OpKind::kComposite)
     .gradient(through_result)
     .saves("result1");
 

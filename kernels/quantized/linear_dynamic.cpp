@@ -63,22 +63,22 @@ void pack_quantized(std::span<const Value> v, std::vector<Value>& returns) { ret
 
 OP("quantized::linear_prepack(Tensor W, Tensor? B=None) -> "
    "__torch__.torch.classes.quantized.LinearPackedParamsBase")
-    .direct([](const Tensor& weight, const MaybeTensor&) -> Value {
+    .impl([](const Tensor& weight, const MaybeTensor&) -> Value {
       fail(ErrorCode::kInvalidArgument, "expected a weight of qint8, but got ", name_of(weight.dtype()));
     });
-QUANTIZED("quantized::linear_prepack").direct(&pack_quantized);
+IMPL("quantized::linear_prepack", ops::kQuantizedCPU, &pack_quantized);
 OP("quantized::linear_prepack_fp16(Tensor W, Tensor? B=None) -> "
    "__torch__.torch.classes.quantized.LinearPackedParamsBase")
-    .direct([](const Tensor& weight, const MaybeTensor& bias) { return pack(weight, Value(bias)); });
+    .impl([](const Tensor& weight, const MaybeTensor& bias) { return pack(weight, Value(bias)); });
 
 OP("quantized::linear_unpack(__torch__.torch.classes.quantized.LinearPackedParamsBase W_prepack) -> (Tensor W_origin, "
    "Tensor? B_origin)")
-    .direct([](const LinearParamsPtr& params) {
+    .impl([](const LinearParamsPtr& params) {
       return ops::Returns{{Value(IntrusivePtr<ops::OpaqueObject>(params->weight().tensor())), Value(params->bias())}};
     });
 OP("quantized::linear_unpack_fp16(__torch__.torch.classes.quantized.LinearPackedParamsBase W_prepack) -> "
    "(Tensor W_origin, Tensor? B_origin)")
-    .direct([](const LinearParamsPtr& params) {
+    .impl([](const LinearParamsPtr& params) {
       params->half();
       return ops::Returns{{Value(params->half_weight()), Value(params->bias())}};
     });

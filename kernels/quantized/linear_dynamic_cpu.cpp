@@ -72,13 +72,13 @@ void run_half_relu(const ops::KernelContext&, const Tensor& x, const LinearParam
   out.copy_from(ops::call("aten::relu", params->half().run(x, Tensor(), false)));
 }
 
-KERNEL("quantized::linear_dynamic", DeviceKind::kCPU, &run_dynamic<false>);
+IMPL("quantized::linear_dynamic", DeviceKind::kCPU, &run_dynamic<false>);
 PREPARE("quantized::linear_dynamic", DeviceKind::kCPU, &prepare_dynamic<false>);
-KERNEL("quantized::linear_relu_dynamic", DeviceKind::kCPU, &run_dynamic<true>);
+IMPL("quantized::linear_relu_dynamic", DeviceKind::kCPU, &run_dynamic<true>);
 PREPARE("quantized::linear_relu_dynamic", DeviceKind::kCPU, &prepare_dynamic<true>);
-KERNEL("quantized::linear_dynamic_fp16", DeviceKind::kCPU, &run_half);
+IMPL("quantized::linear_dynamic_fp16", DeviceKind::kCPU, &run_half);
 PREPARE("quantized::linear_dynamic_fp16", DeviceKind::kCPU, &prepare_half);
-KERNEL("quantized::linear_relu_dynamic_fp16", DeviceKind::kCPU, &run_half_relu);
+IMPL("quantized::linear_relu_dynamic_fp16", DeviceKind::kCPU, &run_half_relu);
 
 }  // namespace
 }  // namespace tensord::kernels

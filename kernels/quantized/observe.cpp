@@ -91,14 +91,14 @@ std::vector<Tensor> observed_gradient(const GradArgs& args) {
   return gradients;
 }
 OP("aten::_fused_moving_avg_obs_fq_helper(" ARGUMENTS ") -> (Tensor output, Tensor mask)")
-    .direct(observe_and_round)
-    .runs(ops::Way::kComposite)
+    .impl(observe_and_round)
+    .kind(ops::OpKind::kComposite)
     .gradient(observed_gradient)
     .saves("result1");
 OP("aten::fused_moving_avg_obs_fake_quant(" ARGUMENTS ") -> Tensor")
-    .direct([](const Tensor& x, const Tensor& observer_on, const Tensor& fake_quant_on, const Tensor& least,
-               const Tensor& greatest, const Tensor& scale, const Tensor& zero_point, double averaging, int64_t min,
-               int64_t max, int64_t axis, bool is_per_channel, bool is_symmetric) {
+    .impl([](const Tensor& x, const Tensor& observer_on, const Tensor& fake_quant_on, const Tensor& least,
+             const Tensor& greatest, const Tensor& scale, const Tensor& zero_point, double averaging, int64_t min,
+             int64_t max, int64_t axis, bool is_per_channel, bool is_symmetric) {
       const ops::Op& op = ops::get_op("aten::_fused_moving_avg_obs_fq_helper");
       return ops::run(op, ops::bind(op, {x, observer_on, fake_quant_on, least, greatest, scale, zero_point, averaging,
                                          min, max, axis, is_per_channel, is_symmetric}))[0]
@@ -115,10 +115,10 @@ Tensor masked(const Tensor& grad, const Tensor& mask) {
   return grad.numel() == 0 ? grad : call("aten::mul.Tensor", grad, mask);
 }
 OP("aten::fake_quantize_per_tensor_affine_cachemask_backward(Tensor grad, Tensor mask) -> Tensor")
-    .direct(masked)
+    .impl(masked)
     .composite();
 OP("aten::fake_quantize_per_channel_affine_cachemask_backward(Tensor grad, Tensor mask) -> Tensor")
-    .direct(masked)
+    .impl(masked)
     .composite();
 
 }  // namespace

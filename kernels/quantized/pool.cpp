@@ -18,7 +18,7 @@ Tensor centered(const QuantizedTensor& x) {
 
 // An operator on the numbers in steps of the scale, whose result is rounded to whole steps of the same scale: means,
 // maxima and weighted means of neighbors.
-ops::DirectFn on_steps(const char* name) {
+ops::ReturnFn on_steps(const char* name) {
   return [name](Arguments v, Returns& returns) {
     const QuantizedTensor& x = bytes_of(v[0]);
     std::vector<Value> arguments(v.begin(), v.end()), results;
@@ -31,7 +31,7 @@ ops::DirectFn on_steps(const char* name) {
 }
 
 // The same on the integers, the zero point being taken off at the end: where it takes part in roundings.
-ops::DirectFn on_integers(const char* name) {
+ops::ReturnFn on_integers(const char* name) {
   return [name](Arguments v, Returns& returns) {
     const QuantizedTensor& x = bytes_of(v[0]);
     std::vector<Value> arguments(v.begin(), v.end()), results;
@@ -48,10 +48,10 @@ ops::DirectFn on_integers(const char* name) {
        {"aten::max_pool1d", "aten::max_pool2d", "aten::max_pool3d", "aten::avg_pool2d", "aten::avg_pool3d",
         "aten::adaptive_avg_pool2d", "aten::adaptive_avg_pool3d", "aten::mean.dim", "aten::upsample_nearest1d",
         "aten::upsample_nearest2d", "aten::upsample_nearest2d.vec", "aten::upsample_nearest3d"}) {
-    ops::BoxedBuilder(ops::BoxedKind::kQuantized, name).direct(on_steps(name));
+    ops::ImplBuilder(name, ops::kQuantizedCPU, on_steps(name));
   }
   for (const char* name : {"aten::upsample_bilinear2d", "aten::upsample_bilinear2d.vec"})
-    ops::BoxedBuilder(ops::BoxedKind::kQuantized, name).direct(on_integers(name));
+    ops::ImplBuilder(name, ops::kQuantizedCPU, on_integers(name));
   return true;
 }();
 

@@ -255,14 +255,14 @@ Tensor run_plain_cell(const Tensor& input, const Tensor& hx, const LinearParamsP
   return run_cell(kKind, input, {hx}, w_ih, w_hh)[0];
 }
 
-DYNAMIC("aten::quantized_lstm.input", kCPU, run_lstm);
-DYNAMIC("aten::quantized_lstm.data", kCPU, run_packed_lstm);
-DYNAMIC("aten::quantized_gru.input", kCPU, run_gru);
-DYNAMIC("aten::quantized_gru.data", kCPU, run_packed_gru);
-DYNAMIC("quantized::quantized_lstm_cell_dynamic", kCPU, run_lstm_cell);
-DYNAMIC("quantized::quantized_gru_cell_dynamic", kCPU, run_plain_cell<RnnKind::kGru>);
-DYNAMIC("quantized::quantized_rnn_relu_cell_dynamic", kCPU, run_plain_cell<RnnKind::kRelu>);
-DYNAMIC("quantized::quantized_rnn_tanh_cell_dynamic", kCPU, run_plain_cell<RnnKind::kTanh>);
+IMPL("aten::quantized_lstm.input", kCPU, run_lstm);
+IMPL("aten::quantized_lstm.data", kCPU, run_packed_lstm);
+IMPL("aten::quantized_gru.input", kCPU, run_gru);
+IMPL("aten::quantized_gru.data", kCPU, run_packed_gru);
+IMPL("quantized::quantized_lstm_cell_dynamic", kCPU, run_lstm_cell);
+IMPL("quantized::quantized_gru_cell_dynamic", kCPU, run_plain_cell<RnnKind::kGru>);
+IMPL("quantized::quantized_rnn_relu_cell_dynamic", kCPU, run_plain_cell<RnnKind::kRelu>);
+IMPL("quantized::quantized_rnn_tanh_cell_dynamic", kCPU, run_plain_cell<RnnKind::kTanh>);
 
 }  // namespace
 }  // namespace tensord::kernels

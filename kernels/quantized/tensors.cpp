@@ -51,19 +51,19 @@ Value quantize(const Tensor& x, const Quantizer& quantizer, int64_t dtype) {
 }
 
 OP("aten::quantize_per_tensor(Tensor self, float scale, int zero_point, ScalarType dtype) -> Tensor")
-    .direct([](const Tensor& x, const Value& scale, const Value& zero_point, const Value& dtype) {
+    .impl([](const Tensor& x, const Value& scale, const Value& zero_point, const Value& dtype) {
       return quantize(x, per_tensor(scale, zero_point), dtype.to_int());
     })
     .dynamic_shape()
     .constant_result();
 OP("aten::quantize_per_tensor.tensor_qparams(Tensor self, Tensor scale, Tensor zero_point, ScalarType dtype) -> Tensor")
-    .direct([](const Tensor& x, const Value& scale, const Value& zero_point, const Value& dtype) {
+    .impl([](const Tensor& x, const Value& scale, const Value& zero_point, const Value& dtype) {
       return quantize(x, per_tensor(scale, zero_point), dtype.to_int());
     })
     .dynamic_shape()
     .constant_result();
 OP("aten::quantize_per_channel(Tensor self, Tensor scales, Tensor zero_points, int axis, ScalarType dtype) -> Tensor")
-    .direct([](const Tensor& x, const Tensor& scales, const Tensor& zero_points, int64_t axis, const Value& dtype) {
+    .impl([](const Tensor& x, const Tensor& scales, const Tensor& zero_points, int64_t axis, const Value& dtype) {
       Quantizer quantizer;
       quantizer.scheme = QuantizationScheme::kPerChannelAffine;
       quantizer.scales = scales.to(DType::kFloat64).contiguous();
@@ -76,10 +76,10 @@ OP("aten::quantize_per_channel(Tensor self, Tensor scales, Tensor zero_points, i
     .dynamic_shape()
     .constant_result();
 OP("aten::dequantize.self(Tensor self) -> Tensor")
-    .direct([](const Tensor& x) { return x.to(DType::kFloat32); })
+    .impl([](const Tensor& x) { return x.to(DType::kFloat32); })
     .dynamic_shape()
     .constant_result();
-QUANTIZED("aten::dequantize.self").direct([](std::span<const Value> v, std::vector<Value>& returns) {
+IMPL("aten::dequantize.self", ops::kQuantizedCPU, [](std::span<const Value> v, std::vector<Value>& returns) {
   returns.emplace_back(dequantize_values(quantized_of(v[0])));
 });
 
@@ -116,16 +116,15 @@ QUANTIZED_OP("aten::q_per_channel_axis(Tensor self) -> int", [](std::span<const 
   returns.emplace_back(channels_of(v[0]).axis);
 });
 
-QUANTIZED("prim::is_quantized").direct([](std::span<const Value>, std::vector<Value>& returns) {
-  returns.emplace_back(true);
-});
-QUANTIZED("prim::dtype").direct([](std::span<const Value> v, std::vector<Value>& returns) {
+IMPL("prim::is_quantized", ops::kQuantizedCPU,
+     [](std::span<const Value>, std::vector<Value>& returns) { returns.emplace_back(true); });
+IMPL("prim::dtype", ops::kQuantizedCPU, [](std::span<const Value> v, std::vector<Value>& returns) {
   returns.emplace_back(static_cast<int64_t>(quantized_of(v[0]).type()));
 });
 
 // --- what asks for shapes and moves numbers about, whatever they stand for: done on the integers
 
-ops::DirectFn on_values(const char* name) {
+ops::ReturnFn on_values(const char* name) {
   return [name](std::span<const Value> v, std::vector<Value>& returns) {
     std::vector<Value> arguments(v.begin(), v.end());
     const QuantizedTensor& x = quantized_of(v[0]);
@@ -180,7 +179,7 @@ ops::DirectFn on_values(const char* name) {
                            "aten::unflatten.int",
                            "aten::channel_shuffle",
                            "aten::pixel_shuffle"}) {
-    ops::BoxedBuilder(ops::BoxedKind::kQuantized, name).direct(on_values(name));
+    ops::ImplBuilder(name, ops::kQuantizedCPU, on_values(name));
   }
   return true;
 }();

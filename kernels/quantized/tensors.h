@@ -43,9 +43,9 @@ class Dequantizer {
 // A tensor of 8 bits where each number is a function of the one in x, in terms of what they stand for.
 ops::Value map_bytes(const QuantizedTensor& x, const Quantizer& result, const std::function<float(float)>& function);
 
-// Registers an operator whose first tensors are quantized, with a function of the raw values.
-#define QUANTIZED_OP(SCHEMA, ...)                                                 \
-  [[maybe_unused]] static const bool TENSORD_CONCAT(quantized_op_, __COUNTER__) = \
-      ::tensord::ops::add_boxed_op(::tensord::ops::BoxedKind::kQuantized, SCHEMA, __VA_ARGS__)
+// An operator whose first tensors are quantized: a function of the raw values.
+#define QUANTIZED_OP(SCHEMA, ...)               \
+  OP(SCHEMA).dynamic_shape().constant_result(); \
+  IMPL(::tensord::ops::name_in(SCHEMA), ::tensord::ops::kQuantizedCPU, __VA_ARGS__)
 
 }  // namespace tensord::kernels

@@ -34,12 +34,12 @@ OP("aten::binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tens
 // Functional forms, as exported programs have them: numbers of the shape and type of `self`.
 #define FUNCTIONAL(NAME, OVERLOAD, TEXT, PARAMETERS, ...)                                               \
   OP("aten::" NAME OVERLOAD "(Tensor self, " TEXT ") -> Tensor")                                        \
-      .direct([] PARAMETERS {                                                                           \
+      .impl([] PARAMETERS {                                                                             \
         return ops::call("aten::" NAME "_" OVERLOAD, ops::call("aten::empty_like", self), __VA_ARGS__); \
       })                                                                                                \
       .gradient(kZeroGradient)                                                                          \
       .saves("")                                                                                        \
-      .runs(ops::Way::kComposite)                                                                       \
+      .kind(ops::OpKind::kComposite)                                                                    \
       .random();
 #define TWO(NAME, A, B)                                                          \
   FUNCTIONAL(NAME, "", "float " A ", float " B ", *, Generator? generator=None", \
@@ -59,12 +59,12 @@ FUNCTIONAL("random", ".to", "int to, *, Generator? generator=None",
            (const Tensor& self, int64_t to, const Value& generator), to, generator)
 #undef FUNCTIONAL
 OP("aten::normal_functional(Tensor self, float mean=0., float std=1., *, Generator? generator=None) -> Tensor")
-    .direct([](const Tensor& self, double mean, double deviation, const Value& generator) {
+    .impl([](const Tensor& self, double mean, double deviation, const Value& generator) {
       return ops::call("aten::normal_", ops::call("aten::empty_like", self), mean, deviation, generator);
     })
     .gradient(kZeroGradient)
     .saves("")
-    .runs(ops::Way::kComposite)
+    .kind(ops::OpKind::kComposite)
     .random();
 
 }  // namespace

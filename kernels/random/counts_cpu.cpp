@@ -117,8 +117,8 @@ void binomial(const KernelContext&, const Tensor& count, const Tensor& prob, con
   out.dtype() == DType::kFloat32 ? draw.operator()<float>() : draw.operator()<double>();
 }
 
-KERNEL("aten::poisson", kCPU, poisson);
-KERNEL("aten::binomial", kCPU, binomial);
+IMPL("aten::poisson", kCPU, poisson);
+IMPL("aten::binomial", kCPU, binomial);
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -39,15 +39,15 @@ std::vector<Tensor> zeros_of_parameters(const ops::GradArgs& args) {
   return gradients;
 }
 OP("aten::normal.Tensor_float(Tensor mean, float std=1., *, Generator? generator=None) -> Tensor")
-    .direct([](const Tensor& mean, double deviation, const Value&) {
+    .impl([](const Tensor& mean, double deviation, const Value&) {
       return ops::call("aten::add_.Tensor", standard_normal(mean, mean.sizes(), deviation), mean);
     })
     .gradient(zeros_of_parameters)
     .saves("")
     .random();
-COMPLEX("aten::normal.Tensor_float");
+IMPL("aten::normal.Tensor_float", ops::kComplexCPU, ops::kSameAsDense);
 OP("aten::normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor")
-    .direct([](double mean, const Tensor& deviations, const Value&) {
+    .impl([](double mean, const Tensor& deviations, const Value&) {
       check_deviations(deviations);
       const Tensor out = ops::call("aten::mul_.Tensor", standard_normal(deviations, deviations.sizes(), 1), deviations);
       return ops::call("aten::add_.Scalar", out, ops::Scalar(mean));
@@ -56,7 +56,7 @@ OP("aten::normal.float_Tensor(float mean, Tensor std, *, Generator? generator=No
     .saves("")
     .random();
 OP("aten::normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor")
-    .direct([](const Tensor& mean, const Tensor& deviations, const Value&) {
+    .impl([](const Tensor& mean, const Tensor& deviations, const Value&) {
       check_deviations(deviations);
       const Dims sizes = broadcast_sizes(mean.sizes(), deviations.sizes());
       const Tensor out = ops::call("aten::mul_.Tensor", standard_normal(mean, sizes, 1), deviations);
@@ -67,8 +67,8 @@ OP("aten::normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=
     .random();
 OP("aten::normal.float_float(float mean, float std, int[] size, *, Generator? generator=None, ScalarType? dtype=None, "
    "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor")
-    .direct([](double mean, double deviation, const IntList& sizes, const Value&, std::optional<DType> dtype,
-               const Value&, const Value&, const Value&) {
+    .impl([](double mean, double deviation, const IntList& sizes, const Value&, std::optional<DType> dtype,
+             const Value&, const Value&, const Value&) {
       return ops::call("aten::normal_", Tensor::empty(sizes, dtype.value_or(DType::kFloat32)), mean, deviation);
     })
     .random();

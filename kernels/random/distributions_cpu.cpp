@@ -135,12 +135,12 @@ Tensor multinomial(const Tensor& x, int64_t samples, bool replacement, const Val
   });
   return out;
 }
-DYNAMIC("aten::exponential_", kCPU, fill_exponential);
-DYNAMIC("aten::cauchy_", kCPU, fill_cauchy);
-DYNAMIC("aten::log_normal_", kCPU, fill_log_normal);
-DYNAMIC("aten::geometric_", kCPU, fill_geometric);
-DYNAMIC("aten::random_", kCPU, fill_whole);
-DYNAMIC("aten::multinomial", kCPU, multinomial);
+IMPL("aten::exponential_", kCPU, fill_exponential);
+IMPL("aten::cauchy_", kCPU, fill_cauchy);
+IMPL("aten::log_normal_", kCPU, fill_log_normal);
+IMPL("aten::geometric_", kCPU, fill_geometric);
+IMPL("aten::random_", kCPU, fill_whole);
+IMPL("aten::multinomial", kCPU, multinomial);
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -95,12 +95,12 @@ void add(const char* name, Tensor (*training)(const Tensor&, double, bool), bool
   // other.
   ops::OpBuilder(concat("aten::", name, "(Tensor(a) input, float p, bool train) -> Tensor(a)").c_str(), __FILE__,
                  __LINE__)
-      .direct([run](const Tensor& in, double p, bool train) { return run(in, p, train); })
+      .impl([run](const Tensor& in, double p, bool train) { return run(in, p, train); })
       .composite()
       .random();
   ops::OpBuilder(concat("aten::", name, "_(Tensor(a!) self, float p, bool train) -> Tensor(a!)").c_str(), __FILE__,
                  __LINE__)
-      .direct([run](const Tensor& self, double p, bool train) {
+      .impl([run](const Tensor& self, double p, bool train) {
         const Tensor result = run(self, p, train);
         if (!result.is_same(self)) call("aten::copy_", self, result);
         return self;

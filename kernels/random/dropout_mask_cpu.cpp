@@ -56,19 +56,19 @@ void scale_kept(const Tensor& x, const Tensor& mask, double scale, const Tensor&
     run.template operator()<float>();
 }
 
-KERNEL("aten::native_dropout", kCPU,
-       [](const KernelContext&, const Tensor& x, double p, std::optional<bool> train, Tensor& out, Tensor& mask) {
-         if (train.value_or(true)) {
-           draw_mask(1 - p, mask);
-           return scale_kept(x, mask, kept_scale(p, x.dtype()), out);
-         }
-         std::fill_n(mask.data<bool>(), mask.numel(), true);
-         out.copy_from(x);
-       });
-KERNEL("aten::native_dropout_backward", kCPU,
-       [](const KernelContext&, const Tensor& g, const Tensor& mask, double scale, Tensor& out) {
-         scale_kept(g, mask, scale, out);
-       });
+IMPL("aten::native_dropout", kCPU,
+     [](const KernelContext&, const Tensor& x, double p, std::optional<bool> train, Tensor& out, Tensor& mask) {
+       if (train.value_or(true)) {
+         draw_mask(1 - p, mask);
+         return scale_kept(x, mask, kept_scale(p, x.dtype()), out);
+       }
+       std::fill_n(mask.data<bool>(), mask.numel(), true);
+       out.copy_from(x);
+     });
+IMPL("aten::native_dropout_backward", kCPU,
+     [](const KernelContext&, const Tensor& g, const Tensor& mask, double scale, Tensor& out) {
+       scale_kept(g, mask, scale, out);
+     });
 
 }  // namespace
 }  // namespace tensord::kernels

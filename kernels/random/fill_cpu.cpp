@@ -154,16 +154,16 @@ Tensor shuffled_numbers(int64_t n) {
 
 namespace {
 
-DYNAMIC("aten::uniform_", kCPU, fill_uniform);
-DYNAMIC("aten::normal_", kCPU, fill_normal);
-DYNAMIC("aten::bernoulli_.float", kCPU, fill_bernoulli);
-DYNAMIC("aten::bernoulli", kCPU, bernoulli);
-DYNAMIC("aten::bernoulli.p", kCPU,
-        [](const Tensor& x, double p, const Value& generator) { return fill_bernoulli(x.clone(), p, generator); });
-DYNAMIC("aten::random_.from", kCPU, [](const Tensor& x, int64_t low, std::optional<int64_t> high, const Value&) {
+IMPL("aten::uniform_", kCPU, fill_uniform);
+IMPL("aten::normal_", kCPU, fill_normal);
+IMPL("aten::bernoulli_.float", kCPU, fill_bernoulli);
+IMPL("aten::bernoulli", kCPU, bernoulli);
+IMPL("aten::bernoulli.p", kCPU,
+     [](const Tensor& x, double p, const Value& generator) { return fill_bernoulli(x.clone(), p, generator); });
+IMPL("aten::random_.from", kCPU, [](const Tensor& x, int64_t low, std::optional<int64_t> high, const Value&) {
   return fill_random(x, low, high.value_or(INT64_MAX));
 });
-DYNAMIC("aten::random_.to", kCPU, [](const Tensor& x, int64_t high, const Value&) { return fill_random(x, 0, high); });
+IMPL("aten::random_.to", kCPU, [](const Tensor& x, int64_t high, const Value&) { return fill_random(x, 0, high); });
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -57,14 +57,14 @@ Tensor randperm(int64_t n, OptDType dtype, const Value&, OptDevice device, OptBo
 
 #define OPTIONS "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 OP("aten::manual_seed(int seed) -> ()")
-    .direct([](int64_t seed) {
+    .impl([](int64_t seed) {
       ops::Generator& generator = ops::current_generator();
       const auto lock = generator.lock();
       generator.set_seed(static_cast<uint64_t>(seed));
     })
     .impure();
 OP("aten::seed() -> int")
-    .direct([]() {
+    .impl([]() {
       ops::Generator& generator = ops::current_generator();
       const auto lock = generator.lock();
       std::random_device device;
@@ -98,54 +98,54 @@ OP("aten::random_.to(Tensor(a!) self, int to, *, Generator? generator=None) -> T
     .gradient(kZeroGradient)
     .saves("")
     .random();
-OP("aten::rand(int[] size, *, " OPTIONS ") -> Tensor").direct(rand).random();
-OP("aten::randn(int[] size, *, " OPTIONS ") -> Tensor").direct(randn).random();
+OP("aten::rand(int[] size, *, " OPTIONS ") -> Tensor").impl(rand).random();
+OP("aten::randn(int[] size, *, " OPTIONS ") -> Tensor").impl(randn).random();
 OP("aten::rand.generator(int[] size, *, Generator? generator, " OPTIONS ") -> Tensor")
-    .direct([](const IntList& sizes, const Value&, OptDType dtype, const Value& layout, OptDevice device, OptBool pin) {
+    .impl([](const IntList& sizes, const Value&, OptDType dtype, const Value& layout, OptDevice device, OptBool pin) {
       return rand(sizes, dtype, layout, device, pin);
     })
     .random();
 OP("aten::randn.generator(int[] size, *, Generator? generator, " OPTIONS ") -> Tensor")
-    .direct([](const IntList& sizes, const Value&, OptDType dtype, const Value& layout, OptDevice device, OptBool pin) {
+    .impl([](const IntList& sizes, const Value&, OptDType dtype, const Value& layout, OptDevice device, OptBool pin) {
       return randn(sizes, dtype, layout, device, pin);
     })
     .random();
 OP("aten::rand_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor")
-    .direct(rand_like)
+    .impl(rand_like)
     .constant_result()
     .random();
 OP("aten::randn_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor")
-    .direct(randn_like)
+    .impl(randn_like)
     .constant_result()
     .random();
 OP("aten::randint(int high, int[] size, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? "
    "pin_memory=None) -> Tensor")
-    .direct([](int64_t high, const IntList& sizes, OptDType dtype, const Value& layout, OptDevice device, OptBool pin) {
+    .impl([](int64_t high, const IntList& sizes, OptDType dtype, const Value& layout, OptDevice device, OptBool pin) {
       return randint(0, high, sizes, dtype, layout, device, pin);
     })
     .random();
 OP("aten::randint.low(int low, int high, int[] size, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, "
    "bool? pin_memory=None) -> Tensor")
-    .direct(randint)
+    .impl(randint)
     .random();
 OP("aten::randint_like(Tensor self, int high, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor")
-    .direct([](const Tensor& x, int64_t high, OptDType dtype, const Value&, OptDevice device, OptBool, OptInt format) {
+    .impl([](const Tensor& x, int64_t high, OptDType dtype, const Value&, OptDevice device, OptBool, OptInt format) {
       return randint_like(x, 0, high, dtype, device, format);
     })
     .constant_result()
     .random();
 OP("aten::randint_like.low_dtype(Tensor self, int low, int high, *, " OPTIONS
    ", MemoryFormat? memory_format=None) -> Tensor")
-    .direct([](const Tensor& x, int64_t low, int64_t high, OptDType dtype, const Value&, OptDevice device, OptBool,
-               OptInt format) { return randint_like(x, low, high, dtype, device, format); })
+    .impl([](const Tensor& x, int64_t low, int64_t high, OptDType dtype, const Value&, OptDevice device, OptBool,
+             OptInt format) { return randint_like(x, low, high, dtype, device, format); })
     .constant_result()
     .random();
 OP("aten::randperm(int n, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
    "Tensor")
-    .direct(randperm)
+    .impl(randperm)
     .random();
 // Their two parts are drawn.
-COMPLEX("aten::uniform_ aten::normal_").linear();
-COMPLEX("aten::rand_like aten::randn_like");
+IMPL("aten::uniform_ aten::normal_", ops::kComplexCPU, ops::kSameAsDense).linear();
+IMPL("aten::rand_like aten::randn_like", ops::kComplexCPU, ops::kSameAsDense);
 }  // namespace
 }  // namespace tensord::kernels

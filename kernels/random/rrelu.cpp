@@ -29,7 +29,7 @@ Tensor rrelu(const Tensor& x, const Scalar& lower, const Scalar& upper, bool tra
 }
 OP("aten::rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, Generator? "
    "generator=None) -> Tensor")
-    .direct(rrelu)
+    .impl(rrelu)
     .composite()
     .random()
     .with_inplace();
@@ -52,19 +52,19 @@ constexpr const char* kMultiplyInPlace = "aten::mul_.Tensor";
   "Tensor(b!) noise, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, Generator? " \
   "generator=None"
 OP("aten::rrelu_with_noise(Tensor self, " ARGUMENTS ") -> Tensor")
-    .direct(rrelu_with_noise<kMultiply>)
+    .impl(rrelu_with_noise<kMultiply>)
     .composite()
     .random();
 OP("aten::rrelu_with_noise_(Tensor(a!) self, " ARGUMENTS ") -> Tensor(a!)")
-    .direct(rrelu_with_noise<kMultiplyInPlace>)
+    .impl(rrelu_with_noise<kMultiplyInPlace>)
     .composite()
     .random();
 #undef ARGUMENTS
 
 OP("aten::rrelu_with_noise_backward(Tensor grad_output, Tensor self, Tensor noise, Scalar lower, Scalar upper, bool "
    "training, bool self_is_result) -> Tensor")
-    .direct([](const Tensor& grad, const Tensor& x, const Tensor& noise, const Scalar& lower, const Scalar& upper,
-               bool training, bool is_result) {
+    .impl([](const Tensor& grad, const Tensor& x, const Tensor& noise, const Scalar& lower, const Scalar& upper,
+             bool training, bool is_result) {
       if (training) return call("aten::mul.Tensor", grad, noise);
       return call("aten::leaky_relu_backward", grad, x, (lower.to_double() + upper.to_double()) / 2, is_result);
     })

@@ -69,10 +69,10 @@ Tensor corrcoef(const Tensor& self) {
 }
 
 OP("aten::cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor")
-    .direct(cov)
+    .impl(cov)
     .composite();
-OP("aten::corrcoef(Tensor self) -> Tensor").direct(corrcoef).composite();
-COMPLEX("aten::cov aten::corrcoef");
+OP("aten::corrcoef(Tensor self) -> Tensor").impl(corrcoef).composite();
+IMPL("aten::cov aten::corrcoef", ops::kComplexCPU, ops::kSameAsDense);
 
 }  // namespace
 }  // namespace tensord::kernels

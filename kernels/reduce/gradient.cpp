@@ -109,7 +109,7 @@ std::optional<Dims> one(Dim dim) { return dim ? std::optional(Dims{*dim}) : std:
 
 #define GRADIENT(OVERLOAD, ARGUMENTS, ...)                                                     \
   OP("aten::gradient." OVERLOAD "(Tensor self, *, " ARGUMENTS "int edge_order=1) -> Tensor[]") \
-      .direct(__VA_ARGS__)                                                                     \
+      .impl(__VA_ARGS__)                                                                       \
       .composite()
 GRADIENT("scalarint", "Scalar? spacing=None, int? dim=None, ",
          [](const Tensor& x, const std::optional<Scalar>& spacing, Dim dim, int64_t edge_order) {
@@ -138,9 +138,10 @@ GRADIENT("tensorarray", "Tensor[] spacing, int[] dim, ",
            return uneven(x, checked(spacing, dims.size()), dims, edge_order);
          });
 
-COMPLEX(
+IMPL(
     "aten::gradient.scalarint aten::gradient.scalararray aten::gradient.array aten::gradient.scalarrayint "
-    "aten::gradient.scalarrayarray aten::gradient.tensorarrayint aten::gradient.tensorarray");
+    "aten::gradient.scalarrayarray aten::gradient.tensorarrayint aten::gradient.tensorarray",
+    ops::kComplexCPU, ops::kSameAsDense);
 
 }  // namespace
 }  // namespace tensord::kernels

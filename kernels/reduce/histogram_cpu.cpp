@@ -51,7 +51,7 @@ void histc_kernel(const KernelContext&, const Tensor& x, int64_t bins, const Sca
   out.copy_from(counts);
 }
 
-KERNEL("aten::histc", kCPU, histc_kernel);
+IMPL("aten::histc", kCPU, histc_kernel);
 
 }  // namespace
 }  // namespace tensord::kernels

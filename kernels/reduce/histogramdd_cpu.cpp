@@ -186,14 +186,14 @@ Returns run_histogramdd_tensorlist_bins(const Tensor& x, const Edges& bins, cons
   return histogramdd(x, bins, weight, density);
 }
 
-DYNAMIC("aten::histogram.bins_tensor", kCPU, run_histogram_bins_tensor);
-DYNAMIC("aten::histogram.bin_ct", kCPU, run_histogram_bin_ct);
-DYNAMIC("aten::_histogramdd_bin_edges", kCPU, run_histogramdd_bin_edges);
-DYNAMIC("aten::_histogramdd_from_bin_cts", kCPU, run_histogramdd_from_bin_cts);
-DYNAMIC("aten::_histogramdd_from_bin_tensors", kCPU, run_histogramdd_from_bin_tensors);
-DYNAMIC("aten::histogramdd", kCPU, run_histogramdd);
-DYNAMIC("aten::histogramdd.int_bins", kCPU, run_histogramdd_int_bins);
-DYNAMIC("aten::histogramdd.TensorList_bins", kCPU, run_histogramdd_tensorlist_bins);
+IMPL("aten::histogram.bins_tensor", kCPU, run_histogram_bins_tensor);
+IMPL("aten::histogram.bin_ct", kCPU, run_histogram_bin_ct);
+IMPL("aten::_histogramdd_bin_edges", kCPU, run_histogramdd_bin_edges);
+IMPL("aten::_histogramdd_from_bin_cts", kCPU, run_histogramdd_from_bin_cts);
+IMPL("aten::_histogramdd_from_bin_tensors", kCPU, run_histogramdd_from_bin_tensors);
+IMPL("aten::histogramdd", kCPU, run_histogramdd);
+IMPL("aten::histogramdd.int_bins", kCPU, run_histogramdd_int_bins);
+IMPL("aten::histogramdd.TensorList_bins", kCPU, run_histogramdd_tensorlist_bins);
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -177,25 +177,23 @@ void running_extreme(const Tensor& in, int64_t dim, bool is_max, const Tensor& v
   });
 }
 
-KERNEL("aten::cumsum", kCPU,
-       [](const KernelContext&, const Tensor& in, int64_t dim, std::optional<DType>, Tensor& out) {
-         scan(in, dim, out, kSumStep);
-       });
-KERNEL("aten::cumprod", kCPU,
-       [](const KernelContext&, const Tensor& in, int64_t dim, std::optional<DType>, Tensor& out) {
-         scan(in, dim, out, kProductStep);
-       });
-KERNEL("aten::logcumsumexp", kCPU,
-       [](const KernelContext&, const Tensor& in, int64_t dim, Tensor& out) { scan(in, dim, out, kLogSumStep); });
+IMPL("aten::cumsum", kCPU, [](const KernelContext&, const Tensor& in, int64_t dim, std::optional<DType>, Tensor& out) {
+  scan(in, dim, out, kSumStep);
+});
+IMPL("aten::cumprod", kCPU, [](const KernelContext&, const Tensor& in, int64_t dim, std::optional<DType>, Tensor& out) {
+  scan(in, dim, out, kProductStep);
+});
+IMPL("aten::logcumsumexp", kCPU,
+     [](const KernelContext&, const Tensor& in, int64_t dim, Tensor& out) { scan(in, dim, out, kLogSumStep); });
 
 void add_extreme(const char* name, Reducer reducer) {
   const std::string by_dim = concat("aten::", name, ".dim"), position = concat("aten::arg", name);
-  ops::KernelBuilder(
+  ops::ImplBuilder(
       by_dim.c_str(), kCPU,
       [reducer](const KernelContext&, const Tensor& in, int64_t dim, bool keepdim, Tensor& values, Tensor& indices) {
         find_extremes(in, wrap_dim(dim, in.ndim()), reducer, &values, indices, keepdim && in.ndim() > 0);
       });
-  ops::KernelBuilder(
+  ops::ImplBuilder(
       position.c_str(), kCPU,
       [reducer](const KernelContext&, const Tensor& in, std::optional<int64_t> dim, bool keepdim, Tensor& indices) {
         if (dim)
@@ -205,10 +203,10 @@ void add_extreme(const char* name, Reducer reducer) {
       });
 }
 void add_running(const char* op, bool is_max) {
-  ops::KernelBuilder(op, kCPU,
-                     [is_max](const KernelContext&, const Tensor& in, int64_t dim, Tensor& values, Tensor& indices) {
-                       running_extreme(in, dim, is_max, values, indices);
-                     });
+  ops::ImplBuilder(op, kCPU,
+                   [is_max](const KernelContext&, const Tensor& in, int64_t dim, Tensor& values, Tensor& indices) {
+                     running_extreme(in, dim, is_max, values, indices);
+                   });
 }
 
 [[maybe_unused]] const bool index_cpu_registered = [] {

@@ -59,13 +59,13 @@ Tensor without_nan(const Tensor& in) {
   return is_floating(in.dtype()) ? ops::call("aten::nan_to_num", in, 0.0, HUGE_VAL, -HUGE_VAL) : in;
 }
 OP("aten::nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor")
-    .direct([](const Tensor& in, MaybeDims dims, bool keepdim, MaybeDType dtype) {
+    .impl([](const Tensor& in, MaybeDims dims, bool keepdim, MaybeDType dtype) {
       return ops::call("aten::sum.dim_IntList", without_nan(in), dims ? *dims : Dims{}, keepdim,
                        dtype ? ops::Value(*dtype) : ops::Value());
     })
     .composite();
 OP("aten::nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor")
-    .direct([](const Tensor& in, MaybeDims dims, bool keepdim, MaybeDType dtype) {
+    .impl([](const Tensor& in, MaybeDims dims, bool keepdim, MaybeDType dtype) {
       check(is_floating(in.dtype()), "nanmean(): expected input to have floating point dtype but got ",
             name_of(in.dtype()));
       const Dims all = dims ? *dims : Dims{};
@@ -76,7 +76,7 @@ OP("aten::nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarTy
     })
     .composite();
 OP("aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)")
-    .direct([](const Tensor& in, std::optional<int64_t> dim, bool keepdim) {
+    .impl([](const Tensor& in, std::optional<int64_t> dim, bool keepdim) {
       const Dims dims = dim ? Dims{*dim} : Dims{};
       // PyTorch gives a kept dimension even to what has none.
       const Tensor x = dim && keepdim && in.ndim() == 0 ? ops::call("aten::unsqueeze", in, *dim) : in;
@@ -90,7 +90,7 @@ OP("aten::_aminmax(Tensor self) -> (Tensor, Tensor)").set<ops::MixesSamples>().i
   check(in.numel() > 0, "_aminmax(): the tensor has no elements");
   return std::vector<ops::TensorMeta>(2, {.sizes = {}, .dtype = in.dtype(), .strides = {}});
 });
-KERNEL("aten::_aminmax", DeviceKind::kCPU, [](const ops::KernelContext&, const Tensor& in, Tensor& low, Tensor& high) {
+IMPL("aten::_aminmax", DeviceKind::kCPU, [](const ops::KernelContext&, const Tensor& in, Tensor& low, Tensor& high) {
   low.copy_from(ops::call("aten::amin", in, Dims{}, false));
   high.copy_from(ops::call("aten::amax", in, Dims{}, false));
 });

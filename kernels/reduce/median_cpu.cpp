@@ -78,10 +78,10 @@ void median_dim_kernel(const KernelContext&, const Tensor& in, int64_t dim, bool
                        Tensor& indices) {
   median_along(in, dim, keepdim, kSkipsNan, values, indices);
 }
-KERNEL("aten::median", kCPU, median_kernel<false>);
-KERNEL("aten::median.dim", kCPU, median_dim_kernel<false>);
-KERNEL("aten::nanmedian", kCPU, median_kernel<true>);
-KERNEL("aten::nanmedian.dim", kCPU, median_dim_kernel<true>);
+IMPL("aten::median", kCPU, median_kernel<false>);
+IMPL("aten::median.dim", kCPU, median_dim_kernel<false>);
+IMPL("aten::nanmedian", kCPU, median_kernel<true>);
+IMPL("aten::nanmedian.dim", kCPU, median_dim_kernel<true>);
 
 }  // namespace
 }  // namespace tensord::kernels

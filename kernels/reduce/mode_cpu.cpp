@@ -57,7 +57,7 @@ void mode_kernel(const KernelContext&, const Tensor& in, int64_t given_dim, bool
   });
 }
 
-KERNEL("aten::mode", kCPU, mode_kernel);
+IMPL("aten::mode", kCPU, mode_kernel);
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -114,19 +114,19 @@ void add_variance(const char* name, bool is_root) {
           [](const ops::GradArgs& args) { return Settings(dims_of(args.inputs[1]), correction_of(args.inputs[2])); }))
       .saves(saved)
       .reduction();
-  ops::KernelBuilder(full.c_str(), kCPU, [is_root](const KernelContext&, const Tensor& in, bool unbiased, Tensor& out) {
+  ops::ImplBuilder(full.c_str(), kCPU, [is_root](const KernelContext&, const Tensor& in, bool unbiased, Tensor& out) {
     Variance{{}, correction_of(unbiased), false, is_root}.run(in, out, nullptr);
   });
-  ops::KernelBuilder(dim.c_str(), kCPU,
-                     [is_root](const KernelContext&, const Tensor& in, const MaybeDims& dims, bool unbiased,
-                               bool keepdim, Tensor& out) {
-                       Variance{dims, correction_of(unbiased), keepdim, is_root}.run(in, out, nullptr);
-                     });
-  ops::KernelBuilder(corrected.c_str(), kCPU,
-                     [is_root](const KernelContext&, const Tensor& in, const MaybeDims& dims,
-                               std::optional<Scalar> correction, bool keepdim, Tensor& out) {
-                       Variance{dims, correction_of(correction), keepdim, is_root}.run(in, out, nullptr);
-                     });
+  ops::ImplBuilder(dim.c_str(), kCPU,
+                   [is_root](const KernelContext&, const Tensor& in, const MaybeDims& dims, bool unbiased, bool keepdim,
+                             Tensor& out) {
+                     Variance{dims, correction_of(unbiased), keepdim, is_root}.run(in, out, nullptr);
+                   });
+  ops::ImplBuilder(corrected.c_str(), kCPU,
+                   [is_root](const KernelContext&, const Tensor& in, const MaybeDims& dims,
+                             std::optional<Scalar> correction, bool keepdim, Tensor& out) {
+                     Variance{dims, correction_of(correction), keepdim, is_root}.run(in, out, nullptr);
+                   });
 }
 
 // Of the deviation (or variance) and of the mean, whichever flows.
@@ -180,20 +180,20 @@ void add_variance_mean(const char* name, bool is_root) {
       })
       .saves(saved)
       .reduction();
-  ops::KernelBuilder(full.c_str(), kCPU,
-                     [is_root](const KernelContext&, const Tensor& in, bool unbiased, Tensor& out, Tensor& mean) {
-                       Variance{{}, correction_of(unbiased), false, is_root}.run(in, out, &mean);
-                     });
-  ops::KernelBuilder(dim.c_str(), kCPU,
-                     [is_root](const KernelContext&, const Tensor& in, const MaybeDims& dims, bool unbiased,
-                               bool keepdim, Tensor& out, Tensor& mean) {
-                       Variance{dims, correction_of(unbiased), keepdim, is_root}.run(in, out, &mean);
-                     });
-  ops::KernelBuilder(corrected.c_str(), kCPU,
-                     [is_root](const KernelContext&, const Tensor& in, const MaybeDims& dims,
-                               std::optional<Scalar> correction, bool keepdim, Tensor& out, Tensor& mean) {
-                       Variance{dims, correction_of(correction), keepdim, is_root}.run(in, out, &mean);
-                     });
+  ops::ImplBuilder(full.c_str(), kCPU,
+                   [is_root](const KernelContext&, const Tensor& in, bool unbiased, Tensor& out, Tensor& mean) {
+                     Variance{{}, correction_of(unbiased), false, is_root}.run(in, out, &mean);
+                   });
+  ops::ImplBuilder(dim.c_str(), kCPU,
+                   [is_root](const KernelContext&, const Tensor& in, const MaybeDims& dims, bool unbiased, bool keepdim,
+                             Tensor& out, Tensor& mean) {
+                     Variance{dims, correction_of(unbiased), keepdim, is_root}.run(in, out, &mean);
+                   });
+  ops::ImplBuilder(corrected.c_str(), kCPU,
+                   [is_root](const KernelContext&, const Tensor& in, const MaybeDims& dims,
+                             std::optional<Scalar> correction, bool keepdim, Tensor& out, Tensor& mean) {
+                     Variance{dims, correction_of(correction), keepdim, is_root}.run(in, out, &mean);
+                   });
 }
 
 // Vector norms.
@@ -268,27 +268,27 @@ OP("aten::norm.Scalar(Tensor self, Scalar p=2) -> Tensor")
     .gradient(norm_gradient_of(1, -1))
     .saves("self, result")
     .reduction();
-KERNEL("aten::norm.Scalar", kCPU,
-       [](const KernelContext&, const Tensor& in, Scalar p, Tensor& out) { run_norm(in, p, {}, false, {}, out); });
+IMPL("aten::norm.Scalar", kCPU,
+     [](const KernelContext&, const Tensor& in, Scalar p, Tensor& out) { run_norm(in, p, {}, false, {}, out); });
 OP("aten::norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor")
     .infer([](const Tensor& in, MaybeScalar, DType dtype) { return infer_norm(in, {}, false, dtype); })
     .gradient(norm_gradient_of(1, -1))
     .saves("self, result")
     .reduction();
-KERNEL("aten::norm.ScalarOpt_dtype", kCPU,
-       [](const KernelContext&, const Tensor& in, MaybeScalar p, DType dtype, Tensor& out) {
-         run_norm(in, p, {}, false, dtype, out);
-       });
+IMPL("aten::norm.ScalarOpt_dtype", kCPU,
+     [](const KernelContext&, const Tensor& in, MaybeScalar p, DType dtype, Tensor& out) {
+       run_norm(in, p, {}, false, dtype, out);
+     });
 OP("aten::norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor")
     .infer([](const Tensor& in, MaybeScalar, IntList dims, bool keepdim) { return infer_norm(in, dims, keepdim, {}); })
     .gradient(norm_gradient_of(1, 2))
     .saves("self, result")
     .reduction()
     .with_out();
-KERNEL("aten::norm.ScalarOpt_dim", kCPU,
-       [](const KernelContext&, const Tensor& in, MaybeScalar p, IntList dims, bool keepdim, Tensor& out) {
-         run_norm(in, p, dims, keepdim, {}, out);
-       });
+IMPL("aten::norm.ScalarOpt_dim", kCPU,
+     [](const KernelContext&, const Tensor& in, MaybeScalar p, IntList dims, bool keepdim, Tensor& out) {
+       run_norm(in, p, dims, keepdim, {}, out);
+     });
 OP("aten::norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor")
     .infer([](const Tensor& in, MaybeScalar, IntList dims, bool keepdim, DType dtype) {
       return infer_norm(in, dims, keepdim, dtype);
@@ -297,10 +297,10 @@ OP("aten::norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keep
     .saves("self, result")
     .reduction()
     .with_out();
-KERNEL("aten::norm.ScalarOpt_dim_dtype", kCPU,
-       [](const KernelContext&, const Tensor& in, MaybeScalar p, IntList dims, bool keepdim, DType dtype, Tensor& out) {
-         run_norm(in, p, dims, keepdim, dtype, out);
-       });
+IMPL("aten::norm.ScalarOpt_dim_dtype", kCPU,
+     [](const KernelContext&, const Tensor& in, MaybeScalar p, IntList dims, bool keepdim, DType dtype, Tensor& out) {
+       run_norm(in, p, dims, keepdim, dtype, out);
+     });
 OP("aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? "
    "dtype=None) -> Tensor")
     .infer([](const Tensor& in, Scalar, const MaybeDims& dims, bool keepdim, MaybeDType dtype) {
@@ -311,9 +311,9 @@ OP("aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool k
     .reduction()
     .set<WritesInto>(WritesInto::kSameDType)
     .with_out();
-KERNEL("aten::linalg_vector_norm", kCPU,
-       [](const KernelContext&, const Tensor& in, Scalar order, const MaybeDims& dims, bool keepdim, MaybeDType dtype,
-          Tensor& out) { run_norm(in, order, dims, keepdim, dtype, out); });
+IMPL("aten::linalg_vector_norm", kCPU,
+     [](const KernelContext&, const Tensor& in, Scalar order, const MaybeDims& dims, bool keepdim, MaybeDType dtype,
+        Tensor& out) { run_norm(in, order, dims, keepdim, dtype, out); });
 
 // d log sum exp(x) = exp(x - y)
 Tensor logsumexp_gradient(const ops::GradArgs& args, Tensor g) {
@@ -323,7 +323,7 @@ Tensor logsumexp_gradient(const ops::GradArgs& args, Tensor g) {
   return gradient::fit_gradient(Expr(ops::call("aten::reshape", g, kept)) * gradient::exp(Expr(in) - y), in);
 }
 OP("aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor")
-    .direct([](const Tensor& in, IntList dims, bool keepdim) {
+    .impl([](const Tensor& in, IntList dims, bool keepdim) {
       const Expr x = is_floating(in.dtype()) ? in : ops::call("aten::to.dtype", in, DType::kFloat32);
       if (x.tensor().numel() == 0)
         return ops::call("aten::log", ops::call("aten::sum.dim_IntList", gradient::exp(x).tensor(), dims, keepdim));

@@ -79,12 +79,12 @@ void add_sum(const char* name, bool is_mean) {
     if (is_mean) reduction.scale = 1.0 / static_cast<double>(reduced.count);
     run_reduction(over_truth(reduction, in.dtype()), in, reduced.kept(in, out, keepdim));
   };
-  ops::KernelBuilder(full.c_str(), kCPU, [run](const KernelContext&, const Tensor& in, MaybeDType dtype, Tensor& out) {
+  ops::ImplBuilder(full.c_str(), kCPU, [run](const KernelContext&, const Tensor& in, MaybeDType dtype, Tensor& out) {
     run(in, {}, false, dtype, out);
   });
-  ops::KernelBuilder(dim.c_str(), kCPU,
-                     [run](const KernelContext&, const Tensor& in, MaybeDims dims, bool keepdim, MaybeDType dtype,
-                           Tensor& out) { run(in, dims, keepdim, dtype, out); });
+  ops::ImplBuilder(dim.c_str(), kCPU,
+                   [run](const KernelContext&, const Tensor& in, MaybeDims dims, bool keepdim, MaybeDType dtype,
+                         Tensor& out) { run(in, dims, keepdim, dtype, out); });
 }
 
 void run_simple(Reducer reducer, DType compute, const Tensor& in, const MaybeDims& dims, bool keepdim, Tensor& out) {
@@ -144,7 +144,7 @@ OP("aten::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor")
     .gradient([](const ops::GradArgs& args) { return prod_gradient(args, {}); })
     .saves("self")
     .reduction();
-KERNEL("aten::prod", kCPU, [](const KernelContext&, const Tensor& in, MaybeDType dtype, Tensor& out) {
+IMPL("aten::prod", kCPU, [](const KernelContext&, const Tensor& in, MaybeDType dtype, Tensor& out) {
   run_simple(Reducer::kProduct, sum_dtype(in, dtype), in, {}, false, out);
 });
 OP("aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor")
@@ -154,10 +154,10 @@ OP("aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? 
     .gradient([](const ops::GradArgs& args) { return prod_gradient(args, dims_of(args.inputs[1])); })
     .saves("self")
     .reduction();
-KERNEL("aten::prod.dim_int", kCPU,
-       [](const KernelContext&, const Tensor& in, int64_t dim, bool keepdim, MaybeDType dtype, Tensor& out) {
-         run_simple(Reducer::kProduct, sum_dtype(in, dtype), in, Dims{dim}, keepdim, out);
-       });
+IMPL("aten::prod.dim_int", kCPU,
+     [](const KernelContext&, const Tensor& in, int64_t dim, bool keepdim, MaybeDType dtype, Tensor& out) {
+       run_simple(Reducer::kProduct, sum_dtype(in, dtype), in, Dims{dim}, keepdim, out);
+     });
 
 // Largest and smallest: ties share the gradient; over all elements NaNs are such, too.
 std::vector<Tensor> extreme_gradient(const ops::GradArgs& args, const MaybeDims& dims) {
@@ -199,13 +199,13 @@ void add_extreme_of_all(const char* name, Reducer reducer) {
       .reduction()
       .set<WritesInto>(WritesInto::kSameDType)
       .with_out();
-  ops::KernelBuilder(full.c_str(), kCPU, [reducer](const KernelContext&, const Tensor& in, Tensor& out) {
+  ops::ImplBuilder(full.c_str(), kCPU, [reducer](const KernelContext&, const Tensor& in, Tensor& out) {
     run_simple(reducer, in.dtype(), in, {}, false, out);
   });
-  ops::KernelBuilder(dims.c_str(), kCPU,
-                     [reducer](const KernelContext&, const Tensor& in, IntList dim, bool keepdim, Tensor& out) {
-                       run_simple(reducer, in.dtype(), in, dim, keepdim, out);
-                     });
+  ops::ImplBuilder(dims.c_str(), kCPU,
+                   [reducer](const KernelContext&, const Tensor& in, IntList dim, bool keepdim, Tensor& out) {
+                     run_simple(reducer, in.dtype(), in, dim, keepdim, out);
+                   });
 }
 
 // any and all give bool, but uint8 stays uint8.
@@ -224,19 +224,19 @@ void add_truth(const char* name, Reducer reducer) {
       .reduction()
       .set<WritesInto>(WritesInto::kSameDType)
       .with_out();
-  ops::KernelBuilder(full.c_str(), kCPU, [reducer](const KernelContext&, const Tensor& in, Tensor& out) {
+  ops::ImplBuilder(full.c_str(), kCPU, [reducer](const KernelContext&, const Tensor& in, Tensor& out) {
     run_simple(reducer, in.dtype(), in, {}, false, out);
   });
-  ops::KernelBuilder(dim.c_str(), kCPU,
-                     [reducer](const KernelContext&, const Tensor& in, int64_t d, bool keepdim, Tensor& out) {
-                       run_simple(reducer, in.dtype(), in, Dims{d}, keepdim, out);
-                     });
+  ops::ImplBuilder(dim.c_str(), kCPU,
+                   [reducer](const KernelContext&, const Tensor& in, int64_t d, bool keepdim, Tensor& out) {
+                     run_simple(reducer, in.dtype(), in, Dims{d}, keepdim, out);
+                   });
 }
 
 OP("aten::count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor")
     .infer([](const Tensor& in, IntList dims) { return ReducedDims(in, dims).meta(in, false, DType::kInt64); })
     .reduction();
-KERNEL("aten::count_nonzero.dim_IntList", kCPU, [](const KernelContext&, const Tensor& in, IntList dims, Tensor& out) {
+IMPL("aten::count_nonzero.dim_IntList", kCPU, [](const KernelContext&, const Tensor& in, IntList dims, Tensor& out) {
   run_simple(Reducer::kNonzeros, in.dtype(), in, dims, false, out);
 });
 MaybeDims one_dim(const std::optional<int64_t>& dim) { return dim ? MaybeDims(Dims{*dim}) : std::nullopt; }
@@ -245,10 +245,9 @@ OP("aten::count_nonzero(Tensor self, int? dim=None) -> Tensor")
       return ReducedDims(in, one_dim(dim)).meta(in, false, DType::kInt64);
     })
     .reduction();
-KERNEL("aten::count_nonzero", kCPU,
-       [](const KernelContext&, const Tensor& in, std::optional<int64_t> dim, Tensor& out) {
-         run_simple(Reducer::kNonzeros, in.dtype(), in, one_dim(dim), false, out);
-       });
+IMPL("aten::count_nonzero", kCPU, [](const KernelContext&, const Tensor& in, std::optional<int64_t> dim, Tensor& out) {
+  run_simple(Reducer::kNonzeros, in.dtype(), in, one_dim(dim), false, out);
+});
 
 bool register_reduce() {
   add_sum("sum", false);

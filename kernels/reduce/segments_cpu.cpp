@@ -182,8 +182,8 @@ Tensor run_segment_reduce(const Tensor& x, const std::string& name, const MaybeT
   return out;
 }
 
-DYNAMIC("aten::_segment_reduce_backward", kCPU, run_segment_reduce_backward);
-DYNAMIC("aten::segment_reduce", kCPU, run_segment_reduce);
+IMPL("aten::_segment_reduce_backward", kCPU, run_segment_reduce_backward);
+IMPL("aten::segment_reduce", kCPU, run_segment_reduce);
 
 }  // namespace
 }  // namespace tensord::kernels

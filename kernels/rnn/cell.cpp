@@ -80,8 +80,8 @@ void add_lstm() {
       "aten::lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> "
       "(Tensor, Tensor)",
       __FILE__, __LINE__)
-      .direct([](const Tensor& x, const TensorList& hx, const Tensor& w_ih, const Tensor& w_hh,
-                 const OptionalTensor& b_ih, const OptionalTensor& b_hh) -> ops::Returns {
+      .impl([](const Tensor& x, const TensorList& hx, const Tensor& w_ih, const Tensor& w_hh,
+               const OptionalTensor& b_ih, const OptionalTensor& b_hh) -> ops::Returns {
         const std::vector<Tensor> next = run(make_cell(RnnKind::kLstm, x, hx, w_ih, w_hh, b_ih, b_hh),
                                              {x, ops::make_tensor_list(hx), w_ih, w_hh, b_ih, b_hh});
         return {{next[0], next[1]}};
@@ -101,8 +101,8 @@ void add(RnnKind kind, const std::string& name) {
       (name + "(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor")
           .c_str(),
       __FILE__, __LINE__)
-      .direct([kind](const Tensor& x, const Tensor& hx, const Tensor& w_ih, const Tensor& w_hh,
-                     const OptionalTensor& b_ih, const OptionalTensor& b_hh) {
+      .impl([kind](const Tensor& x, const Tensor& hx, const Tensor& w_ih, const Tensor& w_hh,
+                   const OptionalTensor& b_ih, const OptionalTensor& b_hh) {
         return run(make_cell(kind, x, {hx}, w_ih, w_hh, b_ih, b_hh), {x, hx, w_ih, w_hh, b_ih, b_hh}).front();
       })
       .composite();

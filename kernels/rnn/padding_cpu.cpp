@@ -108,8 +108,8 @@ std::tuple<Tensor, Tensor> pad(const Tensor& data, const Tensor& batch_sizes, bo
   return {batch_first ? transpose(padded, 0, 1) : padded, as_tensor(lengths)};
 }
 
-DYNAMIC("aten::_pack_padded_sequence", kCPU, pack);
-DYNAMIC("aten::_pad_packed_sequence", kCPU, pad);
+IMPL("aten::_pack_padded_sequence", kCPU, pack);
+IMPL("aten::_pad_packed_sequence", kCPU, pad);
 
 }  // namespace
 }  // namespace tensord::kernels

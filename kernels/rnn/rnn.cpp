@@ -70,7 +70,7 @@ void add_form(RnnKind kind, bool is_packed, const char* name, const char* argume
               std::index_sequence<I...>) {
   const std::string schema = concat(name, "(", arguments, ") -> ", returns);
   ops::OpBuilder(schema.c_str(), __FILE__, __LINE__)
-      .direct([kind, is_packed](Argument<I>... argument) -> ops::Returns {
+      .impl([kind, is_packed](Argument<I>... argument) -> ops::Returns {
         const Value values[] = {argument...};
         const std::vector<Tensor> outputs = run_layers(call_of(kind, is_packed, values), values);
         return {{outputs.begin(), outputs.end()}};

@@ -18,7 +18,7 @@ void add_binary(const char* name, const char* result, F f) {
   const auto add = [&](const char* overload, const char* a, const char* b) {
     ops::OpBuilder(concat("aten::", name, ".", overload, "(", a, " a, ", b, " b) -> ", result).c_str(), __FILE__,
                    __LINE__)
-        .direct([f](const Value& x, const Value& y) -> Value { return f(number_of(x), number_of(y)); });
+        .impl([f](const Value& x, const Value& y) -> Value { return f(number_of(x), number_of(y)); });
   };
   add("complex", "complex", "complex");
   for (const char* other : {"int", "float"}) {
@@ -34,15 +34,15 @@ void add_binary(const char* name, const char* result, F f) {
   add_binary("ne", "bool", [](Number a, Number b) { return a != b; });
   return true;
 }();
-OP("aten::div.complex(complex a, complex b) -> complex").direct([](const Value& a, const Value& b) -> Value {
+OP("aten::div.complex(complex a, complex b) -> complex").impl([](const Value& a, const Value& b) -> Value {
   check(number_of(b) != 0.0, "complex division by zero");
   return number_of(a) / number_of(b);
 });
 
 // Of one complex number, as std has them.
-#define FUNCTION(NAME)                                                                     \
-  OP("aten::" #NAME ".complex(complex a) -> complex").direct([](const Value& a) -> Value { \
-    return std::NAME(number_of(a));                                                        \
+#define FUNCTION(NAME)                                                                   \
+  OP("aten::" #NAME ".complex(complex a) -> complex").impl([](const Value& a) -> Value { \
+    return std::NAME(number_of(a));                                                      \
   })
 FUNCTION(exp);
 FUNCTION(log);
@@ -61,38 +61,38 @@ FUNCTION(asinh);
 FUNCTION(acosh);
 FUNCTION(atanh);
 #undef FUNCTION
-OP("aten::angle.complex(complex a) -> float").direct([](const Value& a) { return std::arg(number_of(a)); });
-OP("aten::angle.int(int a) -> float").direct([](int64_t a) { return std::arg(static_cast<double>(a)); });
-OP("aten::angle.float(float a) -> float").direct([](double a) { return std::isnan(a) ? a : std::arg(a); });
-OP("aten::isnan.complex(complex a) -> bool").direct([](const Value& a) {
+OP("aten::angle.complex(complex a) -> float").impl([](const Value& a) { return std::arg(number_of(a)); });
+OP("aten::angle.int(int a) -> float").impl([](int64_t a) { return std::arg(static_cast<double>(a)); });
+OP("aten::angle.float(float a) -> float").impl([](double a) { return std::isnan(a) ? a : std::arg(a); });
+OP("aten::isnan.complex(complex a) -> bool").impl([](const Value& a) {
   return std::isnan(number_of(a).real()) || std::isnan(number_of(a).imag());
 });
-OP("aten::isinf.complex(complex a) -> bool").direct([](const Value& a) {
+OP("aten::isinf.complex(complex a) -> bool").impl([](const Value& a) {
   return std::isinf(number_of(a).real()) || std::isinf(number_of(a).imag());
 });
-OP("aten::isfinite.complex(complex a) -> bool").direct([](const Value& a) {
+OP("aten::isfinite.complex(complex a) -> bool").impl([](const Value& a) {
   return std::isfinite(number_of(a).real()) && std::isfinite(number_of(a).imag());
 });
-OP("aten::pow.complex(complex a, complex b) -> complex").direct([](const Value& a, const Value& b) -> Value {
+OP("aten::pow.complex(complex a, complex b) -> complex").impl([](const Value& a, const Value& b) -> Value {
   return std::pow(number_of(a), number_of(b));
 });
-OP("aten::pow.complex_float(complex a, float b) -> complex").direct([](const Value& a, double b) -> Value {
+OP("aten::pow.complex_float(complex a, float b) -> complex").impl([](const Value& a, double b) -> Value {
   return std::pow(number_of(a), b);
 });
-OP("aten::pow.float_complex(float a, complex b) -> complex").direct([](double a, const Value& b) -> Value {
+OP("aten::pow.float_complex(float a, complex b) -> complex").impl([](double a, const Value& b) -> Value {
   return std::pow(a, number_of(b));
 });
-OP("aten::sum.complex(complex[] self) -> complex").direct([](const ops::List& list) -> Value {
+OP("aten::sum.complex(complex[] self) -> complex").impl([](const ops::List& list) -> Value {
   Number sum = 0;
   for (const Value& item : list->items) sum += number_of(item);
   return sum;
 });
-OP("aten::neg.complex(complex a) -> complex").direct([](const Value& a) -> Value { return -number_of(a); });
-OP("prim::abs.complex(complex a) -> float").direct([](const Value& a) { return std::abs(number_of(a)); });
+OP("aten::neg.complex(complex a) -> complex").impl([](const Value& a) -> Value { return -number_of(a); });
+OP("prim::abs.complex(complex a) -> float").impl([](const Value& a) { return std::abs(number_of(a)); });
 
-#define MADE_OF(OVERLOAD, A, B)                                                                                      \
-  OP("aten::Complex." OVERLOAD "(" A " x, " B " y) -> complex").direct([](const Value& x, const Value& y) -> Value { \
-    return Number(x.to_scalar().to_double(), y.to_scalar().to_double());                                             \
+#define MADE_OF(OVERLOAD, A, B)                                                                                    \
+  OP("aten::Complex." OVERLOAD "(" A " x, " B " y) -> complex").impl([](const Value& x, const Value& y) -> Value { \
+    return Number(x.to_scalar().to_double(), y.to_scalar().to_double());                                           \
   })
 MADE_OF("int_int", "int", "int");
 MADE_OF("int_float", "int", "float");
@@ -104,7 +104,7 @@ MADE_OF("bool_float", "bool", "float");
 MADE_OF("int_bool", "int", "bool");
 MADE_OF("float_bool", "float", "bool");
 #undef MADE_OF
-OP("aten::Complex.Scalar(Scalar a) -> complex").direct([](const Value& a) -> Value { return number_of(a); });
+OP("aten::Complex.Scalar(Scalar a) -> complex").impl([](const Value& a) -> Value { return number_of(a); });
 
 }  // namespace
 }  // namespace tensord::kernels

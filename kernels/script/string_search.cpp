@@ -161,27 +161,25 @@ Parts partition_from_right(Text text, Text separator) {
   return {text.substr(0, found), separator, text.substr(found + separator.size())};
 }
 
-OP("aten::find(str self, str substr, int start=0, int end=-1) -> int").direct(find);
-OP("aten::rfind(str self, str substr, int start=0, int end=-1) -> int").direct(find_last);
+OP("aten::find(str self, str substr, int start=0, int end=-1) -> int").impl(find);
+OP("aten::rfind(str self, str substr, int start=0, int end=-1) -> int").impl(find_last);
 OP("aten::index.str(str self, str substr, int start=0, int end=-1) -> int")
-    .direct([](Text text, Text part, int64_t start, int64_t end) {
-      return found_or_fail(find(text, part, start, end));
-    });
+    .impl([](Text text, Text part, int64_t start, int64_t end) { return found_or_fail(find(text, part, start, end)); });
 OP("aten::rindex(str self, str substr, int start=0, int end=-1) -> int")
-    .direct([](Text text, Text part, int64_t start, int64_t end) {
+    .impl([](Text text, Text part, int64_t start, int64_t end) {
       return found_or_fail(find_last(text, part, start, end));
     });
-OP("aten::count(str self, str substr, int start=0, int end=-1) -> int").direct(count);
-OP("aten::startswith(str self, str substr, int start=0, int end=-1) -> bool").direct(starts_with);
-OP("aten::endswith(str self, str substr, int start=0, int end=-1) -> bool").direct(ends_with);
-OP("aten::__contains__.str_str(str self, str item) -> bool").direct([](Text text, Text part) {
+OP("aten::count(str self, str substr, int start=0, int end=-1) -> int").impl(count);
+OP("aten::startswith(str self, str substr, int start=0, int end=-1) -> bool").impl(starts_with);
+OP("aten::endswith(str self, str substr, int start=0, int end=-1) -> bool").impl(ends_with);
+OP("aten::__contains__.str_str(str self, str item) -> bool").impl([](Text text, Text part) {
   return text.find(part) != std::string::npos;
 });
-OP("aten::split.str(str self, str? separator=None, int max=-1) -> str[]").direct(split_text);
-OP("aten::rsplit(str self, str separator=\" \", int max=-1) -> str[]").direct(split_from_right);
-OP("aten::splitlines(str self, bool keepends=False) -> str[]").direct(split_lines);
-OP("aten::partition(str self, str separator) -> (str, str, str)").direct(partition);
-OP("aten::rpartition(str self, str separator) -> (str, str, str)").direct(partition_from_right);
+OP("aten::split.str(str self, str? separator=None, int max=-1) -> str[]").impl(split_text);
+OP("aten::rsplit(str self, str separator=\" \", int max=-1) -> str[]").impl(split_from_right);
+OP("aten::splitlines(str self, bool keepends=False) -> str[]").impl(split_lines);
+OP("aten::partition(str self, str separator) -> (str, str, str)").impl(partition);
+OP("aten::rpartition(str self, str separator) -> (str, str, str)").impl(partition_from_right);
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -89,81 +89,81 @@ int64_t tensor_length(const Tensor& x) {
   return x.sizes()[0];
 }
 
-OP("aten::size(Tensor self) -> int[]").direct([](const Tensor& x) { return x.sizes(); }).shape_only();
+OP("aten::size(Tensor self) -> int[]").impl([](const Tensor& x) { return x.sizes(); }).shape_only();
 OP("aten::size.int(Tensor self, int dim) -> int")
-    .direct([](const Tensor& x, int64_t dim) { return x.size(dim); })
+    .impl([](const Tensor& x, int64_t dim) { return x.size(dim); })
     .shape_only();
-OP("prim::shape(Tensor a) -> int[]").direct([](const Tensor& x) { return x.sizes(); }).shape_only();
+OP("prim::shape(Tensor a) -> int[]").impl([](const Tensor& x) { return x.sizes(); }).shape_only();
 OP("aten::_shape_as_tensor(Tensor self) -> Tensor")
-    .direct([](const Tensor& x) { return vector_of(x.sizes()); })
-    .runs(ops::Way::kHost);
-OP("aten::stride(Tensor self) -> int[]").direct([](const Tensor& x) { return x.strides(); });
-OP("aten::stride.int(Tensor self, int dim) -> int").direct([](const Tensor& x, int64_t dim) { return x.stride(dim); });
-OP("aten::storage_offset(Tensor self) -> int").direct([](const Tensor& x) { return x.offset(); });
-OP("aten::dim(Tensor self) -> int").direct([](const Value& x) { return rows_of(x).ndim(); }).shape_only();
-OP("aten::numel(Tensor self) -> int").direct([](const Tensor& x) { return x.numel(); }).shape_only();
-OP("aten::len.Tensor(Tensor t) -> int").direct(tensor_length).shape_only();
-OP("aten::element_size(Tensor self) -> int").direct([](const Tensor& x) {
+    .impl([](const Tensor& x) { return vector_of(x.sizes()); })
+    .kind(ops::OpKind::kScript);
+OP("aten::stride(Tensor self) -> int[]").impl([](const Tensor& x) { return x.strides(); });
+OP("aten::stride.int(Tensor self, int dim) -> int").impl([](const Tensor& x, int64_t dim) { return x.stride(dim); });
+OP("aten::storage_offset(Tensor self) -> int").impl([](const Tensor& x) { return x.offset(); });
+OP("aten::dim(Tensor self) -> int").impl([](const Value& x) { return rows_of(x).ndim(); }).shape_only();
+OP("aten::numel(Tensor self) -> int").impl([](const Tensor& x) { return x.numel(); }).shape_only();
+OP("aten::len.Tensor(Tensor t) -> int").impl(tensor_length).shape_only();
+OP("aten::element_size(Tensor self) -> int").impl([](const Tensor& x) {
   return static_cast<int64_t>(size_of(x.dtype()));
 });
-OP("aten::get_device(Tensor self) -> int").direct([](const Tensor& x) -> int64_t {
+OP("aten::get_device(Tensor self) -> int").impl([](const Tensor& x) -> int64_t {
   return x.device().kind == DeviceKind::kCPU ? -1 : x.device().index;
 });
 OP("aten::is_floating_point(Tensor self) -> bool")
-    .direct([](const Tensor& x) { return is_floating(x.dtype()); })
+    .impl([](const Tensor& x) { return is_floating(x.dtype()); })
     .shape_only();
-OP("aten::is_complex(Tensor self) -> bool").direct([](const Tensor& x) { return is_complex(x.dtype()); }).shape_only();
-OP("aten::is_signed(Tensor self) -> bool").direct([](const Tensor& x) { return is_signed(x.dtype()); }).shape_only();
-OP("aten::is_conj(Tensor self) -> bool").direct([](const Tensor&) { return false; });
-OP("aten::is_neg(Tensor self) -> bool").direct([](const Tensor&) { return false; });
-OP("aten::is_same_size(Tensor self, Tensor other) -> bool").direct([](const Tensor& a, const Tensor& b) {
+OP("aten::is_complex(Tensor self) -> bool").impl([](const Tensor& x) { return is_complex(x.dtype()); }).shape_only();
+OP("aten::is_signed(Tensor self) -> bool").impl([](const Tensor& x) { return is_signed(x.dtype()); }).shape_only();
+OP("aten::is_conj(Tensor self) -> bool").impl([](const Tensor&) { return false; });
+OP("aten::is_neg(Tensor self) -> bool").impl([](const Tensor&) { return false; });
+OP("aten::is_same_size(Tensor self, Tensor other) -> bool").impl([](const Tensor& a, const Tensor& b) {
   return a.sizes() == b.sizes();
 });
-OP("aten::is_contiguous(Tensor self) -> bool").direct([](const Tensor& x) { return x.is_contiguous(); });
-OP("aten::is_contiguous.memory_format(Tensor self, MemoryFormat memory_format) -> bool").direct(is_contiguous_as);
+OP("aten::is_contiguous(Tensor self) -> bool").impl([](const Tensor& x) { return x.is_contiguous(); });
+OP("aten::is_contiguous.memory_format(Tensor self, MemoryFormat memory_format) -> bool").impl(is_contiguous_as);
 
 OP("prim::dtype(Tensor a) -> int")
-    .direct([](const Value& x) { return static_cast<int64_t>(rows_of(x).dtype()); })
+    .impl([](const Value& x) { return static_cast<int64_t>(rows_of(x).dtype()); })
     .shape_only();
-OP("prim::device(Tensor a) -> Device").direct([](const Value& x) { return rows_of(x).device(); }).shape_only();
-OP("prim::layout(Tensor a) -> int").direct([](const Tensor&) { return int64_t{0}; }).shape_only();
+OP("prim::device(Tensor a) -> Device").impl([](const Value& x) { return rows_of(x).device(); }).shape_only();
+OP("prim::layout(Tensor a) -> int").impl([](const Tensor&) { return int64_t{0}; }).shape_only();
 OP("prim::itemsize(Tensor a) -> int")
-    .direct([](const Tensor& x) { return static_cast<int64_t>(size_of(x.dtype())); })
+    .impl([](const Tensor& x) { return static_cast<int64_t>(size_of(x.dtype())); })
     .shape_only();
 OP("prim::nbytes(Tensor a) -> int")
-    .direct([](const Tensor& x) { return x.numel() * static_cast<int64_t>(size_of(x.dtype())); })
+    .impl([](const Tensor& x) { return x.numel() * static_cast<int64_t>(size_of(x.dtype())); })
     .shape_only();
 OP("prim::is_cuda(Tensor a) -> bool")
-    .direct([](const Value& x) { return rows_of(x).device().kind == DeviceKind::kCUDA; })
+    .impl([](const Value& x) { return rows_of(x).device().kind == DeviceKind::kCUDA; })
     .shape_only();
 OP("prim::is_cpu(Tensor a) -> bool")
-    .direct([](const Value& x) { return rows_of(x).device().kind == DeviceKind::kCPU; })
+    .impl([](const Value& x) { return rows_of(x).device().kind == DeviceKind::kCPU; })
     .shape_only();
-OP("prim::is_nested(Tensor a) -> bool").direct([](const Value& x) { return as_nested(x) != nullptr; }).shape_only();
-OP("prim::is_sparse(Tensor a) -> bool").direct([](const Tensor&) { return false; }).shape_only();
-OP("prim::is_sparse_csr(Tensor a) -> bool").direct([](const Tensor&) { return false; });
-OP("prim::is_mkldnn(Tensor a) -> bool").direct([](const Tensor&) { return false; }).shape_only();
-OP("prim::is_quantized(Tensor a) -> bool").direct([](const Tensor&) { return false; }).shape_only();
-OP("prim::is_meta(Tensor a) -> bool").direct([](const Tensor&) { return false; }).shape_only();
-OP("prim::is_xpu(Tensor a) -> bool").direct([](const Tensor&) { return false; });
-OP("prim::is_mps(Tensor a) -> bool").direct([](const Tensor&) { return false; });
-OP("prim::name(Tensor a) -> str?").direct([](const Tensor&) { return Value(); });
-OP("prim::type(Device self) -> str").direct([](Device device) { return std::string(name_of(device.kind)); });
-OP("prim::index(Device self) -> int?").direct([](Device device) {
+OP("prim::is_nested(Tensor a) -> bool").impl([](const Value& x) { return as_nested(x) != nullptr; }).shape_only();
+OP("prim::is_sparse(Tensor a) -> bool").impl([](const Tensor&) { return false; }).shape_only();
+OP("prim::is_sparse_csr(Tensor a) -> bool").impl([](const Tensor&) { return false; });
+OP("prim::is_mkldnn(Tensor a) -> bool").impl([](const Tensor&) { return false; }).shape_only();
+OP("prim::is_quantized(Tensor a) -> bool").impl([](const Tensor&) { return false; }).shape_only();
+OP("prim::is_meta(Tensor a) -> bool").impl([](const Tensor&) { return false; }).shape_only();
+OP("prim::is_xpu(Tensor a) -> bool").impl([](const Tensor&) { return false; });
+OP("prim::is_mps(Tensor a) -> bool").impl([](const Tensor&) { return false; });
+OP("prim::name(Tensor a) -> str?").impl([](const Tensor&) { return Value(); });
+OP("prim::type(Device self) -> str").impl([](Device device) { return std::string(name_of(device.kind)); });
+OP("prim::index(Device self) -> int?").impl([](Device device) {
   return device.kind == DeviceKind::kCPU ? Value() : Value(int64_t{device.index});
 });
-OP("aten::device(str a) -> Device").direct([](const std::string& name) { return parse_device(name); });
+OP("aten::device(str a) -> Device").impl([](const std::string& name) { return parse_device(name); });
 
-OP("aten::item(Tensor self) -> Scalar").direct(item);
-OP("aten::Int.Tensor(Tensor a) -> int").direct(item_int);
-OP("aten::Float.Tensor(Tensor a) -> float").direct(item_float);
-OP("aten::Bool.Tensor(Tensor a) -> bool").direct(item_bool);
-OP("aten::is_nonzero(Tensor self) -> bool").direct(item_bool);
-OP("aten::IntImplicit(Tensor a) -> int").direct(int_implicit);
-OP("aten::FloatImplicit(Tensor a) -> float").direct(float_implicit);
-OP("aten::ScalarImplicit(Tensor a) -> Scalar").direct(item_implicit);
-OP("prim::NumToTensor.Scalar(Scalar a) -> Tensor").direct(number_to_tensor);
-OP("prim::NumToTensor.bool(bool a) -> Tensor").direct([](bool value) { return Tensor::scalar(value); });
+OP("aten::item(Tensor self) -> Scalar").impl(item);
+OP("aten::Int.Tensor(Tensor a) -> int").impl(item_int);
+OP("aten::Float.Tensor(Tensor a) -> float").impl(item_float);
+OP("aten::Bool.Tensor(Tensor a) -> bool").impl(item_bool);
+OP("aten::is_nonzero(Tensor self) -> bool").impl(item_bool);
+OP("aten::IntImplicit(Tensor a) -> int").impl(int_implicit);
+OP("aten::FloatImplicit(Tensor a) -> float").impl(float_implicit);
+OP("aten::ScalarImplicit(Tensor a) -> Scalar").impl(item_implicit);
+OP("prim::NumToTensor.Scalar(Scalar a) -> Tensor").impl(number_to_tensor);
+OP("prim::NumToTensor.bool(bool a) -> Tensor").impl([](bool value) { return Tensor::scalar(value); });
 
 }  // namespace
 }  // namespace tensord::kernels

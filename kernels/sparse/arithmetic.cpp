@@ -15,7 +15,7 @@ using ops::Value;
 
 bool is_linear(std::string_view name) { return name == "aten::neg" || name == "aten::positive"; }
 
-ops::DirectFn on_values(const char* name) {
+ops::ReturnFn on_values(const char* name) {
   return [name](Arguments v, Results& returns) {
     const SparseTensor& given = sparse_of(v[0]);
     const SparsePtr x = given.is_coo() && !is_linear(name) ? coalesced(given) : nullptr;
@@ -26,7 +26,7 @@ ops::DirectFn on_values(const char* name) {
 }
 
 // In place: into the values, which other handles of this tensor share.
-ops::DirectFn in_place(std::string name) {
+ops::ReturnFn in_place(std::string name) {
   return [name = std::move(name)](Arguments v, Results& returns) {
     const SparseTensor& x = sparse_of(v[0]);
     if (x.is_of_module()) fail(ErrorCode::kUnimplemented, "writes into a sparse tensor that belongs to the module");
@@ -51,22 +51,22 @@ constexpr const char* kQuestions[] = {"aten::isinf",    "aten::isnan",   "aten::
 
 [[maybe_unused]] const bool has_pointwise = [] {
   for (const char* name : kKeepZero) {
-    ops::BoxedBuilder(ops::BoxedKind::kSparse, name).direct(on_values(name));
+    ops::ImplBuilder(name, ops::kSparseCPU, on_values(name));
     if (std::string_view(name) != "aten::positive")
-      ops::BoxedBuilder(ops::BoxedKind::kSparse, concat(name, "_").c_str()).direct(in_place(concat(name, "_")));
+      ops::ImplBuilder(concat(name, "_").c_str(), ops::kSparseCPU, in_place(concat(name, "_")));
   }
-  for (const char* name : kQuestions) ops::BoxedBuilder(ops::BoxedKind::kSparse, name).direct(on_values(name));
+  for (const char* name : kQuestions) ops::ImplBuilder(name, ops::kSparseCPU, on_values(name));
   return true;
 }();
 
-SPARSE("aten::zero_").direct([](Arguments v, Results& returns) {
+IMPL("aten::zero_", ops::kSparseCPU, [](Arguments v, Results& returns) {
   const SparseTensor& x = sparse_of(v[0]);
   if (x.is_of_module()) fail(ErrorCode::kUnimplemented, "writes into a sparse tensor that belongs to the module");
   call("aten::zero_", x.values());
   returns.push_back(v[0]);
 });
 // 0 to the power of a positive number is 0.
-SPARSE("aten::pow.Tensor_Scalar").direct([](Arguments v, Results& returns) {
+IMPL("aten::pow.Tensor_Scalar", ops::kSparseCPU, [](Arguments v, Results& returns) {
   const ops::Scalar power = v[1].to_scalar();
   check(!power.is_complex() && power.to_double() > 0, "is implemented for sparse tensors and positive powers");
   on_values("aten::pow.Tensor_Scalar")(v, returns);
@@ -130,10 +130,9 @@ Value add(const Value& a, const Value& b, const Value& alpha, const char* name) 
   return add_dense(a.to_tensor(), *right, alpha);
 }
 
-SPARSE("aten::add.Tensor").direct([](Arguments v, Results& returns) {
-  returns.push_back(add(v[0], v[1], v[2], "add"));
-});
-SPARSE("aten::sub.Tensor").direct([](Arguments v, Results& returns) {
+IMPL("aten::add.Tensor", ops::kSparseCPU,
+     [](Arguments v, Results& returns) { returns.push_back(add(v[0], v[1], v[2], "add")); });
+IMPL("aten::sub.Tensor", ops::kSparseCPU, [](Arguments v, Results& returns) {
   const ops::Scalar alpha = v[2].to_scalar();
   const Value negative = alpha.is_complex() ? Value(-alpha.to_complex())
                          : alpha.is_float() ? Value(-alpha.to_double())
@@ -156,7 +155,7 @@ Tensor add_in_place(const Tensor& to, const SparseTensor& b, const Value& alpha)
 }
 
 // A dense tensor takes up a sparse one.
-SPARSE("aten::add_.Tensor").direct([](Arguments v, Results& returns) {
+IMPL("aten::add_.Tensor", ops::kSparseCPU, [](Arguments v, Results& returns) {
   check(v[0].is_tensor(), "adding to a sparse tensor in place is not supported; please use add");
   const SparseTensor& b = sparse_of(v[1]);
   check(v[0].to_tensor().sizes() == b.sizes(), "expected sizes of both tensors to match, but got ",
@@ -200,7 +199,7 @@ Value combine_dense(const char* name, const SparseTensor& x, const Tensor& dense
   return box(to_layout_of(*SparseTensor::coo(x.sizes(), coo->indices(), values, coo->is_coalesced()), x));
 }
 
-SPARSE("aten::mul.Tensor").direct([](Arguments v, Results& returns) {
+IMPL("aten::mul.Tensor", ops::kSparseCPU, [](Arguments v, Results& returns) {
   const SparseTensor *a = ops::as_sparse(v[0]), *b = ops::as_sparse(v[1]);
   if (a && b) return returns.push_back(mul_sparse(*a, *b));
   const SparseTensor& x = a ? *a : *b;
@@ -208,25 +207,23 @@ SPARSE("aten::mul.Tensor").direct([](Arguments v, Results& returns) {
   returns.push_back(other.ndim() == 0 ? with_values(x, call("aten::mul.Tensor", x.values(), other))
                                       : combine_dense("aten::mul.Tensor", x, other, true));
 });
-SPARSE("aten::mul.Scalar").direct([](Arguments v, Results& returns) {
-  returns.push_back(with_number("aten::mul.Scalar", sparse_of(v[0]), v));
-});
+IMPL("aten::mul.Scalar", ops::kSparseCPU,
+     [](Arguments v, Results& returns) { returns.push_back(with_number("aten::mul.Scalar", sparse_of(v[0]), v)); });
 
 // By numbers only: what is not kept would be 0 / 0.
-SPARSE("aten::div.Tensor").direct([](Arguments v, Results& returns) {
+IMPL("aten::div.Tensor", ops::kSparseCPU, [](Arguments v, Results& returns) {
   check(is_number(v[1]), "Sparse division requires a scalar or zero-dim dense tensor divisor");
   const SparseTensor& x = sparse_of(v[0]);
   returns.push_back(with_values(x, call("aten::div.Tensor", x.values(), v[1].to_tensor())));
 });
-SPARSE("aten::div.Scalar").direct([](Arguments v, Results& returns) {
-  returns.push_back(with_number("aten::div.Scalar", sparse_of(v[0]), v));
-});
+IMPL("aten::div.Scalar", ops::kSparseCPU,
+     [](Arguments v, Results& returns) { returns.push_back(with_number("aten::div.Scalar", sparse_of(v[0]), v)); });
 // Rounded: of each sum.
-SPARSE("aten::div.Scalar_mode").direct(on_values("aten::div.Scalar_mode"));
-SPARSE("aten::floor_divide.Scalar").direct(on_values("aten::floor_divide.Scalar"));
+IMPL("aten::div.Scalar_mode", ops::kSparseCPU, on_values("aten::div.Scalar_mode"));
+IMPL("aten::floor_divide.Scalar", ops::kSparseCPU, on_values("aten::floor_divide.Scalar"));
 
 // In place, with numbers.
-ops::DirectFn times_in_place(const char* name) {
+ops::ReturnFn times_in_place(const char* name) {
   return [name](Arguments v, Results& returns) {
     const SparseTensor& x = sparse_of(v[0]);
     if (x.is_of_module()) fail(ErrorCode::kUnimplemented, "writes into a sparse tensor that belongs to the module");
@@ -235,10 +232,10 @@ ops::DirectFn times_in_place(const char* name) {
     returns.push_back(v[0]);
   };
 }
-SPARSE("aten::mul_.Scalar").direct(times_in_place("aten::mul_.Scalar"));
-SPARSE("aten::mul_.Tensor").direct(times_in_place("aten::mul_.Tensor"));
-SPARSE("aten::div_.Scalar").direct(times_in_place("aten::div_.Scalar"));
-SPARSE("aten::div_.Tensor").direct(times_in_place("aten::div_.Tensor"));
+IMPL("aten::mul_.Scalar", ops::kSparseCPU, times_in_place("aten::mul_.Scalar"));
+IMPL("aten::mul_.Tensor", ops::kSparseCPU, times_in_place("aten::mul_.Tensor"));
+IMPL("aten::div_.Scalar", ops::kSparseCPU, times_in_place("aten::div_.Scalar"));
+IMPL("aten::div_.Tensor", ops::kSparseCPU, times_in_place("aten::div_.Tensor"));
 
 // --- masks: the elements of the first at the places of the second
 

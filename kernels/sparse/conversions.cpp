@@ -49,15 +49,15 @@ Value to(const Value& x, SparseLayout layout, const Value& blocksize, const Valu
 }
 
 // The same function serves dense and sparse tensors.
-void add_conversion(const std::string& schema, const ops::DirectFn& function) {
+void add_conversion(const std::string& schema, const ops::ReturnFn& function) {
   add_factory(schema, function);
-  ops::BoxedBuilder(ops::BoxedKind::kSparse, schema.substr(0, schema.find('(')).c_str()).direct(function);
+  ops::ImplBuilder(schema.substr(0, schema.find('(')).c_str(), ops::kSparseCPU, function);
 }
 
 [[maybe_unused]] const bool has_conversions = [] {
   for (const SparseLayout layout : kCompressed) {
     const bool blocked = ops::is_blocked(layout);
-    const ops::DirectFn function = [=](Arguments v, Results& returns) {
+    const ops::ReturnFn function = [=](Arguments v, Results& returns) {
       returns.push_back(blocked ? to(v[0], layout, v[1], v[2]) : to(v[0], layout, Value(), v[1]));
     };
     const std::string arguments =
@@ -80,7 +80,7 @@ void add_conversion(const std::string& schema, const ops::DirectFn& function) {
               to(v[0], v[1].is_none() ? SparseLayout::kCoo : ops::sparse_layout(v[1].to_int()), v[2], v[3]));
         });
   }
-  const ops::DirectFn dense = [](Arguments v, Results& returns) {
+  const ops::ReturnFn dense = [](Arguments v, Results& returns) {
     const Tensor x = v[0].is_tensor() ? call("aten::clone", v[0].to_tensor()) : to_dense(sparse_of(v[0]));
     returns.emplace_back(v[1].is_none() ? x : compose::to(x, v[1].to_dtype()));
   };
@@ -98,27 +98,25 @@ Value value_in_dtype(const Value& given, const Value& dtype, bool copy) {
   return with_values(x, compose::to(x.values(), dtype.to_dtype()));
 }
 
-SPARSE("aten::to.dtype").direct([](Arguments v, Results& returns) {
-  returns.push_back(value_in_dtype(v[0], v[1], v[3].to_bool()));
-});
-SPARSE("aten::to.prim_dtype").direct([](Arguments v, Results& returns) {
-  returns.push_back(value_in_dtype(v[0], v[1], v[3].to_bool()));
-});
-SPARSE("aten::to.device").direct([](Arguments v, Results& returns) {
+IMPL("aten::to.dtype", ops::kSparseCPU,
+     [](Arguments v, Results& returns) { returns.push_back(value_in_dtype(v[0], v[1], v[3].to_bool())); });
+IMPL("aten::to.prim_dtype", ops::kSparseCPU,
+     [](Arguments v, Results& returns) { returns.push_back(value_in_dtype(v[0], v[1], v[3].to_bool())); });
+IMPL("aten::to.device", ops::kSparseCPU, [](Arguments v, Results& returns) {
   check_host(v[1]);
   returns.push_back(value_in_dtype(v[0], v[2], v[4].to_bool()));
 });
-SPARSE("aten::to.prim_Device").direct([](Arguments v, Results& returns) {
+IMPL("aten::to.prim_Device", ops::kSparseCPU, [](Arguments v, Results& returns) {
   check_host(v[1]);
   returns.push_back(value_in_dtype(v[0], v[2], v[4].to_bool()));
 });
-SPARSE("aten::to.dtype_layout").direct([](Arguments v, Results& returns) {
+IMPL("aten::to.dtype_layout", ops::kSparseCPU, [](Arguments v, Results& returns) {
   check_host(v[3]);
   check(v[2].is_none() || v[2].to_int() == static_cast<int64_t>(sparse_of(v[0]).layout()),
         "to(options) doesn't support converting to a different layout");
   returns.push_back(value_in_dtype(v[0], v[1], v[6].to_bool()));
 });
-SPARSE("aten::to.other aten::type_as").direct([](Arguments v, Results& returns) {
+IMPL("aten::to.other aten::type_as", ops::kSparseCPU, [](Arguments v, Results& returns) {
   const DType dtype = v[1].is_tensor() ? v[1].to_tensor().dtype() : sparse_of(v[1]).dtype();
   if (v[0].is_tensor()) {
     returns.emplace_back(compose::to(v[0].to_tensor(), dtype));
@@ -126,10 +124,10 @@ SPARSE("aten::to.other aten::type_as").direct([](Arguments v, Results& returns) 
     returns.push_back(value_in_dtype(v[0], Value(dtype), v.size() > 3 && v[3].to_bool()));
   }
 });
-SPARSE("aten::clone").direct([](Arguments v, Results& returns) {
+IMPL("aten::clone", ops::kSparseCPU, [](Arguments v, Results& returns) {
   returns.push_back(with_values(sparse_of(v[0]), call("aten::clone", sparse_of(v[0]).values())));
 });
-SPARSE("aten::cpu").direct([](Arguments v, Results& returns) { returns.push_back(v[0]); });
+IMPL("aten::cpu", ops::kSparseCPU, [](Arguments v, Results& returns) { returns.push_back(v[0]); });
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -94,12 +94,12 @@ Value product(const Value& a, const Value& b, size_t dims) {
   return dense_product(a, b);
 }
 
-SPARSE("aten::mm").direct([](Arguments v, Results& returns) { returns.push_back(product(v[0], v[1], 2)); });
+IMPL("aten::mm", ops::kSparseCPU, [](Arguments v, Results& returns) { returns.push_back(product(v[0], v[1], 2)); });
 SPARSE_OP("aten::_sparse_mm(Tensor sparse, Tensor dense) -> Tensor",
           [](Arguments v, Results& returns) { returns.push_back(product(v[0], v[1], 2)); });
 SPARSE_OP("aten::_sparse_sparse_matmul(Tensor self, Tensor other) -> Tensor",
           [](Arguments v, Results& returns) { returns.push_back(sparse_product(sparse_of(v[0]), sparse_of(v[1]))); });
-SPARSE("aten::bmm").direct([](Arguments v, Results& returns) { returns.push_back(product(v[0], v[1], 3)); });
+IMPL("aten::bmm", ops::kSparseCPU, [](Arguments v, Results& returns) { returns.push_back(product(v[0], v[1], 3)); });
 SPARSE_OP("aten::smm(Tensor self, Tensor mat2) -> Tensor", [](Arguments v, Results& returns) {
   const Value dense = product(v[0], v[1], 2);
   returns.push_back(box(to_sparse(dense.to_tensor(), 2)));
@@ -111,11 +111,10 @@ Tensor times_vector(const Value& matrix, const Tensor& vector) {
         "expected a matrix and a vector, but got ", x.describe(), " and ", describe(vector));
   return call("aten::squeeze.dim", dense_product(matrix, compose::unsqueeze(vector, 1)), 1);
 }
-SPARSE("aten::mv").direct([](Arguments v, Results& returns) {
-  returns.emplace_back(times_vector(v[0], v[1].to_tensor()));
-});
+IMPL("aten::mv", ops::kSparseCPU,
+     [](Arguments v, Results& returns) { returns.emplace_back(times_vector(v[0], v[1].to_tensor())); });
 
-SPARSE("aten::matmul").direct([](Arguments v, Results& returns) {
+IMPL("aten::matmul", ops::kSparseCPU, [](Arguments v, Results& returns) {
   const Dims &a = sizes_of(v[0]), &b = sizes_of(v[1]);
   if (b.size() == 1 && a.size() == 2 && v[1].is_tensor())
     return returns.emplace_back(times_vector(v[0], v[1].to_tensor())), void();
@@ -141,14 +140,13 @@ Value with_addend(const Value& self, const Value& product, const Value& beta, co
   return ops::run(ops::get_op("aten::add.Tensor"), sum).front();
 }
 
-SPARSE("aten::addmm").direct([](Arguments v, Results& returns) {
-  returns.push_back(with_addend(v[0], product(v[1], v[2], 2), v[3], v[4]));
-});
+IMPL("aten::addmm", ops::kSparseCPU,
+     [](Arguments v, Results& returns) { returns.push_back(with_addend(v[0], product(v[1], v[2], 2), v[3], v[4])); });
 SPARSE_OP("aten::_sparse_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
           [](Arguments v, Results& returns) {
             returns.push_back(with_addend(v[0], product(v[1], v[2], 2), v[3], v[4]));
           });
-SPARSE("aten::addmv").direct([](Arguments v, Results& returns) {
+IMPL("aten::addmv", ops::kSparseCPU, [](Arguments v, Results& returns) {
   returns.push_back(with_addend(v[0], times_vector(v[1], v[2].to_tensor()), v[3], v[4]));
 });
 SPARSE_OP("aten::sspaddmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
@@ -195,9 +193,9 @@ void run_packed(Arguments v, Results& returns) {
   }
   returns.push_back(value);
 }
-SPARSE("tensord::packed tensord::packed.other").direct(run_packed);
+IMPL("tensord::packed tensord::packed.other", ops::kSparseCPU, run_packed);
 
-SPARSE("aten::triangular_solve").direct([](Arguments v, Results& returns) {
+IMPL("aten::triangular_solve", ops::kSparseCPU, [](Arguments v, Results& returns) {
   const SparseTensor& matrix = sparse_of(v[1]);
   check(
       v[0].is_tensor() && matrix.layout() == SparseLayout::kCsr && matrix.ndim() == 2 &&

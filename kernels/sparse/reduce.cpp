@@ -68,7 +68,8 @@ Value sum_coo(const Value& self, const Value& dims, const Value& dtype) {
   return sparse ? box(coalesced(*sparse)) : out;
 }
 
-SPARSE("aten::sum").direct([](Arguments v, Results& returns) { returns.emplace_back(total(sparse_of(v[0]), v[1])); });
+IMPL("aten::sum", ops::kSparseCPU,
+     [](Arguments v, Results& returns) { returns.emplace_back(total(sparse_of(v[0]), v[1])); });
 SPARSE_OP("aten::_sparse_sum(Tensor self) -> Tensor",
           [](Arguments v, Results& returns) { returns.emplace_back(total(coo_of(v[0]), Value())); });
 SPARSE_OP("aten::_sparse_sum.dtype(Tensor self, *, ScalarType dtype) -> Tensor",
@@ -101,7 +102,7 @@ SPARSE_OP(
     "aten::_sparse_csr_sum.dim_dtype(Tensor self, int[1] dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
     [](Arguments v, Results& returns) { returns.push_back(sum_csr(sparse_of(v[0]), v[1], v[2].to_bool(), v[3])); });
 
-SPARSE("aten::sum.dim_IntList").direct([](Arguments v, Results& returns) {
+IMPL("aten::sum.dim_IntList", ops::kSparseCPU, [](Arguments v, Results& returns) {
   const SparseTensor& x = sparse_of(v[0]);
   if (!x.is_coo()) return returns.push_back(sum_csr(x, v[1], v[2].to_bool(), v[3]));
   Value out = sum_coo(v[0], v[1], v[3]);
@@ -148,22 +149,20 @@ SPARSE_OP("aten::_sparse_log_softmax(Tensor self, int dim, bool half_to_float) -
             check(!v[2].to_bool(), "half_to_float is not supported");
             returns.push_back(softmax(v[0], v[1].to_int(), true, Value()));
           });
-SPARSE("aten::softmax.int").direct([](Arguments v, Results& returns) {
-  returns.push_back(softmax(v[0], v[1].to_int(), false, v[2]));
-});
-SPARSE("aten::log_softmax.int").direct([](Arguments v, Results& returns) {
-  returns.push_back(softmax(v[0], v[1].to_int(), true, v[2]));
-});
+IMPL("aten::softmax.int", ops::kSparseCPU,
+     [](Arguments v, Results& returns) { returns.push_back(softmax(v[0], v[1].to_int(), false, v[2])); });
+IMPL("aten::log_softmax.int", ops::kSparseCPU,
+     [](Arguments v, Results& returns) { returns.push_back(softmax(v[0], v[1].to_int(), true, v[2])); });
 
 // Of all elements; those that are not there are 0.
-SPARSE("aten::norm.Scalar").direct([](Arguments v, Results& returns) {
+IMPL("aten::norm.Scalar", ops::kSparseCPU, [](Arguments v, Results& returns) {
   const SparseTensor& x = sparse_of(v[0]);
   const ops::Scalar p = v[1].to_scalar();
   check(p.to_double() > 0, "norm of a sparse tensor is implemented for positive p");
   const SparsePtr coo = x.is_coo() ? coalesced(x) : nullptr;
   returns.emplace_back(call("aten::norm.Scalar", coo ? coo->values() : x.values(), v[1]));
 });
-SPARSE("aten::any").direct([](Arguments v, Results& returns) {
+IMPL("aten::any", ops::kSparseCPU, [](Arguments v, Results& returns) {
   const SparseTensor& x = sparse_of(v[0]);
   const SparsePtr coo = x.is_coo() ? coalesced(x) : nullptr;
   returns.emplace_back(call("aten::any", coo ? coo->values() : x.values()));

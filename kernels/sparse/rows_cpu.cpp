@@ -249,12 +249,12 @@ void softmax_kernel(const KernelContext&, const Tensor& given_groups, const Tens
 
 namespace {
 
-KERNEL("tensord::scatter_rows", DeviceKind::kCPU, scatter_kernel);
-KERNEL("tensord::gather_rows", DeviceKind::kCPU, gather_kernel);
-KERNEL("tensord::csr_product", DeviceKind::kCPU, product_kernel);
-KERNEL("tensord::csr_sampled", DeviceKind::kCPU, sampled_kernel);
-KERNEL("tensord::csr_solve", DeviceKind::kCPU, solve_kernel);
-KERNEL("tensord::group_softmax", DeviceKind::kCPU, softmax_kernel);
+IMPL("tensord::scatter_rows", DeviceKind::kCPU, scatter_kernel);
+IMPL("tensord::gather_rows", DeviceKind::kCPU, gather_kernel);
+IMPL("tensord::csr_product", DeviceKind::kCPU, product_kernel);
+IMPL("tensord::csr_sampled", DeviceKind::kCPU, sampled_kernel);
+IMPL("tensord::csr_solve", DeviceKind::kCPU, solve_kernel);
+IMPL("tensord::group_softmax", DeviceKind::kCPU, softmax_kernel);
 
 }  // namespace
 }  // namespace tensord::kernels

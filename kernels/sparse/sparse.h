@@ -99,15 +99,15 @@ Pairs pairs_of(const Rows& a, const Rows& b);
 Tensor scatter_rows(const Tensor& places, const Tensor& values, int64_t count);
 Tensor gather_rows(const Tensor& places, const Tensor& x);
 
-// Registers an operator for sparse tensors alone, with a function of the raw values.
-#define SPARSE_OP(SCHEMA, ...)                                                 \
-  [[maybe_unused]] static const bool TENSORD_CONCAT(sparse_op_, __COUNTER__) = \
-      ::tensord::ops::add_boxed_op(::tensord::ops::BoxedKind::kSparse, SCHEMA, __VA_ARGS__)
+// An operator for sparse tensors alone: a function of the raw values.
+#define SPARSE_OP(SCHEMA, ...)                  \
+  OP(SCHEMA).dynamic_shape().constant_result(); \
+  IMPL(::tensord::ops::name_in(SCHEMA), ::tensord::ops::kSparseCPU, __VA_ARGS__)
 
 using Arguments = std::span<const ops::Value>;
 using Results = std::vector<ops::Value>;
 
 // Registers an operator of dense tensors, written with others, that makes a sparse one.
-void add_factory(const std::string& schema, const ops::DirectFn& function);
+void add_factory(const std::string& schema, const ops::ReturnFn& function);
 
 }  // namespace tensord::kernels

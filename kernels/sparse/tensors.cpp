@@ -72,7 +72,7 @@ Tensor as_values(const Tensor& values) { return values.ndim() == 0 ? compose::un
 #define OPTIONS "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 
 OP("aten::sparse_coo_tensor.indices(Tensor indices, Tensor values, *, " OPTIONS ", bool? is_coalesced=None) -> Tensor")
-    .direct([](Arguments v) {
+    .impl([](Arguments v) {
       check_host(v[4]);
       const Tensor values = converted(as_values(v[1].to_tensor()), v[2]);
       return make_coo(v[0].to_tensor(), values, sizes_for(v[0].to_tensor(), values), v[6]);
@@ -81,7 +81,7 @@ OP("aten::sparse_coo_tensor.indices(Tensor indices, Tensor values, *, " OPTIONS 
     .dynamic_shape();
 OP("aten::sparse_coo_tensor.indices_size(Tensor indices, Tensor values, int[] size, *, " OPTIONS
    ", bool? is_coalesced=None) -> Tensor")
-    .direct([](Arguments v) {
+    .impl([](Arguments v) {
       check_host(v[5]);
       return make_coo(v[0].to_tensor(), converted(as_values(v[1].to_tensor()), v[3]), ops::Unbox<Dims>::get(v[2]),
                       v[7]);
@@ -90,7 +90,7 @@ OP("aten::sparse_coo_tensor.indices_size(Tensor indices, Tensor values, int[] si
     .dynamic_shape();
 OP("aten::_sparse_coo_tensor_unsafe(Tensor indices, Tensor values, int[] size, *, " OPTIONS
    ", bool? is_coalesced=None) -> Tensor")
-    .direct([](Arguments v) {
+    .impl([](Arguments v) {
       check_host(v[5]);
       return make_coo(v[0].to_tensor(), converted(v[1].to_tensor(), v[3]), ops::Unbox<Dims>::get(v[2]), v[7]);
     })
@@ -99,7 +99,7 @@ OP("aten::_sparse_coo_tensor_unsafe(Tensor indices, Tensor values, int[] size, *
 OP("aten::sparse_coo_tensor.size(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
    "bool? "
    "pin_memory=False) -> Tensor")
-    .direct([](Arguments v) {
+    .impl([](Arguments v) {
       check_host(v[3]);
       const Dims sizes = ops::Unbox<Dims>::get(v[0]);
       const DType dtype = v[1].is_none() ? DType::kFloat32 : v[1].to_dtype();
@@ -140,7 +140,7 @@ Dims sizes_for_compressed(SparseLayout layout, Arguments v) {
   return sizes;
 }
 
-ops::DirectFn of_layout(SparseLayout layout, bool has_sizes) {
+ops::ReturnFn of_layout(SparseLayout layout, bool has_sizes) {
   return [=](Arguments v, Results& returns) {
     returns.push_back(make_compressed(
         layout, v, has_sizes ? ops::Unbox<Dims>::get(v[3]) : sizes_for_compressed(layout, v), has_sizes ? 4 : 3));
@@ -175,7 +175,7 @@ constexpr Factory kFactories[] = {
 // The layout is an argument.
 OP("aten::sparse_compressed_tensor.comp_plain_value_size(Tensor compressed_indices, Tensor plain_indices, Tensor "
    "values, int[] size, *, " OPTIONS ") -> Tensor")
-    .direct([](Arguments v) {
+    .impl([](Arguments v) {
       const SparseLayout layout = ops::sparse_layout(v[5].is_none() ? 0 : v[5].to_int());
       check(layout != SparseLayout::kCoo, "expected a compressed layout, but got sparse_coo");
       return make_compressed(layout, v, ops::Unbox<Dims>::get(v[3]), 4);
@@ -184,7 +184,7 @@ OP("aten::sparse_compressed_tensor.comp_plain_value_size(Tensor compressed_indic
     .dynamic_shape();
 OP("aten::sparse_compressed_tensor.comp_plain_value(Tensor compressed_indices, Tensor plain_indices, Tensor values, "
    "*, " OPTIONS ") -> Tensor")
-    .direct([](Arguments v) {
+    .impl([](Arguments v) {
       const SparseLayout layout = ops::sparse_layout(v[4].is_none() ? 0 : v[4].to_int());
       check(layout != SparseLayout::kCoo, "expected a compressed layout, but got sparse_coo");
       return make_compressed(layout, v, sizes_for_compressed(layout, v), 3);
@@ -192,17 +192,18 @@ OP("aten::sparse_compressed_tensor.comp_plain_value(Tensor compressed_indices, T
     .composite()
     .dynamic_shape();
 
-COMPLEX(
+IMPL(
     "aten::sparse_coo_tensor.indices aten::sparse_coo_tensor.indices_size aten::_sparse_coo_tensor_unsafe "
-    "aten::sparse_compressed_tensor.comp_plain_value_size aten::sparse_compressed_tensor.comp_plain_value");
+    "aten::sparse_compressed_tensor.comp_plain_value_size aten::sparse_compressed_tensor.comp_plain_value",
+    ops::kComplexCPU, ops::kSameAsDense);
 
 // --- what they say of themselves
 
 // A form that gives one value.
-#define GIVES(NAMES, EXPRESSION)                              \
-  SPARSE(NAMES).direct([](Arguments v, Results& returns) {    \
-    [[maybe_unused]] const SparseTensor& x = sparse_of(v[0]); \
-    returns.emplace_back(EXPRESSION);                         \
+#define GIVES(NAMES, EXPRESSION)                                   \
+  IMPL(NAMES, ops::kSparseCPU, [](Arguments v, Results& returns) { \
+    [[maybe_unused]] const SparseTensor& x = sparse_of(v[0]);      \
+    returns.emplace_back(EXPRESSION);                              \
   })
 
 int64_t numel_of(const SparseTensor& x) {
@@ -227,14 +228,13 @@ GIVES("prim::itemsize", static_cast<int64_t>(size_of(x.dtype())));
 GIVES("aten::is_floating_point", is_floating(x.dtype()));
 GIVES("aten::is_complex", is_complex(x.dtype()));
 GIVES("prim::requires_grad", autograd::requires_grad(x.values()));
-SPARSE("aten::len.Tensor").direct([](Arguments v, Results& returns) {
+IMPL("aten::len.Tensor", ops::kSparseCPU, [](Arguments v, Results& returns) {
   const SparseTensor& x = sparse_of(v[0]);
   check(x.ndim() > 0, "len() of a 0-d tensor");
   returns.emplace_back(x.sizes()[0]);
 });
-SPARSE("aten::is_same_size").direct([](Arguments v, Results& returns) {
-  returns.emplace_back(sizes_of(v[0]) == sizes_of(v[1]));
-});
+IMPL("aten::is_same_size", ops::kSparseCPU,
+     [](Arguments v, Results& returns) { returns.emplace_back(sizes_of(v[0]) == sizes_of(v[1])); });
 
 SPARSE_OP("aten::sparse_dim(Tensor self) -> int",
           [](Arguments v, Results& returns) { returns.emplace_back(sparse_of(v[0]).sparse_dim()); });
@@ -296,16 +296,16 @@ SPARSE_OP("aten::row_indices(Tensor self) -> Tensor",
 
 // --- gradients: those of the values
 
-SPARSE("aten::requires_grad_").direct([](Arguments v, Results& returns) {
+IMPL("aten::requires_grad_", ops::kSparseCPU, [](Arguments v, Results& returns) {
   autograd::set_requires_grad(sparse_of(v[0]).values(), v[1].to_bool());
   returns.push_back(v[0]);
 });
-SPARSE("prim::grad").direct([](Arguments v, Results& returns) {
+IMPL("prim::grad", ops::kSparseCPU, [](Arguments v, Results& returns) {
   const SparseTensor& x = sparse_of(v[0]);
   const Tensor grad = autograd::grad(x.values());
   returns.push_back(grad.defined() ? with_values(x, grad) : Value());
 });
-SPARSE("aten::detach prim::data").direct([](Arguments v, Results& returns) {
+IMPL("aten::detach prim::data", ops::kSparseCPU, [](Arguments v, Results& returns) {
   const SparseTensor& x = sparse_of(v[0]);
   returns.push_back(with_values(x, call("aten::detach", x.values())));
 });
@@ -313,12 +313,12 @@ SPARSE("aten::detach prim::data").direct([](Arguments v, Results& returns) {
 }  // namespace
 
 // Values of any dtype: what is done to them is operators' affair.
-void add_factory(const std::string& schema, const ops::DirectFn& function) {
-  static std::deque<ops::DirectFn> functions;  // of operators, which stay
-  const ops::DirectFn* const own = &functions.emplace_back(function);
-  ops::ComplexBuilder(schema.substr(0, schema.find('(')).c_str());
+void add_factory(const std::string& schema, const ops::ReturnFn& function) {
+  static std::deque<ops::ReturnFn> functions;  // of operators, which stay
+  const ops::ReturnFn* const own = &functions.emplace_back(function);
+  ops::ImplBuilder(schema.substr(0, schema.find('(')).c_str(), ops::kComplexCPU, ops::kSameAsDense);
   ops::OpBuilder(schema.c_str(), __FILE__, __LINE__)
-      .direct([own](Arguments v) {
+      .impl([own](Arguments v) {
         Results returns;
         (*own)(v, returns);
         return returns.front();

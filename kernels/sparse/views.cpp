@@ -74,18 +74,17 @@ Value transposed_view(const SparseTensor& x, int64_t first, int64_t second) {
   return box(SparseTensor::compressed(turned(x.layout()), sizes, x.compressed_indices(), x.indices(), values));
 }
 
-SPARSE("aten::permute").direct([](Arguments v, Results& returns) {
-  returns.push_back(permuted(coo_of(v[0]), ops::Unbox<Dims>::get(v[1])));
-});
-SPARSE("aten::transpose.int").direct([](Arguments v, Results& returns) {
+IMPL("aten::permute", ops::kSparseCPU,
+     [](Arguments v, Results& returns) { returns.push_back(permuted(coo_of(v[0]), ops::Unbox<Dims>::get(v[1]))); });
+IMPL("aten::transpose.int", ops::kSparseCPU, [](Arguments v, Results& returns) {
   returns.push_back(transposed_view(sparse_of(v[0]), v[1].to_int(), v[2].to_int()));
 });
-SPARSE("aten::t").direct([](Arguments v, Results& returns) {
+IMPL("aten::t", ops::kSparseCPU, [](Arguments v, Results& returns) {
   const SparseTensor& x = sparse_of(v[0]);
   check(x.ndim() <= 2, "t() expects a tensor with <= 2 dimensions, but self is ", x.ndim(), "D");
   returns.push_back(x.ndim() < 2 ? v[0] : transposed_view(x, 0, 1));
 });
-SPARSE("aten::unsqueeze").direct([](Arguments v, Results& returns) {
+IMPL("aten::unsqueeze", ops::kSparseCPU, [](Arguments v, Results& returns) {
   const SparseTensor& x = coo_of(v[0]);
   const auto at = static_cast<int64_t>(axis_of(v[1].to_int(), x.ndim() + 1));
   Dims sizes;
@@ -137,7 +136,7 @@ Value selected(const SparseTensor& x, int64_t dim, int64_t index) {
   return box(SparseTensor::coo(sizes, indices, values, x.is_coalesced()));
 }
 
-SPARSE("aten::select.int").direct([](Arguments v, Results& returns) {
+IMPL("aten::select.int", ops::kSparseCPU, [](Arguments v, Results& returns) {
   const SparseTensor& x = sparse_of(v[0]);
   if (x.is_coo()) return returns.push_back(selected(x, v[1].to_int(), v[2].to_int()));
   const Value coo = selected(*to_coo(x), v[1].to_int(), v[2].to_int());
@@ -148,7 +147,7 @@ SPARSE("aten::select.int").direct([](Arguments v, Results& returns) {
 });
 
 // [start, start + length) of a dimension.
-SPARSE("aten::narrow").direct([](Arguments v, Results& returns) {
+IMPL("aten::narrow", ops::kSparseCPU, [](Arguments v, Results& returns) {
   const SparseTensor& x = coo_of(v[0]);
   const auto at = static_cast<int64_t>(axis_of(v[1].to_int(), x.ndim()));
   const int64_t size = x.sizes()[static_cast<size_t>(at)], given = v[2].to_int(), length = v[3].to_int();
@@ -169,7 +168,7 @@ SPARSE("aten::narrow").direct([](Arguments v, Results& returns) {
 });
 
 // Elements whose index is among the given ones, once for each time that it is there.
-SPARSE("aten::index_select").direct([](Arguments v, Results& returns) {
+IMPL("aten::index_select", ops::kSparseCPU, [](Arguments v, Results& returns) {
   const SparseTensor& x = coo_of(v[0]);
   const auto at = static_cast<int64_t>(axis_of(v[1].to_int(), x.ndim()));
   const Tensor index = v[2].to_tensor().to(DType::kInt64).contiguous();
@@ -191,7 +190,7 @@ SPARSE("aten::index_select").direct([](Arguments v, Results& returns) {
 
 // --- joins
 
-SPARSE("aten::cat").direct([](Arguments v, Results& returns) {
+IMPL("aten::cat", ops::kSparseCPU, [](Arguments v, Results& returns) {
   const auto& items = v[0].to_list()->items;
   const SparseTensor& first = coo_of(items[0]);
   const auto at = axis_of(v[1].to_int(), first.ndim());

@@ -257,7 +257,7 @@ Tensor mvlgamma(const Tensor& x, int64_t p) {
   const Tensor sum = ops::call("aten::sum.dim_IntList", ops::call("aten::lgamma", arguments), Dims{-1});
   return ops::call("aten::add.Scalar", sum, count * (count - 1) * 0.28618247146235004354);  // log(pi) / 4
 }
-OP("aten::mvlgamma(Tensor self, int p) -> Tensor").direct(mvlgamma).composite().with_inplace().with_out();
+OP("aten::mvlgamma(Tensor self, int p) -> Tensor").impl(mvlgamma).composite().with_inplace().with_out();
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -32,30 +32,30 @@ void add_strided(const Dims& sizes, T* target, const Dims& target_strides, const
             });
 }
 
-KERNEL("aten::select_backward", kCPU,
-       [](const KernelContext&, const Tensor& g, const IntList&, int64_t dim, int64_t index, Tensor& out) {
-         place(out, select(out, dim, index), g);
+IMPL("aten::select_backward", kCPU,
+     [](const KernelContext&, const Tensor& g, const IntList&, int64_t dim, int64_t index, Tensor& out) {
+       place(out, select(out, dim, index), g);
+     });
+
+IMPL("aten::slice_backward", kCPU,
+     [](const KernelContext&, const Tensor& g, const IntList&, int64_t dim, int64_t start, int64_t end, int64_t step,
+        Tensor& out) { place(out, slice(out, dim, start, end, step), g); });
+
+IMPL("aten::diagonal_backward", kCPU,
+     [](const KernelContext&, const Tensor& g, const IntList&, int64_t offset, int64_t dim1, int64_t dim2,
+        Tensor& out) { place(out, diagonal(out, offset, dim1, dim2), g); });
+
+IMPL("aten::unfold_backward", kCPU,
+     [](const KernelContext&, const Tensor& g, const IntList&, int64_t dim, int64_t size, int64_t step, Tensor& out) {
+       const Tensor windows = unfold(out, dim, size, step);
+       check(windows.sizes() == g.sizes(), "the gradient has the shape ", g.sizes(), " where ", windows.sizes(),
+             " is expected");
+       zero_elements(out);
+       if (g.numel() == 0) return;
+       dispatch_all(g.dtype(), "unfold_backward", [&]<class T>() {
+         add_strided<T>(g.sizes(), windows.data<T>(), windows.strides(), g.data<T>(), g.strides());
        });
-
-KERNEL("aten::slice_backward", kCPU,
-       [](const KernelContext&, const Tensor& g, const IntList&, int64_t dim, int64_t start, int64_t end, int64_t step,
-          Tensor& out) { place(out, slice(out, dim, start, end, step), g); });
-
-KERNEL("aten::diagonal_backward", kCPU,
-       [](const KernelContext&, const Tensor& g, const IntList&, int64_t offset, int64_t dim1, int64_t dim2,
-          Tensor& out) { place(out, diagonal(out, offset, dim1, dim2), g); });
-
-KERNEL("aten::unfold_backward", kCPU,
-       [](const KernelContext&, const Tensor& g, const IntList&, int64_t dim, int64_t size, int64_t step, Tensor& out) {
-         const Tensor windows = unfold(out, dim, size, step);
-         check(windows.sizes() == g.sizes(), "the gradient has the shape ", g.sizes(), " where ", windows.sizes(),
-               " is expected");
-         zero_elements(out);
-         if (g.numel() == 0) return;
-         dispatch_all(g.dtype(), "unfold_backward", [&]<class T>() {
-           add_strided<T>(g.sizes(), windows.data<T>(), windows.strides(), g.data<T>(), g.strides());
-         });
-       });
+     });
 
 // --- as_strided: from elements that lie one way in memory to those that lie another way.
 
@@ -92,14 +92,14 @@ void scatter_add_kernel(const KernelContext&, const Tensor& g, const IntList& in
   const Geometry input{input_sizes, input_strides, input_offset};
   move_geometry(g, {size, stride, offset}, input, input, out);
 }
-KERNEL("tensord::as_strided_scatter_add", kCPU, scatter_add_kernel);
+IMPL("tensord::as_strided_scatter_add", kCPU, scatter_add_kernel);
 
 void gather_kernel(const KernelContext&, const Tensor& x, const IntList& self_strides, int64_t self_offset,
                    const IntList& size, const IntList& stride, int64_t offset, Tensor& out) {
   const Geometry input{x.sizes(), self_strides, self_offset};
   move_geometry(x, input, {size, stride, offset}, input, out);
 }
-KERNEL("tensord::as_strided_gather", kCPU, gather_kernel);
+IMPL("tensord::as_strided_gather", kCPU, gather_kernel);
 
 }  // namespace
 }  // namespace tensord::kernels

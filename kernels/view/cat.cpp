@@ -160,14 +160,14 @@ OP("aten::cat(Tensor[] tensors, int dim=0) -> Tensor")
     .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesNothing)
     .with_out()
     .keeps_layout();
-KERNEL("aten::cat", kCPU, cat_kernel);
+IMPL("aten::cat", kCPU, cat_kernel);
 #define CAT(NAME)                                             \
   OP("aten::" NAME "(Tensor[] tensors, int dim=0) -> Tensor") \
       .infer(cat_meta)                                        \
       .gradient(cat_gradient)                                 \
       .saves("")                                              \
       .keeps_layout();                                        \
-  KERNEL("aten::" NAME, kCPU, cat_kernel)
+  IMPL("aten::" NAME, kCPU, cat_kernel)
 CAT("concat");
 CAT("concatenate");
 OP("aten::stack(Tensor[] tensors, int dim=0) -> Tensor")
@@ -176,10 +176,10 @@ OP("aten::stack(Tensor[] tensors, int dim=0) -> Tensor")
     .saves("")
     .set<WritesInto>(WritesInto::kAnyDType, WritesInto::kSharesNothing)
     .with_out();
-KERNEL("aten::stack", kCPU, stack_kernel);
+IMPL("aten::stack", kCPU, stack_kernel);
 #define STACK(NAME, KIND)                                                                                  \
   OP("aten::" NAME "(Tensor[] tensors) -> Tensor").infer(KIND##_meta).gradient(KIND##_gradient).saves(""); \
-  KERNEL("aten::" NAME, kCPU, KIND##_kernel)
+  IMPL("aten::" NAME, kCPU, KIND##_kernel)
 STACK("hstack", hstack);
 STACK("vstack", vstack);
 STACK("row_stack", vstack);

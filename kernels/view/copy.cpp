@@ -162,11 +162,11 @@ std::vector<Tensor> write_gradient(const GradArgs& args) {
 
 #define COPY(SCHEMA, ...)                  \
   OP(SCHEMA)                               \
-      .direct(__VA_ARGS__)                 \
+      .impl(__VA_ARGS__)                   \
       .gradient(of_first(convert_back))    \
       .saves("")                           \
       .set<ops::Converts>(ops::Converts{}) \
-      .runs(ops::Way::kComposite)
+      .kind(ops::OpKind::kComposite)
 COPY("aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)", contiguous);
 COPY("aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", clone)
     .set<ops::BatchIndependent>(ops::always_batch_independent);
@@ -209,41 +209,41 @@ CAST("_cast_Char", DType::kInt8);
 CAST("_cast_Byte", DType::kUInt8);
 
 OP("aten::copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)")
-    .direct(copy_into)
+    .impl(copy_into)
     .gradient(write_gradient)
     .saves("")
-    .runs(ops::Way::kComposite);
+    .kind(ops::OpKind::kComposite);
 OP("aten::fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)")
-    .direct(fill_with)
+    .impl(fill_with)
     .gradient(of_first(overwritten))
     .saves("")
-    .runs(ops::Way::kComposite);
+    .kind(ops::OpKind::kComposite);
 OP("aten::fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)")
-    .direct([](const Tensor& x, const Tensor& value) {
+    .impl([](const Tensor& x, const Tensor& value) {
       check(value.ndim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with ", value.ndim(),
             " dimensions.");
       return copy_into(x, value, false);
     })
     .gradient(write_gradient)
     .saves("")
-    .runs(ops::Way::kComposite);
+    .kind(ops::OpKind::kComposite);
 OP("aten::fill.Tensor(Tensor self, Tensor value) -> Tensor")
-    .direct([](const Tensor& x, const Tensor& value) {
+    .impl([](const Tensor& x, const Tensor& value) {
       return ops::call("aten::fill_.Tensor", ops::call("aten::clone", x), value);
     })
     .composite();
 OP("aten::fill.Scalar(Tensor self, Scalar value) -> Tensor")
-    .direct([](const Tensor& x, const Scalar& value) {
+    .impl([](const Tensor& x, const Scalar& value) {
       return fill_with(copy_as(x, x.dtype(), x.device(), kPreserve), value);
     })
     .gradient(of_first(overwritten))
     .saves("")
-    .runs(ops::Way::kComposite);
+    .kind(ops::OpKind::kComposite);
 OP("aten::zero_(Tensor(a!) self) -> Tensor(a!)")
-    .direct(zero)
+    .impl(zero)
     .gradient(of_first(overwritten))
     .saves("")
-    .runs(ops::Way::kComposite);
+    .kind(ops::OpKind::kComposite);
 
 }  // namespace
 }  // namespace tensord::kernels

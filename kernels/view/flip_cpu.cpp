@@ -22,11 +22,11 @@ void flip_kernel(const KernelContext&, const Tensor& x, const IntList& dims, Ten
   strided_copy(out, x.as_view(x.sizes(), strides, x.offset() + start));
 }
 
-KERNEL("aten::flip", kCPU, flip_kernel);
-KERNEL("aten::fliplr", kCPU,
-       [](const KernelContext& context, const Tensor& x, Tensor& out) { flip_kernel(context, x, Dims{1}, out); });
-KERNEL("aten::flipud", kCPU,
-       [](const KernelContext& context, const Tensor& x, Tensor& out) { flip_kernel(context, x, Dims{0}, out); });
+IMPL("aten::flip", kCPU, flip_kernel);
+IMPL("aten::fliplr", kCPU,
+     [](const KernelContext& context, const Tensor& x, Tensor& out) { flip_kernel(context, x, Dims{1}, out); });
+IMPL("aten::flipud", kCPU,
+     [](const KernelContext& context, const Tensor& x, Tensor& out) { flip_kernel(context, x, Dims{0}, out); });
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -125,19 +125,19 @@ void any_kernel(const KernelContext& context, const Tensor& x, const IntList& pa
     mode_kernel<Mode::kCircular>(context, x, pad, out);
 }
 
-KERNEL("aten::constant_pad_nd", kCPU, constant_kernel);
-KERNEL("aten::pad", kCPU, any_kernel);
-#define FIXED_PAD_KERNELS(NAME, MODE)             \
-  KERNEL("aten::" NAME, kCPU, mode_kernel<MODE>); \
-  KERNEL("aten::" NAME "_backward", kCPU, mode_backward_kernel<MODE>)
+IMPL("aten::constant_pad_nd", kCPU, constant_kernel);
+IMPL("aten::pad", kCPU, any_kernel);
+#define FIXED_PAD_KERNELS(NAME, MODE)           \
+  IMPL("aten::" NAME, kCPU, mode_kernel<MODE>); \
+  IMPL("aten::" NAME "_backward", kCPU, mode_backward_kernel<MODE>)
 FIXED_PAD_KERNELS("reflection_pad1d", Mode::kReflect);
 FIXED_PAD_KERNELS("reflection_pad2d", Mode::kReflect);
 FIXED_PAD_KERNELS("reflection_pad3d", Mode::kReflect);
 FIXED_PAD_KERNELS("replication_pad1d", Mode::kReplicate);
 FIXED_PAD_KERNELS("replication_pad2d", Mode::kReplicate);
 FIXED_PAD_KERNELS("replication_pad3d", Mode::kReplicate);
-KERNEL("aten::_pad_circular", kCPU, mode_kernel<Mode::kCircular>);
-KERNEL("tensord::_pad_circular_backward", kCPU, mode_backward_kernel<Mode::kCircular>);
+IMPL("aten::_pad_circular", kCPU, mode_kernel<Mode::kCircular>);
+IMPL("tensord::_pad_circular_backward", kCPU, mode_backward_kernel<Mode::kCircular>);
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -264,16 +264,16 @@ OP("aten::repeat(Tensor self, int[] repeats) -> Tensor")
     .infer(repeat_meta)
     .gradient(of_first(repeat_gradient))
     .saves("");
-KERNEL("aten::repeat", kCPU, repeat_kernel);
+IMPL("aten::repeat", kCPU, repeat_kernel);
 OP("aten::tile(Tensor self, int[] dims) -> Tensor").infer(tile_meta).gradient(of_first(tile_gradient)).saves("");
-KERNEL("aten::tile", kCPU, tile_kernel);
+IMPL("aten::tile", kCPU, tile_kernel);
 OP("aten::repeat_interleave.self_int(Tensor self, int repeats, int? dim=None, *, int? output_size=None) -> Tensor")
-    .direct([](const Tensor& x, int64_t repeats, std::optional<int64_t> dim, std::optional<int64_t>) {
+    .impl([](const Tensor& x, int64_t repeats, std::optional<int64_t> dim, std::optional<int64_t>) {
       return interleave_by(x, repeats, dim);
     })
     .gradient(of_first(interleave_by_gradient))
     .saves("")
-    .runs(ops::Way::kComposite);
+    .kind(ops::OpKind::kComposite);
 OP("aten::repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, int? output_size=None) -> "
    "Tensor")
     .gradient(of_first(interleave_tensor_gradient))
@@ -299,32 +299,32 @@ OP("aten::roll(Tensor self, int[1] shifts, int[1] dims=[]) -> Tensor")
     .infer(roll_meta)
     .gradient(of_first(roll_gradient))
     .saves("");
-KERNEL("aten::roll", kCPU, roll_kernel);
+IMPL("aten::roll", kCPU, roll_kernel);
 OP("aten::rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor")
-    .direct(rot90)
+    .impl(rot90)
     .gradient(of_first([](const GradArgs& args, const Tensor& g) {
       return call("aten::rot90", g, -(args.inputs[1].to_int() % 4), args.inputs[2]);
     }))
     .saves("")
-    .runs(ops::Way::kComposite);
+    .kind(ops::OpKind::kComposite);
 OP("aten::pixel_shuffle(Tensor self, int upscale_factor) -> Tensor")
-    .direct(pixel_shuffle)
+    .impl(pixel_shuffle)
     .gradient(other_way("aten::pixel_unshuffle"))
     .saves("")
-    .runs(ops::Way::kComposite);
+    .kind(ops::OpKind::kComposite);
 OP("aten::pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor")
-    .direct(pixel_unshuffle)
+    .impl(pixel_unshuffle)
     .gradient(other_way("aten::pixel_shuffle"))
     .saves("")
-    .runs(ops::Way::kComposite);
+    .kind(ops::OpKind::kComposite);
 OP("aten::channel_shuffle(Tensor self, int groups) -> Tensor")
-    .direct(channel_shuffle)
+    .impl(channel_shuffle)
     .gradient(of_first([](const GradArgs& args, const Tensor& g) {
       return call("aten::channel_shuffle", g,
                   std::max<int64_t>(1, gradient::sizes_of(args, 0)[1] / args.inputs[1].to_int()));
     }))
     .saves("")
-    .runs(ops::Way::kComposite);
+    .kind(ops::OpKind::kComposite);
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -42,8 +42,8 @@ Tensor interleave_indices(const Tensor& repeats, std::optional<int64_t> output_s
   return interleave_tensor(positions, repeats, 0, output_size).to(repeats.dtype());
 }
 
-DYNAMIC("aten::repeat_interleave.self_Tensor", kCPU, interleave_tensor);
-DYNAMIC("aten::repeat_interleave.Tensor", kCPU, interleave_indices);
+IMPL("aten::repeat_interleave.self_Tensor", kCPU, interleave_tensor);
+IMPL("aten::repeat_interleave.Tensor", kCPU, interleave_indices);
 
 }  // namespace
 }  // namespace tensord::kernels

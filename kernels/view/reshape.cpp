@@ -149,7 +149,7 @@ std::vector<ops::Value> reshape_all_back(const ops::GradArgs& args) {
   return {ops::make_tensor_list(gradients)};
 }
 
-#define RESHAPE(SCHEMA, FUNCTION) OP(SCHEMA).direct(FUNCTION).gradient(of_first(reshape_back)).saves("")
+#define RESHAPE(SCHEMA, FUNCTION) OP(SCHEMA).impl(FUNCTION).gradient(of_first(reshape_back)).saves("")
 RESHAPE("aten::view(Tensor(a) self, int[] size) -> Tensor(a)", view);
 RESHAPE("aten::view_as(Tensor(a) self, Tensor other) -> Tensor(a)",
         [](const Tensor& x, const Tensor& other) { return view(x, other.sizes()); });
@@ -165,11 +165,11 @@ RESHAPE("aten::unflatten.int(Tensor(a) self, int dim, int[] sizes) -> Tensor(a)"
 RESHAPE("aten::atleast_1d(Tensor(a) self) -> Tensor(a)", [](const Tensor& x) { return at_least_dims(x, 1); });
 RESHAPE("aten::atleast_2d(Tensor(a) self) -> Tensor(a)", [](const Tensor& x) { return at_least_dims(x, 2); });
 RESHAPE("aten::atleast_3d(Tensor(a) self) -> Tensor(a)", [](const Tensor& x) { return at_least_dims(x, 3); });
-#define RESHAPE_ALL(SCHEMA, FUNCTION) OP(SCHEMA).direct(FUNCTION).gradient(reshape_all_back).saves("")
+#define RESHAPE_ALL(SCHEMA, FUNCTION) OP(SCHEMA).impl(FUNCTION).gradient(reshape_all_back).saves("")
 RESHAPE_ALL("aten::atleast_1d.Sequence(Tensor(a)[] tensors) -> Tensor(a)[]", all_at_least<1>);
 RESHAPE_ALL("aten::atleast_2d.Sequence(Tensor(a)[] tensors) -> Tensor(a)[]", all_at_least<2>);
 RESHAPE_ALL("aten::atleast_3d.Sequence(Tensor(a)[] tensors) -> Tensor(a)[]", all_at_least<3>);
-OP("aten::view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)").direct(view_as_dtype).constant_result();
+OP("aten::view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)").impl(view_as_dtype).constant_result();
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -145,22 +145,22 @@ OP("aten::triu(Tensor self, int diagonal=0) -> Tensor")
     .with_inplace()
     .with_out();
 OP("aten::diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor")
-    .direct(diag_embed)
+    .impl(diag_embed)
     .gradient(of_first([](const GradArgs& args, const Tensor& g) {
       return call("aten::diagonal", g, args.inputs[1], args.inputs[2], args.inputs[3]);
     }))
     .saves("")
-    .runs(ops::Way::kComposite);
+    .kind(ops::OpKind::kComposite);
 OP("aten::diag(Tensor self, int diagonal=0) -> Tensor")
-    .direct(diag)
+    .impl(diag)
     .gradient(of_first(diag_gradient))
     .saves("")
-    .runs(ops::Way::kComposite);
+    .kind(ops::OpKind::kComposite);
 OP("aten::block_diag(Tensor[] tensors) -> Tensor")
-    .direct(block_diag)
+    .impl(block_diag)
     .gradient(block_diag_gradient)
     .saves("")
-    .runs(ops::Way::kComposite);
+    .kind(ops::OpKind::kComposite);
 
 }  // namespace
 }  // namespace tensord::kernels

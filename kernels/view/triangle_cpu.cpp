@@ -30,8 +30,8 @@ void triangle_kernel(const KernelContext&, const Tensor& x, int64_t k, Tensor& o
   });
 }
 
-KERNEL("aten::tril", kCPU, triangle_kernel<true>);
-KERNEL("aten::triu", kCPU, triangle_kernel<false>);
+IMPL("aten::tril", kCPU, triangle_kernel<true>);
+IMPL("aten::triu", kCPU, triangle_kernel<false>);
 
 }  // namespace
 }  // namespace tensord::kernels

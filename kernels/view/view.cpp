@@ -305,7 +305,7 @@ Tensor as_strided_gradient(const GradArgs& args, const Tensor& g) {
               offset);
 }
 
-#define VIEW(SCHEMA, FUNCTION, GRADIENT) OP(SCHEMA " -> Tensor(a)").direct(FUNCTION).gradient(GRADIENT).saves("")
+#define VIEW(SCHEMA, FUNCTION, GRADIENT) OP(SCHEMA " -> Tensor(a)").impl(FUNCTION).gradient(GRADIENT).saves("")
 Tensor movedim_int(const Tensor& x, int64_t source, int64_t destination) {
   return movedim(x, Dims{source}, Dims{destination});
 }
@@ -363,8 +363,8 @@ VIEW(
       return alias(x);
     },
     of_first([](const GradArgs&, const Tensor& g) { return g; }));
-OP("aten::detach(Tensor(a) self) -> Tensor(a)").direct(alias).constant_result();
-OP("prim::data(Tensor(a) a) -> Tensor(a)").direct(alias).constant_result();
+OP("aten::detach(Tensor(a) self) -> Tensor(a)").impl(alias).constant_result();
+OP("prim::data(Tensor(a) a) -> Tensor(a)").impl(alias).constant_result();
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -17,7 +17,7 @@ Value copied(const Value& view) {
 
 #define VIEW_COPY(SCHEMA, VIEW)                                                    \
   OP(SCHEMA)                                                                       \
-      .direct([](std::span<const Value> arguments) {                               \
+      .impl([](std::span<const Value> arguments) {                                 \
         static const ops::Op& view = ops::get_op(VIEW);                            \
         return copied(ops::run(view, {arguments.begin(), arguments.end()}).at(0)); \
       })                                                                           \

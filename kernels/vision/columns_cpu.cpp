@@ -62,8 +62,8 @@ void col2im_kernel(const KernelContext&, const Tensor& x, const IntList& size, c
   if (!result.is_same(out)) out.copy_from(result);
 }
 
-KERNEL("aten::im2col", kCPU, im2col_kernel);
-KERNEL("aten::col2im", kCPU, col2im_kernel);
+IMPL("aten::im2col", kCPU, im2col_kernel);
+IMPL("aten::col2im", kCPU, col2im_kernel);
 
 }  // namespace
 }  // namespace tensord::kernels

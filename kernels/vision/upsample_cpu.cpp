@@ -271,17 +271,17 @@ struct Factored {
 
 using F = MaybeFloat;
 
-#define NEAREST(NAME, MODE, SPATIAL, ...)                                                   \
-  KERNEL("aten::" NAME, kCPU, (&Sized<Mode::MODE, __VA_ARGS__>::run));                      \
-  KERNEL("aten::" NAME "_backward", kCPU, (&Sized<Mode::MODE, __VA_ARGS__>::run_backward)); \
-  KERNEL("aten::" NAME ".vec", kCPU, (&Factored<Mode::MODE, SPATIAL>::run));                \
-  PREPARE("aten::" NAME, kCPU, preparer(&Sized<Mode::MODE, __VA_ARGS__>::plain));           \
+#define NEAREST(NAME, MODE, SPATIAL, ...)                                                 \
+  IMPL("aten::" NAME, kCPU, (&Sized<Mode::MODE, __VA_ARGS__>::run));                      \
+  IMPL("aten::" NAME "_backward", kCPU, (&Sized<Mode::MODE, __VA_ARGS__>::run_backward)); \
+  IMPL("aten::" NAME ".vec", kCPU, (&Factored<Mode::MODE, SPATIAL>::run));                \
+  PREPARE("aten::" NAME, kCPU, preparer(&Sized<Mode::MODE, __VA_ARGS__>::plain));         \
   PREPARE("aten::" NAME ".vec", kCPU, preparer(&Factored<Mode::MODE, SPATIAL>::plain))
-#define ALIGNED(NAME, MODE, SPATIAL, ...)                                                           \
-  KERNEL("aten::" NAME, kCPU, (&Sized<Mode::MODE, __VA_ARGS__>::run_aligned));                      \
-  KERNEL("aten::" NAME "_backward", kCPU, (&Sized<Mode::MODE, __VA_ARGS__>::run_aligned_backward)); \
-  KERNEL("aten::" NAME ".vec", kCPU, (&Factored<Mode::MODE, SPATIAL>::run_aligned));                \
-  PREPARE("aten::" NAME, kCPU, preparer(&Sized<Mode::MODE, __VA_ARGS__>::aligned));                 \
+#define ALIGNED(NAME, MODE, SPATIAL, ...)                                                         \
+  IMPL("aten::" NAME, kCPU, (&Sized<Mode::MODE, __VA_ARGS__>::run_aligned));                      \
+  IMPL("aten::" NAME "_backward", kCPU, (&Sized<Mode::MODE, __VA_ARGS__>::run_aligned_backward)); \
+  IMPL("aten::" NAME ".vec", kCPU, (&Factored<Mode::MODE, SPATIAL>::run_aligned));                \
+  PREPARE("aten::" NAME, kCPU, preparer(&Sized<Mode::MODE, __VA_ARGS__>::aligned));               \
   PREPARE("aten::" NAME ".vec", kCPU, preparer(&Factored<Mode::MODE, SPATIAL>::aligned))
 
 NEAREST("upsample_nearest1d", kNearest, 1, F);

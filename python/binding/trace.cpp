@@ -86,7 +86,7 @@ void record_read(const Tensor& tensor, jit::TensorRead what) {
   if (tracing) [[unlikely]] tracing->trace->record_read(tensor, what);
 }
 jit::StepRecording* step_recording() {
-  ops::ComputeObserver* const observer = ops::compute_observer();
+  ops::CallObserver* const observer = ops::observer_at(Functionality::kStepRecorder);
   return observer ? dynamic_cast<jit::StepRecording*>(observer) : nullptr;
 }
 void refuse_in_trace(const char* what) {
@@ -106,11 +106,11 @@ void bind_trace(nb::module_& module) {
   // From start to stop, on one thread.
   type.def("start", [](Tracing& self) {
     check(!tracing, "trace: a function is being traced already");
-    self.before = ops::set_call_observer(&*self.trace);
+    self.before = ops::set_observer(Functionality::kTracer, &*self.trace);
     tracing = &self;
   });
   type.def("stop", [](Tracing& self) {
-    ops::set_call_observer(self.before);
+    ops::set_observer(Functionality::kTracer, self.before);
     tracing = nullptr;
   });
   type.def_prop_ro("are_values_read", [](const Tracing& self) { return self.are_values_read || self.trace->are_values_read(); });

@@ -23,7 +23,7 @@ std::string properties(const ops::Op& op) {
   const auto add = [&](bool holds, const char* name) {
     if (holds) out += (out.empty() ? "" : ", ") + std::string(name);
   };
-  add(static_cast<bool>(base.kernels[static_cast<size_t>(kCUDA)]), "cuda");
+  add(base.has_fill(kCUDA), "cuda");
   add(op.is_view, "view");
   add(base.is_pointwise, "pointwise");
   add(base.is_reduction, "reduction");
@@ -72,7 +72,7 @@ nlohmann::ordered_json record_of(const ops::Op& op) {
   const ops::Op& base = op.base ? *op.base : op;
   std::vector<std::string> devices;
   for (size_t kind = 0; kind < kDeviceKinds; ++kind) {
-    if (base.kernels[kind]) devices.emplace_back(name_of(static_cast<DeviceKind>(kind)));
+    if (base.has_fill(static_cast<DeviceKind>(kind))) devices.emplace_back(name_of(static_cast<DeviceKind>(kind)));
   }
   const auto has_any = [](const auto& by_device) {
     return std::any_of(by_device.begin(), by_device.end(), [](const auto& function) { return !!function; });

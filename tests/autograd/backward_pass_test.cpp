@@ -233,11 +233,11 @@ TEST(Roots, VectorJacobianProducts) {
 // An operator that nobody gave a gradient.
 const ops::OpBuilder no_gradient =
     ops::OpBuilder("test::no_gradient(Tensor self, Tensor[] others) -> Tensor", __FILE__, __LINE__)
-        .direct([](const Tensor& x, const std::vector<Tensor>&) { return x.clone(); });
+        .impl([](const Tensor& x, const std::vector<Tensor>&) { return x.clone(); });
 // And one whose result is a constant.
 const ops::OpBuilder constant_result =
     ops::OpBuilder("test::constant_result(Tensor self) -> Tensor", __FILE__, __LINE__)
-        .direct([](const Tensor& x) { return x.clone(); })
+        .impl([](const Tensor& x) { return x.clone(); })
         .constant_result();
 
 TEST(Nodes, WithoutAGradientRefuse) {

@@ -24,7 +24,7 @@ BackwardOptions creating() {
 // Nothing, a number, numbers and e to the power of x: gradients are counted by what may be a tensor.
 const OpBuilder mixed =
     OpBuilder("test::mixed(Tensor self) -> (Tensor?, int, int[], Tensor)", __FILE__, __LINE__)
-        .direct([](std::span<const Value> v) {
+        .impl([](std::span<const Value> v) {
           return ops::detail::Returns{{Value(), 7, ops::make_int_list(Dims{8, 9}), exp(v[0].to_tensor())}};
         })
         .gradient([](const GradArgs& args) {
@@ -55,7 +55,7 @@ TEST(OddOperators, HistoriesAreOfResultsThatAreThere) {
 // As mixed, and nobody knows its gradient.
 const OpBuilder without_gradient =
     OpBuilder("test::without_gradient(Tensor self) -> (Tensor?, Tensor)", __FILE__, __LINE__)
-        .direct([](std::span<const Value> v) {
+        .impl([](std::span<const Value> v) {
           return ops::detail::Returns{{Value(), exp(v[0].to_tensor())}};
         });
 
@@ -67,7 +67,7 @@ TEST(OddOperators, WithoutAGradientAndWithAResultThatIsNone) {
 // x, and nothing and e to the power of its halves.
 const OpBuilder lists =
     OpBuilder("test::with_list(Tensor self) -> (Tensor, Tensor[])", __FILE__, __LINE__)
-        .direct([](std::span<const Value> v) {
+        .impl([](std::span<const Value> v) {
           const Tensor x = v[0].to_tensor();
           Values halves{Value(), exp(slice(x, 0, 1)), exp(slice(x, 1, 2))};
           return ops::detail::Returns{{x.clone(), ops::make_list(ops::tensor_type(), std::move(halves))}};
@@ -100,7 +100,7 @@ TEST(OddOperators, WithAListBehindATensor) {
 }
 
 const OpBuilder given_back = OpBuilder("test::given_back(Tensor self) -> Tensor", __FILE__, __LINE__)
-                                 .direct([](const Tensor& x) { return x; })
+                                 .impl([](const Tensor& x) { return x; })
                                  .gradient([](const GradArgs& args) { return std::vector{args.grad_outputs[0]}; })
                                  .saves("");
 
@@ -113,7 +113,7 @@ TEST(OddOperators, ThatGiveTheirArgumentBack) {
 }
 
 const OpBuilder negate =
-    OpBuilder("test::negate_(Tensor(a!) self) -> ()", __FILE__, __LINE__).direct([](const Tensor& x) {
+    OpBuilder("test::negate_(Tensor(a!) self) -> ()", __FILE__, __LINE__).impl([](const Tensor& x) {
       for (double& value : std::span(x.data<double>(), static_cast<size_t>(x.numel()))) {
         value = -value;
       }
@@ -128,7 +128,7 @@ TEST(OddOperators, ThatWriteAndGiveNothing) {
 
 // Its schema says that it gives a view, as PyTorch's reshape does, but it gives new memory, or none.
 const OpBuilder fresh = OpBuilder("test::fresh(Tensor(a) self, bool is_meta) -> Tensor(a)", __FILE__, __LINE__)
-                            .direct([](const Tensor& x, bool is_meta) {
+                            .impl([](const Tensor& x, bool is_meta) {
                               return is_meta ? Tensor::meta(x.sizes(), x.dtype()) : constant({1, 2});
                             })
                             .gradient([](const GradArgs& args) { return std::vector{args.grad_outputs[0]}; })
@@ -148,7 +148,7 @@ TEST(OddOperators, ThatGiveNoViewAfterAll) {
 
 // Multiplies by what it makes up, which it writes into the second argument, as rrelu_with_noise_ does.
 const OpBuilder noisy = OpBuilder("test::noisy_(Tensor(a!) self, Tensor(b!) noise) -> Tensor(a!)", __FILE__, __LINE__)
-                            .direct([](const Tensor& x, const Tensor& noise) {
+                            .impl([](const Tensor& x, const Tensor& noise) {
                               noise.data<double>()[0] = 4;
                               x.data<double>()[0] *= 4;
                               return x;
@@ -169,14 +169,12 @@ TEST(OddOperators, ThatWriteWhatTheirGradientReadsToo) {
 // An operator in a module's code may be replaced by a composite that the registry does not hold.
 TEST(OddOperators, ThatTheRegistryDoesNotHold) {
   const Tensor x = leaf({1, 2});
-  ops::Op stand_in = ops::get_op("aten::mul.Tensor");
-  EXPECT_THAT(error_of([&] { ops::run(stand_in, Values{x, x}); }), HasSubstr("is not in the registry"));
-  stand_in.way = ops::Way::kComposite;
-  stand_in.is_composite = true;
-  stand_in.direct = [](std::span<const Value> v, Values& returns) {
+  const ops::Op copy = ops::get_op("aten::mul.Tensor");
+  EXPECT_THAT(error_of([&] { ops::run(copy, Values{x, x}); }), HasSubstr("is not in the registry"));
+  const auto stand_in = ops::with_function(copy, [](std::span<const Value> v, Values& returns) {
     returns.emplace_back(scale(mul(v[0].to_tensor(), v[1].to_tensor()), 10));
-  };
-  backward(sum(ops::run(stand_in, Values{x, x})[0].to_tensor()));
+  });
+  backward(sum(ops::run(*stand_in, Values{x, x})[0].to_tensor()));
   EXPECT_EQ(numbers(grad(x)), (Numbers{20, 40}));
 }
 

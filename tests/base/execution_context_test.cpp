@@ -41,7 +41,7 @@ TEST(ExecutionContext, PartsChangeUntilTheEndOfTheirScope) {
   const ExecutionContext before = execution_context();
   {
     const ContextPart<&ExecutionContext::memory_owner> owner(3);
-    const ContextPart<&ExecutionContext::is_inferring> inferring(true);
+    const ContextPart<&ExecutionContext::included_keys> inferring(Functionality::kShapeInference);
     EXPECT_EQ(execution_context().memory_owner, 3u);
     {
       const ContextPart<&ExecutionContext::memory_owner> inner(4);
@@ -49,7 +49,7 @@ TEST(ExecutionContext, PartsChangeUntilTheEndOfTheirScope) {
       execution_context().grad_mode.is_enabled = false;  // outlasts scopes of other parts
     }
     EXPECT_EQ(execution_context().memory_owner, 3u);
-    EXPECT_TRUE(execution_context().is_inferring);
+    EXPECT_TRUE(execution_context().included_keys.has(Functionality::kShapeInference));
   }
   EXPECT_FALSE(execution_context().grad_mode.is_enabled);
   execution_context().grad_mode.is_enabled = true;

@@ -25,7 +25,7 @@ Value seen_value(const Value& value, SeenTensors& seen) {
   return value;
 }
 
-ops::KernelFn make_late(const ops::Op& op, const ops::KernelFn& kernel) {
+ops::FillFn make_late(const ops::Op& op, const ops::FillFn& kernel) {
   return [&op, kernel](const ops::KernelContext& context, std::span<const Value> arguments, std::span<Tensor> outputs) {
     SeenTensors seen;
     std::vector<Value> values;
@@ -79,7 +79,7 @@ Value moved_back(const Value& value, Device device, const SeenTensors& seen) {
 }
 
 // What is made is known when it was computed, so the host waits, as it does on any device.
-ops::DirectFn make_async_dynamic(const ops::Op&, const ops::DirectFn& entry) {
+ops::ReturnFn make_async_dynamic(const ops::Op&, const ops::ReturnFn& entry) {
   return [entry](std::span<const Value> arguments, std::vector<Value>& returns) {
     const Tensor first = device_tensor(arguments);
     if (!first.defined() || first.is_meta()) return entry(arguments, returns);
@@ -95,7 +95,7 @@ ops::DirectFn make_async_dynamic(const ops::Op&, const ops::DirectFn& entry) {
 }  // namespace
 
 void install_kernels() {
-  static const bool once = (ops::derive_kernels(kPrivateUse, kCPU, make_late, make_async_dynamic), true);
+  static const bool once = (ops::derive_kernels({kPrivateUse, kCPU, make_late, make_async_dynamic}), true);
   static_cast<void>(once);
 }
 

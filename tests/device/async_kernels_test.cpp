@@ -26,14 +26,14 @@ OP("test::times(Tensor self, Tensor other) -> Tensor")
     .with_inplace()
     .with_out()
     .pointwise();
-KERNEL("test::times", kCPU, [](const ops::KernelContext&, const Tensor& x, const Tensor& y, Tensor& out) {
+IMPL("test::times", kCPU, [](const ops::KernelContext&, const Tensor& x, const Tensor& y, Tensor& out) {
   if (y.item_double() < 0) fail(ErrorCode::kInvalidArgument, "a negative factor");
   for (int64_t i = 0; i < x.numel(); ++i) out.data<double>()[i] = x.data<double>()[i] * y.item_double();
 });
 OP("test::sum(Tensor[] all) -> Tensor").infer([](const std::vector<Tensor>& all) {
   return ops::TensorMeta{all[0].sizes(), all[0].dtype(), {}, {}};
 });
-KERNEL("test::sum", kCPU, [](const ops::KernelContext&, const std::vector<Tensor>& all, Tensor& out) {
+IMPL("test::sum", kCPU, [](const ops::KernelContext&, const std::vector<Tensor>& all, Tensor& out) {
   for (int64_t i = 0; i < out.numel(); ++i) {
     out.data<double>()[i] = 0;
     for (const Tensor& x : all) out.data<double>()[i] += x.data<double>()[i];
@@ -44,7 +44,7 @@ OP("test::draw(Tensor self) -> Tensor")
       return ops::TensorMeta{x.sizes(), x.dtype(), {}, {}};
     })
     .random();
-KERNEL("test::draw", kCPU, [](const ops::KernelContext&, const Tensor&, Tensor& out) {
+IMPL("test::draw", kCPU, [](const ops::KernelContext&, const Tensor&, Tensor& out) {
   ops::Generator& generator = ops::current_generator();
   const auto lock = generator.lock();
   for (int64_t i = 0; i < out.numel(); ++i) out.data<double>()[i] = generator.uniform_double();

@@ -121,7 +121,7 @@ std::string run_case(const Value& record, const ops::Op& op) {
   }
   if (!expected_error.empty()) return "must fail but did not";
   const Tolerance tolerance = tolerance_of(record);
-  results = all_brought_back(results, op.way == ops::Way::kHost || is_about_devices(op));
+  results = all_brought_back(results, op.kind == ops::OpKind::kScript || is_about_devices(op));
   const std::vector<Value>& expected = items(field(record, "results"));
   const std::string& how = field(record, "check").to_string();
   if (is_about_devices(op) && !results[0].is_tensor()) return "";

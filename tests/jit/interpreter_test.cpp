@@ -13,13 +13,13 @@ namespace {
 
 using ops::Value;
 
-OP("rt::add(int a, int b) -> int").direct([](int64_t a, int64_t b) { return a + b; });
-OP("rt::lt(int a, int b) -> bool").direct([](int64_t a, int64_t b) { return a < b; });
-OP("rt::fail(int a) -> int").direct([](int64_t a) -> int64_t { fail(ErrorCode::kOutOfRange, "bad\nvalue ", a); });
-OP("rt::raise(str message) -> ()").direct([](const std::string& message) { fail(ErrorCode::kScriptRaised, message); });
-OP("rt::one_of_two(int a) -> (int, int)").direct([](int64_t a) { return ops::Returns{{Value(a)}}; });
-OP("rt::uses(Tensor x) -> int").direct([](const Tensor& x) -> int64_t { return x.impl()->use_count(); });
-OP("rt::push(int[] list, int item) -> ()").direct([](const ops::List& list, int64_t item) {
+OP("rt::add(int a, int b) -> int").impl([](int64_t a, int64_t b) { return a + b; });
+OP("rt::lt(int a, int b) -> bool").impl([](int64_t a, int64_t b) { return a < b; });
+OP("rt::fail(int a) -> int").impl([](int64_t a) -> int64_t { fail(ErrorCode::kOutOfRange, "bad\nvalue ", a); });
+OP("rt::raise(str message) -> ()").impl([](const std::string& message) { fail(ErrorCode::kScriptRaised, message); });
+OP("rt::one_of_two(int a) -> (int, int)").impl([](int64_t a) { return ops::Returns{{Value(a)}}; });
+OP("rt::uses(Tensor x) -> int").impl([](const Tensor& x) -> int64_t { return x.impl()->use_count(); });
+OP("rt::push(int[] list, int item) -> ()").impl([](const ops::List& list, int64_t item) {
   list->items.emplace_back(item);
 });
 

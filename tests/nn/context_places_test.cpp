@@ -24,7 +24,7 @@ OP("test::twice(Tensor x) -> Tensor")
       return std::vector<Tensor>{ops::call("test::twice", args.grad_outputs[0])};
     })
     .saves("");
-KERNEL("test::twice", kCPU, [](const ops::KernelContext&, const Tensor& x, Tensor& out) {
+IMPL("test::twice", kCPU, [](const ops::KernelContext&, const Tensor& x, Tensor& out) {
   for (int64_t i = 0; i < x.numel(); ++i) out.data<double>()[i] = 2 * x.data<double>()[i];
 });
 Tensor twice(const Tensor& x) { return ops::call("test::twice", x); }

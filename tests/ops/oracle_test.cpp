@@ -12,7 +12,6 @@
 
 #include "core/autograd/engine.h"
 #include "core/autograd/variable.h"
-#include "core/ops/boxed.h"
 #include "core/ops/complex.h"
 #include "core/ops/generator.h"
 #include "tests/ops/op_cases.h"
@@ -133,16 +132,14 @@ void add_answers(std::map<std::string, std::string>& lines, const Value& record,
 void add_matrix(std::map<std::string, std::string>& lines) {
   for (const ops::Op* op : ops::all_ops()) {
     std::string line;
+    const auto has = [&](Functionality layout) { return op->table[ops::cell_of(layout, kCPU)] != nullptr; };
     for (const DeviceKind device : {DeviceKind::kCPU, DeviceKind::kCUDA}) {
-      const auto index = static_cast<size_t>(device);
       const ops::Op& own = op->base ? *op->base : *op;
-      const bool is_of_device = own.way == ops::Way::kKernel || own.way == ops::Way::kDynamic;
-      const bool has = !is_of_device || own.kernels[index] || own.dynamic[index];
-      line += concat(" ", name_of(device), "=", has);
+      line += concat(" ", name_of(device), "=", own.kernel(device) != nullptr);
     }
-    line += concat(" complex=", ops::complex_form(*op) != nullptr || (op->base && ops::complex_form(*op->base)));
-    line += concat(" quantized=", ops::boxed_form(*op, ops::BoxedKind::kQuantized) != nullptr);
-    line += concat(" sparse=", ops::boxed_form(*op, ops::BoxedKind::kSparse) != nullptr);
+    line += concat(" complex=", has(Functionality::kComplex));
+    line += concat(" quantized=", has(Functionality::kQuantized));
+    line += concat(" sparse=", has(Functionality::kSparse));
     lines["kinds of " + op->schema.full_name()] = line;
   }
 }

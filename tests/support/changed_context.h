@@ -14,20 +14,20 @@ inline ExecutionContext changed_context(const CancellationScope* cancellation) {
   out.memory_owner = 7;
   out.threads = 4;
   out.grad_mode = {false, true};
-  out.is_below_autograd = true;
-  out.is_inferring = true;
+  out.included_keys = Functionality::kShapeInference;
+  out.excluded_keys = kAutogradKeys;
   out.generator = reinterpret_cast<ops::Generator*>(&places[0]);
   out.cancellation = cancellation;
   out.origin = reinterpret_cast<const autograd::OriginScope*>(&places[1]);
   out.stream = reinterpret_cast<DeviceStream*>(&places[2]);
   // A new field does not compile here until it has a value above.
-  const auto& [owner, threads, mode, is_below, is_inferring, generator, scope, origin, stream] = out;
+  const auto& [owner, threads, mode, included, excluded, generator, scope, origin, stream] = out;
   const ExecutionContext fresh;
   EXPECT_NE(owner, fresh.memory_owner);
   EXPECT_NE(threads, fresh.threads);
   EXPECT_FALSE(mode == fresh.grad_mode);
-  EXPECT_NE(is_below, fresh.is_below_autograd);
-  EXPECT_NE(is_inferring, fresh.is_inferring);
+  EXPECT_FALSE(included == fresh.included_keys);
+  EXPECT_FALSE(excluded == fresh.excluded_keys);
   EXPECT_NE(generator, fresh.generator);
   EXPECT_EQ(scope, cancellation);
   EXPECT_NE(origin, fresh.origin);

@@ -57,7 +57,7 @@ bool has_calls(const Block& block) {
 }
 
 bool changes_shape(const ops::Op& op) {
-  return op.way == ops::Way::kView && std::ranges::any_of(op.schema.arguments, [](const ops::Argument& argument) {
+  return op.kind == ops::OpKind::kView && std::ranges::any_of(op.schema.arguments, [](const ops::Argument& argument) {
            return argument.alias.is_write;
          });
 }

@@ -304,7 +304,7 @@ class Folder {
   }
 
   static bool says_what_it_makes(const ops::Op& op, const std::vector<Value>& inputs) {
-    return op.is_view || (!op.direct && op.infer && !ops::has_complex(inputs));
+    return op.is_view || (op.infer && !ops::has_complex(inputs));
   }
   static bool makes_tensors(const ops::Op& op) {
     return std::ranges::any_of(op.schema.returns, [](const auto& value) { return may_hold_tensor(*value.type); });

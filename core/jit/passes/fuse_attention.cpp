@@ -169,7 +169,7 @@ class AttentionFuser {
     const Tensor* const result = known_tensor(found.result->output());
     if (!result) return false;
     const Device device = result->device();
-    if (!attention_.kernels[static_cast<size_t>(device.kind)]) return false;
+    if (!attention_.kernel(device.kind)) return false;
     for (GraphValue* operand : {query(found), key(found), found.result->input(1)}) {
       const Tensor* t = known_tensor(operand);
       if (!is_float(t) || t->ndim() < 2 || t->numel() == 0 || t->device() != device) return false;

@@ -68,7 +68,7 @@ bool is_call(const Node& node) {
   const std::optional<Device> device = device_of(node);
   if (!device) return false;
   const auto kind = static_cast<size_t>(device->kind);
-  const bool has_form = op.prepare[kind] || (op.infer && op.kernels[kind]) || op.is_view;
+  const bool has_form = op.prepare[kind] || op.has_fill(static_cast<DeviceKind>(kind)) || op.is_view;
   const auto outputs = node.outputs();
   if (!has_form || outputs.empty() || !std::all_of(outputs.begin(), outputs.end(), is_known_tensor)) return false;
   if (op.is_view && is_constant(node.input(0))) return false;  // its memory is not the plan's

@@ -231,7 +231,7 @@ class ShapePropagation {
   // Of sizes and the like. Done here, and not by const_prop alone, because the next shapes hang on it.
   static bool is_arithmetic(const Node& node, const std::vector<Value>& arguments) {
     const auto is_plain = [](const Value& v) { return v.is_number() || v.is_none() || v.is_string(); };
-    return node.is_pure_op() && node.op()->direct && node.outputs().size() == 1 &&
+    return node.is_pure_op() && !node.op()->infer && !node.op()->base && node.outputs().size() == 1 &&
            std::all_of(arguments.begin(), arguments.end(), is_plain);
   }
 

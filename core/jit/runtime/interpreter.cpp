@@ -168,7 +168,7 @@ bool is_short(const Instruction& instruction) {
     case OpCode::kJump:
     case OpCode::kJumpIfFalse:
     case OpCode::kLoopTest: return true;
-    case OpCode::kOp: return instruction.op->way == ops::Way::kHost;
+    case OpCode::kOp: return instruction.op->kind == ops::OpKind::kScript;
     default: return false;
   }
 }

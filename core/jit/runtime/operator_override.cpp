@@ -3,6 +3,7 @@
 #include <unordered_set>
 
 #include "core/ops/registry.h"
+#include "core/ops/run.h"
 
 namespace tensord::jit {
 
@@ -23,17 +24,16 @@ void override_operator(Block* block, const ops::Op& stand_in) {
 
 std::shared_ptr<const ops::Op> requires_grad_of(const std::vector<Tensor>& parameters) {
   const ops::Op& own = ops::get_op("prim::requires_grad");
-  auto made = std::make_shared<ops::Op>(own);
   std::unordered_set<const TensorImpl*> known;
   for (const Tensor& tensor : parameters) known.insert(tensor.impl());
-  made->direct = [&own, known = std::move(known)](std::span<const ops::Value> v, std::vector<ops::Value>& returns) {
-    if (v[0].is_tensor() && known.contains(v[0].to_tensor().impl())) {
-      returns.emplace_back(true);
-    } else {
-      own.direct(v, returns);
-    }
-  };
-  return made;
+  return ops::with_function(
+      own, [&own, known = std::move(known)](std::span<const ops::Value> v, std::vector<ops::Value>& returns) {
+        if (v[0].is_tensor() && known.contains(v[0].to_tensor().impl())) {
+          returns.emplace_back(true);
+        } else {
+          ops::run(own, v, returns);
+        }
+      });
 }
 
 }  // namespace tensord::jit

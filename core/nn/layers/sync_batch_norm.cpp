@@ -266,23 +266,18 @@ Tensor SyncBatchNorm::forward(const Tensor& input) {
 
 std::shared_ptr<const ops::Op> batch_norm_over_ranks(std::string_view name, std::function<ProcessGroup*()> group) {
   const ops::Op& own = ops::get_op(name);
-  const auto made = std::make_shared<ops::Op>();
-  made->schema = own.schema;
-  made->writes_when = own.writes_when;
-  made->is_pure = own.is_pure;
-  made->is_composite = true;
   const bool is_native = own.schema.returns.size() > 1;
-  made->direct = [&own, is_native, group = std::move(group)](std::span<const Value> v, std::vector<Value>& returns) {
-    ProcessGroup* const over = v[5].to_bool() ? group() : nullptr;
-    if (over == nullptr || over->size() == 1) return ops::run(own, v, returns);
-    const auto tensor = [&](size_t i) { return ops::Unbox<MaybeTensor>::get(v[i]); };
-    const double eps = ops::Unbox<double>::get(v[7]);
-    const Synchronized done = normalize_over(*over, v[0].to_tensor(), tensor(1), tensor(2), tensor(3), tensor(4),
-                                             ops::Unbox<double>::get(v[6]), eps, nullptr);
-    if (!is_native) return returns.push_back(done.output);
-    for (Value& value : native_results(done, eps).values) returns.push_back(std::move(value));
-  };
-  return made;
+  return ops::with_function(
+      own, [&own, is_native, group = std::move(group)](std::span<const Value> v, std::vector<Value>& returns) {
+        ProcessGroup* const over = v[5].to_bool() ? group() : nullptr;
+        if (over == nullptr || over->size() == 1) return ops::run(own, v, returns);
+        const auto tensor = [&](size_t i) { return ops::Unbox<MaybeTensor>::get(v[i]); };
+        const double eps = ops::Unbox<double>::get(v[7]);
+        const Synchronized done = normalize_over(*over, v[0].to_tensor(), tensor(1), tensor(2), tensor(3), tensor(4),
+                                                 ops::Unbox<double>::get(v[6]), eps, nullptr);
+        if (!is_native) return returns.push_back(done.output);
+        for (Value& value : native_results(done, eps).values) returns.push_back(std::move(value));
+      });
 }
 
 }  // namespace tensord::nn

@@ -78,7 +78,7 @@ TEST(ResultTest, WhatHasNoPlaceInAResponse) {
   EXPECT_THAT(outputs_of(dict(kText, std::string("a"))), ElementsAre("a FP32 [2]"));
   EXPECT_THAT(error_of([&] { outputs_of(dict(kFloat, 0.5)); }).what(), HasSubstr("returned a dict with keys of type "));
   struct Sparse final : ops::BoxedTensor {
-    Sparse() : BoxedTensor(ops::BoxedKind::kSparse) {}
+    Sparse() : BoxedTensor(Functionality::kSparse) {}
     const Dims& sizes() const override { return shape; }
     std::string describe() const override { return "sparse float32[2]"; }
     Dims shape{2};

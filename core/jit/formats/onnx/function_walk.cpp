@@ -64,7 +64,8 @@ Value without_data(const Value& value) {
 }
 
 std::vector<Value> run(const ops::Op& op, const std::vector<Value>& arguments) {
-  if (op.way == ops::Way::kHost || (op.reads_only_shape && has_elements(arguments))) return ops::run(op, arguments);
+  if (op.kind == ops::OpKind::kScript || (op.reads_only_shape && has_elements(arguments)))
+    return ops::run(op, arguments);
   if (op.has_dynamic_shape) {
     if (!has_elements(arguments)) return {};
     return ops::run(op, arguments);

@@ -117,7 +117,7 @@ bool reads_no_element(const ops::Op& op) {
   return op.reads_only_shape || names.contains(op.name());
 }
 
-void Trace::called(const ops::Op& op, std::span<const Value> arguments, std::span<Value> returns) {
+void Trace::after(const ops::Op& op, std::span<const Value> arguments, std::span<Value> returns) {
   const auto& formals = op.schema.arguments;
   std::vector<GraphValue*> inputs;
   for (size_t i = 0; i < arguments.size() && i < formals.size(); ++i) {

@@ -37,7 +37,7 @@ class Trace final : public ops::CallObserver {
   Trace(std::vector<TracedWeight> weights, const std::vector<std::pair<std::string, Tensor>>& inputs);
 
   // Throws Error{kUnimplemented} for what no graph has: generators, writes to tensors that are constants.
-  void called(const ops::Op& op, std::span<const ops::Value> arguments, std::span<ops::Value> returns) override;
+  void after(const ops::Op& op, std::span<const ops::Value> arguments, std::span<ops::Value> returns) override;
   // The function reads this of the tensor, as it is now.
   void record_read(const Tensor& tensor, TensorRead what);
   // Whether an operator gave elements as numbers: what the function did with them is lost.

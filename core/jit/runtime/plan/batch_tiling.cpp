@@ -399,7 +399,7 @@ std::unique_ptr<const ops::PreparedCall> prepare_call(const PlanCall& call, cons
                                                       Device device, const PlanSettings& settings) {
   const ops::PrepareFn& function = call.op->prepare[static_cast<size_t>(device.kind)];
   if (!function) return nullptr;
-  const bool has_kernel = call.op->infer && call.op->kernels[static_cast<size_t>(device.kind)];
+  const bool has_kernel = call.op->has_fill(device.kind);
   if (has_kernel && (settings.plain.contains("*") || settings.plain.contains(call.op->schema.name))) return nullptr;
   return function({*call.op, call.arguments, outputs, settings.threads, settings.precision, settings.packs});
 }

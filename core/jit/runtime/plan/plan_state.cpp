@@ -226,12 +226,10 @@ void PlanState::Binding::run_call(const Plan& plan, const PlanCall& call, size_t
   }
   Kernel& kernel = *kernels[index];
   if (call.is_copy) return copy_elements(kernel.outputs[0], kernel.operands[0]);
-  const ops::KernelFn& function = call.op->kernels[static_cast<size_t>(plan.device.kind)];
-  if (function && call.op->infer) return function(context, kernel.arguments, kernel.outputs);
-  const bool is_dynamic = call.op->way == ops::Way::kDynamic;
-  const ops::DirectFn& direct = is_dynamic ? call.op->dynamic[static_cast<size_t>(plan.device.kind)] : call.op->direct;
+  const ops::KernelFunction& code = *call.op->kernel(plan.device.kind);
+  if (code.fill) return code.fill(context, kernel.arguments, kernel.outputs);
   std::vector<Value> results;
-  direct(kernel.arguments, results);
+  code.function(kernel.arguments, results);
   size_t next = 0;
   for (const Value& result : results) {
     if (result.is_tensor()) kernel.outputs.at(next++).copy_from(result.to_tensor());

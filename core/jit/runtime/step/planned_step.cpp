@@ -47,12 +47,6 @@ struct PlannedStep::Entry {
 
 namespace {
 
-struct ObserverScope {
-  explicit ObserverScope(ops::ComputeObserver& observer) : before(ops::set_compute_observer(&observer)) {}
-  ~ObserverScope() { ops::set_compute_observer(before); }
-  ops::ComputeObserver* const before;
-};
-
 // What hangs on more than operators and parameters, in the graph of a loss; empty: nothing.
 std::string find_foreign_node(const Tensor& loss, std::span<const Tensor> parameters) {
   std::unordered_set<const autograd::Node*> seen, leaves;
@@ -255,7 +249,7 @@ Tensor PlannedStep::record(Entry& entry, std::span<const Tensor> inputs, const L
   std::string foreign;
   Tensor result;
   {
-    const ObserverScope scope(*recording);
+    const ops::ObserverScope scope(Functionality::kStepRecorder, &*recording);
     result = interpret(loss, {}, &foreign);
   }
   if (!foreign.empty()) recording->refuse(foreign);

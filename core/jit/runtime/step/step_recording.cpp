@@ -15,10 +15,10 @@
 namespace tensord::jit {
 
 using ops::Op;
+using ops::OpKind;
 using ops::TypeKind;
 using ops::TypePtr;
 using ops::Value;
-using ops::Way;
 using Values = std::span<const Value>;
 
 namespace {
@@ -116,13 +116,13 @@ void StepRecording::refuse(std::string reason) {
   live_.clear();
 }
 
-void StepRecording::computing(const Op& op, Values) {
+void StepRecording::before(const Op& op, Values) {
   if (!refusal_.empty()) return;
   if (element_reads() != reads_) refuse(concat("an element of a tensor is read as a number before ", op.name()));
   if (live_.size() >= next_sweep_) sweep();
 }
 
-void StepRecording::computed(const Op& op, Values arguments, Values returns) {
+void StepRecording::after(const Op& op, Values arguments, std::span<Value> returns) {
   reads_ = element_reads();
   if (!refusal_.empty()) return;
   reader_ = &op;
@@ -142,7 +142,7 @@ void StepRecording::record(const Op& op, Values arguments, Values returns) {
   if (reads_elements) return refuse(concat(op.name(), " gives elements as numbers"));
   if (op.has_dynamic_shape || (op.schema.name == "aten::index" && has_mask(arguments)))
     return refuse(concat(op.name(), ": the shape of its result hangs on data"));
-  if (op.way == Way::kHost) {
+  if (op.kind == OpKind::kScript) {
     bool is_new = false;
     for_each_tensor(returns, [&](const Tensor& tensor) { is_new |= !known_.contains(tensor.impl()); });
     if (!is_new) return record_host(op, arguments, returns);

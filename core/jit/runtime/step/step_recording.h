@@ -21,7 +21,7 @@ namespace tensord::jit {
 // other data gave the same one (`is_same_program`).
 //
 // Keeps nothing alive but handles without memory and constants. Not thread-safe.
-class StepRecording final : public ops::ComputeObserver {
+class StepRecording final : public ops::CallObserver {
  public:
   // The graph's inputs, in this order. `lasting`: lists and dicts that outlive the step, by their identity; a step that
   // changes one of them is refused. Tensors that are no input and that no operator made are constants; without
@@ -31,8 +31,8 @@ class StepRecording final : public ops::ComputeObserver {
   ~StepRecording() override;
 
   // Throw nothing: what cannot be a graph makes the recording refused, and the step goes on.
-  void computing(const ops::Op& op, std::span<const ops::Value> arguments) override;
-  void computed(const ops::Op& op, std::span<const ops::Value> arguments, std::span<const ops::Value> returns) override;
+  void before(const ops::Op& op, std::span<const ops::Value> arguments) override;
+  void after(const ops::Op& op, std::span<const ops::Value> arguments, std::span<ops::Value> returns) override;
   void refuse(std::string reason);
   void add_lasting(const std::set<const void*>& containers) { lasting_.insert(containers.begin(), containers.end()); }
   // Why there is no graph: "aten::item reads an element"; empty: there is one.
