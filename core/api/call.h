@@ -98,7 +98,7 @@ class Results {
   template <class R>
   static R get(const ops::Value& value) {
     if constexpr (std::is_same_v<R, Tensor>) {
-      return value.is_none() ? Tensor() : ops::to_tensor(value);
+      return value.is_none() ? Tensor() : value.to_tensor();
     } else {
       return ops::Unbox<Boxed<R>>::get(value);
     }

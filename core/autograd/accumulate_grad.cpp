@@ -56,7 +56,7 @@ std::vector<Tensor> AccumulateGrad::apply(std::vector<Tensor> gradients) {
   check_internal(gradients.size() == 1, "a leaf takes one gradient");
   Tensor gradient = std::move(gradients.front());
   if (!gradient.defined()) return {};
-  if (ops::stands_for(gradient)) return accumulate_sparse(std::move(gradient));
+  if (ops::as_sparse(gradient)) return accumulate_sparse(std::move(gradient));
   const Tensor& leaf = results_[0];
   const MutexLock lock(slot_->mutex);
   Tensor& total = slot_->value;
@@ -68,7 +68,7 @@ std::vector<Tensor> AccumulateGrad::apply(std::vector<Tensor> gradients) {
         gradient.is_meta() || (!is_grad_enabled() && is_alone(gradient, handles) && has_layout_of(gradient, leaf));
     total =
         may_take ? (state_of(gradient) ? detach(gradient) : std::move(gradient)) : copy_in_layout_of(gradient, leaf);
-  } else if (is_grad_enabled() || ops::stands_for(total)) {
+  } else if (is_grad_enabled() || ops::as_sparse(total)) {
     total = sum_of(total, gradient);
   } else {
     add_into(total, gradient);
@@ -80,7 +80,7 @@ std::vector<Tensor> AccumulateGrad::apply(std::vector<Tensor> gradients) {
 std::vector<Tensor> AccumulateGrad::accumulate_sparse(Tensor gradient) {
   const MutexLock lock(slot_->mutex);
   Tensor& total = slot_->value;
-  if (total.defined() && !is_grad_enabled() && !ops::stands_for(total)) {
+  if (total.defined() && !is_grad_enabled() && !ops::as_sparse(total)) {
     add_into(total, gradient);
   } else if (total.defined()) {
     total = sum_of(total, gradient);

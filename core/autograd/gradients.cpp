@@ -12,7 +12,7 @@ using ops::Value;
 Tensor run_one(const ops::Op& op, std::initializer_list<Value> arguments) {
   std::vector<Value> returns;
   ops::run(op, std::span(arguments.begin(), arguments.size()), returns);
-  return ops::to_tensor(returns.front());
+  return returns.front().to_tensor();
 }
 
 bool is_expandable(const Dims& from, const Dims& to) {
@@ -35,7 +35,8 @@ Tensor sum_to(const Tensor& gradient, const Dims& sizes) {
 }
 
 bool is_ours_alone(const Tensor& tensor) {
-  return tensor.impl()->use_count() == 1 && tensor.storage() && tensor.storage()->use_count() == 1;
+  return tensor.impl()->use_count() == 1 && tensor.is_strided() && tensor.storage() &&
+         tensor.storage()->use_count() == 1;
 }
 
 }  // namespace
@@ -43,7 +44,7 @@ bool is_ours_alone(const Tensor& tensor) {
 // A dense tensor takes up a sparse one, not the other way around.
 Tensor sum_of(const Tensor& a, const Tensor& b) {
   static const ops::Op& add = ops::get_op("aten::add.Tensor");
-  return ops::stands_for(a) && !ops::stands_for(b) ? run_one(add, {b, a, 1}) : run_one(add, {a, b, 1});
+  return ops::as_sparse(a) && !ops::as_sparse(b) ? run_one(add, {b, a, 1}) : run_one(add, {a, b, 1});
 }
 
 Tensor copy_of(const Tensor& gradient) {
@@ -79,7 +80,7 @@ std::string fit_gradient(Tensor& gradient, const Tensor& like) {
   }
   if (!is_differentiable(gradient.dtype())) return concat("got ", name_of(gradient.dtype()));
   if (gradient.sizes() != like.sizes()) {
-    if (ops::stands_for(gradient))
+    if (ops::as_sparse(gradient))
       return concat("got a sparse gradient of ", to_string(gradient.sizes()), " but expected ",
                     to_string(like.sizes()));
     if (!is_expandable(like.sizes(), gradient.sizes())) {

@@ -12,7 +12,7 @@
 #include "core/base/error.h"
 #include "core/base/mutex.h"
 #include "core/base/thread.h"
-#include "core/ops/boxed.h"
+#include "core/ops/sparse.h"
 #include "core/tensor/grad_mode.h"
 
 namespace tensord::autograd {
@@ -102,7 +102,7 @@ std::vector<Tensor> apply_to_sparse(Node& node, std::vector<Tensor> gradients) {
     throw Error(error.code(), concat("Function ", node.name(), " does not take a sparse gradient: ", error.what()));
   }
   for (const Tensor& output : outputs) {
-    if (output.defined() && output.is_meta() && !ops::stands_for(output))
+    if (output.defined() && output.is_meta())
       fail(ErrorCode::kUnimplemented, "Function ", node.name(), " does not take a sparse gradient");
   }
   return outputs;
@@ -256,7 +256,8 @@ std::vector<Tensor> GraphTask::run_node(NodeTask& task, std::vector<Tensor> grad
   if (hooks) run_pre_hooks(*hooks, gradients);
   const bool has_after = has_post_hooks(node);
   const std::vector<Tensor> kept = has_after ? gradients : std::vector<Tensor>();
-  const bool is_sparse = std::any_of(gradients.begin(), gradients.end(), ops::stands_for);
+  const bool is_sparse =
+      std::any_of(gradients.begin(), gradients.end(), [](const Tensor& one) { return ops::as_sparse(one) != nullptr; });
   std::vector<Tensor> outputs =
       is_sparse ? apply_to_sparse(node, std::move(gradients)) : node.apply(std::move(gradients));
   check_outputs(node, outputs);

@@ -4,7 +4,6 @@
 
 #include "core/autograd/node.h"
 #include "core/base/mutex.h"
-#include "core/ops/boxed.h"
 #include "core/tensor/tensor.h"
 
 // What TensorImpl::autograd points to. For core/autograd only; others read variable.h.
@@ -19,7 +18,7 @@ struct GradSlot final : RefCounted {
   Tensor value TENSORD_GUARDED_BY(mutex);
 };
 
-struct TensorState : ops::AutogradHead {
+struct TensorState : AutogradMeta {
   ~TensorState() override;
   bool requires_grad = false;  // of a leaf: it was asked for
   bool retains_grad = false;
@@ -44,11 +43,8 @@ struct ViewState final : TensorState {
   uint32_t version = 0;
 };
 
-// Null also for a tensor that stands for a sparse one, whose values have a state of their own.
-inline TensorState* state_of(const Tensor& tensor) {
-  auto* head = static_cast<ops::AutogradHead*>(tensor.impl()->autograd.get());
-  return head && !head->stands_for ? static_cast<TensorState*>(head) : nullptr;
-}
+// Null also for a sparse tensor, whose values have a state of their own.
+inline TensorState* state_of(const Tensor& tensor) { return static_cast<TensorState*>(tensor.impl()->autograd.get()); }
 inline ViewState* view_of(const Tensor& tensor) {
   TensorState* state = state_of(tensor);
   return state && state->is_view ? static_cast<ViewState*>(state) : nullptr;

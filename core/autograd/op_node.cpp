@@ -36,8 +36,6 @@ Tensor copy_before_write(const Tensor& tensor) {
   return copy;
 }
 
-bool is_gradient(const Value& value) { return value.is_tensor() || ops::as_sparse(value); }
-
 Edge edge_of(const Value& value) { return value.is_tensor() ? gradient_edge(value.to_tensor()) : Edge(); }
 
 }  // namespace
@@ -216,11 +214,11 @@ std::vector<Tensor> OpNode::by_edge(std::vector<Value> gradients) const {
       const auto& items = gradients[i].to_list()->items;
       check_internal(items.size() == count, "a gradient function gave ", items.size(), " for a list of ", count);
       for (size_t k = 0; k < count; ++k) {
-        if (is_gradient(items[k])) out[edge + k] = ops::to_tensor(items[k]);
+        if (items[k].is_tensor()) out[edge + k] = items[k].to_tensor();
       }
-    } else if (is_gradient(gradients[i])) {
+    } else if (gradients[i].is_tensor()) {
       check_internal(!inputs_[i].is_list(), info_.node_name, " returned one gradient for a list");
-      out[edge] = ops::to_tensor(gradients[i]);
+      out[edge] = gradients[i].to_tensor();
     }
     edge += count;
   }

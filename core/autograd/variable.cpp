@@ -129,7 +129,7 @@ Edge gradient_edge(const Tensor& tensor) {
 
 Tensor detach(const Tensor& tensor) {
   if (const ops::SparsePtr sparse = ops::as_sparse(tensor)) [[unlikely]]
-    return ops::stand_in(sparse->with(detach(sparse->values())));
+    return Tensor(sparse->with(detach(sparse->values())));
   Tensor out = tensor.as_view(tensor.sizes(), tensor.strides(), tensor.offset());
   out.impl()->is_inference = tensor.impl()->is_inference;
   return out;

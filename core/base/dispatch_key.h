@@ -22,8 +22,8 @@ enum class Functionality : uint8_t {
   kAutograd,         // of tensors that autograd knows
   kTracer,           // sees what is called, above autograd, in a scope
 };
-inline constexpr int kLayouts = 5;
-inline constexpr int kFunctionalities = 10;
+inline constexpr int kLayoutCount = 5;
+inline constexpr int kFunctionalityCount = 10;
 
 // A set of functionalities: what a tensor has, what a call has to go through, what a thread adds or leaves out.
 class DispatchKeySet {
@@ -62,7 +62,7 @@ class DispatchKeySet {
 
 constexpr DispatchKeySet operator|(Functionality a, Functionality b) { return DispatchKeySet(a) | DispatchKeySet(b); }
 
-inline constexpr DispatchKeySet kLayoutKeys = DispatchKeySet::from_bits((1u << kLayouts) - 1);
+inline constexpr DispatchKeySet kLayoutKeys = DispatchKeySet::from_bits((1u << kLayoutCount) - 1);
 inline constexpr DispatchKeySet kAutogradKeys = Functionality::kADInplaceOrView | Functionality::kAutograd;
 // What scopes add for one thread alone: observers are not told of what other threads do for it.
 inline constexpr DispatchKeySet kThreadKeys = Functionality::kStepRecorder | Functionality::kTracer;

@@ -45,7 +45,7 @@ void put_value(std::string& out, const Value& value, int depth) {
   } else if (value.is_string()) {
     put(out, Kind::kString), put(out, static_cast<uint64_t>(value.to_string().size()));
     out += value.to_string();
-  } else if (value.is_tensor()) {
+  } else if (value.is_strided()) {
     put(out, Kind::kTensor), put_tensor(out, value.to_tensor());
   } else if (value.is_list()) {
     items(Kind::kList, value.to_list()->items);

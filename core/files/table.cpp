@@ -13,7 +13,7 @@ NamedArrays read_torch_file(const std::string& path) {
   const ops::Value value = jit::load_torch_file(path);
   NamedArrays arrays;
   const auto add = [&](const std::string& name, const ops::Value& item) {
-    check(item.is_tensor(), path, ": '", name, "' is a ", item.tag_name(), ", not a tensor");
+    check(item.is_strided(), path, ": '", name, "' is a ", item.tag_name(), ", not a tensor");
     arrays.emplace_back(name, item.to_tensor().contiguous());
   };
   if (value.is_dict()) {

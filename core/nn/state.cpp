@@ -39,7 +39,7 @@ const Value& get_item(const DictObject& dict, std::string_view key) {
 }
 
 double to_number(const Value& value, std::string_view key) {
-  if (value.is_tensor() && value.to_tensor().numel() == 1) return value.to_tensor().item_double();
+  if (value.is_strided() && value.to_tensor().numel() == 1) return value.to_tensor().item_double();
   check(value.is_number(), "\"", key, "\": expected a number but got ", value.tag_name());
   return value.to_scalar().to_double();
 }

@@ -3,7 +3,6 @@
 #include <bit>
 
 #include "core/base/error.h"
-#include "core/ops/boxed.h"
 #include "core/ops/run.h"
 
 namespace tensord::ops {
@@ -14,9 +13,7 @@ class KeyCollector {
  public:
   void add(const Value& value) {
     if (value.is_tensor()) return add(*value.to_tensor().impl());
-    if (value.is_opaque()) {
-      if (const BoxedTensor* boxed = as_boxed(value)) keys_.set |= boxed->layout();
-    } else if (value.is_list()) {
+    if (value.is_list()) {
       for (const Value& item : value.to_list()->items) add(item);
     } else if (value.is_complex()) {
       keys_.set |= Functionality::kComplex;
@@ -101,15 +98,18 @@ void check_one_device(const CallKeys& keys) {
 }
 
 std::string kernels_of(const Op& op) {
-  static constexpr const char* kDevices[] = {"CPU", "CUDA", "PrivateUse"};
+  static constexpr const char* kDevices[kDeviceKinds] = {"CPU", "CUDA", "PrivateUse"};
   std::string out;
-  for (int layout = 0; layout < kLayouts; ++layout) {
+  for (int row = 0; row < kLayoutCount; ++row) {
+    const auto layout = static_cast<Functionality>(row);
+    std::string devices;
     for (int device = 0; device < kDeviceKinds; ++device) {
-      const auto functionality = static_cast<Functionality>(layout);
-      if (!op.table[cell_of(functionality, static_cast<DeviceKind>(device))]) continue;
-      out += out.empty() ? "" : ", ";
-      out += layout == 0 ? kDevices[device] : concat(name_of(functionality), " (", kDevices[device], ")");
+      if (!op.table[cell_of(layout, static_cast<DeviceKind>(device))]) continue;
+      devices += (devices.empty() ? "" : ", ") + std::string(kDevices[device]);
     }
+    if (devices.empty()) continue;
+    out += out.empty() ? "" : ", ";
+    out += layout == Functionality::kDense ? devices : concat(name_of(layout), " (", devices, ")");
   }
   return out.empty() ? "none" : out;
 }

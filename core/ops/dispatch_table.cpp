@@ -54,13 +54,13 @@ void set_key_arguments(Op& op) {
   }
 }
 
-void TableBuilder::set_function(Op& op, ReturnFn function) { functions_.emplace_back(&op, std::move(function)); }
+void TableBuilder::set_function(Op& op, KernelFunction function) { functions_.emplace_back(&op, std::move(function)); }
 
 void TableBuilder::set(Op& op, DispatchKey key, const KernelFunction& kernel) {
   KernelFunction own = kernel;
   own.run = runner_of(kernel, key.layouts);
   const KernelFunction* const kept = keep(std::move(own));
-  for (int layout = 0; layout < kLayouts; ++layout) {
+  for (int layout = 0; layout < kLayoutCount; ++layout) {
     if (!key.layouts.has(static_cast<Functionality>(layout))) continue;
     for (const DeviceKind device : kAllDevices) {
       if (device != key.device && !key.is_composite) continue;
@@ -76,7 +76,7 @@ void TableBuilder::set_same_as_dense(Op& op) { same_as_dense_.push_back(&op); }
 
 void TableBuilder::build(const std::vector<std::unique_ptr<Op>>& ops, const Report& report) {
   for (const auto& op : ops) set_key_arguments(*op);
-  std::unordered_map<const Op*, ReturnFn*> functions;
+  std::unordered_map<const Op*, KernelFunction*> functions;
   for (auto& [op, function] : functions_) {
     if (!functions.emplace(op, &function).second) report(op->schema.full_name() + " has two functions");
   }
@@ -99,7 +99,7 @@ void TableBuilder::build(const std::vector<std::unique_ptr<Op>>& ops, const Repo
   for (const auto& op : ops) fill_functionalities(*op);
 }
 
-void TableBuilder::fill_own(Op& op, ReturnFn* function, const Report& report) {
+void TableBuilder::fill_own(Op& op, KernelFunction* function, const Report& report) {
   const std::string name = op.schema.full_name();
   op.kind = kind_of(op, function != nullptr);
   const auto has_any = [&](auto&& is) {
@@ -116,7 +116,7 @@ void TableBuilder::fill_own(Op& op, ReturnFn* function, const Report& report) {
     report(name + " is marked as a composite and as something else");
   if (function) {
     if (is_of_device(op) && op.kernel(kCPU)) return report(name + " has two kernels for the CPU");
-    const KernelFunction* const kept = keep({.function = std::move(*function)});
+    const KernelFunction* const kept = keep(std::move(*function));
     kernels_.back().run = runner_of(*kept, Functionality::kDense);
     for (const DeviceKind device : kAllDevices) {
       if (device == kCPU || !is_of_device(op)) cell(op, Functionality::kDense, device) = kept;
@@ -131,7 +131,7 @@ void TableBuilder::fill_derived_device(Op& op, const DerivedKernels& derived) {
     const KernelFunction* const like = cell(op, layout, derived.like);
     const KernelFunction*& own = cell(op, layout, derived.device);
     if (!like || own) continue;
-    KernelFunction made{.run = like->run};
+    KernelFunction made{.run = like->run, .origin = like->origin};
     if (like->fill) made.fill = derived.fill(op, like->fill);
     if (like->function) made.function = derived.function(op, like->function);
     own = keep(std::move(made));
@@ -156,7 +156,9 @@ void TableBuilder::fill_variant(Op& op, const Report& report) {
     for (const Functionality layout : {Functionality::kDense, Functionality::kComplex}) {
       const KernelFunction*& place = cell(op, layout, device);
       if (place) report(name + " is a variant of " + base.schema.full_name() + " and has code of its own");
-      if (!base.table[cell_of(layout, device)]) continue;
+      // The target alone may be complex, as that of polar.
+      const bool has_base = base.kernel(device) || base.table[cell_of(layout, device)];
+      if (!has_base) continue;
       place = layout == Functionality::kComplex ? &kComplexVariant : is_inplace ? &kInplaceVariant : &kOutVariant;
     }
   }
@@ -187,7 +189,7 @@ std::shared_ptr<const Op> with_function(const Op& op, ReturnFn function) {
   own->op.is_composite = true;
   own->op.kind = OpKind::kComposite;
   set_key_arguments(own->op);
-  for (int layout = 0; layout < kLayouts; ++layout) {
+  for (int layout = 0; layout < kLayoutCount; ++layout) {
     for (const DeviceKind device : kAllDevices)
       own->op.table[cell_of(static_cast<Functionality>(layout), device)] = &own->kernel;
   }

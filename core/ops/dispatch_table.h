@@ -22,7 +22,7 @@ class TableBuilder {
  public:
   using Report = std::function<void(const std::string& problem)>;
 
-  void set_function(Op& op, ReturnFn function);
+  void set_function(Op& op, KernelFunction function);
   void set(Op& op, DispatchKey key, const KernelFunction& kernel);
   void set_same_as_dense(Op& op);
   void derive(DerivedKernels derived) { derived_.push_back(std::move(derived)); }
@@ -33,14 +33,14 @@ class TableBuilder {
 
  private:
   const KernelFunction* keep(KernelFunction kernel) { return &kernels_.emplace_back(std::move(kernel)); }
-  void fill_own(Op& op, ReturnFn* function, const Report& report);
+  void fill_own(Op& op, KernelFunction* function, const Report& report);
   void fill_complex(Op& op);
   void fill_derived_device(Op& op, const DerivedKernels& derived);
   void fill_variant(Op& op, const Report& report);
   void fill_functionalities(Op& op);
 
   std::deque<KernelFunction> kernels_;
-  std::vector<std::pair<Op*, ReturnFn>> functions_;
+  std::vector<std::pair<Op*, KernelFunction>> functions_;
   std::vector<Op*> same_as_dense_;
   std::vector<DerivedKernels> derived_;
   std::vector<std::pair<Functionality, const KernelFunction* (*)(const Op&)>> choosers_;

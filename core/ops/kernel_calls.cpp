@@ -4,7 +4,6 @@
 
 #include "core/base/error.h"
 #include "core/ops/attributes/written.h"
-#include "core/ops/boxed.h"
 #include "core/ops/named_error.h"
 #include "core/ops/run.h"
 
@@ -65,11 +64,17 @@ void run_on_parts(const KernelFunction& kernel, const Op&, const CallKeys&, Argu
   kernel.function(arguments, returns);
 }
 
+// Whether the operator's infer says what its code for these tensors gives.
+bool has_infer_for(const Op& op, const CallKeys& keys) {
+  const Functionality layout = (keys.set & kLayoutKeys).highest();
+  const KernelFunction* const kernel = op.table[cell_of(layout, keys.device.kind)];
+  return op.infer && (layout == Functionality::kDense || (kernel && kernel->fill));
+}
+
 void shapes_or_code(const KernelFunction&, const Op& op, const CallKeys& keys, Arguments arguments,
                     std::vector<Value>& returns) {
   const CallKeys below = keys.below(Functionality::kShapeInference);
-  const KernelFunction* const kernel = op.table[cell_of((below.set & kLayoutKeys).highest(), keys.device.kind)];
-  const bool is_asked = kernel && kernel->fill && std::any_of(arguments.begin(), arguments.end(), has_no_data);
+  const bool is_asked = has_infer_for(op, below) && std::any_of(arguments.begin(), arguments.end(), has_no_data);
   if (!is_asked) return redispatch(op, below, arguments, returns);
   for (const TensorMeta& meta : op.infer(arguments)) returns.emplace_back(meta_tensor(meta, keys.device));
 }
@@ -120,11 +125,11 @@ std::vector<Value> infer(const Op& op, Arguments arguments) {
     const Functionality layout = (keys.set & kLayoutKeys).highest();
     // Their results are not known by shape alone.
     if (kCompoundLayouts.has(layout))
-      fail(ErrorCode::kUnimplemented, find_boxed(arguments)->describe(), " is run, not inferred");
+      fail(ErrorCode::kUnimplemented, "code for tensors of layout ", name_of(layout), " is run, not inferred");
     const KernelFunction* const kernel = op.table[cell_of(layout, keys.device.kind)];
     if (op.base) {
       returns.push_back(op.base->schema.name != op.schema.name ? arguments.front() : arguments.back());
-    } else if (op.infer && (layout == Functionality::kDense || (kernel && kernel->fill))) {
+    } else if (has_infer_for(op, keys)) {
       check_one_device(keys);
       for (const TensorMeta& meta : op.infer(arguments)) returns.emplace_back(meta_tensor(meta, keys.device));
     } else if (kernel) {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <source_location>
 #include <span>
 #include <string>
 #include <string_view>
@@ -59,6 +60,7 @@ struct KernelFunction {
   Run run = nullptr;
   FillFn fill = nullptr;        // fills outputs that the caller allocated by the operator's infer
   ReturnFn function = nullptr;  // or gives its returns itself
+  std::source_location origin = std::source_location::current();  // where it was registered, for `tensord ops --table`
 };
 
 // A place where IMPL puts code. Names as c10's.
@@ -82,10 +84,10 @@ inline constexpr SameAsDense kSameAsDense;
 // "aten::add.Tensor" of "aten::add.Tensor(Tensor self, …".
 inline std::string name_in(std::string_view schema) { return std::string(schema.substr(0, schema.find('('))); }
 
-inline constexpr size_t kCells = kLayouts * kDeviceKinds + (kFunctionalities - kLayouts);
+inline constexpr size_t kCells = kLayoutCount * kDeviceKinds + (kFunctionalityCount - kLayoutCount);
 constexpr size_t cell_of(Functionality functionality, DeviceKind device) {
   const auto row = static_cast<size_t>(functionality);
-  if (row >= kLayouts) return kLayouts * kDeviceKinds + row - kLayouts;
+  if (row >= kLayoutCount) return kLayoutCount * kDeviceKinds + row - kLayoutCount;
   return row * kDeviceKinds + static_cast<size_t>(device);
 }
 
@@ -204,7 +206,7 @@ class OpBuilder {
   // The operator's only code: a function of the schema's arguments → a value, a tuple/vector of returns, or void. Of an
   // operator of kAllocating: the CPU's.
   template <class F>
-  OpBuilder& impl(F function);
+  OpBuilder& impl(F function, std::source_location origin = std::source_location::current());
   // Function of const GradArgs& → std::vector<Tensor> or std::vector<Value>, by argument.
   template <class F>
   OpBuilder& gradient(F function);
@@ -243,7 +245,7 @@ class OpBuilder {
   OpBuilder& kind(OpKind kind);
 
  private:
-  void set_function(ReturnFn function);
+  void set_function(KernelFunction function);
   void check_parameters(const std::vector<std::string>& cpp_types, const char* what);
   void report_second_attribute() const;
   Op* op_;
@@ -258,7 +260,8 @@ class OpBuilder {
 class ImplBuilder {
  public:
   template <class F>
-  ImplBuilder(std::string names, DispatchKey key, F function);
+  ImplBuilder(std::string names, DispatchKey key, F function,
+              std::source_location origin = std::source_location::current());
   ImplBuilder(std::string names, DispatchKey key, SameAsDense);
   // How the gradient follows for complex tensors; the last one is the function of const GradArgs& itself.
   ImplBuilder& linear();
@@ -411,9 +414,9 @@ ReturnFn box_function(F function, std::optional<std::vector<std::string>>& cpp_t
 }  // namespace detail
 
 template <class F>
-OpBuilder& OpBuilder::impl(F function) {
+OpBuilder& OpBuilder::impl(F function, std::source_location origin) {
   std::optional<std::vector<std::string>> types;
-  set_function(detail::box_function(function, types));
+  set_function({.function = detail::box_function(function, types), .origin = origin});
   if (types) check_parameters(*types, "impl");
   return *this;
 }
@@ -446,7 +449,8 @@ constexpr size_t count_outputs(std::index_sequence<I...>) {
 }  // namespace detail
 
 template <class F>
-ImplBuilder::ImplBuilder(std::string names, DispatchKey key, F function) : names_(std::move(names)), key_(key) {
+ImplBuilder::ImplBuilder(std::string names, DispatchKey key, F function, std::source_location origin)
+    : names_(std::move(names)), key_(key) {
   if constexpr (detail::is_fill<F>()) {
     using Arguments = typename Signature<F>::Arguments;
     constexpr size_t kParameters = std::tuple_size_v<Arguments>;
@@ -457,12 +461,13 @@ ImplBuilder::ImplBuilder(std::string names, DispatchKey key, F function) : names
     }
     (std::make_index_sequence<kInputs>());
     add({.fill = detail::box_fill<F, Arguments>(function, std::make_index_sequence<kInputs>(),
-                                                std::make_index_sequence<kOutputs>())},
+                                                std::make_index_sequence<kOutputs>()),
+         .origin = origin},
         &types);
   } else {
     std::optional<std::vector<std::string>> types;
     ReturnFn boxed = detail::box_function(function, types);
-    add({.function = std::move(boxed)}, types ? &*types : nullptr);
+    add({.function = std::move(boxed), .origin = origin}, types ? &*types : nullptr);
   }
 }
 

@@ -52,16 +52,6 @@ void check_channels(const Quantizer& quantizer, const Dims& sizes, QuantizedType
 
 }  // namespace
 
-const char* name_of(QuantizedType type) {
-  switch (type) {
-    case QuantizedType::kQInt8: return "qint8";
-    case QuantizedType::kQUInt8: return "quint8";
-    case QuantizedType::kQInt32: return "qint32";
-    case QuantizedType::kQUInt4x2: return "quint4x2";
-  }
-  return "";
-}
-
 DType storage_dtype(QuantizedType type) {
   if (type == QuantizedType::kQInt8) return DType::kInt8;
   return type == QuantizedType::kQInt32 ? DType::kInt32 : DType::kUInt8;
@@ -73,8 +63,8 @@ std::pair<int64_t, int64_t> range_of(QuantizedType type) {
     case QuantizedType::kQUInt8: return {0, 255};
     case QuantizedType::kQInt32: return {INT32_MIN, INT32_MAX};
     case QuantizedType::kQUInt4x2: return {0, 15};
+    default: fail(ErrorCode::kInternal, name_of(type), " is no quantized type");
   }
-  return {0, 0};
 }
 
 double Quantizer::scale_at(int64_t channel) const {
@@ -90,19 +80,20 @@ int64_t Quantizer::zero_point_at(int64_t channel) const {
 }
 
 QuantizedTensor::QuantizedTensor(QuantizedType type, Tensor values, Quantizer quantizer, int64_t columns)
-    : BoxedTensor(Functionality::kQuantized),
-      type_(type),
-      values_(std::move(values)),
-      quantizer_(std::move(quantizer)),
-      sizes_(values_.sizes()) {
+    : values_(std::move(values)), quantizer_(std::move(quantizer)) {
+  layout = Functionality::kQuantized;
+  TensorImpl::sizes = values_.sizes();
+  dtype = type;
+  device = values_.device();
   check_internal(values_.dtype() == storage_dtype(type), "a quantized tensor over ", tensord::describe(values_));
   if (type == QuantizedType::kQUInt4x2) {
-    check(!sizes_.empty() && columns >= 0 && (columns + 1) / 2 == sizes_.back(), "a quint4x2 tensor with ", columns,
-          " columns lies in ", tensord::describe(values_));
-    sizes_.back() = columns;
+    check(!TensorImpl::sizes.empty() && columns >= 0 && (columns + 1) / 2 == TensorImpl::sizes.back(),
+          "a quint4x2 tensor with ", columns, " columns lies in ", tensord::describe(values_));
+    TensorImpl::sizes.back() = columns;
   }
+  numel = checked_numel(TensorImpl::sizes);
   if (quantizer_.is_per_channel()) {
-    check_channels(quantizer_, sizes_, type);
+    check_channels(quantizer_, TensorImpl::sizes, type);
   } else {
     check_scale(quantizer_.scale);
     check_zero_point(quantizer_.zero_point, type);
@@ -114,10 +105,11 @@ void QuantizedTensor::check_is_stored() const {
   check(values_.numel() <= stored, "a layer's weight is ", describe(), ", but its memory has ", stored, " elements");
 }
 
-std::string QuantizedTensor::describe() const { return concat(name_of(type_), sizes_); }
+std::string QuantizedTensor::describe() const { return concat(name_of(dtype), TensorImpl::sizes); }
 
 const QuantizedTensor* as_quantized(const Value& value) {
-  return value.is_opaque() ? dynamic_cast<const QuantizedTensor*>(value.to_opaque().get()) : nullptr;
+  if (!value.is_tensor() || value.to_tensor().impl()->layout != Functionality::kQuantized) return nullptr;
+  return static_cast<const QuantizedTensor*>(value.to_tensor().impl());
 }
 
 }  // namespace tensord::ops

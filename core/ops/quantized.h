@@ -3,13 +3,12 @@
 #include <span>
 #include <string>
 
-#include "core/ops/boxed.h"
+#include "core/ops/value.h"
 
 namespace tensord::ops {
 
-// Element types of quantized tensors; PyTorch's numbers.
-enum class QuantizedType : int8_t { kQInt8 = 12, kQUInt8 = 13, kQInt32 = 14, kQUInt4x2 = 16 };
-const char* name_of(QuantizedType type);
+// The element types of quantized tensors among the dtypes: kQInt8, kQUInt8, kQInt32, kQUInt4x2.
+using QuantizedType = DType;
 DType storage_dtype(QuantizedType type);
 // The least and the largest number an element can be.
 std::pair<int64_t, int64_t> range_of(QuantizedType type);
@@ -37,27 +36,25 @@ struct Quantizer {
 
 // A tensor of qint8 and the like. Operators know it by IMPL with kQuantizedCPU. Only its integers change, by
 // activations in place.
-class QuantizedTensor final : public BoxedTensor {
+class QuantizedTensor final : public TensorImpl {
  public:
   // `values`: the integers, as they lie; of quint4x2 the bytes, two columns in each, the first in the lower half,
   // with `columns` in a row. Throws Error{kInvalidArgument} where the quantizer does not fit: scales that are no
   // positive numbers, zero points out of range, an axis that is not there.
   QuantizedTensor(QuantizedType type, Tensor values, Quantizer quantizer, int64_t columns = -1);
 
-  QuantizedType type() const { return type_; }
+  QuantizedType type() const { return dtype; }
+  const Dims& sizes() const { return TensorImpl::sizes; }
   const Tensor& values() const { return values_; }
   const Quantizer& quantizer() const { return quantizer_; }
-  const Dims& sizes() const override { return sizes_; }
   // Throws Error{kInvalidArgument} where the memory stands for more elements than it has (expand): packing would take
   // room for all of them, so that a small file could ask for any amount.
   void check_is_stored() const;
   std::string describe() const override;
 
  private:
-  const QuantizedType type_;
   const Tensor values_;
   const Quantizer quantizer_;
-  Dims sizes_;
 };
 using QuantizedPtr = IntrusivePtr<QuantizedTensor>;
 

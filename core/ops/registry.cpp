@@ -286,7 +286,7 @@ OpBuilder& OpBuilder::kind(OpKind kind) {
   op_->is_kind_marked = true;
   return *this;
 }
-void OpBuilder::set_function(ReturnFn function) {
+void OpBuilder::set_function(KernelFunction function) {
   Registry::instance().tables().set_function(*op_, std::move(function));
 }
 void join_to_record(std::string op, std::string what, std::function<void(Op&)> change,

@@ -68,6 +68,22 @@ SparseLayout sparse_layout(int64_t number) {
 bool compresses_rows(SparseLayout layout) { return layout == SparseLayout::kCsr || layout == SparseLayout::kBsr; }
 bool is_blocked(SparseLayout layout) { return layout == SparseLayout::kBsr || layout == SparseLayout::kBsc; }
 
+SparseTensor::SparseTensor(SparseLayout layout, const Dims& given_sizes, Tensor compressed, Tensor indices,
+                           Tensor values, bool is_coalesced)
+    : layout_(layout),
+      compressed_(std::move(compressed)),
+      indices_(std::move(indices)),
+      values_(std::move(values)),
+      is_coalesced_(is_coalesced) {
+  TensorImpl::layout = is_coo() ? Functionality::kSparse : Functionality::kSparseCompressed;
+  TensorImpl::sizes = given_sizes;
+  TensorImpl::dtype = values_.dtype();
+  device = values_.device();
+  for (const int64_t size : given_sizes) {
+    if (__builtin_mul_overflow(numel, size, &numel)) numel = INT64_MAX;  // check_invariants refuses it
+  }
+}
+
 IntrusivePtr<SparseTensor> SparseTensor::coo(const Dims& sizes, Tensor indices, Tensor values, bool is_coalesced) {
   return SparsePtr(
       new SparseTensor(SparseLayout::kCoo, sizes, Tensor(), indices.contiguous(), std::move(values), is_coalesced));
@@ -86,24 +102,24 @@ Dims SparseTensor::block() const {
 }
 
 SparsePtr SparseTensor::with(Tensor values) const {
-  if (is_coo()) return coo(sizes_, indices_, std::move(values), is_coalesced_);
-  return compressed(layout_, sizes_, compressed_, indices_, std::move(values));
+  if (is_coo()) return coo(sizes(), indices_, std::move(values), is_coalesced_);
+  return compressed(layout_, sizes(), compressed_, indices_, std::move(values));
 }
 
-std::string SparseTensor::describe() const { return concat(name_of(layout_), " ", tensord::name_of(dtype()), sizes_); }
+std::string SparseTensor::describe() const { return concat(name_of(layout_), " ", tensord::name_of(dtype()), sizes()); }
 
 // What values have behind the index is what the tensor has behind its sparse dimensions.
 void SparseTensor::check_value_sizes() const {
   Dims expected;
-  for (int64_t i = 0; i < batch_dim(); ++i) expected.push_back(sizes_[static_cast<size_t>(i)]);
+  for (int64_t i = 0; i < batch_dim(); ++i) expected.push_back(sizes()[static_cast<size_t>(i)]);
   expected.push_back(nnz());
   if (is_blocked(layout_)) {
     check(values_.ndim() >= batch_dim() + 3, name_of(layout_), " tensor: values of sizes ", values_.sizes(),
           " have no blocks");
     for (const int64_t size : block()) expected.push_back(size);
   }
-  for (int64_t i = batch_dim() + sparse_dim(); i < ndim(); ++i) expected.push_back(sizes_[static_cast<size_t>(i)]);
-  check(values_.sizes() == expected, name_of(layout_), " tensor of sizes ", sizes_, ": expected values of sizes ",
+  for (int64_t i = batch_dim() + sparse_dim(); i < ndim(); ++i) expected.push_back(sizes()[static_cast<size_t>(i)]);
+  check(values_.sizes() == expected, name_of(layout_), " tensor of sizes ", sizes(), ": expected values of sizes ",
         expected, ", but got ", values_.sizes());
 }
 
@@ -117,7 +133,7 @@ void SparseTensor::check_coo() const {
   const int64_t* index = indices_.data<int64_t>();
   const int64_t count = nnz();
   for (int64_t d = 0; d < sparse_dim(); ++d) {
-    const int64_t size = sizes_[static_cast<size_t>(d)];
+    const int64_t size = sizes()[static_cast<size_t>(d)];
     for (int64_t i = 0; i < count; ++i) {
       check(index[d * count + i] >= 0, "found negative index ", index[d * count + i], " for dim ", d);
       check(index[d * count + i] < size, "size is inconsistent with indices: for dim ", d, ", size is ", size,
@@ -144,21 +160,21 @@ void SparseTensor::check_compressed() const {
   check(compressed_.ndim() >= 1 && compressed_.ndim() == indices_.ndim(), name,
         " tensor: both indices must have the same dimensions, but got ", compressed_.sizes(), " and ",
         indices_.sizes());
-  check(ndim() >= batch_dim() + 2, name, " tensor of sizes ", sizes_, " has no rows and columns");
+  check(ndim() >= batch_dim() + 2, name, " tensor of sizes ", sizes(), " has no rows and columns");
   const auto batch = static_cast<size_t>(batch_dim());
   int64_t batches = 1;
   for (size_t i = 0; i < batch; ++i) {
-    check(compressed_.sizes()[i] == sizes_[i] && indices_.sizes()[i] == sizes_[i], name, " tensor of sizes ", sizes_,
+    check(compressed_.sizes()[i] == sizes()[i] && indices_.sizes()[i] == sizes()[i], name, " tensor of sizes ", sizes(),
           ": indices of sizes ", compressed_.sizes(), " and ", indices_.sizes());
-    batches *= sizes_[i];
+    batches *= sizes()[i];
   }
   check_value_sizes();
   const Dims blocks = block();
-  check(blocks[0] > 0 && blocks[1] > 0 && sizes_[batch] % blocks[0] == 0 && sizes_[batch + 1] % blocks[1] == 0, name,
-        " tensor of sizes ", sizes_, " has blocks of ", blocks);
-  int64_t rows = sizes_[batch] / blocks[0], columns = sizes_[batch + 1] / blocks[1];
+  check(blocks[0] > 0 && blocks[1] > 0 && sizes()[batch] % blocks[0] == 0 && sizes()[batch + 1] % blocks[1] == 0, name,
+        " tensor of sizes ", sizes(), " has blocks of ", blocks);
+  int64_t rows = sizes()[batch] / blocks[0], columns = sizes()[batch + 1] / blocks[1];
   if (!compresses_rows(layout_)) std::swap(rows, columns);
-  check(compressed_.sizes().back() == rows + 1, name, " tensor of sizes ", sizes_, ": expected ", rows + 1,
+  check(compressed_.sizes().back() == rows + 1, name, " tensor of sizes ", sizes(), ": expected ", rows + 1,
         " compressed indices, but got ", compressed_.sizes().back());
   with_indices(indices_, [&]<class T>() {
     for (int64_t b = 0; b < batches; ++b) {
@@ -168,7 +184,7 @@ void SparseTensor::check_compressed() const {
 }
 
 void SparseTensor::check_invariants() const {
-  check_places(sizes_);
+  check_places(sizes());
   for (const Tensor* part : {&compressed_, &indices_, &values_}) {
     check(!part->defined() || (!part->is_meta() && part->device().is_host()), "parts of a sparse tensor on ",
           part->defined() ? to_string(part->device()) : std::string(), " are not supported");
@@ -176,31 +192,19 @@ void SparseTensor::check_invariants() const {
   is_coo() ? check_coo() : check_compressed();
 }
 
+SparsePtr as_sparse(const Tensor& tensor) {
+  constexpr DispatchKeySet kSparseLayouts = Functionality::kSparse | Functionality::kSparseCompressed;
+  if (!tensor.defined() || !kSparseLayouts.has(tensor.impl()->layout)) return {};
+  return SparsePtr(static_cast<SparseTensor*>(tensor.impl()));
+}
+
 const SparseTensor* as_sparse(const Value& value) {
-  return value.is_opaque() ? dynamic_cast<const SparseTensor*>(value.to_opaque().get()) : nullptr;
-}
-
-Value box(const SparsePtr& sparse) { return Value(IntrusivePtr<OpaqueObject>(sparse)); }
-
-Tensor stand_in(const SparsePtr& sparse) {
-  Tensor out = Tensor::meta(sparse->sizes(), sparse->dtype(), sparse->values().device());
-  const auto head = make_intrusive<AutogradHead>();
-  head->stands_for = sparse;
-  out.impl()->autograd = head;
-  return out;
-}
-
-SparsePtr as_sparse(const Tensor& tensor) { return SparsePtr(dynamic_cast<SparseTensor*>(stands_for(tensor))); }
-
-Tensor to_tensor(const Value& value) {
-  if (!value.is_opaque()) return value.to_tensor();
-  auto* sparse = dynamic_cast<SparseTensor*>(value.to_opaque().get());
-  return sparse ? stand_in(SparsePtr(sparse)) : value.to_tensor();
+  return value.is_tensor() ? as_sparse(value.to_tensor()).get() : nullptr;
 }
 
 const Tensor& checked_dense(const Tensor& tensor, std::string_view reader) {
-  if (const BoxedTensor* boxed = stands_for(tensor))
-    fail(ErrorCode::kUnimplemented, reader, " does not take a sparse gradient (", boxed->describe(), ")");
+  if (as_sparse(tensor))
+    fail(ErrorCode::kUnimplemented, reader, " does not take a sparse gradient (", describe(tensor), ")");
   return tensor;
 }
 

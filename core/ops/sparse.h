@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "core/ops/boxed.h"
+#include "core/ops/value.h"
 
 namespace tensord::ops {
 
@@ -25,21 +25,21 @@ bool is_blocked(SparseLayout layout);
 // BSR, BSC: the same for blocks, values [batch …, nnz, block rows, block columns, dense …].
 //
 // Which elements there are never changes; values may be written by operators in place.
-class SparseTensor final : public BoxedTensor {
+class SparseTensor final : public TensorImpl {
  public:
   // None of these looks at elements; see check_invariants. `is_coalesced`: in order, no place twice.
   static IntrusivePtr<SparseTensor> coo(const Dims& sizes, Tensor indices, Tensor values, bool is_coalesced);
   static IntrusivePtr<SparseTensor> compressed(SparseLayout layout, const Dims& sizes, Tensor compressed, Tensor plain,
                                                Tensor values);
 
-  SparseLayout layout() const { return layout_; }
+  SparseLayout sparse_layout() const { return layout_; }
   bool is_coo() const { return layout_ == SparseLayout::kCoo; }
-  const Dims& sizes() const override { return sizes_; }
-  int64_t ndim() const { return static_cast<int64_t>(sizes_.size()); }
+  const Dims& sizes() const { return TensorImpl::sizes; }
+  int64_t ndim() const { return static_cast<int64_t>(sizes().size()); }
+  DType dtype() const { return TensorImpl::dtype; }
   const Tensor& compressed_indices() const { return compressed_; }  // undefined for COO
   const Tensor& indices() const { return indices_; }                // of COO all, else the plain ones
   const Tensor& values() const { return values_; }
-  DType dtype() const { return values_.dtype(); }
   bool is_coalesced() const { return is_coalesced_; }
   // Elements that are kept (blocks, where blocked), of each batch.
   int64_t nnz() const { return indices_.sizes().back(); }
@@ -56,38 +56,23 @@ class SparseTensor final : public BoxedTensor {
   void check_invariants() const;
 
  private:
-  SparseTensor(SparseLayout layout, const Dims& sizes, Tensor compressed, Tensor indices, Tensor values,
-               bool is_coalesced)
-      : BoxedTensor(layout == SparseLayout::kCoo ? Functionality::kSparse : Functionality::kSparseCompressed),
-        layout_(layout),
-        sizes_(sizes),
-        compressed_(std::move(compressed)),
-        indices_(std::move(indices)),
-        values_(std::move(values)),
-        is_coalesced_(is_coalesced) {}
+  SparseTensor(SparseLayout layout, const Dims& given_sizes, Tensor compressed, Tensor indices, Tensor values,
+               bool is_coalesced);
   void check_coo() const;
   void check_compressed() const;
   void check_value_sizes() const;
 
   const SparseLayout layout_;
-  const Dims sizes_;
   const Tensor compressed_, indices_, values_;
   const bool is_coalesced_;
 };
 using SparsePtr = IntrusivePtr<SparseTensor>;
 
-// Null when it is none.
-const SparseTensor* as_sparse(const Value& value);
-Value box(const SparsePtr& sparse);
-
-// A Tensor that stands for it (AutogradHead): a sparse gradient.
-Tensor stand_in(const SparsePtr& sparse);
-// Null for a tensor that stands for none.
+// Null for a tensor of another layout, and for what is no tensor.
 SparsePtr as_sparse(const Tensor& tensor);
-// The value as a Tensor, which stands for a sparse one where it is such. Throws as Value::to_tensor does.
-Tensor to_tensor(const Value& value);
-// The tensor, of which the elements are read next. Throws Error{kUnimplemented} naming the reader for one that stands
-// for a sparse one.
+const SparseTensor* as_sparse(const Value& value);
+inline Value box(const SparsePtr& sparse) { return Tensor(sparse); }
+// The tensor, of which the elements are read next. Throws Error{kUnimplemented} naming the reader for a sparse one.
 const Tensor& checked_dense(const Tensor& tensor, std::string_view reader);
 
 }  // namespace tensord::ops

@@ -7,7 +7,6 @@
 #include <functional>
 #include <new>
 
-#include "core/ops/boxed.h"
 #include "core/tensor/complex.h"
 
 namespace tensord::ops {
@@ -29,8 +28,6 @@ Value::Value(const Scalar& scalar) {
 }
 Value::Value(const Tensor& tensor) : Value(Tag::kTensor, tensor.impl()) {
   if (payload_.p) payload_.p->add_ref();
-  if (BoxedTensor* boxed = stands_for(tensor)) [[unlikely]]
-    *this = Value(IntrusivePtr<OpaqueObject>(boxed));
 }
 Value::Value(std::string text) : Value(Tag::kString, make_intrusive<StringObject>(std::move(text)).detach()) {}
 Value::Value(List list) : Value(Tag::kList, list.detach()) {}
@@ -298,6 +295,15 @@ Value make_tensor_list(const std::vector<Tensor>& tensors) {
 }
 Value make_tuple(std::vector<Value> items) { return make_intrusive<TupleObject>(std::move(items)); }
 
+const TensorImpl* find_unstrided(std::span<const Value> values) {
+  for (const Value& value : values) {
+    if (value.is_tensor() && !value.is_strided()) return value.to_tensor().impl();
+    if (!value.is_list()) continue;
+    if (const TensorImpl* found = find_unstrided(value.to_list()->items)) return found;
+  }
+  return nullptr;
+}
+
 std::string to_string(std::complex<double> value) {
   const auto part = [](double x) {
     char buffer[40];
@@ -334,7 +340,7 @@ TypePtr type_of(const Value& value) {
     case Value::Tag::kEnum: return value.to_enum()->type;
     case Value::Tag::kFunction: return function_type(value.to_function()->name);
     case Value::Tag::kFuture: return future_type(type_of(value.to_future()->value()));
-    case Value::Tag::kOpaque: return as_boxed(value) ? tensor_type() : opaque_type(value.to_opaque()->class_name());
+    case Value::Tag::kOpaque: return opaque_type(value.to_opaque()->class_name());
   }
   return any_type();
 }

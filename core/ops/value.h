@@ -152,6 +152,8 @@ class Value {
   bool is_float() const { return tag_ == Tag::kFloat; }
   bool is_device() const { return tag_ == Tag::kDevice; }
   bool is_tensor() const { return tag_ == Tag::kTensor; }
+  // A tensor that is neither sparse nor quantized.
+  bool is_strided() const { return is_tensor() && payload_.tensor.is_strided(); }
   bool is_string() const { return tag_ == Tag::kString; }
   bool is_list() const { return tag_ == Tag::kList; }
   bool is_dict() const { return tag_ == Tag::kDict; }
@@ -348,6 +350,9 @@ List make_list(TypePtr element, std::vector<Value> items = {});
 Value make_int_list(std::span<const int64_t> values);
 Value make_tensor_list(const std::vector<Tensor>& tensors);
 Value make_tuple(std::vector<Value> items);
+
+// The first tensor of another layout than strided among the values, lists flattened; null when there is none.
+const TensorImpl* find_unstrided(std::span<const Value> values);
 
 // As Python prints it: "(1+2j)", "2j".
 std::string to_string(std::complex<double> value);

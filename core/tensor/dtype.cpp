@@ -8,30 +8,19 @@ namespace {
 struct Info {
   size_t size = 0;
   const char* name = nullptr;
-  char category = 0;  // b bool, i integral, f floating, c complex
+  char category = 0;  // b bool, i integral, f floating, c complex, q quantized
   bool is_signed = false;
 };
 
 // By PyTorch's number; a name of null: there is none.
 constexpr Info kInfos[] = {
-    {1, "uint8", 'i', false},
-    {1, "int8", 'i', true},
-    {2, "int16", 'i', true},
-    {4, "int32", 'i', true},
-    {8, "int64", 'i', true},
-    {2, "float16", 'f', true},
-    {4, "float32", 'f', true},
-    {8, "float64", 'f', true},
-    {4, "complex32", 'c', true},
-    {8, "complex64", 'c', true},
-    {16, "complex128", 'c', true},
-    {1, "bool", 'b', false},
-    {},
-    {},
-    {},
-    {2, "bfloat16", 'f', true},
+    {1, "uint8", 'i', false},    {1, "int8", 'i', true},      {2, "int16", 'i', true},       {4, "int32", 'i', true},
+    {8, "int64", 'i', true},     {2, "float16", 'f', true},   {4, "float32", 'f', true},     {8, "float64", 'f', true},
+    {4, "complex32", 'c', true}, {8, "complex64", 'c', true}, {16, "complex128", 'c', true}, {1, "bool", 'b', false},
+    {1, "qint8", 'q', true},     {1, "quint8", 'q', false},   {4, "qint32", 'q', true},      {2, "bfloat16", 'f', true},
+    {1, "quint4x2", 'q', false},
 };
-static_assert(std::size(kInfos) == static_cast<size_t>(DType::kBFloat16) + 1);
+static_assert(std::size(kInfos) == static_cast<size_t>(DType::kQUInt4x2) + 1);
 
 const Info& info(DType dtype) {
   const auto number = static_cast<size_t>(dtype);  // of what is negative: a vast one

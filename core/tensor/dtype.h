@@ -25,7 +25,12 @@ enum class DType : int8_t {
   kComplex64 = 9,  // complex.h has the types of elements
   kComplex128 = 10,
   kBool = 11,
+  // Of quantized tensors alone (core/ops/quantized.h).
+  kQInt8 = 12,
+  kQUInt8 = 13,
+  kQInt32 = 14,
   kBFloat16 = 15,
+  kQUInt4x2 = 16,  // two in a byte
 };
 
 size_t size_of(DType dtype);       // bytes of one element

@@ -54,7 +54,14 @@ void check_storable(DType dtype) {
 
 }  // namespace
 
-void Tensor::fail_without_data() { fail(ErrorCode::kUnimplemented, "a tensor of shapes only has no elements to read"); }
+void Tensor::fail_without_data() const {
+  if (!impl_->is_strided()) fail_unstrided("memory");
+  fail(ErrorCode::kUnimplemented, "a tensor of shapes only has no elements to read");
+}
+
+void Tensor::fail_unstrided(const char* asked) const {
+  fail(ErrorCode::kUnimplemented, "a tensor ", impl_->describe(), " has no ", asked, " of its own");
+}
 
 void Tensor::fail_undefined(const char* asked) { fail(ErrorCode::kInvalidArgument, asked, " of an undefined tensor"); }
 
@@ -211,10 +218,9 @@ bool Tensor::item_bool() const {
   return dispatch_any(dtype(), "item", [&]<class T>() { return static_cast<bool>(*data<T>() != T(0)); });
 }
 
-std::string describe(const Tensor& tensor) {
-  if (!tensor.defined()) return "undefined";
-  return name_of(tensor.dtype()) + to_string(tensor.sizes());
-}
+std::string TensorImpl::describe() const { return name_of(dtype) + to_string(sizes); }
+
+std::string describe(const Tensor& tensor) { return tensor.defined() ? tensor.impl()->describe() : "undefined"; }
 
 Overlap overlap(const Tensor& a, const Tensor& b) {
   if (!a.storage() || a.storage() != b.storage() || a.numel() == 0 || b.numel() == 0) return Overlap::kNo;

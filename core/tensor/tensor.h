@@ -17,33 +17,44 @@ namespace tensord {
 // What autograd keeps on a tensor; defined in core/autograd/meta.h, opaque here.
 class AutogradMeta : public RefCounted {};
 
-struct TensorImpl final : RefCounted {
-  Storage storage;  // null for a meta tensor (shape and dtype only)
+// What a handle points to: strided memory. Tensors of other layouts derive from it (core/ops/sparse.h, quantized.h):
+// they have sizes, a dtype and a device, but no storage and no strides.
+struct TensorImpl : RefCounted {
+  Storage storage;  // null for a meta tensor (shape and dtype only), and for other layouts
   Dims sizes;
   Dims strides;        // in elements
   int64_t offset = 0;  // in elements, from the start of the storage
   int64_t numel = 1;
   DType dtype = DType::kFloat32;
+  Functionality layout = Functionality::kDense;  // also of complex numbers
   Device device;
+  bool is_of_module =
+      false;  // of other layouts: part of a module, which all runs share; what writes in place refuses it
   bool is_inference = is_inference_mode();  // made in inference mode: never takes part in autograd
   IntrusivePtr<AutogradMeta> autograd;      // null while autograd has nothing to say of it
   uint64_t alias_id = 0;                    // of a meta tensor: the memory it stands for; its views have the same
 
+  bool is_strided() const { return layout == Functionality::kDense; }
+  // "float32[2, 3]", for messages; of other layouts "qint8[2, 3]", "sparse_csr float32[2, 3]".
+  virtual std::string describe() const;
   // What a call with this tensor goes through.
   DispatchKeySet keys() const {
-    const DispatchKeySet layout = is_complex(dtype) ? Functionality::kComplex : Functionality::kDense;
+    if (!is_strided()) [[unlikely]]
+      return layout;
+    const DispatchKeySet numbers = is_complex(dtype) ? Functionality::kComplex : Functionality::kDense;
     const DispatchKeySet known = autograd ? DispatchKeySet(Functionality::kAutograd) : DispatchKeySet();
-    return layout | known | Functionality::kADInplaceOrView;
+    return numbers | known | Functionality::kADInplaceOrView;
   }
 };
 
 // A handle to an n-dimensional array: sizes, strides and an offset over a shared
-// Storage. Copies of the handle are the same tensor; views are other tensors
-// over the same storage. A default-constructed handle is undefined.
-// Thread-safety: as for int; concurrent reads are fine.
+// Storage, or an array of another layout, whose parts its own class gives. Copies of the handle are the same tensor;
+// views are other tensors over the same storage. A default-constructed handle is undefined. Thread-safety: as for int;
+// concurrent reads are fine.
 class Tensor {
  public:
   Tensor() = default;
+  explicit Tensor(IntrusivePtr<TensorImpl> impl) : impl_(std::move(impl)) {}
 
   // Uninitialized memory, row-major. Throws Error on a bad shape or out of memory.
   static Tensor empty(std::span<const int64_t> sizes, DType dtype, Device device = {});
@@ -68,20 +79,22 @@ class Tensor {
 
   // All that follows throws Error{kInvalidArgument} of an undefined tensor.
   const Dims& sizes() const { return known("sizes").sizes; }
-  const Dims& strides() const { return known("strides").strides; }
+  const Dims& strides() const { return strided("strides").strides; }
   int64_t size(int64_t dim) const { return known("size").sizes[axis_of(dim, ndim())]; }
-  int64_t stride(int64_t dim) const { return known("stride").strides[axis_of(dim, ndim())]; }
+  int64_t stride(int64_t dim) const { return strided("strides").strides[axis_of(dim, ndim())]; }
   int64_t ndim() const { return static_cast<int64_t>(known("ndim").sizes.size()); }
   int64_t numel() const { return known("numel").numel; }
-  int64_t offset() const { return known("offset").offset; }
+  int64_t offset() const { return strided("offset").offset; }
   DType dtype() const { return known("dtype").dtype; }
   Device device() const { return known("device").device; }
   size_t size_bytes() const { return static_cast<size_t>(numel()) * size_of(dtype()); }
-  const Storage& storage() const { return known("storage").storage; }
-  bool is_meta() const { return !known("is_meta").storage; }
+  // These and strides() throw Error{kUnimplemented} of a tensor of another layout.
+  const Storage& storage() const { return strided("storage").storage; }
+  bool is_strided() const { return known("layout").is_strided(); }
+  bool is_meta() const { return !known("is_meta").storage && impl_->is_strided(); }
   // Of a meta tensor: the memory it stands for, by a number that its views share.
   uint64_t alias_id() const { return known("alias_id").alias_id; }
-  uint32_t version() const { return is_meta() ? 0 : impl_->storage->version(); }
+  uint32_t version() const { return known("version").storage ? impl_->storage->version() : 0; }
 
   bool is_contiguous() const { return tensord::is_contiguous(sizes(), strides()); }
   bool is_channels_last() const { return tensord::is_channels_last(sizes(), strides()); }
@@ -121,12 +134,17 @@ class Tensor {
   bool item_bool() const;
 
  private:
-  explicit Tensor(IntrusivePtr<TensorImpl> impl) : impl_(std::move(impl)) {}
-  [[noreturn]] static void fail_without_data();
+  [[noreturn]] void fail_without_data() const;
+  [[noreturn]] void fail_unstrided(const char* asked) const;
   [[noreturn]] static void fail_undefined(const char* asked);
   TensorImpl& known(const char* asked) const {
     if (!impl_) [[unlikely]]
       fail_undefined(asked);
+    return *impl_;
+  }
+  TensorImpl& strided(const char* asked) const {
+    if (!known(asked).is_strided()) [[unlikely]]
+      fail_unstrided(asked);
     return *impl_;
   }
   IntrusivePtr<TensorImpl> impl_;
@@ -139,7 +157,7 @@ Tensor Tensor::scalar(T value, DType dtype) {
   return out;
 }
 
-// "float32[2, 3]", for messages.
+// As TensorImpl::describe; "undefined" where there is none.
 std::string describe(const Tensor& tensor);
 
 // Whether `a` and `b` share memory: the very same elements in the same order (kFull),

@@ -79,7 +79,7 @@ Batch read_pickled(const std::string& path, const char* labels, int64_t classes)
     fail(ErrorCode::kDataLoss, path, ": is no dict with '", name, "'");
   };
   const ops::Value &pixels = item("data"), &numbers = item(labels);
-  const bool is_right = pixels.is_tensor() && pixels.to_tensor().dtype() == DType::kUInt8 &&
+  const bool is_right = pixels.is_strided() && pixels.to_tensor().dtype() == DType::kUInt8 &&
                         pixels.to_tensor().ndim() == 2 && pixels.to_tensor().size(1) == kPixels && numbers.is_list();
   if (!is_right) fail(ErrorCode::kDataLoss, path, ": 'data' is not uint8[n, 3072], or '", labels, "' is no list");
   const Tensor rows = pixels.to_tensor().contiguous();

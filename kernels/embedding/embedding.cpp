@@ -41,8 +41,8 @@ std::vector<Tensor> gradient_of_embedding(const ops::GradArgs& args) {
   std::vector<Tensor> out(5);
   if (!args.needs(0)) return out;
   if (in[4].to_bool())
-    out[0] = ops::to_tensor(ops::call<ops::Value>("aten::embedding_sparse_backward", args.grad_outputs[0], in[1],
-                                                  in[0].to_tensor().sizes()[0], in[2], in[3]));
+    out[0] = ops::call("aten::embedding_sparse_backward", args.grad_outputs[0], in[1], in[0].to_tensor().sizes()[0],
+                       in[2], in[3]);
   else
     out[0] = ops::call("aten::embedding_dense_backward", args.grad_outputs[0], in[1], in[0].to_tensor().sizes()[0],
                        in[2], in[3]);

@@ -119,8 +119,8 @@ std::vector<Tensor> gradient_of_embedding_bag(const GradArgs& args) {
   std::vector<Tensor> gradients(in.size());
   if (!g.defined()) return gradients;
   if (args.needs(0) && in[5].to_bool())
-    gradients[0] = ops::to_tensor(ops::call<Value>("aten::_embedding_bag_sparse_backward", g, in[1], in[2], out[1],
-                                                   out[2], table.sizes()[0], in[3], in[4], in[6], padding));
+    gradients[0] = ops::call("aten::_embedding_bag_sparse_backward", g, in[1], in[2], out[1], out[2], table.sizes()[0],
+                             in[3], in[4], in[6], padding);
   else if (args.needs(0))
     gradients[0] = ops::call("aten::_embedding_bag_backward", g, in[1], in[2], out[1], out[2], out[3], table.sizes()[0],
                              in[3], in[4], false, in[6], padding);

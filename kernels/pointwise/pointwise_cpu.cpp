@@ -162,12 +162,12 @@ void run_pointwise_cpu(const PointwiseCall& call, Tensor& out) {
   job.result = rows.writes_bool ? DType::kBool : loop;
   job.out = static_cast<char*>(out.raw_data());
   job.out_dtype = out.dtype();
-  std::array<Dims, 4> strides;
-  strides[0] = out.strides();
   std::array<Cell, 3> cells;
   std::array<Tensor, 3> converted;
   job.input_count = call.count;
-  strides[1] = strides[2] = strides[3] = Dims(out.sizes().size(), 0);
+  std::array<const Tensor*, 3> tensors{};
+  bool is_one_row = out.numel() <= kGrain && out.is_contiguous();
+  std::array<int64_t, 4> step{1, 0, 0, 0};
   for (size_t k = 0; k < call.count; ++k) {
     if (const Tensor* given = call.tensor(k)) {
       // A 0-d operand may be of a wider dtype than the result; it is rounded to that first.
@@ -176,15 +176,25 @@ void run_pointwise_cpu(const PointwiseCall& call, Tensor& out) {
       const Tensor& tensor = narrows ? converted[k] : *given;
       job.inputs[k] = {static_cast<const char*>(tensor.raw_data()), tensor.dtype(),
                        static_cast<int64_t>(size_of(tensor.dtype()))};
-      strides[k + 1] = broadcast_strides(tensor.sizes(), tensor.strides(), out.sizes());
+      tensors[k] = &tensor;
+      step[k + 1] = tensor.ndim() == 0 ? 0 : 1;
+      is_one_row = is_one_row && (tensor.ndim() == 0 || (tensor.sizes() == out.sizes() && tensor.is_contiguous()));
     } else {
       cells[k] = cell_of(call.operands[k].number, loop);
       job.inputs[k] = {reinterpret_cast<const char*>(&cells[k]), loop, 8};
     }
   }
+  // All elements lie one after another: the common case, which small tensors should not pay a loop nest for.
+  if (is_one_row) return run_row(job, {}, out.numel(), step);
+  std::array<Dims, 4> strides;
+  strides[0] = out.strides();
+  for (size_t k = 0; k < 3; ++k) {
+    strides[k + 1] = tensors[k] ? broadcast_strides(tensors[k]->sizes(), tensors[k]->strides(), out.sizes())
+                                : Dims(out.sizes().size(), 0);
+  }
   const LoopNest<4> nest(out.sizes(), strides);
   nest.parallel_rows(kGrain, [&](const std::array<int64_t, 4>& offset, int64_t count,
-                                 const std::array<int64_t, 4>& step) { run_row(job, offset, count, step); });
+                                 const std::array<int64_t, 4>& steps) { run_row(job, offset, count, steps); });
 }
 
 }  // namespace tensord::kernels

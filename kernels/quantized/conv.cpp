@@ -94,7 +94,7 @@ QUANTIZED_OP("quantized::conv3d_prepack" PREPACK PARAMS3, &prepack<3>);
 QUANTIZED_OP("quantized::conv_prepack" PREPACK PARAMS2, &prepack<2>);
 
 ops::Returns unpack(const ConvParams& params, bool is_1d) {
-  Value weight(IntrusivePtr<ops::OpaqueObject>(params.weight()));
+  Value weight(Tensor(params.weight()));
   if (is_1d)
     weight = box(QuantizedType::kQInt8, ops::call("aten::squeeze.dim", params.weight()->values(), 2),
                  params.weight()->quantizer());

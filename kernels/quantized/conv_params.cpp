@@ -79,7 +79,7 @@ IntrusivePtr<ops::OpaqueObject> restore_first(const std::vector<Value>& items, s
     for (const Value& item : items_of(value, 0)) out.push_back(item.to_tensor().item_int());
     return out;
   };
-  check(items[5].is_tensor(), "a packed convolution's state has no groups");
+  check(items[5].is_strided(), "a packed convolution's state has no groups");
   return make(items[0], items[1], {list(items[2]), list(items[3]), list(items[4]), items[5].to_tensor().item_int()},
               dims);
 }
@@ -92,7 +92,7 @@ IntrusivePtr<ops::OpaqueObject> restore_conv(const Value& state, size_t dims) {
   if (items[0].is_string() && items[0].to_string() == "2") {
     const std::vector<Value>& tensors = items_of(items[1], 2);
     const Value& bias = items_of(items[2], 1)[0];
-    check(tensors[0].is_tensor(), "a packed convolution's state has no numbers");
+    check(tensors[0].is_strided(), "a packed convolution's state has no numbers");
     return make(tensors[1], bias, read_geometry(Numbers(integers(tensors[0].to_tensor())), dims), dims);
   }
   if (items[0].is_int() && items[0].to_int() == 3) {
@@ -130,8 +130,8 @@ ConvParams::ConvParams(QuantizedPtr weight, const Value& bias, Geometry geometry
     fail(ErrorCode::kUnimplemented, "a quantized convolution with sums of ", group_inputs() * taps(),
          " numbers: at most ", kMaxQuantizedDepth, " are supported");
   bias_values_.assign(static_cast<size_t>(outputs()), 0.0f);
-  check(bias.is_none() || bias.is_tensor(), "a quantized convolution's bias is a ", bias.tag_name());
-  if (bias.is_tensor()) {
+  check(bias.is_none() || bias.is_strided(), "a quantized convolution's bias is a ", bias.tag_name());
+  if (bias.is_strided()) {
     const Tensor& tensor = bias.to_tensor();
     check(tensor.dtype() == DType::kFloat32 && tensor.ndim() == 1 && tensor.numel() == outputs() && !tensor.is_meta(),
           "a quantized convolution of ", outputs(), " outputs has the bias ", describe(tensor));

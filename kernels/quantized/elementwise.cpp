@@ -48,7 +48,7 @@ ops::ReturnFn fixed_scale(float least, double width, const std::function<float(f
 ops::ReturnFn in_place(const char* name) {
   return [name](Arguments v, Returns& returns) {
     const QuantizedTensor& x = bytes_of(v[0]);
-    if (x.is_of_module() || !x.values().storage()->ensure_writable())
+    if (x.is_of_module || !x.values().storage()->ensure_writable())
       fail(ErrorCode::kUnimplemented, "is not implemented for quantized tensors that belong to the module");
     const std::vector<Value> results = ops::run(ops::get_op(name), v);
     x.values().copy_from(bytes_of(results.at(0)).values());

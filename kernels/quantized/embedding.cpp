@@ -103,9 +103,7 @@ OP("quantized::embedding_bag_prepack(Tensor weight) -> __torch__.torch.classes.q
 IMPL("quantized::embedding_bag_prepack", ops::kQuantizedCPU,
      [](std::span<const Value> v, std::vector<Value>& returns) { returns.push_back(make_params(v[0])); });
 OP("quantized::embedding_bag_unpack(__torch__.torch.classes.quantized.EmbeddingPackedParamsBase W_prepack) -> Tensor")
-    .impl([](const EmbeddingParamsPtr& params) -> Value {
-      return Value(IntrusivePtr<ops::OpaqueObject>(params->weight()));
-    });
+    .impl([](const EmbeddingParamsPtr& params) -> Value { return Value(Tensor(params->weight())); });
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -19,7 +19,7 @@ struct Grid {
 Grid round_to_grid(const Tensor& x, const Value& inverse, const Value& zero_point, const Value& scale, int64_t min,
                    int64_t max) {
   const auto with = [](const char* name, const Tensor& a, const Value& b) {
-    return call(concat("aten::", name, b.is_tensor() ? ".Tensor" : ".Scalar").c_str(), a, b);
+    return call(concat("aten::", name, b.is_strided() ? ".Tensor" : ".Scalar").c_str(), a, b);
   };
   const Tensor places = with("add", call("aten::round", with("mul", x, inverse)), zero_point);
   const Tensor is_finite = call("aten::isfinite", places);

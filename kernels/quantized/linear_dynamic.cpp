@@ -74,7 +74,7 @@ OP("quantized::linear_prepack_fp16(Tensor W, Tensor? B=None) -> "
 OP("quantized::linear_unpack(__torch__.torch.classes.quantized.LinearPackedParamsBase W_prepack) -> (Tensor W_origin, "
    "Tensor? B_origin)")
     .impl([](const LinearParamsPtr& params) {
-      return ops::Returns{{Value(IntrusivePtr<ops::OpaqueObject>(params->weight().tensor())), Value(params->bias())}};
+      return ops::Returns{{Value(Tensor(params->weight().tensor())), Value(params->bias())}};
     });
 OP("quantized::linear_unpack_fp16(__torch__.torch.classes.quantized.LinearPackedParamsBase W_prepack) -> "
    "(Tensor W_origin, Tensor? B_origin)")

@@ -49,15 +49,15 @@ LinearParams::LinearParams(const Value& weight, const Value& bias) {
   if (const auto* quantized = ops::as_quantized(weight)) {
     weight_ = std::make_unique<const QuantizedWeight>(ops::QuantizedPtr(const_cast<ops::QuantizedTensor*>(quantized)));
   } else {
-    check(weight.is_tensor(), "a linear layer's weight is a ", weight.tag_name());
+    check(weight.is_strided(), "a linear layer's weight is a ", weight.tag_name());
     const Tensor& tensor = weight.to_tensor();
     check(tensor.dtype() == DType::kFloat32 && tensor.ndim() == 2 && tensor.numel() > 0 && !tensor.is_meta(),
           "a linear layer's weight is ", describe(tensor), ", expected a matrix of qint8 or, for float16, of float32");
     half_weight_ = round_to_half(tensor);
   }
-  check(bias.is_none() || bias.is_tensor(), "a linear layer's bias is a ", bias.tag_name());
+  check(bias.is_none() || bias.is_strided(), "a linear layer's bias is a ", bias.tag_name());
   bias_values_.assign(static_cast<size_t>(outputs()), 0.0f);
-  if (bias.is_tensor()) {
+  if (bias.is_strided()) {
     const Tensor& tensor = bias.to_tensor();
     check(tensor.dtype() == DType::kFloat32 && tensor.ndim() == 1 && tensor.numel() == outputs() && !tensor.is_meta(),
           "a linear layer of ", outputs(), " outputs has the bias ", describe(tensor));

@@ -21,12 +21,12 @@ Value item(const Value& state, size_t list, size_t index) {
 // Of PyTorch 1.2: plain 8-bit weights with a scale each.
 LinearParamsPtr restore_old(const Value& state, size_t layer) {
   const Value weight = item(state, 1, layer);
-  check(weight.is_tensor() && weight.to_tensor().dtype() == DType::kInt8, CellParams::kClass, ": a weight is no int8");
+  check(weight.is_strided() && weight.to_tensor().dtype() == DType::kInt8, CellParams::kClass, ": a weight is no int8");
   ops::Quantizer quantizer;
   quantizer.scale = item(state, 2, layer).to_float();
   quantizer.zero_point = item(state, 3, layer).to_int();
   auto tensor = make_intrusive<ops::QuantizedTensor>(ops::QuantizedType::kQInt8, weight.to_tensor(), quantizer);
-  return make_intrusive<LinearParams>(Value(IntrusivePtr<ops::OpaqueObject>(tensor)), item(state, 1, 2 + layer));
+  return make_intrusive<LinearParams>(Value(Tensor(tensor)), item(state, 1, 2 + layer));
 }
 
 // (kind, tensors, doubles, ints, packed). The packed layers have the biases among the tensors.

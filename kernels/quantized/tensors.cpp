@@ -24,8 +24,7 @@ const QuantizedTensor& bytes_of(const Value& value) {
 }
 
 Value box(QuantizedType type, Tensor values, Quantizer quantizer) {
-  return Value(
-      IntrusivePtr<ops::OpaqueObject>(make_intrusive<QuantizedTensor>(type, std::move(values), std::move(quantizer))));
+  return Value(Tensor(make_intrusive<QuantizedTensor>(type, std::move(values), std::move(quantizer))));
 }
 
 Quantizer per_tensor(double scale, int64_t zero_point) {
@@ -36,8 +35,8 @@ Quantizer per_tensor(double scale, int64_t zero_point) {
 }
 
 Quantizer per_tensor(const Value& scale, const Value& zero_point) {
-  const double number = scale.is_tensor() ? scale.to_tensor().item_double() : ops::Unbox<double>::get(scale);
-  return per_tensor(number, zero_point.is_tensor() ? zero_point.to_tensor().item_int() : zero_point.to_int());
+  const double number = scale.is_strided() ? scale.to_tensor().item_double() : ops::Unbox<double>::get(scale);
+  return per_tensor(number, zero_point.is_strided() ? zero_point.to_tensor().item_int() : zero_point.to_int());
 }
 
 namespace {
@@ -138,7 +137,7 @@ ops::ReturnFn on_values(const char* name) {
         for (const Value& item : returns[i].to_list()->items)
           items.push_back(box(x.type(), item.to_tensor(), bytes_of(v[0]).quantizer()));
         returns[i] = ops::make_list(ops::tensor_type(), std::move(items));
-      } else if (returns[i].is_tensor()) {
+      } else if (returns[i].is_strided()) {
         returns[i] = box(x.type(), returns[i].to_tensor(), bytes_of(v[0]).quantizer());
       }
     }

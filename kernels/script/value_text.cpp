@@ -31,6 +31,7 @@ std::string type_prefix(DeviceKind kind) { return kind == kCPU ? "CPU" : kind ==
 
 // Vectors one element a line, other shapes as nested brackets, then "[ CPUFloatType{2,3} ]".
 std::string tensor_text(const Tensor& x) {
+  if (!x.is_strided()) return "<" + describe(x) + ">";
   std::string out;
   if (x.is_meta()) return describe(x);
   const Tensor dense = x.to(Device{}).contiguous();

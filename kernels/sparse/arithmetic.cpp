@@ -29,7 +29,7 @@ ops::ReturnFn on_values(const char* name) {
 ops::ReturnFn in_place(std::string name) {
   return [name = std::move(name)](Arguments v, Results& returns) {
     const SparseTensor& x = sparse_of(v[0]);
-    if (x.is_of_module()) fail(ErrorCode::kUnimplemented, "writes into a sparse tensor that belongs to the module");
+    if (x.is_of_module) fail(ErrorCode::kUnimplemented, "writes into a sparse tensor that belongs to the module");
     check(!x.is_coo() || x.is_coalesced() || is_linear(std::string_view(name).substr(0, name.size() - 1)),
           "in place is implemented for coalesced tensors; please call .coalesce() first");
     Results arguments(v.begin(), v.end());
@@ -61,7 +61,7 @@ constexpr const char* kQuestions[] = {"aten::isinf",    "aten::isnan",   "aten::
 
 IMPL("aten::zero_", ops::kSparseCPU, [](Arguments v, Results& returns) {
   const SparseTensor& x = sparse_of(v[0]);
-  if (x.is_of_module()) fail(ErrorCode::kUnimplemented, "writes into a sparse tensor that belongs to the module");
+  if (x.is_of_module) fail(ErrorCode::kUnimplemented, "writes into a sparse tensor that belongs to the module");
   call("aten::zero_", x.values());
   returns.push_back(v[0]);
 });
@@ -76,7 +76,7 @@ IMPL("aten::pow.Tensor_Scalar", ops::kSparseCPU, [](Arguments v, Results& return
 
 // A number, or a dense tensor of one element and no dimensions.
 bool is_number(const Value& value) {
-  return value.is_number() || value.is_complex() || (value.is_tensor() && value.to_tensor().ndim() == 0);
+  return value.is_number() || value.is_complex() || (value.is_strided() && value.to_tensor().ndim() == 0);
 }
 
 // The values and a number, by the operator for dense tensors. Sums of what lies at one place times a number are the
@@ -111,7 +111,8 @@ SparsePtr joined(const SparseTensor& a, const SparseTensor& b) {
 
 Value add_sparse(const SparseTensor& a, const SparseTensor& b, const Value& alpha) {
   check(a.sizes() == b.sizes(), "expected sizes of both tensors to match, but got ", a.sizes(), " and ", b.sizes());
-  check(a.layout() == b.layout(), "expected tensors of one layout, but got ", a.describe(), " and ", b.describe());
+  check(a.sparse_layout() == b.sparse_layout(), "expected tensors of one layout, but got ", a.describe(), " and ",
+        b.describe());
   const DType dtype = promote_types(a.dtype(), b.dtype());
   const SparsePtr left = in_dtype(*to_coo(a), dtype),
                   right = in_dtype(*to_coo(*ops::as_sparse(scaled(b, alpha))), dtype);
@@ -156,7 +157,7 @@ Tensor add_in_place(const Tensor& to, const SparseTensor& b, const Value& alpha)
 
 // A dense tensor takes up a sparse one.
 IMPL("aten::add_.Tensor", ops::kSparseCPU, [](Arguments v, Results& returns) {
-  check(v[0].is_tensor(), "adding to a sparse tensor in place is not supported; please use add");
+  check(v[0].is_strided(), "adding to a sparse tensor in place is not supported; please use add");
   const SparseTensor& b = sparse_of(v[1]);
   check(v[0].to_tensor().sizes() == b.sizes(), "expected sizes of both tensors to match, but got ",
         v[0].to_tensor().sizes(), " and ", b.sizes());
@@ -168,7 +169,8 @@ IMPL("aten::add_.Tensor", ops::kSparseCPU, [](Arguments v, Results& returns) {
 // Elements that both have.
 Value mul_sparse(const SparseTensor& a, const SparseTensor& b) {
   check(a.sizes() == b.sizes(), "mul operands have incompatible sizes: ", a.sizes(), " and ", b.sizes());
-  check(a.layout() == b.layout(), "expected tensors of one layout, but got ", a.describe(), " and ", b.describe());
+  check(a.sparse_layout() == b.sparse_layout(), "expected tensors of one layout, but got ", a.describe(), " and ",
+        b.describe());
   const SparsePtr left = coalesced(*to_coo(a)), right = coalesced(*to_coo(b));
   check(left->sparse_dim() == right->sparse_dim(), "expected both tensors to have the same sparse dimensions");
   const std::span sizes(a.sizes().data(), static_cast<size_t>(left->sparse_dim()));
@@ -226,7 +228,7 @@ IMPL("aten::floor_divide.Scalar", ops::kSparseCPU, on_values("aten::floor_divide
 ops::ReturnFn times_in_place(const char* name) {
   return [name](Arguments v, Results& returns) {
     const SparseTensor& x = sparse_of(v[0]);
-    if (x.is_of_module()) fail(ErrorCode::kUnimplemented, "writes into a sparse tensor that belongs to the module");
+    if (x.is_of_module) fail(ErrorCode::kUnimplemented, "writes into a sparse tensor that belongs to the module");
     check(is_number(v[1]), "in place is implemented for sparse tensors and numbers");
     call(name, x.values(), v[1]);
     returns.push_back(v[0]);
@@ -241,9 +243,9 @@ IMPL("aten::div_.Tensor", ops::kSparseCPU, times_in_place("aten::div_.Tensor"));
 
 SPARSE_OP("aten::sparse_mask(Tensor self, Tensor mask) -> Tensor", [](Arguments v, Results& returns) {
   const SparseTensor& mask = sparse_of(v[1]);
-  check((v[0].is_tensor() ? v[0].to_tensor().sizes() : sparse_of(v[0]).sizes()) == mask.sizes(),
+  check((v[0].is_strided() ? v[0].to_tensor().sizes() : sparse_of(v[0]).sizes()) == mask.sizes(),
         "sparse_mask(): operands have incompatible sizes");
-  const Tensor dense = v[0].is_tensor() ? v[0].to_tensor() : to_dense(sparse_of(v[0]));
+  const Tensor dense = v[0].is_strided() ? v[0].to_tensor() : to_dense(sparse_of(v[0]));
   const SparsePtr coo = mask.is_coo() ? coalesced(mask) : to_coo(mask);
   returns.push_back(box(to_layout_of(
       *SparseTensor::coo(mask.sizes(), coo->indices(), at_places(dense, *coo), coo->is_coalesced()), mask)));

@@ -31,7 +31,7 @@ Value dense_to(const Tensor& x, SparseLayout layout, const Value& blocksize, con
 
 Value sparse_to(const Value& given, SparseLayout layout, const Value& blocksize) {
   const SparseTensor& x = sparse_of(given);
-  const bool is_same = x.layout() == layout &&
+  const bool is_same = x.sparse_layout() == layout &&
                        (!ops::is_blocked(layout) || blocksize.is_none() || x.block() == block_for(layout, blocksize));
   // Never the same memory: the compiler takes the result to be new.
   if (is_same) return with_values(x, call("aten::clone", x.values()));
@@ -42,7 +42,7 @@ Value sparse_to(const Value& given, SparseLayout layout, const Value& blocksize)
 }
 
 Value to(const Value& x, SparseLayout layout, const Value& blocksize, const Value& dense_dim) {
-  if (x.is_tensor()) return dense_to(x.to_tensor(), layout, blocksize, dense_dim);
+  if (x.is_strided()) return dense_to(x.to_tensor(), layout, blocksize, dense_dim);
   check(dense_dim.is_none() || dense_dim.to_int() == sparse_of(x).dense_dim(), "changing the dense dimensions of ",
         sparse_of(x).describe(), " is not supported");
   return sparse_to(x, layout, blocksize);
@@ -68,7 +68,7 @@ void add_conversion(const std::string& schema, const ops::ReturnFn& function) {
   for (const char* name : {"aten::to_sparse", "aten::_to_sparse"}) {
     add_conversion(concat(name, ".sparse_dim(Tensor self, int sparse_dim) -> Tensor"),
                    [](Arguments v, Results& returns) {
-                     if (v[0].is_tensor()) return returns.push_back(box(to_sparse(v[0].to_tensor(), v[1].to_int())));
+                     if (v[0].is_strided()) return returns.push_back(box(to_sparse(v[0].to_tensor(), v[1].to_int())));
                      check(v[1].to_int() == sparse_of(v[0]).sparse_dim() + sparse_of(v[0]).batch_dim(),
                            "changing the sparse dimensions of ", sparse_of(v[0]).describe(), " is not supported");
                      returns.push_back(sparse_to(v[0], SparseLayout::kCoo, Value()));
@@ -81,7 +81,7 @@ void add_conversion(const std::string& schema, const ops::ReturnFn& function) {
         });
   }
   const ops::ReturnFn dense = [](Arguments v, Results& returns) {
-    const Tensor x = v[0].is_tensor() ? call("aten::clone", v[0].to_tensor()) : to_dense(sparse_of(v[0]));
+    const Tensor x = v[0].is_strided() ? call("aten::clone", v[0].to_tensor()) : to_dense(sparse_of(v[0]));
     returns.emplace_back(v[1].is_none() ? x : compose::to(x, v[1].to_dtype()));
   };
   add_conversion("aten::to_dense(Tensor self, ScalarType? dtype=None, *, bool? masked_grad=None) -> Tensor", dense);
@@ -112,13 +112,13 @@ IMPL("aten::to.prim_Device", ops::kSparseCPU, [](Arguments v, Results& returns) 
 });
 IMPL("aten::to.dtype_layout", ops::kSparseCPU, [](Arguments v, Results& returns) {
   check_host(v[3]);
-  check(v[2].is_none() || v[2].to_int() == static_cast<int64_t>(sparse_of(v[0]).layout()),
+  check(v[2].is_none() || v[2].to_int() == static_cast<int64_t>(sparse_of(v[0]).sparse_layout()),
         "to(options) doesn't support converting to a different layout");
   returns.push_back(value_in_dtype(v[0], v[1], v[6].to_bool()));
 });
 IMPL("aten::to.other aten::type_as", ops::kSparseCPU, [](Arguments v, Results& returns) {
-  const DType dtype = v[1].is_tensor() ? v[1].to_tensor().dtype() : sparse_of(v[1]).dtype();
-  if (v[0].is_tensor()) {
+  const DType dtype = v[1].is_strided() ? v[1].to_tensor().dtype() : sparse_of(v[1]).dtype();
+  if (v[0].is_strided()) {
     returns.emplace_back(compose::to(v[0].to_tensor(), dtype));
   } else {
     returns.push_back(value_in_dtype(v[0], Value(dtype), v.size() > 3 && v[3].to_bool()));

@@ -39,7 +39,7 @@ struct Blocks {
 std::vector<int64_t> element_places(const SparseTensor& x) {
   const Blocks blocks(x);
   const Tensor starts = x.compressed_indices().to(DType::kInt64), plain = x.indices().to(DType::kInt64);
-  const bool by_rows = ops::compresses_rows(x.layout());
+  const bool by_rows = ops::compresses_rows(x.sparse_layout());
   const int64_t lines = by_rows ? blocks.rows : blocks.columns, nnz = x.nnz();
   const int64_t width = blocks.columns * blocks.block[1], height = blocks.rows * blocks.block[0];
   std::vector<int64_t> out;
@@ -161,7 +161,7 @@ SparsePtr to_compressed(const SparseTensor& given, SparseLayout layout, const Di
 
 SparsePtr to_layout_of(const SparseTensor& coo, const SparseTensor& like) {
   if (like.is_coo()) return to_coo(coo);
-  return to_compressed(coo, like.layout(), like.block(), like.indices().dtype());
+  return to_compressed(coo, like.sparse_layout(), like.block(), like.indices().dtype());
 }
 
 Tensor to_dense(const SparseTensor& x) {

@@ -58,8 +58,8 @@ bool has_empty(const Dims& sizes) { return std::find(sizes.begin(), sizes.end(),
 Tensor dense_product(const Value& a, const Value& b) {
   // reshape cannot tell sizes where there are no elements.
   if (has_empty(sizes_of(a)) || has_empty(sizes_of(b))) {
-    const Tensor left = a.is_tensor() ? a.to_tensor() : to_dense(sparse_of(a));
-    const Tensor right = b.is_tensor() ? b.to_tensor() : to_dense(sparse_of(b));
+    const Tensor left = a.is_strided() ? a.to_tensor() : to_dense(sparse_of(a));
+    const Tensor right = b.is_strided() ? b.to_tensor() : to_dense(sparse_of(b));
     return call("aten::matmul", left, right);
   }
   return with_dense(a, b);
@@ -83,8 +83,8 @@ Value sparse_product(const SparseTensor& a, const SparseTensor& b) {
                                           scatter_rows(vector_of(pairs.element), terms, count), true);
   if (a.is_coo()) return box(out);
   // Blocks need not fit the product's sizes.
-  const Dims block = ops::is_blocked(a.layout()) ? Dims{a.block()[0], b.block()[1]} : Dims{1, 1};
-  return box(to_compressed(*out, a.layout(), block, a.indices().dtype()));
+  const Dims block = ops::is_blocked(a.sparse_layout()) ? Dims{a.block()[0], b.block()[1]} : Dims{1, 1};
+  return box(to_compressed(*out, a.sparse_layout(), block, a.indices().dtype()));
 }
 
 Value product(const Value& a, const Value& b, size_t dims) {
@@ -116,9 +116,9 @@ IMPL("aten::mv", ops::kSparseCPU,
 
 IMPL("aten::matmul", ops::kSparseCPU, [](Arguments v, Results& returns) {
   const Dims &a = sizes_of(v[0]), &b = sizes_of(v[1]);
-  if (b.size() == 1 && a.size() == 2 && v[1].is_tensor())
+  if (b.size() == 1 && a.size() == 2 && v[1].is_strided())
     return returns.emplace_back(times_vector(v[0], v[1].to_tensor())), void();
-  if (a.size() == 1 && b.size() == 2 && v[0].is_tensor())
+  if (a.size() == 1 && b.size() == 2 && v[0].is_strided())
     return returns.emplace_back(times_vector(box(transposed(sparse_of(v[1]))), v[0].to_tensor())), void();
   check(a.size() == b.size() && (a.size() == 2 || a.size() == 3),
         "matmul of sparse tensors is implemented for matrices, batches of them and vectors, but got sizes ", a, " and ",
@@ -164,7 +164,7 @@ SPARSE_OP(
     "aten::sparse_sampled_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     [](Arguments v, Results& returns) {
       const SparseTensor& x = sparse_of(v[0]);
-      check(x.layout() == SparseLayout::kCsr, "expected a tensor of layout sparse_csr, but got ", x.describe());
+      check(x.sparse_layout() == SparseLayout::kCsr, "expected a tensor of layout sparse_csr, but got ", x.describe());
       const Tensor &a = v[1].to_tensor(), &b = v[2].to_tensor();
       check_product(a.sizes(), b.sizes(), static_cast<size_t>(x.ndim()));
       check(x.ndim() == 2 || x.ndim() == 3, "is implemented for matrices and batches of them");
@@ -198,7 +198,7 @@ IMPL("tensord::packed tensord::packed.other", ops::kSparseCPU, run_packed);
 IMPL("aten::triangular_solve", ops::kSparseCPU, [](Arguments v, Results& returns) {
   const SparseTensor& matrix = sparse_of(v[1]);
   check(
-      v[0].is_tensor() && matrix.layout() == SparseLayout::kCsr && matrix.ndim() == 2 &&
+      v[0].is_strided() && matrix.sparse_layout() == SparseLayout::kCsr && matrix.ndim() == 2 &&
           matrix.sizes()[0] == matrix.sizes()[1],
       "triangular_solve of sparse tensors takes a dense right side and a square matrix of layout sparse_csr, but got ",
       matrix.describe());

@@ -81,7 +81,7 @@ SPARSE_OP("aten::_sparse_sum.dim_dtype(Tensor self, int[1] dim, *, ScalarType dt
 
 // Along rows or columns of a CSR matrix, which stays one.
 Value sum_csr(const SparseTensor& x, const Value& dims, bool keepdim, const Value& dtype) {
-  check(x.layout() == SparseLayout::kCsr && x.ndim() == 2, "expected a matrix of layout sparse_csr, but got ",
+  check(x.sparse_layout() == SparseLayout::kCsr && x.ndim() == 2, "expected a matrix of layout sparse_csr, but got ",
         x.describe());
   check(keepdim, "reduction operations on CSR tensors with keepdim=False are unsupported");
   const std::vector<bool> is_summed = summed_dims(dims, 2);

@@ -41,7 +41,7 @@ Tensor elements_of_triangle(const Tensor& starts, const Tensor& columns, bool up
 
 Rows rows_of(const SparseTensor& x) {
   check(x.dense_dim() == 0, "expected a sparse matrix without dense dimensions, but got ", x.describe());
-  if (x.layout() != SparseLayout::kCsr) {
+  if (x.sparse_layout() != SparseLayout::kCsr) {
     const SparsePtr coo = coalesced(*to_coo(x));
     check(coo->sparse_dim() >= 2, "expected a sparse matrix, but got ", x.describe());
     const int64_t dims = coo->sparse_dim(), count = coo->nnz();

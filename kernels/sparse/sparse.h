@@ -17,7 +17,7 @@ const SparseTensor& sparse_of(const ops::Value& value);
 const SparseTensor& coo_of(const ops::Value& value);
 // Of a tensor, sparse or not.
 inline const Dims& sizes_of(const ops::Value& value) {
-  return value.is_tensor() ? value.to_tensor().sizes() : sparse_of(value).sizes();
+  return value.is_strided() ? value.to_tensor().sizes() : sparse_of(value).sizes();
 }
 // Throws Error{kUnimplemented} for a device that is not the host; none is.
 inline void check_host(const ops::Value& device) {

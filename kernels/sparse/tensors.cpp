@@ -212,9 +212,9 @@ int64_t numel_of(const SparseTensor& x) {
   return out;
 }
 
-GIVES("prim::layout", static_cast<int64_t>(x.layout()));
+GIVES("prim::layout", static_cast<int64_t>(x.sparse_layout()));
 GIVES("prim::is_sparse", x.is_coo());
-GIVES("prim::is_sparse_csr", x.layout() == SparseLayout::kCsr);
+GIVES("prim::is_sparse_csr", x.sparse_layout() == SparseLayout::kCsr);
 GIVES("prim::dtype", static_cast<int64_t>(x.dtype()));
 GIVES("prim::device", x.values().device());
 GIVES("prim::is_cpu", true);
@@ -279,7 +279,7 @@ SPARSE_OP("aten::values(Tensor(a) self) -> Tensor(a)",
 // Which of the two a compressed tensor has.
 const SparseTensor& compressed_of(const Value& value, bool by_rows) {
   const SparseTensor& x = sparse_of(value);
-  check(!x.is_coo() && ops::compresses_rows(x.layout()) == by_rows, "expected a tensor that compresses ",
+  check(!x.is_coo() && ops::compresses_rows(x.sparse_layout()) == by_rows, "expected a tensor that compresses ",
         by_rows ? "rows" : "columns", ", but got ", x.describe());
   return x;
 }

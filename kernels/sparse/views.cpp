@@ -69,9 +69,10 @@ Value transposed_view(const SparseTensor& x, int64_t first, int64_t second) {
   const auto batch = static_cast<size_t>(x.batch_dim());
   if (std::min(a, b) != batch || std::max(a, b) != batch + 1)
     fail(ErrorCode::kUnimplemented, "transposes only rows and columns of ", x.describe());
-  const Tensor values =
-      ops::is_blocked(x.layout()) ? compose::transpose(x.values(), x.batch_dim() + 1, x.batch_dim() + 2) : x.values();
-  return box(SparseTensor::compressed(turned(x.layout()), sizes, x.compressed_indices(), x.indices(), values));
+  const Tensor values = ops::is_blocked(x.sparse_layout())
+                            ? compose::transpose(x.values(), x.batch_dim() + 1, x.batch_dim() + 2)
+                            : x.values();
+  return box(SparseTensor::compressed(turned(x.sparse_layout()), sizes, x.compressed_indices(), x.indices(), values));
 }
 
 IMPL("aten::permute", ops::kSparseCPU,

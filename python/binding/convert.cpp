@@ -282,7 +282,6 @@ nb::object to_python(const Value& value, const std::string& enum_name) {
       return out;
     }
     case Value::Tag::kOpaque:
-      if (ops::as_sparse(value)) return wrap(ops::to_tensor(value));
       if (const auto* held = dynamic_cast<HeldObject*>(value.to_opaque().get())) return nb::borrow(held->held.get());
       break;
     default: break;

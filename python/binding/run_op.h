@@ -15,7 +15,7 @@ inline Tensor run_op(const ops::Op& op, std::initializer_list<ops::Value> argume
   std::vector<ops::Value> returns;
   ops::run(op, std::span(arguments.begin(), arguments.size()), returns);
   if (returns.empty() || returns.front().is_none()) return {};
-  return ops::to_tensor(returns.front());
+  return returns.front().to_tensor();
 }
 
 }  // namespace tensord::python

@@ -43,8 +43,11 @@ namespace {
 
 // A tensor of host memory, for reading elements.
 Tensor on_host(const Tensor& x) {
-  if (const ops::BoxedTensor* boxed = ops::stands_for(x))
-    fail(ErrorCode::kUnimplemented, "a sparse tensor (", boxed->describe(), ") has no elements to read; take to_dense()");
+  if (!x.is_strided()) {
+    const bool is_quantized = x.impl()->layout == Functionality::kQuantized;
+    fail(ErrorCode::kUnimplemented, "a ", is_quantized ? "quantized" : "sparse", " tensor (", describe(x),
+         ") has no elements to read; take ", is_quantized ? "dequantize()" : "to_dense()");
+  }
   check(!x.is_meta(), "a meta tensor has no data");
   if (x.device().kind == DeviceKind::kCPU) return x;
   static const ops::Op& cpu = ops::get_op("aten::cpu");
@@ -195,7 +198,7 @@ void bind_kind(nb::class_<Tensor>& tensor) {
     return sparse && sparse->is_coo();
   });
   tensor.def_prop_ro("is_cuda", [](const Tensor& x) { return x.device().kind == DeviceKind::kCUDA; });
-  tensor.def_prop_ro("is_meta", [](const Tensor& x) { return x.is_meta() && !ops::stands_for(x); });
+  tensor.def_prop_ro("is_meta", [](const Tensor& x) { return x.is_meta(); });
   tensor.def_prop_ro("_version", [](const Tensor& x) { return x.version(); });
   tensor.def("is_writable", [](const Tensor& x) { return !x.is_meta() && x.storage()->is_writable(); },
              "Whether operators may write it: not where it lies over a read-only array.");

@@ -21,7 +21,7 @@ std::string key_name(const ops::Value& key) {
 // The tensors of a result with their places, in order.
 void collect(const ops::Value& value, const std::string& name, NamedTensors& out) {
   const auto inner = [&](const std::string& key) { return name.empty() ? key : name + "." + key; };
-  if (value.is_tensor()) {
+  if (value.is_strided()) {
     out.emplace_back(name.empty() ? "0" : name, value.to_tensor());
   } else if (value.is_tuple() || value.is_list()) {
     const auto& items = value.is_tuple() ? value.to_tuple()->items : value.to_list()->items;

@@ -33,7 +33,7 @@ double process_cpu_ms() {
 std::vector<ops::Value> fresh_handles(const std::vector<ops::Value>& arguments) {
   std::vector<ops::Value> out = arguments;
   for (ops::Value& value : out) {
-    if (!value.is_tensor() || !value.to_tensor().defined()) continue;
+    if (!value.is_strided() || !value.to_tensor().defined()) continue;
     const Tensor& tensor = value.to_tensor();
     value = tensor.as_view(tensor.sizes(), tensor.strides(), tensor.offset());
   }

@@ -74,7 +74,7 @@ std::vector<GivenArgument> find_examples(const ConvertOptions& options, const op
 void use_example(const GivenArgument& example, const ConvertOptions& options, Input& input) {
   if (!example.value) return;
   const std::string& place = options.arguments_path.empty() ? "--input" : options.arguments_path;
-  if (!example.value->is_tensor()) {
+  if (!example.value->is_strided()) {
     check(is_plain(*example.value), place, ": argument '", input.name, "' is a ", example.value->tag_name(),
           ", and only tensors can be inputs, and numbers, texts and None be fixed");
     input.fixed = *example.value;
@@ -168,7 +168,7 @@ std::vector<Tensor> leaves_of(const ops::Value& value) {
   const auto add = [&](const ops::Value& item) {
     for (const Tensor& leaf : leaves_of(item)) leaves.push_back(leaf);
   };
-  if (value.is_tensor()) leaves.push_back(value.to_tensor());
+  if (value.is_strided()) leaves.push_back(value.to_tensor());
   if (value.is_tuple()) std::ranges::for_each(value.to_tuple()->items, add);
   if (value.is_list()) std::ranges::for_each(value.to_list()->items, add);
   if (value.is_dict()) {

@@ -1,10 +1,14 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <iomanip>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <source_location>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/error.h"
@@ -97,13 +101,54 @@ std::string line_of(const ops::Op& op) {
   return to_printable(op.schema.str()) + (flags.empty() ? "" : "   # " + flags);
 }
 
-void print_ops(const std::string& prefix, bool as_json) {
+// "kernels/pointwise/arith.cpp:12", from where the sources lie.
+std::string place_of(const std::source_location& origin) {
+  std::string_view file = origin.file_name();
+  for (const std::string_view folder : {"kernels/", "core/", "tests/"}) {
+    if (const size_t at = file.rfind(folder); at != std::string_view::npos) {
+      file.remove_prefix(at);
+      break;
+    }
+  }
+  return concat(file, ":", origin.line());
+}
+
+// The operator's row of the dispatch table: a line for each cell that has code, in the order in which calls go through.
+void print_table(const ops::Op& op) {
+  static constexpr const char* kDevices[kDeviceKinds] = {"CPU", "CUDA", "PrivateUse"};
+  std::cout << op.schema.full_name() << '\n';
+  const auto line = [](const char* functionality, const std::string& device, const ops::KernelFunction& kernel) {
+    std::cout << "  " << std::left << std::setw(17) << functionality << std::setw(12) << device
+              << place_of(kernel.origin) << '\n';
+  };
+  for (int row = kFunctionalityCount; row-- > 0;) {
+    const auto functionality = static_cast<Functionality>(row);
+    const ops::KernelFunction* const first = op.table[ops::cell_of(functionality, kCPU)];
+    if (row >= kLayoutCount) {
+      if (first) line(name_of(functionality), "all", *first);
+      continue;
+    }
+    std::map<const ops::KernelFunction*, std::string> devices;
+    for (int device = 0; device < kDeviceKinds; ++device) {
+      const auto* const kernel = op.table[ops::cell_of(functionality, static_cast<DeviceKind>(device))];
+      if (kernel) devices[kernel] += (devices[kernel].empty() ? "" : " ") + std::string(kDevices[device]);
+    }
+    for (const auto& [kernel, on] : devices)
+      line(name_of(functionality), on == "CPU CUDA PrivateUse" ? "all" : on, *kernel);
+  }
+}
+
+void print_ops(const std::string& prefix, bool as_json, bool as_table) {
   bool found = false;
   std::vector<std::string> names;
   for (const ops::Op* op : ops::all_ops()) {
     names.push_back(op->schema.name);
     if (!op->schema.full_name().starts_with(prefix)) continue;
     found = true;
+    if (as_table) {
+      print_table(*op);
+      continue;
+    }
     std::cout << (as_json ? record_of(*op).dump() : line_of(*op)) << '\n';
   }
   if (found) return;
@@ -121,9 +166,12 @@ void add_ops_command(CLI::App& app, int* exit_code) {
   auto as_json = std::make_shared<bool>(false);
   command->add_flag("--json", *as_json,
                     "A JSON object a line, with how each runs: devices, gradient, fused and prepared forms");
-  command->callback([prefix, as_json, exit_code] {
+  auto as_table = std::make_shared<bool>(false);
+  command->add_flag("--table", *as_table,
+                    "The dispatch table of each: which code runs for which tensors, and where it is written");
+  command->callback([prefix, as_json, as_table, exit_code] {
     *exit_code = 0;
-    print_ops(*prefix, *as_json);
+    print_ops(*prefix, *as_json, *as_table);
   });
 }
 

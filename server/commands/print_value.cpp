@@ -5,7 +5,6 @@
 
 #include "core/base/error.h"
 #include "core/base/printable.h"
-#include "core/ops/boxed.h"
 #include "core/tensor/tensor.h"
 
 namespace tensord::server {
@@ -75,11 +74,11 @@ void print_at(std::ostream& out, const ops::Value& value, const std::string& pla
     for (const auto& [key, item] : value.to_dict()->items()) {
       inner(item, key.is_string() ? key.to_string() : key.is_int() ? std::to_string(key.to_int()) : key.tag_name());
     }
-  } else if (value.is_tensor()) {
+  } else if (value.is_strided()) {
     out << prefix;
     print_tensor(out, value.to_tensor());
-  } else if (const ops::BoxedTensor* boxed = ops::as_boxed(value)) {
-    out << prefix << "a tensor " << boxed->describe() << "\n";
+  } else if (value.is_tensor()) {
+    out << prefix << "a tensor " << describe(value.to_tensor()) << "\n";
   } else if (value.is_string()) {
     out << prefix << to_printable(value.to_string()) << "\n";
   } else if (value.is_bool()) {

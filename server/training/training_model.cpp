@@ -171,7 +171,7 @@ Value TrainingModel::run(const Call& call, std::span<const Tensor> batch, const 
 }
 
 Tensor TrainingModel::output_of(const Value& result) const {
-  if (result.is_tensor() && spec_.output.empty()) return result.to_tensor();
+  if (result.is_strided() && spec_.output.empty()) return result.to_tensor();
   std::string names;
   for (const InferTensor& output : flatten_result(result, result_names_.whole, result_names_.own)) {
     if (output.tensor.defined() && (spec_.output.empty() || is_output(output.name))) return output.tensor;
@@ -204,7 +204,7 @@ Tensor TrainingModel::loss(std::span<const Tensor> batch, const std::function<bo
     loss = compare(output, batch[static_cast<size_t>(label_)]);
   } else {
     const Value value = loss_of(spec_.method, run(loss_call_, batch, is_cancelled));
-    check(value.is_tensor(), "loss.method: '", spec_.method, "' gives a ", value.tag_name(), ", not a tensor");
+    check(value.is_strided(), "loss.method: '", spec_.method, "' gives a ", value.tag_name(), ", not a tensor");
     loss = value.to_tensor();
   }
   check(loss.numel() == 1, "the loss must be a single number, but has shape ", loss.sizes());

@@ -82,8 +82,10 @@ TEST(DeviceComplex, ShapesAreInferred) {
 TEST(DeviceComplex, AreRefusedByNameWhereThereAreNone) {
   const Tensor x = Tensor::meta(Dims{3}, DType::kComplex64, kCudaDevice);
   const std::vector<ops::Value> arguments{x, x};
-  EXPECT_EQ(error_of([&] { ops::infer(ops::get_op("aten::mul.Tensor"), arguments); }),
-            "aten::mul: has no kernel of complex numbers for cuda");
+  EXPECT_EQ(
+      error_of([&] { ops::infer(ops::get_op("aten::mul.Tensor"), arguments); }),
+      "aten::mul.Tensor has no kernel for Complex on cuda; it has: CPU, CUDA, PrivateUse, Complex (CPU, PrivateUse), "
+      "SparseCOO (CPU), SparseCSR (CPU)");
   const Tensor y = ops::infer(ops::get_op("aten::dot"), arguments).front().to_tensor();
   EXPECT_EQ(y.dtype(), DType::kComplex64);
   EXPECT_EQ(y.device(), kCudaDevice);

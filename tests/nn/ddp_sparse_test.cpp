@@ -53,7 +53,7 @@ struct Model {
   }
   std::vector<std::complex<double>> gradient(const Tensor& of) const {
     const Tensor found = autograd::grad(of);
-    if (!ops::stands_for(found)) return values_of(found);
+    if (!ops::as_sparse(found)) return values_of(found);
     return values_of(call("aten::to_dense", found));
   }
 
@@ -68,8 +68,8 @@ void expect_same(int size, const std::function<void(Model&, int rank)>& passes, 
     Model sparse(group, true, options), dense(group, false, options);
     passes(sparse, group.rank());
     passes(dense, group.rank());
-    EXPECT_TRUE(ops::stands_for(autograd::grad(sparse.table)));
-    EXPECT_FALSE(ops::stands_for(autograd::grad(dense.table)));
+    EXPECT_TRUE(ops::as_sparse(autograd::grad(sparse.table)));
+    EXPECT_FALSE(ops::as_sparse(autograd::grad(dense.table)));
     EXPECT_EQ(sparse.gradient(sparse.table), dense.gradient(dense.table));
     EXPECT_EQ(sparse.gradient(sparse.weight), dense.gradient(dense.weight));
   });

@@ -12,7 +12,7 @@ using ops::QuantizedType;
 using ::testing::HasSubstr;
 
 Value boxed(QuantizedType type, const Tensor& values, const ops::Quantizer& quantizer) {
-  return Value(IntrusivePtr<ops::OpaqueObject>(make_intrusive<ops::QuantizedTensor>(type, values, quantizer)));
+  return Value(Tensor(make_intrusive<ops::QuantizedTensor>(type, values, quantizer)));
 }
 Value quantized(const Tensor& values, QuantizedType type = QuantizedType::kQInt8) { return boxed(type, values, {}); }
 Value qint8(const Dims& sizes) { return quantized(ones(sizes, DType::kInt8)); }
@@ -179,26 +179,26 @@ TEST(PackedStates, Cells) {
   const Value bytes = ones({2, 3}, DType::kInt8), bias = ones({2});
   const Value old = list_of({bytes, bytes, bias, bias, bias, bias}), scales = list_of({0.5, 0.25}),
               zeros = numbers({0, 1});
-  expect_states("rnn.CellParamsBase",
-                {{of("quantized_dynamic", empty, empty, numbers({1}), pair), kTaken},
-                 {dynamic("quantized_dynamic", pair), kTaken},
-                 {dynamic("quantized_fp16", pair), kTaken},
-                 {of("quantized", old, scales, zeros, empty), kTaken},
-                 {dynamic("odd", pair), "kind 'odd' is not known"},
-                 {dynamic("quantized_dynamic", list_of({packed})), "its state has no item 1 in list 4"},
-                 {dynamic("quantized_fp16", Value(1)), "in list 4"},
-                 {dynamic("quantized_fp16", list_of({packed, qint8({2, 3})})),
-                  "got a value of class Tensor where another was expected"},
-                 {dynamic("quantized", empty), "in list 1"},
-                 {of("quantized", old, list_of({0.5}), zeros, empty), "its state has no item 1 in list 2"},
-                 {of("quantized", old, scales, numbers({0}), empty), "its state has no item 1 in list 3"},
-                 {of("quantized", old, list_of({0.5, 0.0}), zeros, empty), "scale"},
-                 {of("quantized", list_of({bias, bytes, bias, bias}), scales, zeros, empty), "a weight is no int8"},
-                 {of("quantized", list_of({Value(1), bytes, bias, bias}), scales, zeros, empty), "a weight is no int8"},
-                 {tuple_of({1, empty, empty, empty, pair}), "its state has the wrong form"},
-                 {tuple_of({"quantized_dynamic", empty, empty, empty}), "its state has the wrong form"},
-                 {list_of({"quantized_dynamic", empty, empty, empty, pair}), "its state has the wrong form"},
-                 {Value(), "its state has the wrong form"}});
+  expect_states(
+      "rnn.CellParamsBase",
+      {{of("quantized_dynamic", empty, empty, numbers({1}), pair), kTaken},
+       {dynamic("quantized_dynamic", pair), kTaken},
+       {dynamic("quantized_fp16", pair), kTaken},
+       {of("quantized", old, scales, zeros, empty), kTaken},
+       {dynamic("odd", pair), "kind 'odd' is not known"},
+       {dynamic("quantized_dynamic", list_of({packed})), "its state has no item 1 in list 4"},
+       {dynamic("quantized_fp16", Value(1)), "in list 4"},
+       {dynamic("quantized_fp16", list_of({packed, qint8({2, 3})})), "expected a value of type opaque but got Tensor"},
+       {dynamic("quantized", empty), "in list 1"},
+       {of("quantized", old, list_of({0.5}), zeros, empty), "its state has no item 1 in list 2"},
+       {of("quantized", old, scales, numbers({0}), empty), "its state has no item 1 in list 3"},
+       {of("quantized", old, list_of({0.5, 0.0}), zeros, empty), "scale"},
+       {of("quantized", list_of({bias, bytes, bias, bias}), scales, zeros, empty), "a weight is no int8"},
+       {of("quantized", list_of({Value(1), bytes, bias, bias}), scales, zeros, empty), "a weight is no int8"},
+       {tuple_of({1, empty, empty, empty, pair}), "its state has the wrong form"},
+       {tuple_of({"quantized_dynamic", empty, empty, empty}), "its state has the wrong form"},
+       {list_of({"quantized_dynamic", empty, empty, empty, pair}), "its state has the wrong form"},
+       {Value(), "its state has the wrong form"}});
 }
 
 TEST(PackedStates, Embeddings) {
@@ -452,7 +452,7 @@ TEST(QuantizedRefusals, Tensors) {
       {"aten::quantize_per_tensor", {x, 0.5, 0, 11}, "expected qint8, quint8 or qint32, but got dtype 11"},
       {"aten::quantize_per_tensor", {x.to(DType::kFloat64), 0.5, 0, 13}, "expected float32 to quantize, but got"},
       {"aten::q_per_channel_scales", {qint8({2, 3})}, "expected a tensor with a scale for each channel"},
-      {"aten::q_scale", {x}, "expected a quantized tensor, but got"},
+      {"aten::q_scale", {x}, "aten::q_scale has no kernel for cpu; it has: Quantized (CPU)"},
       {"aten::quantize_per_tensor", {x, 0.5, 0, 16}, "expected qint8, quint8 or qint32, but got dtype 16"},
       {"aten::dequantize.self", {table({2, 3})}, "is not supported but by embeddings"},
       {"aten::q_scale", {table({2, 3})}, "with one for each channel"},

@@ -22,7 +22,7 @@ Value quantized(const Tensor& values, Steps steps, QuantizedType type = Quantize
   ops::Quantizer quantizer;
   quantizer.scale = steps.scale;
   quantizer.zero_point = steps.zero_point;
-  return Value(IntrusivePtr<ops::OpaqueObject>(make_intrusive<QuantizedTensor>(type, values, quantizer)));
+  return Value(Tensor(make_intrusive<QuantizedTensor>(type, values, quantizer)));
 }
 const QuantizedTensor& of(const Value& value) { return *ops::as_quantized(value); }
 
@@ -119,7 +119,7 @@ TEST(QuantizedValues, FunctionsOfEveryNumber) {
         if (op[5] == 'h') arguments.emplace_back(1.0);
         const std::string name(op, std::string(op).size() - 1);
         const Value expected = run(name, arguments);
-        EXPECT_EQ(run(op, arguments).to_opaque().get(), written.to_opaque().get());
+        EXPECT_TRUE(run(op, arguments).to_tensor().is_same(written.to_tensor()));
         expect_numbers(written, numbers(expected));
       }
     }
@@ -253,7 +253,7 @@ Value weights(const Dims& sizes, uint32_t seed, bool has_zero_points) {
     quantizer.scales.data<double>()[i] = i % 2 ? 0.5 : 0.25;
     quantizer.zero_points.data<int64_t>()[i] = has_zero_points ? i % 5 - 2 : 0;
   }
-  return Value(IntrusivePtr<ops::OpaqueObject>(
+  return Value(Tensor(
       make_intrusive<QuantizedTensor>(QuantizedType::kQInt8, bytes(sizes, QuantizedType::kQInt8, seed), quantizer)));
 }
 std::vector<double> weight_numbers(const Value& value) {
@@ -366,8 +366,7 @@ TEST(QuantizedValues, BagsAndRowsOfTables) {
   quantizer.scales = floats({0.5f, 0.25f, 1});
   quantizer.zero_points = floats({1, 0, 3});
   const Tensor values = bytes({3, 5}, QuantizedType::kQUInt8, 11);
-  const Value table(
-      IntrusivePtr<ops::OpaqueObject>(make_intrusive<QuantizedTensor>(QuantizedType::kQUInt8, values, quantizer)));
+  const Value table(Tensor(make_intrusive<QuantizedTensor>(QuantizedType::kQUInt8, values, quantizer)));
   const Value params = run("quantized::embedding_bag_prepack", {table});
   const auto number = [&](int64_t row, int64_t i) {
     return (values.data<uint8_t>()[row * 5 + i] - quantizer.zero_points.data<float>()[row]) *

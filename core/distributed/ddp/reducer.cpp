@@ -302,7 +302,7 @@ void Reducer::take(size_t index) {
   if (bucket.is_sparse) return take_sparse(bucket, index);
   const Tensor& view = bucket.views[place.position];
   const Tensor gradient = autograd::grad(parameters_[index]);
-  if (ops::stands_for(gradient)) {
+  if (ops::as_sparse(gradient)) {
     fail(ErrorCode::kUnimplemented, "DistributedDataParallel does not take a sparse gradient of ", named_[index].name,
          ", which is not among those that were said to be sparse");
   }
@@ -385,7 +385,7 @@ void Reducer::put_back(size_t index, bool is_used) {
   // What nobody used has no gradient, or that of passes before.
   if (!is_used) return;
   if (const Bucket& bucket = buckets_[places_[index].bucket]; bucket.is_sparse) {
-    return autograd::set_grad(parameters_[index], ops::stand_in(bucket.sparse));
+    return autograd::set_grad(parameters_[index], Tensor(bucket.sparse));
   }
   const Tensor& view = buckets_[places_[index].bucket].views[places_[index].position];
   const Tensor gradient = autograd::grad(parameters_[index]);

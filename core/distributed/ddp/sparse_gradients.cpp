@@ -13,7 +13,7 @@ namespace {
 
 ops::SparsePtr coalesced(const ops::SparsePtr& sparse) {
   if (sparse->is_coalesced()) return sparse;
-  const Tensor found = ops::to_tensor(ops::call<ops::Value>("aten::coalesce", ops::stand_in(sparse)));
+  const Tensor found = ops::call("aten::coalesce", Tensor(sparse));
   return ops::as_sparse(found);
 }
 

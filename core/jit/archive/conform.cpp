@@ -1,7 +1,6 @@
 #include "core/jit/archive/conform.h"
 
 #include "core/base/error.h"
-#include "core/ops/boxed.h"
 
 namespace tensord::jit {
 
@@ -27,7 +26,7 @@ bool has_parts(const TypePtr& type) {
 bool is_plain_mismatch(const Value& value, TypeKind kind) {
   switch (kind) {
     case TypeKind::kTensor:  // an undefined tensor is None
-      return !value.is_tensor() && !value.is_none() && !ops::as_boxed(value);
+      return !value.is_tensor() && !value.is_none();
     case TypeKind::kOpaque: return !value.is_opaque() && !value.is_none();
     case TypeKind::kInt: return !value.is_int();
     case TypeKind::kFloat: return !value.is_float();

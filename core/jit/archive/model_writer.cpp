@@ -51,7 +51,9 @@ class ModulePickler : PickleWriter {
         return;
       case Value::Tag::kString: write_string(value.to_string()); return;
       case Value::Tag::kDevice: write_device(value.to_device()); return;
-      case Value::Tag::kTensor: write_tensor(value.to_tensor()); return;
+      case Value::Tag::kTensor:
+        if (const ops::SparseTensor* sparse = ops::as_sparse(value)) return write_sparse(*sparse);
+        return write_tensor(value.to_tensor());
       case Value::Tag::kList: write_list(value, depth); return;
       case Value::Tag::kTuple: write_tuple(*value.to_tuple(), depth); return;
       case Value::Tag::kDict: write_dict(value, depth); return;
@@ -61,9 +63,6 @@ class ModulePickler : PickleWriter {
         out_ += 'R';
         return;
       case Value::Tag::kObject: write_object(value.to_object(), depth); return;
-      case Value::Tag::kOpaque:
-        if (const ops::SparseTensor* sparse = ops::as_sparse(value)) return write_sparse(*sparse);
-        [[fallthrough]];
       default:
         fail(ErrorCode::kUnimplemented, "an attribute of type ", ops::type_of(value)->str(), " cannot be written");
     }
@@ -98,12 +97,12 @@ class ModulePickler : PickleWriter {
   // torch.jit.load knows COO and CSR.
   void write_sparse(const ops::SparseTensor& sparse) {
     if (write_known(&sparse)) return;
-    if (!sparse.is_coo() && sparse.layout() != ops::SparseLayout::kCsr)
+    if (!sparse.is_coo() && sparse.sparse_layout() != ops::SparseLayout::kCsr)
       fail(ErrorCode::kUnimplemented, "an attribute ", sparse.describe(),
            " cannot be written: PyTorch's archives hold ", "sparse_coo and sparse_csr tensors only");
     write_global("torch._utils", "_rebuild_sparse_tensor");
     out_ += '(';
-    write_int(static_cast<int64_t>(sparse.layout()));
+    write_int(static_cast<int64_t>(sparse.sparse_layout()));
     write_dims(sparse.sizes());
     out_ += hooks_.requires_grad && hooks_.requires_grad(sparse.values()) ? '\x88' : '\x89';
     if (!sparse.is_coo()) write_tensor(sparse.compressed_indices());

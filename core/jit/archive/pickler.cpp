@@ -42,13 +42,12 @@ class Pickler : PickleWriter {
         return;
       case Value::Tag::kString: write_string(value.to_string()); return;
       case Value::Tag::kDevice: write_device(value.to_device()); return;
-      case Value::Tag::kTensor: write_tensor(value.to_tensor()); return;
+      case Value::Tag::kTensor:
+        if (const ops::SparseTensor* sparse = ops::as_sparse(value)) return write_sparse(*sparse);
+        return write_tensor(value.to_tensor());
       case Value::Tag::kList: write_list(*value.to_list(), depth); return;
       case Value::Tag::kTuple: write_tuple(*value.to_tuple(), depth); return;
       case Value::Tag::kDict: write_dict(*value.to_dict(), depth); return;
-      case Value::Tag::kOpaque:
-        if (const ops::SparseTensor* sparse = ops::as_sparse(value)) return write_sparse(*sparse);
-        [[fallthrough]];
       default:
         fail(ErrorCode::kUnimplemented, "pickle: a value of type ", ops::type_of(value)->str(), " cannot be written");
     }
@@ -85,7 +84,7 @@ class Pickler : PickleWriter {
     write_global("torch._utils", "_rebuild_sparse_tensor");
     out_ += '(';
     write_global("torch.serialization", "_get_layout");
-    write_string(concat("torch.", ops::name_of(sparse.layout())));
+    write_string(concat("torch.", ops::name_of(sparse.sparse_layout())));
     out_ += "\x85R(";
     if (!sparse.is_coo()) write_tensor(sparse.compressed_indices());
     write_tensor(sparse.indices());

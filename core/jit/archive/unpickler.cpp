@@ -290,7 +290,7 @@ void Unpickler::set_items(std::vector<Value> items) {
 }
 
 void Unpickler::set_item(ops::DictObject& dict, const Value& key, const Value& value) {
-  if (!key.is_string() && !key.is_number() && !key.is_complex() && !key.is_tensor() && !key.is_enum()) {
+  if (!key.is_string() && !key.is_number() && !key.is_complex() && !key.is_strided() && !key.is_enum()) {
     fail(ErrorCode::kUnimplemented, context_.source, ": a dict key of type ", key.tag_name(), " is not supported");
   }
   dict.set(key, value);

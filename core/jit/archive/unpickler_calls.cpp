@@ -129,7 +129,7 @@ Value Unpickler::call_tensor(const Global& callee, std::span<const Value> argume
 
 Value Unpickler::call_parameter(const Global& callee, std::span<const Value> arguments) {
   const Value& data = argument(callee, arguments, 0);
-  if (!data.is_tensor()) malformed("a parameter has no tensor");
+  if (!data.is_strided()) malformed("a parameter has no tensor");
   record_requires_grad(data.to_tensor(), arguments, 1);
   return data;
 }
@@ -146,7 +146,7 @@ Value Unpickler::call_typed_tensor(const Global& callee, std::span<const Value> 
     fail(ErrorCode::kUnimplemented, context_.source, ": pickle: tensors of class '", type->name, "' are not supported");
   }
   const Value result = call(*function, argument(callee, arguments, 2));
-  if (!result.is_tensor()) malformed("a tensor with attributes is none");
+  if (!result.is_strided()) malformed("a tensor with attributes is none");
   return result;
 }
 

@@ -88,7 +88,7 @@ Quantizer Unpickler::to_quantizer(const Value& value) const {
       return out;
     case QuantizationScheme::kPerChannelAffine:
     case QuantizationScheme::kPerChannelFloatQParams:
-      if (items.size() < 4 || !items[1].is_tensor() || !items[2].is_tensor() || !items[3].is_int())
+      if (items.size() < 4 || !items[1].is_strided() || !items[2].is_strided() || !items[3].is_int())
         malformed("a quantizer has no scales, zero points and axis");
       out.scales = items[1].to_tensor().contiguous();
       out.zero_points = items[2].to_tensor().contiguous();
@@ -120,8 +120,8 @@ Value Unpickler::call_quantized(const Global& callee, std::span<const Value> arg
     Tensor values = Tensor::from_storage(ref->storage, sizes, strides, offset.to_int(), ref->dtype);
     viewed_.add(values, context_.source);
     auto made = make_intrusive<ops::QuantizedTensor>(*ref->quantized, std::move(values), std::move(quantizer), columns);
-    made->set_of_module();
-    return Value(IntrusivePtr<ops::OpaqueObject>(std::move(made)));
+    made->is_of_module = true;
+    return Value(Tensor(std::move(made)));
   });
 }
 

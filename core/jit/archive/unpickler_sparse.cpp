@@ -30,7 +30,7 @@ Value Unpickler::call_layout(const Global& callee, std::span<const Value> argume
 // Indices are copied: whoever writes the memory later does not move elements. Values are not to be written, since all
 // runs share them. Memory that stands for more elements than it has (expand) would let a small file ask for any amount.
 Tensor Unpickler::sparse_part(const Value& value, bool is_copied) const {
-  if (!value.is_tensor()) malformed("a part of a sparse tensor is no tensor");
+  if (!value.is_strided()) malformed("a part of a sparse tensor is no tensor");
   const Tensor& part = value.to_tensor();
   const auto stored = static_cast<int64_t>(part.storage()->size_bytes() / size_of(part.dtype()));
   if (part.numel() > stored) malformed("a part of a sparse tensor has more elements than memory");
@@ -53,7 +53,7 @@ Value Unpickler::make_sparse(int64_t number, const Value& sizes_of, std::span<co
                          ? ops::SparseTensor::coo(sizes, indices, values, is_coalesced)
                          : ops::SparseTensor::compressed(layout, sizes, sparse_part(parts[0], true), indices, values);
     out->check_invariants();
-    out->set_of_module();
+    out->is_of_module = true;
     return box(out);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kInvalidArgument) throw;

@@ -76,7 +76,7 @@ Binding FunctionEmitter::call(const Expr& expr, const TypePtr& hint) {
 
 GraphValue* FunctionEmitter::number_of(GraphValue* other) {
   const ops::Value* known = other->constant();
-  if (!known || !known->is_tensor()) return nullptr;
+  if (!known || !known->is_strided()) return nullptr;
   const Tensor& tensor = known->to_tensor();
   return tensor.ndim() == 0 && tensor.dtype() != DType::kBool ? constant(ops::Value(known->to_scalar())) : nullptr;
 }

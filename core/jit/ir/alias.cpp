@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/ops/boxed.h"
-
 namespace tensord::jit {
 
 using ops::Type;
@@ -158,13 +156,14 @@ int AliasAnalysis::cell_of(const GraphValue* value) {
 const void* AliasAnalysis::heap_key(const Value& value) const {
   switch (value.tag()) {
     // Tensors without storage cannot be written; one key for all does no harm.
-    case Value::Tag::kTensor: return value.to_tensor().storage().get();
+    case Value::Tag::kTensor:
+      if (!value.is_strided()) return value.to_tensor().impl();
+      return value.to_tensor().storage().get();
     case Value::Tag::kList: return value.to_list().get();
     case Value::Tag::kDict: return value.to_dict().get();
     case Value::Tag::kTuple: return value.to_tuple().get();
     case Value::Tag::kObject: return value.to_object().get();
-    case Value::Tag::kOpaque:
-      return ops::as_boxed(value);  // sparse and quantized tensors; what is packed is never written
+    case Value::Tag::kOpaque: return nullptr;  // what is packed is never written
     default: return nullptr;
   }
 }
@@ -174,8 +173,8 @@ int AliasAnalysis::heap_cell(const Value& value, int depth) {
   if (value.is_none() || value.is_number() || value.is_string() || value.is_device() || value.is_enum())
     return kNoMemory;
   const void* key = heap_key(value);
-  if (value.is_opaque() && !key) return kNoMemory;
-  if (depth > kMaxDepth || (!key && !value.is_tensor())) return kWildcard;
+  if (value.is_opaque()) return kNoMemory;
+  if (depth > kMaxDepth || (!key && !value.is_strided())) return kWildcard;
   auto [it, is_new] = heap_.try_emplace(key, -1);
   if (!is_new) return find(it->second);
   int cell = it->second = new_cell(true);

@@ -205,7 +205,7 @@ class GraphPrinter {
     std::string text;
     if (node.kind() == NodeKind::kConstant) return text;
     for (const GraphValue* output : node.outputs()) {
-      if (!output->known().is_tensor()) continue;
+      if (!output->known().is_strided()) continue;
       text += (text.empty() ? "" : ", ") + describe(output->known().to_tensor());
     }
     return text;

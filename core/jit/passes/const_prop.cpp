@@ -73,7 +73,7 @@ class FoldMemory {
 
 size_t bytes_of(const Value& value, int depth = 0) {
   if (depth > 8) return kMaxFoldedBytes;
-  if (value.is_tensor()) return value.to_tensor().size_bytes();
+  if (value.is_strided()) return value.to_tensor().size_bytes();
   if (value.is_string()) return value.to_string().size();
   size_t total = sizeof(Value);
   const auto add = [&](const std::vector<Value>& items) {
@@ -288,7 +288,7 @@ class Folder {
   static size_t largest_input(const std::vector<Value>& inputs) {
     size_t max = 1;
     for (const Value& input : inputs) {
-      if (input.is_tensor() && input.to_tensor().defined()) {
+      if (input.is_strided() && input.to_tensor().defined()) {
         max = std::max(max, static_cast<size_t>(input.to_tensor().numel()));
       }
     }
@@ -356,10 +356,10 @@ class Folder {
   }
 
   static bool is_view_of_input(const Node& node, const Value& result) {
-    if (!result.is_tensor()) return false;
+    if (!result.is_strided()) return false;
     return std::any_of(node.inputs().begin(), node.inputs().end(), [&](const GraphValue* input) {
       const Value& from = constant_of(input);
-      return from.is_tensor() && from.to_tensor().storage() == result.to_tensor().storage();
+      return from.is_strided() && from.to_tensor().storage() == result.to_tensor().storage();
     });
   }
 

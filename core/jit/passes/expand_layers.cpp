@@ -123,7 +123,7 @@ bool expand_encoder_layer(Node* node, PassContext& context, bool may_be_nested) 
 // Of a layer whose input has turned out to be a tensor.
 bool drop_nesting(Node* node, PassContext& context, bool may_be_nested) {
   const Arguments a(*node);
-  if ((may_be_nested && !a["src"]->known().is_tensor()) || !context.take_change()) return false;
+  if ((may_be_nested && !a["src"]->known().is_strided()) || !context.take_change()) return false;
   if (node->is_op("tensord::layer_input")) {
     CallBuilder builder{GraphBuilder(node)};
     node->output(0)->replace_all_uses_with(a["src"]);

@@ -5,7 +5,6 @@
 #include "core/jit/ir/walk.h"
 #include "core/jit/passes/attribute_paths.h"
 #include "core/jit/passes/pipeline.h"
-#include "core/ops/boxed.h"
 
 namespace tensord::jit {
 
@@ -205,11 +204,14 @@ class ChangeFinder {
     while (!stack.empty()) {
       const Value& value = *stack.back();
       stack.pop_back();
-      if (value.is_tensor()) {
+      if (value.is_strided()) {
         if (value.to_tensor().storage()) out.insert(value.to_tensor().storage().get());
         continue;
       }
-      if (value.is_opaque()) out.insert(ops::as_boxed(value));  // null, of what is packed, does no harm
+      if (value.is_tensor()) {  // of another layout
+        out.insert(value.to_tensor().impl());
+        continue;
+      }
       const bool leads_on = value.is_list() || value.is_dict() || value.is_tuple() || value.is_object();
       if (!leads_on || !out.insert(value.identity()).second) continue;
       if (value.is_list()) follow(value.to_list()->items);

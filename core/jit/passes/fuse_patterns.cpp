@@ -18,7 +18,7 @@ namespace {
 // ---- guards
 
 const Tensor* shape_of(const GraphValue* value) {
-  return value->known().is_tensor() ? &value->known().to_tensor() : nullptr;
+  return value->known().is_strided() ? &value->known().to_tensor() : nullptr;
 }
 // Also that the result is of its dtype and shape: numbers in tensors of no dimensions widen an x of none.
 bool is_floating_x(const Match& match) {
@@ -31,7 +31,7 @@ bool is_floating_x(const Match& match) {
 std::optional<double> number_of(const GraphValue* value) {
   const Value* constant = value->constant();
   if (!constant) return std::nullopt;
-  if (constant->is_tensor()) {
+  if (constant->is_strided()) {
     const Tensor& t = constant->to_tensor();
     return t.ndim() == 0 && !t.is_meta() && tensord::is_floating(t.dtype()) ? std::optional(t.item_double())
                                                                             : std::nullopt;

@@ -25,7 +25,7 @@ constexpr size_t kMaxGroupNodes = 48, kMaxInputs = 24;
 using Group = std::vector<Node*>;
 
 bool is_real_tensor(const GraphValue* value) {
-  return value->known().is_tensor() && !is_complex(value->known().to_tensor().dtype());
+  return value->known().is_strided() && !is_complex(value->known().to_tensor().dtype());
 }
 
 // A group as calls, with the values that go in and come out.
@@ -40,7 +40,7 @@ Calls calls_of(const Group& group) {
   const std::unordered_set<const Node*> members(group.begin(), group.end());
   for (const Node* node : group) {
     for (GraphValue* input : node->inputs()) {
-      if (!input->known().is_tensor() || (input->node() && members.contains(input->node()))) continue;
+      if (!input->known().is_strided() || (input->node() && members.contains(input->node()))) continue;
       if (numbers.try_emplace(input, static_cast<int>(made.inputs.size())).second) made.inputs.push_back(input);
     }
   }
@@ -50,7 +50,7 @@ Calls calls_of(const Group& group) {
     ops::FusedStep step{node->op(), {}};
     for (size_t i = 0; i < node->inputs().size(); ++i) {
       const GraphValue* input = node->input(i);
-      if (input->known().is_tensor()) {
+      if (input->known().is_strided()) {
         step.arguments.emplace_back();
         step.operands.emplace_back(static_cast<int>(i), numbers.at(input));
       } else {
@@ -117,7 +117,7 @@ class Fuser {
     bool has_tensor = false;
     for (const GraphValue* input : node.inputs()) {
       const Value& known = input->known();
-      if (known.is_tensor()) {
+      if (known.is_strided()) {
         if (!is_real_tensor(input) || alias_.has_writers(input)) return false;
         has_tensor = true;
       } else if (!input->constant() && known.is_none()) {
@@ -154,7 +154,7 @@ class Fuser {
     for (const Node* node : group) {
       size = std::max(size, node->output()->known().to_tensor().numel());
       for (const GraphValue* input : node->inputs()) {
-        if (node->op()->is_reduction && input->known().is_tensor())
+        if (node->op()->is_reduction && input->known().is_strided())
           size = std::max(size, input->known().to_tensor().numel());
       }
     }
@@ -192,7 +192,7 @@ class Fuser {
     std::vector<Tensor> inputs, outputs;
     for (const GraphValue* input : made.inputs) {
       const Value* constant = input->constant();
-      inputs.push_back(constant && constant->is_tensor() ? constant->to_tensor() : input->known().to_tensor());
+      inputs.push_back(constant && constant->is_strided() ? constant->to_tensor() : input->known().to_tensor());
     }
     for (const GraphValue* output : made.outputs) outputs.push_back(output->known().to_tensor());
     for (const auto* tensors : {&inputs, &outputs}) {

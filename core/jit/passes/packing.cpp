@@ -144,7 +144,7 @@ Tensor halves_of(const GraphValue* value) {
     if (!constant) return {};
     arguments.push_back(*constant);
   }
-  if (!arguments[0].is_tensor()) return {};
+  if (!arguments[0].is_strided()) return {};
   const Tensor halves = arguments[0].to_tensor();
   const bool is_half = halves.dtype() == DType::kFloat16 || halves.dtype() == DType::kBFloat16;
   if (!is_half || halves.is_meta() || halves.device().kind != DeviceKind::kCPU) return {};

@@ -67,7 +67,7 @@ bool is_none(const Match& match) { return match.value("x")->type()->kind() == Ty
 // Parameters and conversions have dtypes that are known without running.
 bool is_known_floating(const GraphValue* value) {
   if (const Value* constant = value->constant()) {
-    return constant->is_tensor() && tensord::is_floating(constant->to_tensor().dtype());
+    return constant->is_strided() && tensord::is_floating(constant->to_tensor().dtype());
   }
   const Node* node = value->node();
   if (!node || !node->is_op("aten::to.dtype")) return false;
@@ -81,7 +81,7 @@ bool x_is_floating(const Match& match) { return is_known_floating(match.value("x
 // Whether "t" is float32 and x a weight of halves: each is a number of float32.
 bool widens_constant(const Match& match) {
   const Value *x = match.constant("x"), *dtype = match.constant("t");
-  if (!x || !dtype || !x->is_tensor() || !dtype->is_int() || dtype->to_dtype() != DType::kFloat32) return false;
+  if (!x || !dtype || !x->is_strided() || !dtype->is_int() || dtype->to_dtype() != DType::kFloat32) return false;
   return x->to_tensor().dtype() == DType::kFloat16 || x->to_tensor().dtype() == DType::kBFloat16;
 }
 

@@ -20,7 +20,7 @@ namespace {
 
 // Complex tensors are the interpreter's: prepared calls know real numbers.
 bool is_real_tensor(const Value& value) {
-  return value.is_tensor() && value.to_tensor().defined() && !is_complex(value.to_tensor().dtype());
+  return value.is_strided() && value.to_tensor().defined() && !is_complex(value.to_tensor().dtype());
 }
 
 bool is_tensor_list(const Value& value) {
@@ -35,7 +35,7 @@ bool is_on_one_device(const Value& value, bool is_constant, std::optional<Device
     return std::all_of(items.begin(), items.end(),
                        [&](const Value& item) { return is_on_one_device(item, is_constant, device); });
   }
-  if (!value.is_tensor() || !value.to_tensor().defined()) return true;
+  if (!value.is_strided() || !value.to_tensor().defined()) return true;
   const Tensor& tensor = value.to_tensor();
   if (is_constant && tensor.ndim() == 0 && tensor.device().is_host()) return true;
   if (!device) device = tensor.device();
@@ -95,10 +95,10 @@ bool is_plumbing(const Node& node) {
 bool is_view(const Node& node) {
   if (!node.op()->is_view) return false;
   const Value& result = node.output()->known();
-  if (!result.is_tensor()) return true;
+  if (!result.is_strided()) return true;
   return std::any_of(node.inputs().begin(), node.inputs().end(), [&](const GraphValue* input) {
     const Value& known = input->known();
-    return known.is_tensor() && known.to_tensor().alias_id() == result.to_tensor().alias_id();
+    return known.is_strided() && known.to_tensor().alias_id() == result.to_tensor().alias_id();
   });
 }
 

@@ -19,7 +19,7 @@ namespace {
 std::optional<DeviceKind> common_device(std::span<const ops::Value> arguments) {
   std::optional<Device> device;
   for (const ops::Value& argument : arguments) {
-    if (!argument.is_tensor() || !argument.to_tensor().defined()) continue;
+    if (!argument.is_strided() || !argument.to_tensor().defined()) continue;
     if (device && !(*device == argument.to_tensor().device())) return std::nullopt;
     device = argument.to_tensor().device();
   }

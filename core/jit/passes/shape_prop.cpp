@@ -27,7 +27,7 @@ Tensor shape_of(const Tensor& tensor) {
 
 // Tensors of a value as meta tensors.
 Value shapes_of(const Value& value) {
-  if (value.is_tensor()) return shape_of(value.to_tensor());
+  if (value.is_strided()) return shape_of(value.to_tensor());
   if (value.is_list() && value.to_list()->element->kind() == TypeKind::kTensor) {
     std::vector<Value> items;
     for (const Value& item : value.to_list()->items) items.push_back(shapes_of(item));
@@ -42,7 +42,7 @@ Value shapes_of(const Value& value) {
 }
 
 bool is_same_shape(const Value& a, const Value& b) {
-  if (a.is_tensor() && b.is_tensor()) {
+  if (a.is_strided() && b.is_strided()) {
     const Tensor &x = a.to_tensor(), &y = b.to_tensor();
     return x.sizes() == y.sizes() && x.strides() == y.strides() && x.dtype() == y.dtype() && x.device() == y.device();
   }
@@ -105,10 +105,10 @@ class ShapePropagation {
     const GraphValue* target = node.inputs().back();
     if (std::find(reshaped_.begin(), reshaped_.end(), target) != reshaped_.end()) return;
     std::vector<Value> arguments, results;
-    const bool is_known = are_known(node, arguments) && arguments.back().is_tensor();
+    const bool is_known = are_known(node, arguments) && arguments.back().is_strided();
     const Value given = is_known ? arguments.back() : Value();
     if (is_known) arguments.pop_back();
-    const bool stays = is_known && evaluate(*node.op()->base, arguments, results) && results[0].is_tensor() &&
+    const bool stays = is_known && evaluate(*node.op()->base, arguments, results) && results[0].is_strided() &&
                        results[0].to_tensor().sizes() == given.to_tensor().sizes();
     if (!stays) reshaped_.push_back(target);
   }
@@ -206,7 +206,7 @@ class ShapePropagation {
     std::vector<Value> arguments, results;
     const bool is_presence = op.schema.name == "aten::__is__" || op.schema.name == "aten::__isnot__";
     if (op.has_dynamic_shape || !are_known(*node, arguments)) return forget(node);
-    if (is_presence && arguments[0].is_tensor() && arguments[1].is_tensor()) {
+    if (is_presence && arguments[0].is_strided() && arguments[1].is_strided()) {
       const bool is_one = node->input(0) == node->input(1), asks_for_two = op.schema.name == "aten::__isnot__";
       if (is_one || are_two(*node)) return fold(node, {Value(is_one != asks_for_two)});
     }
@@ -311,7 +311,7 @@ class ShapePropagation {
   // What is known where two ways meet: the shape, but not that it is the memory of either.
   static Value joined(const Value& a, const Value& b) {
     if (!is_same_shape(a, b)) return {};
-    if (!a.is_tensor()) return a;
+    if (!a.is_strided()) return a;
     const Tensor& t = a.to_tensor();
     return Tensor::meta_strided(t.sizes(), t.strides(), t.dtype(), t.device());
   }

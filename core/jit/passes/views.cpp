@@ -10,8 +10,8 @@ namespace tensord::jit {
 using ops::Value;
 
 const Tensor* known_tensor(const GraphValue* value) {
-  if (const Value* constant = value->constant(); constant && constant->is_tensor()) return &constant->to_tensor();
-  return value->known().is_tensor() ? &value->known().to_tensor() : nullptr;
+  if (const Value* constant = value->constant(); constant && constant->is_strided()) return &constant->to_tensor();
+  return value->known().is_strided() ? &value->known().to_tensor() : nullptr;
 }
 
 const Tensor& known_tensor_of(const GraphValue* value) {
@@ -29,14 +29,14 @@ std::optional<double> known_number(const GraphValue* value) {
   if (known.is_number())
     return known.is_float() ? known.to_float()
                             : static_cast<double>(known.is_bool() ? known.to_bool() : known.to_int());
-  if (!value->constant() || !known.is_tensor()) return std::nullopt;
+  if (!value->constant() || !known.is_strided()) return std::nullopt;
   const Tensor& t = known.to_tensor();
   if (t.ndim() != 0 || t.is_meta()) return std::nullopt;
   return t.to(DType::kFloat64).item_double();
 }
 
 GraphValue* ViewBuilder::constant(Value value) {
-  const bool is_plain = !value.is_tensor();
+  const bool is_plain = !value.is_strided();
   GraphValue* made = builder_.constant(value);
   if (is_plain) made->set_known(std::move(value));
   return made;

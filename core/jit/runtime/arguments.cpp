@@ -84,7 +84,7 @@ Value coerce_union(const Value& value, const TypePtr& type, const std::string& w
 
 bool fits_simple(const Value& value, TypeKind kind) {
   switch (kind) {
-    case TypeKind::kTensor: return value.is_tensor();
+    case TypeKind::kTensor: return value.is_strided();
     case TypeKind::kInt: return value.is_int();
     case TypeKind::kFloat: return value.is_float();
     case TypeKind::kBool: return value.is_bool();

@@ -47,7 +47,7 @@ using Tensors = std::vector<Tensor>;
 struct TensorsOf {
   explicit TensorsOf(const std::vector<Value>& values) {
     for (size_t i = 0; i < values.size(); ++i) {
-      if (!values[i].is_tensor()) continue;
+      if (!values[i].is_strided()) continue;
       places.push_back(i);
       tensors.push_back(values[i].to_tensor());
     }
@@ -64,7 +64,7 @@ void watch_result(autograd::CallHooks& hooks, const std::string& name, Value& re
   if (result.is_tuple()) {
     items = result.to_tuple()->items;
   } else {
-    check(result.is_tensor(), "full backward hook of '", name, "': forward gives ", result.tag_name(),
+    check(result.is_strided(), "full backward hook of '", name, "': forward gives ", result.tag_name(),
           ", and must give a tensor or a tuple of tensors");
     items.push_back(result);
   }

@@ -19,7 +19,7 @@ class Collector {
  public:
   void visit(const Value& value, const std::string& name, int depth) {
     if (depth > kMaxModuleDepth) return;
-    if (value.is_tensor()) {
+    if (value.is_strided()) {
       tensors.emplace_back(name, value.to_tensor());
     } else if (value.is_object()) {
       visit_object(*value.to_object(), name, depth);
@@ -117,7 +117,7 @@ std::vector<std::pair<std::string, Tensor>> collect_members(const ops::ObjectPtr
       const int slot = module->type->find_attribute(name);
       if (static_cast<size_t>(slot) >= module->slots.size()) continue;  // -1: there is none
       const Value& value = module->slots[static_cast<size_t>(slot)];
-      if (value.is_tensor() && seen.insert(value.to_tensor().impl()).second) {
+      if (value.is_strided() && seen.insert(value.to_tensor().impl()).second) {
         members.emplace_back(prefix + name, value.to_tensor());
       }
     }
@@ -133,7 +133,7 @@ std::vector<std::pair<std::string, Value*>> collect_member_slots(const ops::Obje
         const int slot = module->type->find_attribute(name);
         if (static_cast<size_t>(slot) >= module->slots.size()) continue;  // -1: there is none
         Value& value = module->slots[static_cast<size_t>(slot)];
-        if (value.is_tensor()) members.emplace_back(prefix + name, &value);
+        if (value.is_strided()) members.emplace_back(prefix + name, &value);
       }
     }
   }

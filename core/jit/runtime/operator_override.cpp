@@ -28,7 +28,7 @@ std::shared_ptr<const ops::Op> requires_grad_of(const std::vector<Tensor>& param
   for (const Tensor& tensor : parameters) known.insert(tensor.impl());
   return ops::with_function(
       own, [&own, known = std::move(known)](std::span<const ops::Value> v, std::vector<ops::Value>& returns) {
-        if (v[0].is_tensor() && known.contains(v[0].to_tensor().impl())) {
+        if (v[0].is_strided() && known.contains(v[0].to_tensor().impl())) {
           returns.emplace_back(true);
         } else {
           ops::run(own, v, returns);

@@ -31,7 +31,7 @@ class Walker {
                take_(__builtin_bit_cast(int64_t, value.to_complex().imag()));
       case Value::Tag::kDevice: return device(value.to_device());
       case Value::Tag::kString: return text(value.to_string());
-      case Value::Tag::kTensor: return tensor(value.to_tensor());
+      case Value::Tag::kTensor: return !value.is_strided() || tensor(value.to_tensor());
       case Value::Tag::kList: return items(value.to_list()->items, depth);
       case Value::Tag::kTuple: return items(value.to_tuple()->items, depth);
       default: return true;
@@ -87,7 +87,7 @@ bool is_plain(const Value& value) {
 
 Value abstract(const Value& argument, int depth) {
   if (is_plain(argument)) return argument;
-  if (argument.is_tensor()) {
+  if (argument.is_strided()) {
     const Tensor& tensor = argument.to_tensor();
     return Tensor::meta_strided(tensor.sizes(), tensor.strides(), tensor.dtype(), tensor.device());
   }
@@ -138,7 +138,7 @@ void specialize_inputs(Graph& graph, std::span<const Value> arguments) {
     if (!is_plain(arguments[i])) {
       input->set_known(abstract_value(arguments[i]));
       // An Optional[Tensor] that has come is a Tensor.
-      if (arguments[i].is_tensor()) input->set_type(ops::tensor_type());
+      if (arguments[i].is_strided()) input->set_type(ops::tensor_type());
       continue;
     }
     if (!input->has_uses()) continue;
@@ -157,7 +157,7 @@ std::string describe_arguments(std::span<const Value> arguments) {
   for (const Value& argument : arguments) {
     if (argument.is_object()) continue;
     out += out.empty() ? "" : ", ";
-    if (argument.is_tensor())
+    if (argument.is_strided())
       out += describe(argument.to_tensor());
     else if (argument.is_int())
       out += std::to_string(argument.to_int());

@@ -15,8 +15,8 @@ std::vector<Tensor> gradients_of(std::span<const Tensor> parameters) {
   std::vector<Tensor> gradients;
   for (const Tensor& parameter : parameters) {
     Tensor gradient = autograd::grad(parameter);
-    if (ops::stands_for(gradient)) {
-      const Tensor coalesced = ops::to_tensor(ops::call<ops::Value>("aten::coalesce", gradient));
+    if (ops::as_sparse(gradient)) {
+      const Tensor coalesced = ops::call("aten::coalesce", gradient);
       if (!coalesced.is_same(gradient)) autograd::set_grad(parameter, coalesced);
       gradient = ops::as_sparse(coalesced)->values();
     }
@@ -29,9 +29,8 @@ std::vector<Tensor> gradients_of(std::span<const Tensor> parameters) {
 Tensor empty_like(const ops::SparseTensor& sparse) {
   Dims sizes = sparse.values().sizes();
   sizes[0] = 0;
-  return ops::stand_in(ops::SparseTensor::coo(sparse.sizes(),
-                                              Tensor::empty(Dims{sparse.sparse_dim(), 0}, DType::kInt64),
-                                              Tensor::empty(sizes, sparse.dtype()), true));
+  return Tensor(ops::SparseTensor::coo(sparse.sizes(), Tensor::empty(Dims{sparse.sparse_dim(), 0}, DType::kInt64),
+                                       Tensor::empty(sizes, sparse.dtype()), true));
 }
 
 }  // namespace

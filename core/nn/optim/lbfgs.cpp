@@ -9,8 +9,8 @@
 #include "core/nn/optim/line_search.h"
 #include "core/nn/optim/optimizer_info.h"
 #include "core/nn/state.h"
-#include "core/ops/boxed.h"
 #include "core/ops/run.h"
+#include "core/ops/sparse.h"
 #include "core/tensor/grad_mode.h"
 
 namespace tensord::nn {
@@ -29,7 +29,7 @@ Tensor flat_gradient(const std::vector<Tensor>& params) {
   std::vector<Tensor> parts;
   for (const Tensor& param : params) {
     Tensor grad = autograd::grad(param);
-    if (ops::stands_for(grad)) grad = call("aten::to_dense", grad);
+    if (ops::as_sparse(grad)) grad = call("aten::to_dense", grad);
     parts.push_back(grad.defined() ? call("aten::reshape", grad, Dims{-1})
                                    : call("aten::new_zeros", param, Dims{param.numel()}));
   }
@@ -260,7 +260,7 @@ void LBFGS::load_extra(const ops::DictObject& states) {
     for (const Tensor& param : groups_.front().params) total += param.numel();
     const DType dtype = groups_.front().params.front().dtype();
     const auto vector = [&](const Value& value, const char* key) {
-      check(value.is_tensor() && value.to_tensor().sizes() == Dims{total}, "LBFGS: state \"", key,
+      check(value.is_strided() && value.to_tensor().sizes() == Dims{total}, "LBFGS: state \"", key,
             "\" is not a vector of ", total, " elements");
       return value.to_tensor().to(dtype).clone();
     };

@@ -163,7 +163,7 @@ Tensor Optimizer::step(const Closure& closure) {
       State& state = states_[param.impl()];
       ++state.step;
       if (!has_master(param)) {
-        (ops::stands_for(grad) ? sparse : updates).push_back({param, std::move(grad), &state});
+        (ops::as_sparse(grad) ? sparse : updates).push_back({param, std::move(grad), &state});
         continue;
       }
       follow(state, param);
@@ -183,7 +183,7 @@ void Optimizer::check_layouts() const {
     for (const Tensor& param : group.params) {
       const Tensor grad = keeps(param) ? autograd::grad(param) : Tensor();
       if (!grad.defined()) continue;
-      const bool is_sparse = static_cast<bool>(ops::stands_for(grad));
+      const bool is_sparse = static_cast<bool>(ops::as_sparse(grad));
       check(!is_sparse || param.dtype() == DType::kFloat32 || param.dtype() == DType::kFloat64, kind_, ": ",
             name_of(param.dtype()), " cannot be trained");
       if (is_sparse && !takes_sparse())
@@ -259,9 +259,9 @@ Optimizer::State Optimizer::load_state(const DictObject& saved, const Tensor& pa
     if (const ops::SparseTensor* sparse = ops::as_sparse(*value); sparse && takes_sparse()) {
       check(sparse->is_coo() && sparse->sizes() == param.sizes() && sparse->dtype() == param.dtype(), kind_,
             ": state \"", name, "\" is not like its parameter, ", describe(param));
-      return ops::stand_in(sparse->with(sparse->values().clone()));
+      return Tensor(sparse->with(sparse->values().clone()));
     }
-    check(value->is_tensor() && value->to_tensor().sizes() == param.sizes(), kind_, ": state \"", name,
+    check(value->is_strided() && value->to_tensor().sizes() == param.sizes(), kind_, ": state \"", name,
           "\" is not like its parameter, ", describe(param));
     const Tensor tensor = zeros_for(like);
     tensor.copy_from(value->to_tensor());

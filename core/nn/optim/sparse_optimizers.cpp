@@ -14,14 +14,14 @@ using ops::SparsePtr;
 using ops::Value;
 
 Tensor call_sparse(const char* name, const Tensor& a, const Value& b, const Value& alpha) {
-  return ops::to_tensor(ops::call<Value>(name, a, b, alpha));
+  return ops::call(name, a, b, alpha);
 }
 
 // A coalesced gradient, and the same places of other tensors of the parameter's sizes.
 class Rows {
  public:
   Rows(const Tensor& grad, bool is_negated)
-      : grad_(ops::as_sparse(ops::to_tensor(ops::call<Value>("aten::coalesce", grad)))),
+      : grad_(ops::as_sparse(ops::call("aten::coalesce", grad))),
         values_(is_negated ? call("aten::neg", grad_->values()) : grad_->values()) {
     const Tensor& indices = grad_->indices();
     for (int64_t d = 0; d < grad_->sparse_dim(); ++d)
@@ -68,14 +68,14 @@ void SGD::update_sparse(const Options& options, const Update& update) {
     bool is_first = false;
     Tensor& buffer = state_at(*update.state, 0, [&] {
       is_first = true;
-      return ops::to_tensor(ops::call<Value>("aten::clone", update.grad));
+      return ops::call("aten::clone", update.grad);
     });
     if (!is_first) {
-      const Tensor kept = ops::to_tensor(ops::call<Value>("aten::mul.Scalar", buffer, momentum));
+      const Tensor kept = ops::call("aten::mul.Scalar", buffer, momentum);
       const Tensor sum = call_sparse("aten::add.Tensor", kept, update.grad, keep);
-      buffer = ops::stands_for(sum) ? ops::to_tensor(ops::call<Value>("aten::coalesce", sum)) : sum;
+      buffer = ops::as_sparse(sum) ? ops::call("aten::coalesce", sum) : sum;
     }
-    if (options.flag("nesterov") && ops::stands_for(buffer)) {
+    if (options.flag("nesterov") && ops::as_sparse(buffer)) {
       step = call_sparse("aten::add.Tensor", update.grad, buffer, momentum);
     } else if (options.flag("nesterov")) {
       fail(ErrorCode::kUnimplemented, "SGD: nesterov with a sparse gradient after dense ones is not supported");

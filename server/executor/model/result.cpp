@@ -7,7 +7,6 @@
 #include "core/base/error.h"
 #include "core/jit/ir/result_keys.h"
 #include "core/jit/runtime/module.h"
-#include "core/ops/boxed.h"
 
 namespace tensord::server {
 namespace {
@@ -77,7 +76,7 @@ class Flattener {
     check(depth <= kMaxDepth, "the result nests deeper than ", kMaxDepth, " levels");
     if (value.is_none()) {
       names_.skip(1);
-    } else if (value.is_tensor()) {
+    } else if (value.is_strided()) {
       push(name, value.to_tensor());
     } else if (value.is_number()) {
       push(name, number_tensor(value));
@@ -89,8 +88,8 @@ class Flattener {
       add_dict(*value.to_dict(), name, depth);
     } else if (value.is_list()) {
       add_list(*value.to_list(), name, depth);
-    } else if (const ops::BoxedTensor* boxed = ops::as_boxed(value)) {
-      fail(ErrorCode::kUnimplemented, "the model returned a tensor ", boxed->describe(),
+    } else if (value.is_tensor()) {
+      fail(ErrorCode::kUnimplemented, "the model returned a tensor ", describe(value.to_tensor()),
            ", which has no place in a response: its to_dense() or dequantize() has");
     } else {
       fail(ErrorCode::kUnimplemented, "the model returned a value of type ", value.tag_name(),

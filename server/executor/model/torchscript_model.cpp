@@ -386,7 +386,7 @@ class TorchScriptModel final : public Model {
       input = &reshaped;
     }
     ops::Value value = to_argument(type, *input);
-    if (!value.is_tensor()) return value;
+    if (!value.is_strided()) return value;
     return may_write(value.to_tensor(), input->is_own, bound.is_written, copies);
   }
 

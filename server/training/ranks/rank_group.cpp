@@ -3,8 +3,8 @@
 #include "core/autograd/engine.h"
 #include "core/base/error.h"
 #include "core/distributed/value_bytes.h"
-#include "core/ops/boxed.h"
 #include "core/ops/run.h"
+#include "core/ops/sparse.h"
 
 namespace tensord::server {
 namespace {
@@ -73,7 +73,7 @@ void RankGroup::find_sparse_gradients(const Tensor& loss) {
     for (const auto& [name, tensor] : parameters_) tensors.push_back(tensor);
     const std::vector<Tensor> found =
         autograd::grad(std::span(&loss, 1), tensors, {}, {.retain_graph = true}, /*allow_unused=*/true);
-    for (size_t i = 0; i < found.size(); ++i) own += found[i].defined() && ops::stands_for(found[i]) ? '1' : '0';
+    for (size_t i = 0; i < found.size(); ++i) own += found[i].defined() && ops::as_sparse(found[i]) ? '1' : '0';
   }
   std::vector<bool> is_sparse(parameters_.size(), false);
   for (const std::string& all : group_.all_gather_bytes(own)) {

@@ -331,6 +331,11 @@ class CommandsTest(unittest.TestCase):
     def test_operators_one_a_line(self):
         lines = self.run_binary("ops").splitlines()
         self.assertEqual([line for line in lines if "::" not in line.split("(")[0]], [])
+        table = self.run_binary("ops", "--table", "aten::add.Tensor")
+        self.assertRegex(table, r"(?m)^aten::add.Tensor$")
+        for cell in (r"Autograd +all +core/autograd/recorder.cpp:\d+", r"Dense +CPU[^\n]* +kernels/pointwise/\S+:\d+",
+                     r"Complex +CPU[^\n]* +kernels/complex/arithmetic.cpp:\d+", r"SparseCOO +CPU +kernels/sparse/arithmetic.cpp:\d+"):
+            self.assertRegex(table, cell)
         self.assertIn("no operator's name starts with 'nosuch'", self.run_binary("ops", "nosuch", code=1))
         self.assertIn("did you mean aten::conv2d?", self.run_binary("ops", "aten::convv2d", code=1))
 

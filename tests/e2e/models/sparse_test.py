@@ -171,9 +171,9 @@ class SparseTest(unittest.TestCase):
 
     def test_refusals(self):
         bodies = {
-            "no_form": ("return torch.cumsum(x.to_sparse(), 0)", "aten::cumsum is not implemented for sparse tensors"),
-            "complex": ("return torch.relu(torch.complex(x, x).to_sparse()).to_dense()", "relu is not implemented for complex tensors"),
-            "not_sparse": ("return x.coalesce()", "expected a sparse tensor"),
+            "no_form": ("return torch.cumsum(x.to_sparse(), 0)", "aten::cumsum has no kernel for SparseCOO on cpu"),
+            "complex": ("return torch.relu(torch.complex(x, x).to_sparse()).to_dense()", "aten::relu has no kernel for Complex on cpu"),
+            "not_sparse": ("return x.coalesce()", "aten::coalesce has no kernel for cpu; it has: SparseCOO"),
             "sparse_plus_dense": ("return x.to_sparse() + x", "Use add\\(dense, sparse\\)"),
             "bad_index": ("return torch.sparse_coo_tensor(torch.tensor([[5], [0]]), torch.ones(1), [3, 4])", "index 5"),
             "bad_crow": ("return torch.sparse_csr_tensor(torch.tensor([0, 2, 1, 1]), torch.tensor([0]), torch.ones(1), [3, 4])", "compressed index"),

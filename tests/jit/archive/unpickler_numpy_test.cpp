@@ -182,7 +182,7 @@ TEST(SparsePickle, OfTorchSave) {
   EXPECT_FALSE(coalesced(kNo));
   EXPECT_TRUE(coalesced(kYes));
   const Value csr = load(sparse(layout("torch.sparse_csr") + tuple(kStarts + kColumns + kItems + kTwo)));
-  EXPECT_EQ(ops::as_sparse(csr)->layout(), ops::SparseLayout::kCsr);
+  EXPECT_EQ(ops::as_sparse(csr)->sparse_layout(), ops::SparseLayout::kCsr);
   EXPECT_EQ(ops::as_sparse(csr)->compressed_indices().data<int64_t>()[2], 2);
 }
 
@@ -190,7 +190,7 @@ TEST(SparsePickle, OfModules) {
   const Value coo = load(sparse(layout("torch.sparse_coo") + kThree + kNo + kPlaces + kItems + "N"));
   EXPECT_EQ(ops::as_sparse(coo)->nnz(), 2);
   const Value csc = load(sparse(layout("torch.sparse_csc") + kTwo + kNo + kStarts + kColumns + kItems));
-  EXPECT_EQ(ops::as_sparse(csc)->layout(), ops::SparseLayout::kCsc);
+  EXPECT_EQ(ops::as_sparse(csc)->sparse_layout(), ops::SparseLayout::kCsc);
 }
 
 TEST(SparsePickle, Layouts) {

@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "core/ops/boxed.h"
+#include "core/ops/sparse.h"
 #include "server/executor/model/reshape.h"
 #include "tests/server/error_of.h"
 
@@ -77,15 +77,10 @@ TEST(ResultTest, WhatHasNoPlaceInAResponse) {
   EXPECT_THAT(outputs_of(dict(kInt, int64_t{3})), ElementsAre("3 FP32 [2]"));
   EXPECT_THAT(outputs_of(dict(kText, std::string("a"))), ElementsAre("a FP32 [2]"));
   EXPECT_THAT(error_of([&] { outputs_of(dict(kFloat, 0.5)); }).what(), HasSubstr("returned a dict with keys of type "));
-  struct Sparse final : ops::BoxedTensor {
-    Sparse() : BoxedTensor(Functionality::kSparse) {}
-    const Dims& sizes() const override { return shape; }
-    std::string describe() const override { return "sparse float32[2]"; }
-    Dims shape{2};
-  };
-  const Value sparse = IntrusivePtr<ops::OpaqueObject>(make_intrusive<Sparse>());
+  const Value sparse(Tensor(ops::SparseTensor::coo(Dims{2}, Tensor::empty(Dims{1, 0}, DType::kInt64),
+                                                   Tensor::empty(Dims{0}, DType::kFloat32), true)));
   EXPECT_THAT(error_of([&] { outputs_of(sparse); }).what(),
-              HasSubstr("returned a tensor sparse float32[2], which has no place in a response: its to_dense()"));
+              HasSubstr("returned a tensor sparse_coo float32[2], which has no place in a response: its to_dense()"));
 }
 
 TEST(ResultTest, RowsOfTextsAreOfOneLength) {

@@ -44,7 +44,7 @@ std::vector<Traced> Tracer::run_branch(const Node& node, const Traced& condition
   std::vector<Traced> tensors;
   Strings names;
   for (const Traced& result : results) {
-    if (!result.a.is_tensor()) continue;
+    if (!result.a.is_strided()) continue;
     tensors.push_back(result);
     names.push_back(name_of(result));
   }
@@ -62,7 +62,7 @@ Traced Tracer::join_tensors(const Traced& condition, const Traced& yes, const Tr
   for (size_t set = 0; set < found.size(); ++set) {
     const auto shape_in = [&](const Traced& one) -> std::optional<Value> {
       const std::optional<Value> value = probe(one, set);
-      if (!value || !value->is_tensor()) return std::nullopt;
+      if (!value || !value->is_strided()) return std::nullopt;
       return Tensor::meta(value->to_tensor().sizes(), value->to_tensor().dtype());
     };
     const std::optional<Value> known = probe(condition, set), first = shape_in(yes), second = shape_in(no);
@@ -84,9 +84,9 @@ void Tracer::run_branchs(const Node& node, const Traced& condition) {
   std::vector<Traced> tensors;
   for (size_t i = 0; i < node.outputs().size(); ++i) {
     const Traced &yes = ways[0][i], &no = ways[1][i];
-    if (!yes.a.is_tensor() || !no.a.is_tensor()) {
+    if (!yes.a.is_strided() || !no.a.is_strided()) {
       const bool is_same = !is_dynamic(yes) && !is_dynamic(no) && !yes.items && !no.items && yes.a.equals(no.a);
-      if (!is_same || yes.a.is_tensor() != no.a.is_tensor()) {
+      if (!is_same || yes.a.is_strided() != no.a.is_strided()) {
         refuse(node, concat("a branch on data gives a ", yes.a.tag_name(), " or a ", no.a.tag_name(), ", and ",
                             format(), " has tensors alone here"));
       }
@@ -106,7 +106,7 @@ void Tracer::run_branchs(const Node& node, const Traced& condition) {
   const Strings names = target_.add_choice(*this, condition.number, tensors);
   for (size_t i = 0, next = 0; i < node.outputs().size(); ++i) {
     Traced result = at(node.output(i));
-    if (!ways[0][i].a.is_tensor()) continue;
+    if (!ways[0][i].a.is_strided()) continue;
     bind(result, names.at(next++));
     set(node.output(i), std::move(result));
   }

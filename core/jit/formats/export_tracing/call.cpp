@@ -28,7 +28,7 @@ const Traced& Call::in(const char* name) const {
 }
 
 const Tensor& Call::t(const char* name) const {
-  if (!in(name).a.is_tensor()) refuse_form();
+  if (!in(name).a.is_strided()) refuse_form();
   return in(name).a.to_tensor();
 }
 const Tensor& Call::t2(const char* name) const { return tracer_.is_double() ? in(name).b.to_tensor() : t(name); }

@@ -42,7 +42,7 @@ class Call {
   // Results.
   // Some operators of tensors have overloads of numbers, which have no form.
   const Tensor& result(size_t i = 0) const {
-    if (!results_[i].a.is_tensor()) refuse_form();
+    if (!results_[i].a.is_strided()) refuse_form();
     return results_[i].a.to_tensor();
   }
   DType dtype(size_t i = 0) const { return result(i).dtype(); }

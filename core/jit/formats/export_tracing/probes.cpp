@@ -25,7 +25,7 @@ Value shape_of(const Tensor& tensor) {
 // Calls this for each tensor of a value.
 template <class Fn>
 void for_each_tensor(const Value& value, const Fn& fn) {
-  if (value.is_tensor()) fn(value.to_tensor());
+  if (value.is_strided()) fn(value.to_tensor());
   const auto each = [&](const std::vector<Value>& items) {
     for (const Value& item : items) for_each_tensor(item, fn);
   };
@@ -34,7 +34,7 @@ void for_each_tensor(const Value& value, const Fn& fn) {
 }
 
 Value shapes_of(const Value& value) {
-  if (value.is_tensor()) return shape_of(value.to_tensor());
+  if (value.is_strided()) return shape_of(value.to_tensor());
   if (!value.is_list()) return value;
   std::vector<Value> items;
   for (const Value& item : value.to_list()->items) items.push_back(shapes_of(item));
@@ -94,7 +94,7 @@ std::optional<Value> Tracer::probe(const Traced& value, size_t set) const {
     if (!is_dynamic(value)) return value.a;
     if (!value.probes || set >= value.probes->size()) return std::nullopt;
     const std::optional<Value>& found = (*value.probes)[set];
-    const bool is_lost = found && found->is_tensor() && found->to_tensor().storage() &&
+    const bool is_lost = found && found->is_strided() && found->to_tensor().storage() &&
                          lost_storages_.contains(found->to_tensor().storage().get());
     return is_lost ? std::optional(shape_of(found->to_tensor())) : found;
   }
@@ -110,7 +110,7 @@ std::optional<Value> Tracer::probe(const Traced& value, size_t set) const {
 void Tracer::set_probes(Traced& result, const std::vector<std::optional<Value>>& found) const {
   if (!result.items) {
     for (size_t set = 0; set < found.size(); ++set) {
-      if (!found[set] || dead_probes_[set] || !result.a.is_tensor() || !found[set]->is_tensor()) continue;
+      if (!found[set] || dead_probes_[set] || !result.a.is_strided() || !found[set]->is_strided()) continue;
       if (found[set]->to_tensor().ndim() == result.a.to_tensor().ndim()) continue;
       fail(ErrorCode::kUnimplemented, "how many dimensions the result has hangs on an open size");
     }
@@ -186,7 +186,7 @@ void Tracer::set_fixed_probes(Traced& value) const {
     for (Traced& item : *value.items) set_fixed_probes(item);
     return;
   }
-  if (!value.a.is_tensor() || !value.a.to_tensor().defined()) return;
+  if (!value.a.is_strided() || !value.a.to_tensor().defined()) return;
   const std::vector<std::optional<Value>> all(dead_probes_.size(), shape_of(value.a.to_tensor()));
   value.probes = std::make_shared<const std::vector<std::optional<Value>>>(all);
 }
@@ -205,7 +205,7 @@ std::vector<std::optional<Tensor>> Tracer::probe_tensors(const Traced& tensor) c
   std::vector<std::optional<Tensor>> out;
   for (size_t set = 0; set < dead_probes_.size(); ++set) {
     const std::optional<Value> one = dead_probes_[set] ? std::nullopt : probe(tensor, set);
-    out.push_back(one && one->is_tensor() ? std::optional(one->to_tensor()) : std::nullopt);
+    out.push_back(one && one->is_strided() ? std::optional(one->to_tensor()) : std::nullopt);
   }
   return out;
 }
@@ -239,7 +239,7 @@ bool Tracer::has_one_shape(const Traced& tensor) const {
   for (size_t set = 0; tensor.probes && set < tensor.probes->size(); ++set) {
     const std::optional<Value>& one = (*tensor.probes)[set];
     if (dead_probes_[set]) continue;
-    if (!one || !one->is_tensor() || one->to_tensor().sizes() != sizes) return false;
+    if (!one || !one->is_strided() || one->to_tensor().sizes() != sizes) return false;
     is_known = true;
   }
   return is_known;

@@ -9,7 +9,7 @@ namespace tensord::jit::tracing {
 namespace {
 
 void collect_tensors(const Traced& value, std::vector<Tensor>& tensors) {
-  if (value.a.is_tensor()) tensors.push_back(value.a.to_tensor());
+  if (value.a.is_strided()) tensors.push_back(value.a.to_tensor());
   if (!value.items) return;
   for (const Traced& item : *value.items) collect_tensors(item, tensors);
 }
@@ -45,7 +45,7 @@ void Tracer::check_writes(const Node& node, const std::vector<Tensor>& written, 
     } else if (is_open) {
       // What a constant is before it is written.
       for (const Traced& argument : arguments) {
-        if (argument.a.is_tensor() && tensor.is_same(argument.a.to_tensor())) name_of(argument);
+        if (argument.a.is_strided() && tensor.is_same(argument.a.to_tensor())) name_of(argument);
       }
     }
   }
@@ -64,7 +64,7 @@ void Tracer::get_attribute(const Node& node) {
   const auto found = paths_.find(owner.get());
   value.path = (found == paths_.end() ? std::string() : found->second) + node.name();
   set_fixed_probes(value);
-  if (target_.shares_memory() && value.a.is_tensor()) bind(value, weight_name(value.a.to_tensor()));
+  if (target_.shares_memory() && value.a.is_strided()) bind(value, weight_name(value.a.to_tensor()));
   set(node.output(), std::move(value));
 }
 
@@ -77,7 +77,7 @@ void Tracer::set_attribute(const Node& node) {
   SetAttribute* known = find_set(owner.get(), node.name());
   if (!known) {
     const ops::Value& old = owner->attribute(node.name());
-    const auto place = old.is_tensor() ? attributes_.find(old.to_tensor().impl()) : attributes_.end();
+    const auto place = old.is_strided() ? attributes_.find(old.to_tensor().impl()) : attributes_.end();
     if (place == attributes_.end()) {
       refuse(node, concat("sets the attribute '", node.name(), "', which is a ", old.tag_name(), ", and ", format(),
                           " keep nothing but tensors from one call to the next"));
@@ -89,7 +89,7 @@ void Tracer::set_attribute(const Node& node) {
     set_attributes_.push_back({owner.get(), node.name(), std::move(before), {}});
     known = &set_attributes_.back();
   }
-  if (!now.a.is_tensor()) refuse(node, concat("sets the attribute '", node.name(), "' to a ", now.a.tag_name()));
+  if (!now.a.is_strided()) refuse(node, concat("sets the attribute '", node.name(), "' to a ", now.a.tag_name()));
   const Tensor &old = known->old.a.to_tensor(), &a = now.a.to_tensor(), &b = now.b.to_tensor();
   if (a.sizes() != old.sizes() || b.sizes() != old.sizes() || a.dtype() != old.dtype()) {
     refuse(node, concat("sets the attribute '", node.name(), "', which is ", describe(old), ", to ", describe(b),

@@ -62,7 +62,7 @@ bool is_maker(std::string_view name) {
 }
 
 bool holds_tensor(const Traced& value) {
-  if (value.a.is_tensor()) return true;
+  if (value.a.is_strided()) return true;
   return value.items && std::ranges::any_of(*value.items, holds_tensor);
 }
 
@@ -72,7 +72,7 @@ Traced wrap(const Value& a, const Value& b) {
   Traced out;
   out.a = a;
   out.b = b;
-  if (a.is_tensor() && b.is_tensor() && a.to_tensor().defined() && b.to_tensor().defined() &&
+  if (a.is_strided() && b.is_strided() && a.to_tensor().defined() && b.to_tensor().defined() &&
       a.to_tensor().ndim() != b.to_tensor().ndim()) {
     fail(ErrorCode::kUnimplemented, "how many dimensions the result has hangs on an open size");
   }
@@ -107,7 +107,7 @@ Tracer::Tracer(Target& target, const ops::ObjectPtr& self, bool has_open_sizes, 
       const Value& value = object->slots[i - 1];
       const std::string& name = attributes[i - 1].name;
       if (value.is_object()) waiting.emplace_back(value.to_object().get(), path + name + ".");
-      if (value.is_tensor()) {
+      if (value.is_strided()) {
         const bool is_parameter = std::ranges::count(object->type->parameter_names, name) > 0;
         const Tensor& tensor = value.to_tensor();
         if (attributes_.insert_or_assign(tensor.impl(), Attribute{path + name, is_parameter}).second)
@@ -147,7 +147,7 @@ bool Tracer::is_constant(const Tensor& a) const {
 
 bool Tracer::is_dynamic(const Traced& value) const {
   if (value.items) return std::ranges::any_of(*value.items, [&](const Traced& item) { return is_dynamic(item); });
-  return value.a.is_tensor() ? !is_constant(value.a.to_tensor()) : value.is_dynamic;
+  return value.a.is_strided() ? !is_constant(value.a.to_tensor()) : value.is_dynamic;
 }
 
 std::string Tracer::name_of(const Traced& traced) {
@@ -383,7 +383,7 @@ std::vector<Tensor> Tracer::written_tensors(const Node& node, const ops::Op& op,
     return written;
   }
   for (size_t i = 0; i < op.schema.arguments.size() && i < arguments.size(); ++i) {
-    if (!op.schema.arguments[i].alias.is_write || !arguments[i].a.is_tensor()) continue;
+    if (!op.schema.arguments[i].alias.is_write || !arguments[i].a.is_strided()) continue;
     if (!arguments[i].path.empty() && !target_.shares_memory())
       refuse(node, "writes to the model's own tensor '" + arguments[i].path + "'");
     written.push_back(arguments[i].a.to_tensor());
@@ -399,7 +399,7 @@ void Tracer::mark_results(std::vector<Traced>& results, const std::vector<Traced
   const auto mark = [&](Traced& one) {
     if (one.is_number()) one.is_dynamic = !is_fixed;
     // What came out of a list is known already, and what is given back as it came keeps its name.
-    if (!one.a.is_tensor() || tensors_.contains(one.a.to_tensor().impl()) || is_argument(one)) return;
+    if (!one.a.is_strided() || tensors_.contains(one.a.to_tensor().impl()) || is_argument(one)) return;
     tensors_[one.a.to_tensor().impl()].is_fixed = is_fixed;
     bind(one, "");
   };
@@ -455,16 +455,16 @@ void Tracer::call(const Node& node) {
   const bool gives_tensor = std::ranges::any_of(call.results(), holds_tensor);
   // What only asks for types and ranks has the same answer for every input.
   const bool asks = ((op.reads_only_shape && !is_reader_of_shapes(name)) || asks_for_kind(op)) && !gives_tensor;
-  const auto is_dynamic_number = [&](const Traced& one) { return !one.a.is_tensor() && is_dynamic(one); };
+  const auto is_dynamic_number = [&](const Traced& one) { return !one.a.is_strided() && is_dynamic(one); };
   const bool is_made = is_maker(name) && has_one_shape(call.results()[0]) &&
                        std::ranges::none_of(call.arguments(), is_dynamic_number) &&
-                       (name != "aten::full_like" || !call.arguments()[1].a.is_tensor());
+                       (name != "aten::full_like" || !call.arguments()[1].a.is_strided());
   const bool is_fixed = !is_open || asks || is_made;
   const bool is_shared = target_.shares_memory() && gives_tensor;
   if (is_fixed && !is_shared) return finish();
   if (!can_write) {
     const auto is_in_file = [&](const Value& value) {
-      return value.is_tensor() && tensors_.contains(value.to_tensor().impl());
+      return value.is_strided() && tensors_.contains(value.to_tensor().impl());
     };
     if (is_fixed && std::ranges::none_of(first, is_in_file)) return finish();
     if (call.results().empty() || gives_tensor) call.refuse_form();

@@ -183,7 +183,7 @@ GraphValue* Importer::converted(GraphValue* value, const TypePtr& type, const st
 
 GraphValue* Importer::number(GraphValue* tensor, TypeKind kind) {
   const ops::Value* known = tensor->constant();
-  if (known && known->is_tensor() && known->to_tensor().numel() == 1) {
+  if (known && known->is_strided() && known->to_tensor().numel() == 1) {
     const Tensor& one = known->to_tensor();
     if (kind == TypeKind::kInt) return builder_.constant(one.item_int());
     if (kind == TypeKind::kBool) return builder_.constant(one.item_bool());
@@ -198,7 +198,7 @@ GraphValue* Importer::number(GraphValue* tensor, TypeKind kind) {
 GraphValue* Importer::numbers(GraphValue* tensor, TypeKind kind) {
   constexpr int64_t kMaxConstant = 1024;
   const ops::Value* known = tensor->constant();
-  if (known && known->is_tensor() && known->to_tensor().numel() <= kMaxConstant) {
+  if (known && known->is_strided() && known->to_tensor().numel() <= kMaxConstant) {
     const Tensor flat = known->to_tensor().to(kind == TypeKind::kInt ? DType::kInt64 : DType::kFloat64).contiguous();
     Values items;
     for (int64_t i = 0; i < flat.numel(); ++i) {
@@ -221,7 +221,7 @@ GraphValue* Importer::inline_function(const Function& function, const Values& ar
 }
 
 Tensor Importer::tensor_of(const GraphValue* value) const {
-  if (const ops::Value* constant = value->constant()) return constant->is_tensor() ? constant->to_tensor() : Tensor();
+  if (const ops::Value* constant = value->constant()) return constant->is_strided() ? constant->to_tensor() : Tensor();
   const auto found = weights_.find(value);
   return found == weights_.end() ? Tensor() : found->second;
 }

@@ -31,7 +31,7 @@ bool is_about_arguments(const Error& error) {
 // Calls `visit` with each tensor of the value.
 template <class Visit>
 void for_each_tensor(const Value& value, const Visit& visit) {
-  if (value.is_tensor()) {
+  if (value.is_strided()) {
     if (value.to_tensor().defined()) visit(value.to_tensor());
   } else if (value.is_list() && value.to_list()->element->kind() == ops::TypeKind::kTensor) {
     for (const Value& item : value.to_list()->items) for_each_tensor(item, visit);
@@ -53,7 +53,7 @@ bool are_small(const std::vector<Value>& values) {
 
 // By shape alone: what is inferred takes no memory then, however large it is.
 Value without_data(const Value& value) {
-  if (value.is_tensor() && value.to_tensor().defined()) {
+  if (value.is_strided() && value.to_tensor().defined()) {
     const Tensor& tensor = value.to_tensor();
     return tensor.is_meta() ? value : Value(Tensor::meta(tensor.sizes(), tensor.dtype()));
   }
@@ -79,7 +79,7 @@ std::vector<Value> run(const ops::Op& op, const std::vector<Value>& arguments) {
 
 // Results with many elements that came with them are kept by shape.
 Value without_elements(Value value) {
-  if (!value.is_tensor() || !value.to_tensor().defined()) return value;
+  if (!value.is_strided() || !value.to_tensor().defined()) return value;
   const Tensor& tensor = value.to_tensor();
   if (tensor.is_meta() || tensor.numel() <= kMaxKnownElements) return value;
   return Tensor::meta(tensor.sizes(), tensor.dtype());

@@ -63,7 +63,7 @@ void LoadChecks::declare_rank(const GraphValue* value, const TypeProto& type) {
 std::vector<Tensor> LoadChecks::tensors(const GraphValue* value) {
   std::vector<Tensor> all;
   for (const Known& each : known(value)) {
-    if (!each.value || !each.value->is_tensor() || !each.value->to_tensor().defined()) return {};
+    if (!each.value || !each.value->is_strided() || !each.value->to_tensor().defined()) return {};
     all.push_back(each.value->to_tensor());
   }
   return all;
@@ -193,7 +193,7 @@ bool LoadChecks::others_help(const Function& function, const std::vector<const C
   constexpr size_t kMaxSizes = 32;
   const auto tensor_of = [&](size_t i, size_t choice) {
     const Known& known = of_choice(*given[i], choice);
-    return known.value && known.value->is_tensor() ? known.value->to_tensor() : Tensor();
+    return known.value && known.value->is_strided() ? known.value->to_tensor() : Tensor();
   };
   for (size_t i = 0; i < given.size(); ++i) {
     const Tensor first = tensor_of(i, 0), second = tensor_of(i, 1);
@@ -267,7 +267,7 @@ void LoadChecks::check_attributes(const Function& function, const std::vector<co
   for (const Choices* each : given) {
     const Known& first = each->front();
     const bool is_tensor =
-        !first.value || first.value->is_tensor() ||
+        !first.value || first.value->is_strided() ||
         (first.value->is_list() && first.value->to_list()->element->kind() == ops::TypeKind::kTensor);
     values.push_back(is_tensor ? Known{std::nullopt, true} : first);
   }

@@ -61,7 +61,7 @@ std::string Call::cast(const std::string& name, DType from, DType to) {
 }
 
 std::string Call::operand(const Traced& value, DType dtype) {
-  if (!value.a.is_tensor()) return scalar(value, dtype);
+  if (!value.a.is_strided()) return scalar(value, dtype);
   return cast(tracer_.name_of(value), value.a.to_tensor().dtype(), dtype);
 }
 

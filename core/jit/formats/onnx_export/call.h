@@ -21,7 +21,7 @@ class Call : public tracing::Call {
 
   // A tensor's name in the file.
   std::string x(const char* name = "self") {
-    if (!in(name).a.is_tensor()) refuse_form();
+    if (!in(name).a.is_strided()) refuse_form();
     return tracer_.name_of(in(name));
   }
 

@@ -52,7 +52,7 @@ class OnnxFile : public tracing::Target {
 
 // Tensors of a result, with the names that dicts and NamedTuples give them.
 void take_apart(const Traced& value, const std::string& name, std::vector<std::pair<std::string, Traced>>& leaves) {
-  if (value.a.is_tensor()) {
+  if (value.a.is_strided()) {
     leaves.emplace_back(name, value);
     return;
   }

@@ -128,7 +128,7 @@ void numel(Call& c) {
 // The element of a tensor as a number.
 void element(Call& c) {
   const char* name = c.op().schema.arguments[0].name.c_str();
-  if (!c.in(name).a.is_tensor()) return write_number(c);
+  if (!c.in(name).a.is_strided()) return write_number(c);
   const Traced& result = c.results()[0];
   const DType type = result.a.is_int() ? DType::kInt64 : result.a.is_bool() ? DType::kBool : DType::kFloat64;
   c.set_number(c.reshape(c.cast(c.x(name), c.t(name).dtype(), type), Dims{1}));
@@ -142,7 +142,7 @@ void number_to_tensor(Call& c) {
 }
 
 void as_tensor(Call& c) {
-  if (!c.first().a.is_tensor()) return number_to_tensor(c);
+  if (!c.first().a.is_strided()) return number_to_tensor(c);
   c.set(c.cast(c.tracer().name_of(c.first()), c.first().a.to_tensor().dtype(), c.dtype()));
 }
 

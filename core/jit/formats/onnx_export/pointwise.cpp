@@ -13,7 +13,7 @@ namespace {
 using ops::Value;
 
 Value meta_of(const Value& value) {
-  if (!value.is_tensor()) return value;
+  if (!value.is_strided()) return value;
   const Tensor& tensor = value.to_tensor();
   return Tensor::meta(tensor.sizes(), tensor.dtype());
 }
@@ -21,10 +21,10 @@ Value meta_of(const Value& value) {
 // The type in which two operands meet.
 DType common_type(Call& c) {
   const Value self = meta_of(c.in("self").a), other = meta_of(c.in("other").a);
-  if (c.t().dtype() == DType::kBool && other.is_tensor() && other.to_tensor().dtype() == DType::kBool)
+  if (c.t().dtype() == DType::kBool && other.is_strided() && other.to_tensor().dtype() == DType::kBool)
     return DType::kBool;
   if (c.t().dtype() == DType::kBool && other.is_bool()) return DType::kBool;
-  const ops::Op& add = ops::get_op(other.is_tensor() ? "aten::add.Tensor" : "aten::add.Scalar");
+  const ops::Op& add = ops::get_op(other.is_strided() ? "aten::add.Tensor" : "aten::add.Scalar");
   return ops::infer(add, ops::bind(add, {self, other})).at(0).to_tensor().dtype();
 }
 
@@ -282,7 +282,7 @@ constexpr char kBitwiseXor[] = "BitwiseXor";
 // Names of operators on numbers alone are in numbers.cpp; where one name stands for both, the arguments decide.
 template <Handler kOfTensors>
 void of_tensors(Call& c) {
-  if (!c.results().empty() && !c.results()[0].a.is_tensor()) return write_number(c);
+  if (!c.results().empty() && !c.results()[0].a.is_strided()) return write_number(c);
   kOfTensors(c);
 }
 

@@ -192,7 +192,7 @@ void slice_list(Call& c, const std::vector<Traced>& items) {
 void slice(Call& c) {
   const char* self = c.op().schema.arguments[0].name.c_str();
   if (c.in(self).items) return slice_list(c, *c.in(self).items);
-  if (!c.in(self).a.is_tensor()) c.refuse("has no form in ONNX here");
+  if (!c.in(self).a.is_strided()) c.refuse("has no form in ONNX here");
   const Traced start = c.has("start") ? c.in("start") : known(0);
   const Traced end = c.has("end") ? c.in("end") : known(std::numeric_limits<int64_t>::max());
   c.set(c.emit("Slice", {c.x(self), c.size_vector({&start, 1}), c.size_vector({&end, 1}),

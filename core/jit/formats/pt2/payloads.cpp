@@ -60,7 +60,7 @@ std::map<std::string, Payload> Payloads::read_pickled(const std::string& entry) 
   if (!value.is_dict()) fail(ErrorCode::kDataLoss, inner->path(), ": holds a ", value.tag_name(), ", no dict");
   std::map<std::string, Payload> payloads;
   for (const auto& [name, item] : value.to_dict()->items()) {
-    if (!name.is_string() || !item.is_tensor()) {
+    if (!name.is_string() || !item.is_strided()) {
       fail(ErrorCode::kUnimplemented, inner->path(), ": holds a ", item.tag_name(), ", which is no tensor with a name");
     }
     const Tensor& tensor = item.to_tensor();

@@ -19,7 +19,7 @@ std::string ProgramWriter::condition_of(Call& call) {
   const Traced& given = call.first();
   const bool is_not = call.op().schema.name == "aten::__not__";
   if (is_not && given.number.empty()) return "";
-  if (!is_not && !given.a.is_tensor()) return "";
+  if (!is_not && !given.a.is_strided()) return "";
   const std::string source = is_not ? given.number : call.tracer().name_of(given);
   if (!is_not && given.a.to_tensor().dtype() == DType::kBool) return source;
   const std::string name = new_name(is_not ? "logical_not" : "ne");

@@ -55,7 +55,7 @@ Traced number_of(int64_t a, int64_t b) { return tracing::wrap(a, b); }
 }  // namespace
 
 std::optional<Elements> ProgramWriter::elements_of(Call& call, const Traced& tensor) const {
-  if (!tensor.a.is_tensor()) return std::nullopt;
+  if (!tensor.a.is_strided()) return std::nullopt;
   const Tensor& a = tensor.a.to_tensor();
   if (!is_followed(a)) return std::nullopt;
   const auto found = elements_.find(a.impl());
@@ -86,7 +86,7 @@ void ProgramWriter::forget_elements(const Tensor& written) {
 void ProgramWriter::follow_elements(Call& call) {
   for (size_t i = 0; i < call.arguments().size() && i < call.op().schema.arguments.size(); ++i) {
     const Traced& argument = call.arguments()[i];
-    if (call.op().schema.arguments[i].alias.is_write && argument.a.is_tensor()) {
+    if (call.op().schema.arguments[i].alias.is_write && argument.a.is_strided()) {
       forget_elements(argument.a.to_tensor());
     }
   }
@@ -95,7 +95,7 @@ void ProgramWriter::follow_elements(Call& call) {
   const NoGradGuard no_grad;
   if (is_of(name, kMoves) || is_of(name, kJoins)) return follow_moves(call);
   const Traced& result = call.results()[0];
-  if (!result.a.is_tensor() || !is_followed(result.a.to_tensor())) return;
+  if (!result.a.is_strided() || !is_followed(result.a.to_tensor())) return;
   if (name == "aten::_shape_as_tensor") {
     Elements sizes;
     for (int64_t i = 0; i < call.t().ndim(); ++i) sizes.push_back(size_at(call, call.first(), i));
@@ -125,7 +125,7 @@ void ProgramWriter::follow_moves(Call& call) {
     if (i > 0) {
       if (call.tracer().is_dynamic(argument)) return;
       arguments.push_back(call.tracer().to_value(argument, false));
-    } else if (argument.a.is_tensor()) {
+    } else if (argument.a.is_strided()) {
       const std::optional<Tensor> ids = ids_of(argument);
       if (!ids) return;
       arguments.emplace_back(*ids);
@@ -148,7 +148,7 @@ void ProgramWriter::follow_moves(Call& call) {
     set_elements(call, result, std::move(items));
   };
   const Traced& result = call.results()[0];
-  if (moved.is_tensor()) return take(result, moved.to_tensor());
+  if (moved.is_strided()) return take(result, moved.to_tensor());
   const std::vector<ops::Value>& all = moved.to_list()->items;
   for (size_t i = 0; result.items && i < all.size() && i < result.items->size(); ++i) {
     take((*result.items)[i], all[i].to_tensor());

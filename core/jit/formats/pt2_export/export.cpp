@@ -16,7 +16,7 @@ std::string spec_text(const Json& tree) { return Json({1, tree}).dump(); }
 // Adds the leaves of a result to the program; gives how they lie in it.
 Json add_outputs(ProgramWriter& writer, tracing::Tracer& tracer, const Traced& value) {
   if (!value.items) {
-    if (value.a.is_tensor()) {
+    if (value.a.is_strided()) {
       writer.add_output({{"as_tensor", {{"name", tracer.name_of(value)}}}});
     } else if (value.a.is_none() && !value.is_dynamic) {
       writer.add_output({{"as_none", true}});

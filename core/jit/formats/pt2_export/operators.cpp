@@ -136,7 +136,7 @@ void ProgramWriter::write(Call& call) {
   if (is_conversion(call.op())) return write_conversion(call);
   if (makes_tensor_of_numbers(call.op())) return write_tensor_of_numbers(call);
   if (call.results().empty()) call.refuse_form();
-  if (!call.results()[0].a.is_tensor() && !is_program_operator(call.op())) {
+  if (!call.results()[0].a.is_strided() && !is_program_operator(call.op())) {
     if (!write_sizes(call)) write_number(call);
     return;
   }
@@ -174,7 +174,7 @@ void ProgramWriter::write_operator(Call& call, const std::string& target) {
   };
   for (size_t i = 0; i < call.results().size(); ++i) {
     const Traced& result = call.results()[i];
-    if (result.a.is_tensor()) {
+    if (result.a.is_strided()) {
       const std::string name = name_of(result);
       outputs.push_back({{"as_tensor", {{"name", name}}}});
       call.set(name, i);
@@ -192,7 +192,7 @@ void ProgramWriter::write_operator(Call& call, const std::string& target) {
     }
   }
   const std::string node =
-      names.empty() || call.results().size() > 1 || !call.results()[0].a.is_tensor() ? new_name(short_name) : names[0];
+      names.empty() || call.results().size() > 1 || !call.results()[0].a.is_strided() ? new_name(short_name) : names[0];
   add_node(node, target, inputs, outputs, names, call.op().schema.is_mutating());
 }
 
@@ -262,7 +262,7 @@ Json ProgramWriter::list_argument(Call& call, const ops::Argument& formal, const
 Json ProgramWriter::as_argument(Call& call, const ops::Argument& formal, const Traced& value) {
   const ops::Type& type = without_optional(formal);
   if (value.a.is_none() && !value.is_dynamic) return {{"as_none", true}};
-  if (value.a.is_tensor()) return {{"as_tensor", {{"name", call.tracer().name_of(value)}}}};
+  if (value.a.is_strided()) return {{"as_tensor", {{"name", call.tracer().name_of(value)}}}};
   if (value.items) return list_argument(call, formal, value);
   if (formal.enum_name == "ScalarType") return {{"as_scalar_type", schema_number(dtype_from_number(value.a.to_int()))}};
   if (formal.enum_name == "MemoryFormat") return {{"as_memory_format", memory_format_number(value.a.to_int())}};
@@ -311,7 +311,7 @@ Traced ProgramWriter::size_at(Call& call, const Traced& tensor, int64_t dim) {
 // size(), len() and numel(). False where it is none of them.
 bool ProgramWriter::write_sizes(Call& call) {
   const std::string_view name = call.op().schema.name;
-  if (call.arguments().empty() || !call.first().a.is_tensor()) return false;
+  if (call.arguments().empty() || !call.first().a.is_strided()) return false;
   const Tensor& a = call.first().a.to_tensor();
   const auto size_at = [&](int64_t dim) { return this->size_at(call, call.first(), dim); };
   if (name == "aten::size" || name == "aten::sym_size") {
@@ -405,7 +405,7 @@ void ProgramWriter::write_number(Call& call) {
     result.number = condition_of(call);
     return;
   }
-  if (takes_element(name) && call.first().a.is_tensor()) {
+  if (takes_element(name) && call.first().a.is_strided()) {
     const std::optional<Elements> items = elements_of(call, call.first());
     if (items && items->size() == 1 && result.a.is_int()) result = items->front();
     return;

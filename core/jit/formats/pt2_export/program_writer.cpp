@@ -129,7 +129,7 @@ std::vector<OpenSize> ProgramWriter::known_sizes(Call& call) {
   const auto add = [&](const auto& self, const Traced& value) -> void {
     if (value.items) {
       for (const Traced& item : *value.items) self(self, item);
-    } else if (value.a.is_tensor()) {
+    } else if (value.a.is_strided()) {
       const auto shape = shapes_.find(call.tracer().name_of(value));
       if (shape == shapes_.end()) return;
       std::ranges::copy_if(shape->second, std::back_inserter(known), [](const OpenSize& one) { return one.is_open; });

@@ -136,7 +136,7 @@ void collect(const ops::ObjectPtr& object, const std::string& prefix,
              std::vector<std::pair<std::string, Tensor>>& out) {
   for (size_t i = 0; i < object->slots.size(); ++i) {
     const std::string name = prefix + object->type->attributes()[i].name;
-    if (object->slots[i].is_tensor()) out.emplace_back(name, object->slots[i].to_tensor());
+    if (object->slots[i].is_strided()) out.emplace_back(name, object->slots[i].to_tensor());
     if (object->slots[i].is_object()) collect(object->slots[i].to_object(), name + ".", out);
   }
 }

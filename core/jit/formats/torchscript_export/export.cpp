@@ -38,7 +38,7 @@ class Classes {
     for (size_t i = 0; i < source.slots.size(); ++i) {
       const std::string& attribute = source.type->attributes()[i].name;
       const Value& value = source.slots[i];
-      if (value.is_tensor()) {
+      if (value.is_strided()) {
         add_attribute(attribute, "Tensor", ops::tensor_type(), value);
       } else if (value.is_object()) {
         const ops::ObjectPtr below = add(*value.to_object(), "", {});

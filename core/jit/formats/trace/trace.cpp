@@ -38,7 +38,7 @@ GraphValue* Trace::tensor_value(const Tensor& tensor) {
 }
 
 GraphValue* Trace::value_of(const Value& value, const TypePtr& type) {
-  if (value.is_tensor()) return tensor_value(value.to_tensor());
+  if (value.is_strided()) return tensor_value(value.to_tensor());
   if (value.is_list()) {
     return list_value(builder_, value, type,
                       [this](const Value& item, const TypePtr& element) { return value_of(item, element); });
@@ -63,7 +63,7 @@ GraphValue* Trace::value_of(const Value& value, const TypePtr& type) {
 
 void Trace::returned(const Value& value, GraphValue* output) {
   seen_.push_back(value);
-  if (value.is_tensor() && value.to_tensor().defined()) {
+  if (value.is_strided() && value.to_tensor().defined()) {
     const TensorImpl* impl = value.to_tensor().impl();
     if (!names_.contains(impl)) values_[impl] = output;  // a weight is read where it is used
   } else if (value.is_list() && value.to_list()->element->kind() == TypeKind::kTensor) {
@@ -84,14 +84,14 @@ void Trace::check_written(const ops::Op& op, const Tensor& tensor) const {
 namespace {
 
 bool holds(const Value& value, const TensorImpl* impl) {
-  if (value.is_tensor()) return value.to_tensor().impl() == impl;
+  if (value.is_strided()) return value.to_tensor().impl() == impl;
   return value.is_list() &&
          std::ranges::any_of(value.to_list()->items, [&](const Value& item) { return holds(item, impl); });
 }
 
 // The returns with a handle of their own where one is an argument, unless it is what the operator wrote.
 Value with_own_handles(const Value& value, std::span<const Value> arguments) {
-  if (value.is_tensor()) {
+  if (value.is_strided()) {
     const Tensor& tensor = value.to_tensor();
     const bool is_argument =
         std::ranges::any_of(arguments, [&](const Value& argument) { return holds(argument, tensor.impl()); });
@@ -105,7 +105,7 @@ Value with_own_handles(const Value& value, std::span<const Value> arguments) {
 
 bool has_tensors(const Value& value) {
   if (value.is_list()) return value.to_list()->element->kind() == TypeKind::kTensor;
-  return value.is_tensor() || value.is_none();
+  return value.is_strided() || value.is_none();
 }
 
 }  // namespace
@@ -123,7 +123,7 @@ void Trace::after(const ops::Op& op, std::span<const Value> arguments, std::span
   for (size_t i = 0; i < arguments.size() && i < formals.size(); ++i) {
     seen_.push_back(arguments[i]);
     inputs.push_back(value_of(arguments[i], formals[i].type));
-    if (!formals[i].alias.is_write || !arguments[i].is_tensor()) continue;
+    if (!formals[i].alias.is_write || !arguments[i].is_strided()) continue;
     const Tensor& written = arguments[i].to_tensor();
     check_written(op, written);
     // Its shape may be another now.

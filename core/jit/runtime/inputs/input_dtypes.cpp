@@ -43,7 +43,7 @@ std::optional<std::vector<Value>> example_arguments(std::span<const TracedOperan
 std::optional<DType> result_dtype(const ops::Op& op, const std::vector<Value>& arguments) {
   try {
     const std::vector<Value> results = ops::infer(op, arguments);
-    if (results.empty() || !results[0].is_tensor()) return std::nullopt;
+    if (results.empty() || !results[0].is_strided()) return std::nullopt;
     return results[0].to_tensor().dtype();
   } catch (const Error&) {
     return std::nullopt;

@@ -46,7 +46,7 @@ struct TracedOperand {
   const ops::Value* constant = nullptr;
   Traced traced;
 
-  bool is_tensor_constant() const { return constant && constant->is_tensor() && constant->to_tensor().defined(); }
+  bool is_tensor_constant() const { return constant && constant->is_strided() && constant->to_tensor().defined(); }
   const Tensor& tensor() const { return constant->to_tensor(); }
   std::optional<int64_t> number() const;
   std::optional<std::vector<std::optional<int64_t>>> numbers() const;

@@ -138,7 +138,7 @@ class BodyBuilder {
     }
     size_t next = 0;
     const auto is_next = [&](const Value& value) {
-      return value.is_tensor() && next < results.size() && value.to_tensor().sizes() == results[next++].sizes();
+      return value.is_strided() && next < results.size() && value.to_tensor().sizes() == results[next++].sizes();
     };
     for (const Value& value : inferred) {
       const bool is_same = value.is_list()

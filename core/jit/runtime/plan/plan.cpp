@@ -56,10 +56,10 @@ size_t call_count(const Plan& plan) {
 }
 
 ops::Value with_tensors(const ops::Value& value, const std::vector<Tensor>& tensors, size_t& next) {
-  if (value.is_tensor() && value.to_tensor().is_meta()) return tensors[next++];
+  if (value.is_strided() && value.to_tensor().is_meta()) return tensors[next++];
   if (!value.is_list()) return value;
   const auto& items = value.to_list()->items;
-  if (std::none_of(items.begin(), items.end(), [](const ops::Value& item) { return item.is_tensor(); })) return value;
+  if (std::none_of(items.begin(), items.end(), [](const ops::Value& item) { return item.is_strided(); })) return value;
   std::vector<ops::Value> copy;
   for (const ops::Value& item : items) copy.push_back(with_tensors(item, tensors, next));
   return ops::make_list(value.to_list()->element, std::move(copy));

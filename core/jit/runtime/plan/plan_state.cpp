@@ -232,7 +232,7 @@ void PlanState::Binding::run_call(const Plan& plan, const PlanCall& call, size_t
   code.function(kernel.arguments, results);
   size_t next = 0;
   for (const Value& result : results) {
-    if (result.is_tensor()) kernel.outputs.at(next++).copy_from(result.to_tensor());
+    if (result.is_strided()) kernel.outputs.at(next++).copy_from(result.to_tensor());
     if (!result.is_list()) continue;
     for (const Value& item : result.to_list()->items) kernel.outputs.at(next++).copy_from(item.to_tensor());
   }

@@ -11,7 +11,7 @@ namespace {
 
 template <class Visit>
 void for_each_tensor(const Value& value, Visit&& visit) {
-  if (value.is_tensor()) return visit(value.to_tensor());
+  if (value.is_strided()) return visit(value.to_tensor());
   if (!value.is_list()) return;
   for (const Value& item : value.to_list()->items) for_each_tensor(item, visit);
 }

@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kProvenAlignment = 64;  // of tensors and scratch in an arena; kernels count on it
 
 void collect_tensors(const Value& value, std::vector<Tensor>& out) {
-  if (value.is_tensor()) return out.push_back(value.to_tensor());
+  if (value.is_strided()) return out.push_back(value.to_tensor());
   if (!value.is_list()) return;
   for (const Value& item : value.to_list()->items) collect_tensors(item, out);
 }
@@ -129,7 +129,7 @@ void PlanWalk::check_copy(const PlanCall& call, const Plan& plan) const {
   const Tensor &from = plan.tensors[call.inputs[0]].meta, &to = plan.tensors[call.outputs[0]].meta;
   const Value result = ops::infer(*call.op, call.arguments).at(0);
   require(from.numel() == to.numel() && (from.sizes() == to.sizes() || to.is_contiguous()), "a copy has another size");
-  require(result.is_tensor() && result.to_tensor().alias_id() != from.alias_id(), "a view is made by a copy");
+  require(result.is_strided() && result.to_tensor().alias_id() != from.alias_id(), "a view is made by a copy");
 }
 
 // Whether result 0 may lie on the operand: declared, and the same elements at the same places.

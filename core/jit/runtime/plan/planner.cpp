@@ -20,7 +20,7 @@ namespace {
 // Calls visit(tensor) for the meta tensors of a value, in order.
 template <class Visit>
 void for_each_meta(const Value& value, Visit&& visit) {
-  if (value.is_tensor() && value.to_tensor().is_meta()) visit(value.to_tensor());
+  if (value.is_strided() && value.to_tensor().is_meta()) visit(value.to_tensor());
   if (!value.is_list()) return;
   for (const Value& item : value.to_list()->items) for_each_meta(item, visit);
 }

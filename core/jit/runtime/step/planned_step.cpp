@@ -103,7 +103,7 @@ double tolerance(DType dtype) {
 }
 
 void record_storages(const Value& value, std::unordered_set<const StorageImpl*>& storages) {
-  if (value.is_tensor() && value.to_tensor().defined()) storages.insert(value.to_tensor().storage().get());
+  if (value.is_strided() && value.to_tensor().defined()) storages.insert(value.to_tensor().storage().get());
   if (!value.is_list()) return;
   for (const Value& item : value.to_list()->items) record_storages(item, storages);
 }

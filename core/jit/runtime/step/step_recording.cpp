@@ -7,7 +7,6 @@
 #include "core/base/error.h"
 #include "core/jit/formats/trace/trace.h"
 #include "core/jit/ir/list_value.h"
-#include "core/ops/boxed.h"
 #include "core/ops/complex.h"
 #include "core/ops/run.h"
 #include "core/tensor/element_reads.h"
@@ -32,7 +31,7 @@ bool is_tensor_list(const Value& value) {
 
 template <class Visit>
 void for_each_tensor(const Value& value, Visit&& visit) {
-  if (value.is_tensor()) {
+  if (value.is_strided()) {
     if (value.to_tensor().defined()) visit(value.to_tensor());
   } else if (is_tensor_list(value)) {
     for (const Value& item : value.to_list()->items) for_each_tensor(item, visit);
@@ -73,7 +72,7 @@ bool has_mask(Values arguments) {
   return std::any_of(arguments.begin(), arguments.end(), [](const Value& argument) {
     return argument.is_list() &&
            std::any_of(argument.to_list()->items.begin(), argument.to_list()->items.end(), [](const Value& item) {
-             if (!item.is_tensor() || !item.to_tensor().defined()) return false;
+             if (!item.is_strided() || !item.to_tensor().defined()) return false;
              const DType dtype = item.to_tensor().dtype();
              return dtype == DType::kBool || dtype == DType::kUInt8;
            });
@@ -134,7 +133,7 @@ void StepRecording::after(const Op& op, Values arguments, std::span<Value> retur
 }
 
 void StepRecording::record(const Op& op, Values arguments, Values returns) {
-  if (ops::find_boxed(arguments) || ops::find_boxed(returns))
+  if (ops::find_unstrided(arguments) || ops::find_unstrided(returns))
     return refuse(concat(op.name(), " works on sparse or quantized tensors"));
   if (ops::has_complex(arguments) || ops::has_complex(returns))
     return refuse(concat(op.name(), " is of complex numbers"));
@@ -151,7 +150,7 @@ void StepRecording::record(const Op& op, Values arguments, Values returns) {
   note(static_cast<int64_t>(reinterpret_cast<intptr_t>(&op)));
   const bool is_write = writes(op, arguments);
   for (const Value& argument : arguments) {
-    const bool is_target = is_write && &argument == arguments.data() && argument.is_tensor();
+    const bool is_target = is_write && &argument == arguments.data() && argument.is_strided();
     if (!is_target || memory_.contains(argument.to_tensor().storage().get())) record_value(argument);
   }
   if (is_write) {
@@ -194,7 +193,7 @@ bool StepRecording::fold(const Op& op, Values arguments, Values returns) {
 // --- writes
 
 void StepRecording::record_write(const Op& op, Values arguments) {
-  const Tensor& target = arguments[0].is_tensor() ? arguments[0].to_tensor() : Tensor();
+  const Tensor& target = arguments[0].is_strided() ? arguments[0].to_tensor() : Tensor();
   const bool is_first = target.defined() && op.schema.arguments[0].alias.is_write;
   const bool is_out = op.base && op.base->schema.name == op.schema.name;
   if (!is_first || is_out || target.is_meta())
@@ -222,7 +221,7 @@ void StepRecording::record_in_place(const Op& op, Values arguments) {
   for (size_t i = 0; i < arguments.size(); ++i) {
     inputs.push_back(value_of(arguments[i], op.schema.arguments[i].type));
     const Value& value = arguments[i];
-    shapes.push_back(value.is_tensor() && !value.to_tensor().is_meta()
+    shapes.push_back(value.is_strided() && !value.to_tensor().is_meta()
                          ? Value(Tensor::meta_strided(value.to_tensor().sizes(), value.to_tensor().strides(),
                                                       value.to_tensor().dtype(), value.to_tensor().device()))
                          : value);
@@ -259,7 +258,7 @@ void StepRecording::record_batch_norm(const Op& op, Values arguments, Values ret
   Node* node = builder_.call(functional, inputs);
   define(returns[0], node->output(0));
   for (const size_t i : {3, 4}) {
-    if (arguments[i].is_tensor()) write(arguments[i].to_tensor(), node->output(i - 2));
+    if (arguments[i].is_strided()) write(arguments[i].to_tensor(), node->output(i - 2));
   }
 }
 
@@ -275,12 +274,12 @@ void StepRecording::record_conv_backward(Values arguments, Values returns) {
     size_t next = 0;
     for (const size_t i : results) define(returns[i], node->output(next++));
   };
-  if (returns[0].is_tensor()) give("tensord::conv_input_gradient", {0});
-  if (returns[1].is_tensor() && returns[2].is_tensor()) {
+  if (returns[0].is_strided()) give("tensord::conv_input_gradient", {0});
+  if (returns[1].is_strided() && returns[2].is_strided()) {
     give("tensord::conv_weight_bias_gradient", {1, 2});
-  } else if (returns[1].is_tensor()) {
+  } else if (returns[1].is_strided()) {
     give("tensord::conv_weight_gradient", {1});
-  } else if (returns[2].is_tensor()) {
+  } else if (returns[2].is_strided()) {
     give("tensord::conv_bias_gradient", {2});
   }
 }
@@ -355,7 +354,7 @@ void StepRecording::know(const Tensor& tensor, GraphValue* value) {
 }
 
 void StepRecording::define(const Value& value, GraphValue* output) {
-  if (value.is_tensor()) {
+  if (value.is_strided()) {
     if (!known_.contains(value.to_tensor().impl())) know(value.to_tensor(), output);
   } else if (is_tensor_list(value)) {
     const auto& items = value.to_list()->items;
@@ -409,7 +408,7 @@ GraphValue* StepRecording::tensor_value(const Tensor& tensor) {
 }
 
 GraphValue* StepRecording::value_of(const Value& value, const TypePtr& type) {
-  if (value.is_tensor()) return tensor_value(value.to_tensor());
+  if (value.is_strided()) return tensor_value(value.to_tensor());
   if (value.is_list()) {
     return list_value(builder_, value, type,
                       [this](const Value& item, const TypePtr& element) { return value_of(item, element); });
@@ -421,7 +420,7 @@ GraphValue* StepRecording::value_of(const Value& value, const TypePtr& type) {
 
 void StepRecording::record_value(const Value& value) {
   note(static_cast<int64_t>(value.tag()));
-  if (value.is_tensor()) {
+  if (value.is_strided()) {
     const Tensor& tensor = value.to_tensor();
     note(static_cast<int64_t>(tensor.dtype()));
     for (const int64_t size : tensor.sizes()) note(size);
