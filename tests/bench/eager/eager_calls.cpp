@@ -12,8 +12,11 @@ namespace {
 
 using ops::Value;
 
+std::string only;  // the name of a case; empty: all
+
 template <class Call>
 void report(const char* name, const Call& call) {
+  if (!only.empty() && only != name) return;
   std::cout << name << ' ' << microseconds(call) << std::endl;
 }
 
@@ -61,7 +64,8 @@ void time_backward() {
 }  // namespace
 }  // namespace tensord::bench
 
-int main() {
+int main(int argc, char** argv) {
+  if (argc > 1) tensord::bench::only = argv[1];
   tensord::set_thread_budget(1);
   tensord::bench::time_calls();
   {
