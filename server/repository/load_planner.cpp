@@ -121,8 +121,13 @@ std::shared_ptr<const ModelConfig> LoadPlanner::config_for(const LoadRequest& re
                                                            const std::string& shared_stamp) const {
   if (request.config) {
     check(request.config->size() <= kMaxConfigBytes, "parameter 'config' is larger than ", kMaxConfigBytes, " bytes");
-    return std::make_shared<const ModelConfig>(
-        parse_model_config_json(*request.config, "Invalid config override: parameter 'config'"));
+    try {
+      // The log names a valid override by this too, so what makes an error of it comes after.
+      const std::string origin = concat("parameter 'config' of model '", request.name, "'");
+      return std::make_shared<const ModelConfig>(parse_model_config_json(*request.config, origin));
+    } catch (const Error& error) {
+      throw Error(error.code(), concat("Invalid config override: ", error.what()));
+    }
   }
   return models_.read(request.name, [&](const ModelEntry& entry) {
     // An override sent by a client is kept until config.pbtxt changes on disk.
