@@ -307,7 +307,7 @@ class TraceTest(Models):
                 x = np.zeros((3, 1), np.float32)
                 daemon.stub.ModelInfer(request("raises", [("x", "FP32", x.shape, x.tobytes())], request_id="mine"),
                                        metadata=[("traceparent", f"00-{trace_id}-{span_id}-01")])
-            body = json.dumps({"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 1], "data": [1]}]}).encode()
+            body = json.dumps({"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 4], "data": [1, 2, 3, 4]}]}).encode()
             other_id = "5bf92f3577b34da6a3ce929d0e0e4736"
             urllib.request.urlopen(urllib.request.Request(
                 f"http://{daemon.ready['http']}/v2/models/linear/infer", body,
