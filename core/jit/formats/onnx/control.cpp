@@ -26,7 +26,15 @@ std::vector<int64_t> integers(const NodeProto& node, const char* name, size_t co
 
 }  // namespace
 
-bool Importer::special(const NodeProto& node) {
+struct Importer::Special {
+  const char* domain;
+  const char* op_type;
+  int64_t since_version;
+  void (Importer::*import)(const NodeProto&);
+  std::vector<std::string_view> attributes;
+};
+
+const Importer::Special* Importer::find_special(const NodeProto& node) const {
   static const std::vector<std::string_view> kConstants{"value",      "sparse_value", "value_int",    "value_float",
                                                         "value_ints", "value_floats", "value_string", "value_strings"},
       kScan{"body",
@@ -35,13 +43,6 @@ bool Importer::special(const NodeProto& node) {
             "scan_input_directions",
             "scan_output_axes",
             "scan_output_directions"};
-  struct Special {
-    const char* domain;
-    const char* op_type;
-    int64_t since_version;
-    void (Importer::*import)(const NodeProto&);
-    std::vector<std::string_view> attributes;
-  };
   static const Special kSpecial[] = {
       {"", "Constant", 1, &Importer::constant, kConstants},
       {"", "Identity", 1, &Importer::identity, {}},
@@ -60,14 +61,21 @@ bool Importer::special(const NodeProto& node) {
   };
   for (const Special& each : kSpecial) {
     if (node.domain != each.domain || node.op_type != each.op_type || opset(node.domain) < each.since_version) continue;
-    for (const auto& [name, attribute] : attributes(node)) {
-      if (std::ranges::find(each.attributes, name) != each.attributes.end()) continue;
-      fail(ErrorCode::kUnimplemented, "attribute '", name, "' is not known");
+    for (const AttributeProto& attribute : node.attributes) {
+      if (std::ranges::find(each.attributes, attribute.name) != each.attributes.end()) continue;
+      fail(ErrorCode::kUnimplemented, "attribute '", attribute.name, "' is not known");
     }
-    (this->*each.import)(node);
-    return true;
+    return &each;
   }
-  return false;
+  return nullptr;
+}
+
+bool Importer::special(const NodeProto& node) {
+  const Special* found = find_special(node);
+  if (!found) return false;
+  attributes(node);  // throws where they are not well formed
+  (this->*found->import)(node);
+  return true;
 }
 
 void Importer::constant(const NodeProto& node) {

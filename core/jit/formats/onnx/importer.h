@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -58,8 +59,13 @@ class Importer {
   // Graphs and nodes (importer.cpp).
   void nodes(const std::vector<NodeProto>& nodes);
   void node(const NodeProto& node);
+  // Does it; what is refused meanwhile is thrown as the node's, or collected (jit/ir/refusals.h): then false.
+  bool attempt(const NodeProto& node, const std::function<void()>& action);
   void dispatch(const NodeProto& node);
-  bool reads_refused(const NodeProto& node) const;
+  // These three throw Error{kUnimplemented}.
+  [[noreturn]] void refuse_operator(const NodeProto& node, const std::string& why) const;
+  void check_opset(const NodeProto& node) const;
+  const Function& library_function(const NodeProto& node) const;
   void define_outputs(const NodeProto& node, const Values& results);
   // For what comes behind the node, where its results are not known otherwise.
   void note_ranks(const NodeProto& node, const Values& results);
@@ -76,6 +82,11 @@ class Importer {
   // The graph of an attribute with these values for its inputs, in the block that is built now; its outputs' values.
   Values subgraph(const GraphProto& graph, const Values& arguments);
 
+  // Nodes that read what refused ones would have made (refused_nodes.cpp).
+  bool reads_refused(const NodeProto& node) const;
+  void check_without_inputs(const NodeProto& node);
+  void check_without_inputs(const std::vector<NodeProto>& nodes);
+
   // Calls of the library (call.cpp).
   Values call_operator(const Function& function, const NodeProto& node);
   Values bind(const Function& function, const NodeProto& node);
@@ -91,6 +102,9 @@ class Importer {
 
   // What is no function of the library (control.cpp).
   bool special(const NodeProto& node);
+  struct Special;
+  // Null for other nodes. Throws for attributes that it does not have.
+  const Special* find_special(const NodeProto& node) const;
   void constant(const NodeProto& node);
   void identity(const NodeProto& node);
   void optional(const NodeProto& node);
@@ -123,6 +137,7 @@ class Importer {
   SourceLocation place_;                                      // of the node that is gone through
   std::map<std::string, const FunctionProto*> functions_;     // by domain, name and overload
   std::set<std::string> refused_;  // values of nodes that were refused, where all refusals are collected
+  std::set<const FunctionProto*> checked_without_inputs_;
   Scope main_;
   Scope* scope_ = &main_;
   const OpsetImports* opsets_;
@@ -133,6 +148,8 @@ class Importer {
   size_t node_number_ = 0;
 };
 
+// "MaxPool" of __torch__.onnx.pool.MaxPool_1.
+std::string_view operator_of(const Function& function);
 // The type of values that a TypeProto describes; with `checks`, throws for element types that no tensor here has.
 ops::TypePtr to_type(const TypeProto& proto, const std::string& what, bool checks);
 // A name as values of graphs have them.
