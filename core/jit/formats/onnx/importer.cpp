@@ -227,6 +227,10 @@ void Importer::note_ranks(const NodeProto& node, const Values& results) {
       return value ? (checks_.*fact)(value) : decltype((checks_.*fact)(value))();
     };
   };
+  // Which dimensions go hangs on their sizes: the only operator of which the number of dimensions does.
+  const bool drops_ones =
+      node.domain.empty() && node.op_type == "Squeeze" && !input(node, 1) && !node.find_attribute("axes");
+  if (drops_ones && !checks_.has_one_shape(input(node, 0))) return checks_.set(results[0], nullptr);
   const InputFacts facts{of(&LoadChecks::rank), of(&LoadChecks::length), of(&LoadChecks::dtype)};
   for (size_t i = 0; i < results.size(); ++i) {
     const std::optional<RankOfResult> known = rank_of_result(node, i, facts);

@@ -12,6 +12,7 @@
 #include "core/jit/formats/onnx/load_checks.h"
 #include "core/jit/formats/onnx/operator_library.h"
 #include "core/jit/formats/onnx/proto.h"
+#include "core/jit/formats/onnx/result_ranks.h"
 #include "core/jit/formats/onnx/tensors.h"
 #include "core/jit/ir/graph_builder.h"
 
@@ -118,11 +119,23 @@ class Importer {
   const GraphProto& graph_attribute(const NodeProto& node, const char* name) const;
   // A loop that `body` fills: it gets the number of the round and the carried values, and gives back, by reference,
   // what they become; its result is whether to go on. Gives back the carried values at the end.
+  struct LoopResults {
+    Values values;
+    bool has_rounds = false;  // in every run
+    bool is_steady = false;   // what is known of values in the body holds in every round
+  };
   template <class Body>
-  Values counted_loop(GraphValue* trips, GraphValue* condition, const Values& carried,
-                      const std::vector<ops::TypePtr>& types, Body body);
-  GraphValue* scan_list();
-  GraphValue* stacked(GraphValue* list, const ValueInfoProto& item, int64_t axis, bool is_reversed);
+  LoopResults counted_loop(GraphValue* trips, GraphValue* condition, const Values& carried,
+                           const std::vector<ops::TypePtr>& types, Body body);
+  // What the rounds of a loop give one after the other.
+  struct ScanOutput {
+    GraphValue* list;
+    std::optional<RankOfResult> item = {};  // that a round appended
+  };
+  ScanOutput scan_output();
+  void append(ScanOutput& output, GraphValue* item);
+  GraphValue* stacked(const LoopResults& loop, const ScanOutput& output, const ValueInfoProto& item, int64_t axis,
+                      bool is_reversed);
 
   const ModelProto& model_;
   const std::string file_;
