@@ -8,11 +8,11 @@
 using namespace tensord;
 
 std::shared_ptr<nn::Sequential> make_network(int64_t classes) {
-  return nn::sequential(std::make_shared<nn::Conv2d>(3, 16, Dims{3, 3}, nn::Conv2dOptions{.padding = {1, 1}}),
+  return nn::sequential(std::make_shared<nn::Conv2d>(3, 16, 3, nn::Conv2dOptions{.padding = 1}),
                         std::make_shared<nn::BatchNorm2d>(16), std::make_shared<nn::ReLU>(),
-                        std::make_shared<nn::MaxPool2d>(Dims{2, 2}),
-                        std::make_shared<nn::Conv2d>(16, 32, Dims{3, 3}, nn::Conv2dOptions{.padding = {1, 1}}),
-                        std::make_shared<nn::ReLU>(), std::make_shared<nn::AdaptiveAvgPool2d>(Dims{1}),
+                        std::make_shared<nn::MaxPool2d>(2),
+                        std::make_shared<nn::Conv2d>(16, 32, 3, nn::Conv2dOptions{.padding = 1}),
+                        std::make_shared<nn::ReLU>(), std::make_shared<nn::AdaptiveAvgPool2d>(1),
                         std::make_shared<nn::Flatten>(), std::make_shared<nn::Linear>(32, classes));
 }
 

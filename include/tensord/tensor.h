@@ -1,6 +1,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <iosfwd>
 #include <vector>
 
 #include "tensord/index.h"
@@ -14,6 +15,14 @@
 // Tensors, dtypes, devices, storages, tensors between processes (core/tensor/memory/shared_tensor.h), and Error. A
 // Tensor is a handle; copies of it are the same tensor.
 namespace tensord {
+
+// As PyTorch's C++ prints them: the numbers, then the kind of tensor. Waits for the tensor's device.
+//    1  2
+//    3  4
+//   [ CPULongType{2,2} ]
+std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
+std::ostream& operator<<(std::ostream& out, DType dtype);           // float32
+std::ostream& operator<<(std::ostream& out, const Device& device);  // cuda:0
 
 // A new tensor with these values, row-major: tensor({1.0, 2.0, 3.0, 4.0}, {2, 2}). Without sizes it has one dimension.
 // Throws Error{kInvalidArgument} when the sizes want another number of values.

@@ -150,6 +150,13 @@ void write_atomically(const std::string& path, const std::string& text) {
   }
 }
 
+// Of "127.0.0.1:8001", "[::1]:8001" or "unix:/run/grpc".
+ServerPlace grpc_place(const std::string& address, int port) {
+  if (port == 0) return {address.substr(address.find(':') + 1), 0};
+  const std::string host = address.substr(0, address.rfind(':'));
+  return {host.starts_with('[') ? host.substr(1, host.size() - 2) : host, port};
+}
+
 }  // namespace
 
 struct Daemon::Impl {
@@ -193,6 +200,8 @@ struct Daemon::Impl {
       rest_handler = std::make_unique<RestHandler>(state, web_handler, http_options.quota);
       http = std::make_unique<HttpServer>(http_options, *rest_handler);
     }
+    tracer.set_places(grpc_place(grpc.address(), grpc.port()),
+                      http ? ServerPlace{options.network.http_address, http->port()} : ServerPlace());
   }
 
   std::optional<HttpAnswer> refuse(const HttpHead& head) const {

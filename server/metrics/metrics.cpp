@@ -27,7 +27,7 @@ struct Metrics::State {
   PlanCollector plans;
   TrainingCollector training;
   ConnectionCollector connections;
-  std::atomic<bool> has_triton_names{false};
+  std::atomic<bool> has_triton_names{false}, has_evictions{false};
   mutable MachineCollector machine;
   GpuCollector gpus;
 
@@ -80,13 +80,15 @@ void Metrics::forget(const std::string& name, const std::string& version) {
   state_->plans.forget(name, version);
 }
 
-// All three begin with the first: Prometheus sees no rise of a series that was not there before.
+// All of them begin with the first: Prometheus sees no rise of a series that was not there before.
 void Metrics::count_load(const std::string& name, bool is_success) {
   const prometheus::Labels labels{{"model", name}};
   state_->loads.Add(labels).Increment(is_success ? 1 : 0);
   state_->load_failures.Add(labels).Increment(is_success ? 0 : 1);
-  state_->evictions.Add(labels);
+  if (state_->has_evictions) state_->evictions.Add(labels);
 }
+
+void Metrics::add_evictions() { state_->has_evictions = true; }
 
 void Metrics::count_eviction(const std::string& name) { state_->evictions.Add({{"model", name}}).Increment(); }
 

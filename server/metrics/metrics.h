@@ -13,6 +13,7 @@ namespace tensord::server {
 
 // What a model's plans for input shapes did since it was loaded.
 struct PlanCounts {
+  bool are_made = false;  // whether the model makes plans at all
   uint64_t hits = 0, misses = 0, evictions = 0, failures = 0, refused = 0;
   double build_seconds = 0;
   uint64_t plans = 0;        // kept now
@@ -58,6 +59,8 @@ class Metrics {
   // A version was loaded, or could not be; a model was unloaded to make room.
   void count_load(const std::string& name, bool is_success);
   void count_eviction(const std::string& name);
+  // Models may be unloaded to make room: the series of that begin with each model's first load.
+  void add_evictions();
   // Certificates that changed were taken, or were of no use.
   void count_certificates(bool is_taken);
   // `counts` is asked whenever metrics are read, as long as this lives.

@@ -21,19 +21,37 @@ constexpr const char* kCodeNames[kStatusCodes] = {
     "ABORTED",   "OUT_OF_RANGE",   "UNIMPLEMENTED",     "INTERNAL",           "UNAVAILABLE",
     "DATA_LOSS", "UNAUTHENTICATED"};
 
+// Which models have a series: not those for which it could never be anything but 0.
+enum class Shown {
+  kAlways,
+  kForModels,     // not for the requests to models that are not there
+  kForCached,     // models whose answers the response cache keeps
+  kForDecoupled,  // those of which an answer was counted
+};
+
 struct ModelSeries {
   const char* name;
   const char* help;
   MetricType type;
   double (*value)(const ModelCounts&);
-  bool is_of_cache = false;  // left out of Triton's where the model's answers are not kept
+  Shown shown = Shown::kForModels;
 };
+
+bool is_shown(Shown shown, const ModelCounts& model) {
+  switch (shown) {
+    case Shown::kAlways: return true;
+    case Shown::kForModels: return !model.name.empty();
+    case Shown::kForCached: return model.has_cache;
+    case Shown::kForDecoupled: return !model.responses.empty();
+  }
+  return true;
+}
 
 constexpr ModelSeries kModelSeries[] = {
     {"tensord_received_bytes_total", "Bytes of request messages", MetricType::Counter,
-     [](const ModelCounts& m) { return static_cast<double>(m.received_bytes); }},
+     [](const ModelCounts& m) { return static_cast<double>(m.received_bytes); }, Shown::kAlways},
     {"tensord_sent_bytes_total", "Bytes of response messages", MetricType::Counter,
-     [](const ModelCounts& m) { return static_cast<double>(m.sent_bytes); }},
+     [](const ModelCounts& m) { return static_cast<double>(m.sent_bytes); }, Shown::kAlways},
     {"tensord_copied_bytes_total", "Payload bytes copied between the wire and the model", MetricType::Counter,
      [](const ModelCounts& m) { return static_cast<double>(m.copied_bytes); }},
     {"tensord_inferences_total", "Rows of requests that runs of the model answered", MetricType::Counter,
@@ -43,11 +61,11 @@ constexpr ModelSeries kModelSeries[] = {
     {"tensord_failed_executions_total", "Runs of the model that ended with an error", MetricType::Counter,
      [](const ModelCounts& m) { return static_cast<double>(m.failed_executions); }},
     {"tensord_cache_hits_total", "Requests answered from the response cache", MetricType::Counter,
-     [](const ModelCounts& m) { return static_cast<double>(m.cache_hit.count); }},
+     [](const ModelCounts& m) { return static_cast<double>(m.cache_hit.count); }, Shown::kForCached},
     {"tensord_cache_misses_total", "Requests looked up in the response cache without success", MetricType::Counter,
-     [](const ModelCounts& m) { return static_cast<double>(m.cache_miss.count); }},
+     [](const ModelCounts& m) { return static_cast<double>(m.cache_miss.count); }, Shown::kForCached},
     {"tensord_in_flight_requests", "Requests not yet answered", MetricType::Gauge,
-     [](const ModelCounts& m) { return static_cast<double>(m.in_flight); }},
+     [](const ModelCounts& m) { return static_cast<double>(m.in_flight); }, Shown::kAlways},
     {"tensord_pending_requests", "Requests that wait for a worker", MetricType::Gauge,
      [](const ModelCounts& m) { return static_cast<double>(m.pending); }},
     {"tensord_model_workers", "Runs of the model that can go on at once; 0 for an ensemble", MetricType::Gauge,
@@ -62,26 +80,21 @@ struct Histogram {
   Phase phase;
   const char* name;
   const char* help;
-  bool is_for_decoupled;  // left out where nothing was counted
+  Shown shown = Shown::kForModels;
 };
 
 constexpr Histogram kHistograms[] = {
     {Phase::kRequest, "tensord_request_duration_seconds", "Time from arrival to the response handed to the network",
-     false},
-    {Phase::kQueue, "tensord_queue_duration_seconds", "Time that requests waited for a worker", false},
-    {Phase::kComputeInput, "tensord_compute_input_duration_seconds", "Time to gather the inputs of a run", false},
-    {Phase::kCompute, "tensord_compute_duration_seconds", "Time a model ran", false},
-    {Phase::kComputeOutput, "tensord_compute_output_duration_seconds", "Time to take apart the outputs of a run",
-     false},
+     Shown::kAlways},
+    {Phase::kQueue, "tensord_queue_duration_seconds", "Time that requests waited for a worker"},
+    {Phase::kComputeInput, "tensord_compute_input_duration_seconds", "Time to gather the inputs of a run"},
+    {Phase::kCompute, "tensord_compute_duration_seconds", "Time a model ran"},
+    {Phase::kComputeOutput, "tensord_compute_output_duration_seconds", "Time to take apart the outputs of a run"},
     {Phase::kFirstResponse, "tensord_first_response_duration_seconds",
-     "Time from arrival to the first answer of a decoupled model", true},
+     "Time from arrival to the first answer of a decoupled model", Shown::kForDecoupled},
     {Phase::kNextResponse, "tensord_next_response_duration_seconds",
-     "Time from one answer of a decoupled model to the next", true},
+     "Time from one answer of a decoupled model to the next", Shown::kForDecoupled},
 };
-
-bool is_shown(const Histogram& histogram, const ModelCounts& model) {
-  return !histogram.is_for_decoupled || !model.responses.empty();
-}
 
 Labels labels_of(const ModelCounts& model) {
   Labels labels{{"model", model.name}, {"version", model.version}};
@@ -156,22 +169,24 @@ std::vector<MetricFamily> model_families(const std::vector<ModelCounts>& models)
       add_sample(failures, with(labels, "reason", to_string(static_cast<FailureReason>(reason))),
                  static_cast<double>(model.failures[reason]));
     }
-    add_batch_sizes(batches, model);
+    if (is_shown(Shown::kForModels, model)) add_batch_sizes(batches, model);
   }
   families.push_back(std::move(requests));
   families.push_back(std::move(failures));
   for (const ModelSeries& series : kModelSeries) {
     MetricFamily& family = families.emplace_back(make_family(series.name, series.help, series.type));
-    for (const ModelCounts& model : models) add_sample(family, labels_of(model), series.value(model));
+    for (const ModelCounts& model : models) {
+      if (is_shown(series.shown, model)) add_sample(family, labels_of(model), series.value(model));
+    }
   }
   for (const Histogram& of : kHistograms) {
     MetricFamily& family = families.emplace_back(make_family(of.name, of.help, MetricType::Histogram));
     for (const ModelCounts& model : models) {
-      if (is_shown(of, model)) add_histogram(family, model, model[of.phase]);
+      if (is_shown(of.shown, model)) add_histogram(family, model, model[of.phase]);
     }
-    if (family.metric.empty()) families.pop_back();
   }
   families.push_back(std::move(batches));
+  std::erase_if(families, [](const MetricFamily& family) { return family.metric.empty(); });
   return families;
 }
 
@@ -179,7 +194,7 @@ NativeHistograms model_native_histograms(const std::vector<ModelCounts>& models)
   NativeHistograms out;
   for (const Histogram& of : kHistograms) {
     for (const ModelCounts& model : models) {
-      if (is_shown(of, model)) out[of.name].push_back(to_native(model[of.phase].intervals));
+      if (is_shown(of.shown, model)) out[of.name].push_back(to_native(model[of.phase].intervals));
     }
   }
   return out;
@@ -204,13 +219,13 @@ std::vector<MetricFamily> triton_families(const std::vector<ModelCounts>& models
       {"nv_inference_compute_output_duration_us", "Microseconds to take apart outputs", MetricType::Counter,
        [](const ModelCounts& m) { return micros(m.compute_output.ns); }},
       {"nv_cache_num_hits_per_model", "Requests answered from the response cache", MetricType::Counter,
-       [](const ModelCounts& m) { return static_cast<double>(m.cache_hit.count); }, true},
+       [](const ModelCounts& m) { return static_cast<double>(m.cache_hit.count); }, Shown::kForCached},
       {"nv_cache_num_misses_per_model", "Requests looked up in the response cache without success", MetricType::Counter,
-       [](const ModelCounts& m) { return static_cast<double>(m.cache_miss.count); }, true},
+       [](const ModelCounts& m) { return static_cast<double>(m.cache_miss.count); }, Shown::kForCached},
       {"nv_cache_hit_duration_per_model", "Microseconds spent on hits of the response cache", MetricType::Counter,
-       [](const ModelCounts& m) { return micros(m.cache_hit.ns); }, true},
+       [](const ModelCounts& m) { return micros(m.cache_hit.ns); }, Shown::kForCached},
       {"nv_cache_miss_duration_per_model", "Microseconds spent on misses of the response cache", MetricType::Counter,
-       [](const ModelCounts& m) { return micros(m.cache_miss.ns); }, true},
+       [](const ModelCounts& m) { return micros(m.cache_miss.ns); }, Shown::kForCached},
       {"nv_inference_pending_request_count", "Requests that wait for a worker", MetricType::Gauge,
        [](const ModelCounts& m) { return static_cast<double>(m.pending); }},
       {"nv_model_load_duration_secs", "Seconds that the last load of the model took", MetricType::Gauge,
@@ -230,11 +245,10 @@ std::vector<MetricFamily> triton_families(const std::vector<ModelCounts>& models
   for (const ModelSeries& series : kTriton) {
     MetricFamily& family = families.emplace_back(make_family(series.name, series.help, series.type));
     for (const ModelCounts& model : models) {
-      const bool is_shown = !model.name.empty() && (!series.is_of_cache || model.has_cache);
-      if (is_shown) add_sample(family, sorted(labels_of(model)), series.value(model));
+      if (is_shown(series.shown, model)) add_sample(family, sorted(labels_of(model)), series.value(model));
     }
-    if (family.metric.empty()) families.pop_back();
   }
+  std::erase_if(families, [](const MetricFamily& family) { return family.metric.empty(); });
   return families;
 }
 

@@ -67,6 +67,7 @@ std::vector<MetricFamily> PlanCollector::Collect() const {
       metric.label = {{"model", model.first}, {"version", model.second}, {"pass", pass}};
       metric.counter.value = static_cast<double>(count);
     }
+    if (!counts.are_made) continue;
     for (size_t i = 0; i < families.size(); ++i) {
       ClientMetric& metric = families[i].metric.emplace_back();
       metric.label = {{"model", model.first}, {"version", model.second}};
@@ -74,7 +75,8 @@ std::vector<MetricFamily> PlanCollector::Collect() const {
       (families[i].type == MetricType::Counter ? metric.counter.value : metric.gauge.value) = value;
     }
   }
-  if (!failed.metric.empty()) families.push_back(std::move(failed));
+  families.push_back(std::move(failed));
+  std::erase_if(families, [](const MetricFamily& family) { return family.metric.empty(); });
   return families;
 }
 

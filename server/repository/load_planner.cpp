@@ -117,12 +117,18 @@ std::string LoadPlanner::find_root(const std::string& name) const {
   return root;
 }
 
-std::shared_ptr<const ModelConfig> LoadPlanner::config_for(const LoadRequest& request,
-                                                           const std::string& shared_stamp) const {
+std::shared_ptr<const ModelConfig> LoadPlanner::config_for(const LoadRequest& request, const std::string& shared_stamp,
+                                                           const LoadPlan* earlier) const {
   if (request.config) {
+    if (earlier) return earlier->override_config;
     check(request.config->size() <= kMaxConfigBytes, "parameter 'config' is larger than ", kMaxConfigBytes, " bytes");
-    return std::make_shared<const ModelConfig>(
-        parse_model_config_json(*request.config, "Invalid config override: parameter 'config'"));
+    try {
+      // The log names a valid override by this too, so what makes an error of it comes after.
+      const std::string origin = concat("parameter 'config' of model '", request.name, "'");
+      return std::make_shared<const ModelConfig>(parse_model_config_json(*request.config, origin));
+    } catch (const Error& error) {
+      throw Error(error.code(), concat("Invalid config override: ", error.what()));
+    }
   }
   return models_.read(request.name, [&](const ModelEntry& entry) {
     // An override sent by a client is kept until config.pbtxt changes on disk.
@@ -131,10 +137,10 @@ std::shared_ptr<const ModelConfig> LoadPlanner::config_for(const LoadRequest& re
   });
 }
 
-LoadPlan LoadPlanner::of_request(const LoadRequest& request) {
+LoadPlan LoadPlanner::of_request(const LoadRequest& request, const LoadPlan* earlier) {
   if (request.has_weights_alone()) return with_weights(request);
   try {
-    return of_whole(request);
+    return of_whole(request, earlier);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kInvalidArgument && error.code() != ErrorCode::kUnimplemented) throw;
     const std::string text =
@@ -144,13 +150,13 @@ LoadPlan LoadPlanner::of_request(const LoadRequest& request) {
   }
 }
 
-LoadPlan LoadPlanner::of_whole(const LoadRequest& request) {
+LoadPlan LoadPlanner::of_whole(const LoadRequest& request, const LoadPlan* earlier) {
   const std::string& name = request.name;
   check(request.files.empty() || request.config, "Load parameter 'config' must be specified for model file override");
   LoadPlan plan;
   const std::string root = request.files.empty() ? find_root(name) : "";
   if (!root.empty()) plan.stamp = stamp_model(fs::path(root) / name);
-  plan.override_config = config_for(request, plan.stamp.shared);
+  plan.override_config = config_for(request, plan.stamp.shared, earlier);
   plan.is_forced = request.config.has_value();
   if (!request.files.empty()) {
     plan.override_folders.push_back(overrides_.add(name, request.files));

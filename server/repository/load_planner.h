@@ -47,8 +47,9 @@ class LoadPlanner {
 
   // The plan for the folder's contents alone, without what a client sent. Throws Error.
   LoadPlan of_folder(const std::string& root, const std::string& name) const;
-  // See Repository::load(). Throws Error.
-  LoadPlan of_request(const LoadRequest& request);
+  // See Repository::load(). `earlier` is a plan of the same request, whose configuration is not read, and warned of,
+  // again. Throws Error.
+  LoadPlan of_request(const LoadRequest& request, const LoadPlan* earlier = nullptr);
   // Whether the request sends nothing new, and the files and configuration that a client sent before stay.
   bool keeps_what_is_served(const LoadRequest& request) const;
   // Whether everything in the plan is served already.
@@ -56,11 +57,12 @@ class LoadPlanner {
 
  private:
   std::string find_root(const std::string& name) const;  // empty: in no repository
-  LoadPlan of_whole(const LoadRequest& request);
+  LoadPlan of_whole(const LoadRequest& request, const LoadPlan* earlier);
   LoadPlan with_weights(const LoadRequest& request);
   // The client's configuration: the request's, or for the repository's files the one sent before, unless the files that
   // all versions share have changed (`shared_stamp`).
-  std::shared_ptr<const ModelConfig> config_for(const LoadRequest& request, const std::string& shared_stamp) const;
+  std::shared_ptr<const ModelConfig> config_for(const LoadRequest& request, const std::string& shared_stamp,
+                                                const LoadPlan* earlier) const;
 
   const RepositorySettings& settings_;
   const ModelTable& models_;

@@ -46,6 +46,7 @@ Repository::Repository(Options options, ModelFactory factory, Metrics& metrics)
                   : MemoryBudget::Evict()),
       in_flight_loads_(settings_.load_timeout_ns) {
   if (settings_.loads_on_demand) {
+    metrics_.add_evictions();
     demand_ = std::make_unique<DemandLoads>(settings_.load_threads, settings_.max_queue_size,
                                             [this](const std::string& name) { load_demanded(name); });
   }

@@ -78,7 +78,7 @@ void Repository::load_model(const LoadRequest& request, bool is_along, const std
   const NameLocks::Held held = names_.hold(name);
   check_work_cancelled();
   // What was read before the wait may be old; files that a client brought are not.
-  if (plan.override_folders.empty()) plan = planner_.of_request(request);
+  if (plan.override_folders.empty()) plan = planner_.of_request(request, &plan);
   const bool was_override = models_.change(name, [&](ModelEntry& entry) {
     entry.is_loaded_along = is_along && (entry.is_loaded_along || !entry.is_served());
     return entry.plan.is_override();

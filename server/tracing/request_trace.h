@@ -39,6 +39,12 @@ inline constexpr TransportStamps kGrpcStreamStamps{"GRPC_WAITREAD_START", "GRPC_
 inline constexpr TransportStamps kHttpStamps{"HTTP_RECV_START", "HTTP_RECV_END", "HTTP_SEND_START", "HTTP_SEND_END",
                                              nullptr};
 
+// Where clients reach this server by a protocol.
+struct ServerPlace {
+  std::string address;  // of a host, or the path of a socket; empty: unknown
+  int port = 0;         // 0: a socket's path
+};
+
 // The trace of one request, or of one step of an ensemble.
 struct TraceRecord {
   struct Stamp {
@@ -53,6 +59,7 @@ struct TraceRecord {
   std::string scope;               // whose settings apply: a model's name, or empty for the server's
   TraceSettings settings;
   TransportStamps transport = kGrpcStamps;
+  ServerPlace server;
   std::string model, version, request_id;
   TraceContext context;                   // the parent span
   std::array<uint8_t, 8> span_id{};       // of the model's span

@@ -29,6 +29,11 @@ Json attribute(const std::string& key, const std::string& value) {
   return {{"key", key}, {"value", {{"stringValue", value}}}};
 }
 
+// Whole numbers are texts in OTLP's JSON.
+Json attribute(const std::string& key, int value) {
+  return {{"key", key}, {"value", {{"intValue", std::to_string(value)}}}};
+}
+
 // Makes the spans of one trace: of the request (not for steps of ensembles), of the model, of its computation.
 class SpanWriter {
  public:
@@ -57,12 +62,15 @@ class SpanWriter {
  private:
   // OpenTelemetry's semantic conventions of the protocol.
   void add_protocol(Json& attributes) const {
+    if (!record_.server.address.empty()) {
+      attributes.push_back(attribute("server.address", record_.server.address));
+      if (record_.server.port > 0) attributes.push_back(attribute("server.port", record_.server.port));
+    }
     if (const char* const method = record_.transport.rpc_method) {
       attributes.push_back(attribute("rpc.system", "grpc"));
       attributes.push_back(attribute("rpc.service", "inference.GRPCInferenceService"));
       attributes.push_back(attribute("rpc.method", method));
-      attributes.push_back(
-          {{"key", "rpc.grpc.status_code"}, {"value", {{"intValue", std::to_string(record_.status_code)}}}});
+      attributes.push_back(attribute("rpc.grpc.status_code", record_.status_code));
     } else {
       attributes.push_back(attribute("http.request.method", "POST"));
     }

@@ -1,5 +1,7 @@
 #include "server/tracing/tracer.h"
 
+#include <unistd.h>
+
 #include "core/base/log.h"
 #include "core/base/mutex.h"
 #include "server/tracing/trace_exporter.h"
@@ -108,6 +110,7 @@ std::shared_ptr<RequestTrace> Tracer::sample(const TracedRequest& request) {
       if (count > 0) --count;
     }
     if (overrides) record.scope = record.model;
+    record.server = request.transport.rpc_method ? grpc_ : http_;
   }
   record.id = next_trace_id();
   record.transport = request.transport;
@@ -121,6 +124,17 @@ std::shared_ptr<RequestTrace> Tracer::sample(const TracedRequest& request) {
     record.stamps.push_back({request.transport.read_end, request.arrived_ns});
   }
   return std::make_shared<RequestTrace>(std::move(record), exporter_);
+}
+
+void Tracer::set_places(ServerPlace grpc, ServerPlace http) {
+  for (ServerPlace* place : {&grpc, &http}) {
+    char name[256] = {};
+    const bool is_of_all = place->address == "0.0.0.0" || place->address == "::";
+    if (is_of_all && gethostname(name, sizeof(name) - 1) == 0) place->address = name;
+  }
+  const MutexLock lock(mutex_);
+  grpc_ = std::move(grpc);
+  http_ = std::move(http);
 }
 
 void Tracer::stop() {

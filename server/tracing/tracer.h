@@ -53,6 +53,10 @@ class Tracer {
   void change(const std::string& model, const TraceChanges& changes);
   const TraceOptions& options() const { return options_; }
 
+  // Where this server listens, which spans of requests say. An address that stands for all of a machine's is told as
+  // the machine's name.
+  void set_places(ServerPlace grpc, ServerPlace http);
+
   // Exports all traces; afterwards nothing is traced.
   void stop();
 
@@ -75,6 +79,7 @@ class Tracer {
   mutable Mutex mutex_;
   TraceSettings settings_ TENSORD_GUARDED_BY(mutex_);  // the server's
   uint64_t seen_ TENSORD_GUARDED_BY(mutex_) = 0;
+  ServerPlace grpc_ TENSORD_GUARDED_BY(mutex_), http_ TENSORD_GUARDED_BY(mutex_);
   bool is_stopped_ TENSORD_GUARDED_BY(mutex_) = false;
   std::map<std::string, Overrides> models_ TENSORD_GUARDED_BY(mutex_);
 };

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 constexpr const char* kPrefix = "checkpoint-";
 constexpr const char* kUnfinished = ".checkpoint-";
 constexpr const char* kFiles[] = {"model.pt", "state.pt", "curve.json"};
-constexpr int kFormat = 1;
+constexpr int64_t kFormat = 1;  // raised with whatever an older daemon could not read
 
 uint32_t crc_of(const fs::path& file) {
   if (fs::file_size(file) == 0) return 0;
@@ -52,10 +52,13 @@ void check_files(const fs::path& folder, int64_t step) {
   if (!text && fs::exists(file)) fail(ErrorCode::kUnavailable, file.string(), ": cannot be read");
   const nlohmann::json manifest = nlohmann::json::parse(text.value_or(""), nullptr, /*allow_exceptions=*/false);
   const auto damaged = [&](const char* name) { fail(ErrorCode::kDataLoss, (folder / name).string(), ": damaged"); };
-  if (!manifest.is_object() || manifest.value("step", int64_t{-1}) != step) damaged("manifest.json");
-  if (manifest.value("format", 0) != kFormat) {
-    fail(ErrorCode::kUnimplemented, folder.string(), ": of another version of the daemon");
+  if (!manifest.is_object()) damaged("manifest.json");
+  const int64_t format = manifest.value("format", int64_t{0});
+  if (format > kFormat) {
+    fail(ErrorCode::kUnimplemented, folder.string(), ": of a newer tensord (format ", format, "; this one reads ",
+         kFormat, "): run the job there, or remove this folder to go on from the checkpoint before it");
   }
+  if (format != kFormat || manifest.value("step", int64_t{-1}) != step) damaged("manifest.json");
   for (const char* name : kFiles) {
     const nlohmann::json wanted =
         manifest.value("files", nlohmann::json::object()).value(name, nlohmann::json::object());
@@ -74,7 +77,8 @@ void check_manifest(const fs::path& folder, int64_t step) {
   }
 }
 
-// Throws where that cannot be found out, for want of files or memory: a job must not begin anew for that.
+// Throws where that cannot be found out, for want of files or memory, and of a newer daemon's: a job must not begin
+// anew for that.
 bool is_intact(const fs::path& folder, int64_t step) {
   if (!fs::exists(folder)) return false;
   try {
@@ -82,7 +86,7 @@ bool is_intact(const fs::path& folder, int64_t step) {
     return true;
   } catch (const std::exception& error) {
     const auto* known = dynamic_cast<const Error*>(&error);
-    if (known && known->code() != ErrorCode::kDataLoss && known->code() != ErrorCode::kUnimplemented) throw;
+    if (known && known->code() != ErrorCode::kDataLoss) throw;
     log(LogLevel::kError, "checkpoint passed over", {{"step", step}, {"reason", error.what()}});
     return false;
   }

@@ -36,7 +36,7 @@ class Checkpoints {
     std::string state_file() const { return (folder / "state.pt").string(); }
     std::string curve_file() const { return (folder / "curve.json").string(); }
   };
-  // The newest intact one. Damaged ones are logged and skipped.
+  // The newest intact one. Damaged ones are logged and skipped. Throws Error{kUnimplemented} for one of a newer daemon.
   std::optional<Found> newest() const;
   // The newest one, without a check of its files.
   std::optional<Found> newest_unchecked() const;

@@ -1,6 +1,9 @@
 // The typed operators, indexing and signs of include/tensord, beside the operators by name.
 #include <gmock/gmock.h>
 
+#include <cmath>
+#include <sstream>
+
 #include "tensord/tensord.h"
 #include "tests/api/items.h"
 
@@ -89,6 +92,61 @@ TEST(Operators, HaveGradients) {
   autograd::set_requires_grad(x);
   autograd::backward(sum(x * x * 3));
   EXPECT_THAT(items_of(autograd::grad(x)), ElementsAre(6, 12));
+}
+
+std::string printed(const Tensor& tensor) {
+  std::ostringstream out;
+  out << tensor;
+  return out.str();
+}
+
+// What PyTorch 2.15 prints for each, but exact scalars and whole numbers of more than six digits.
+TEST(Printing, IsPyTorchs) {
+  EXPECT_EQ(printed(tensor<int64_t>({1, -200, 3, 4}, {2, 2})), "   1 -200\n   3    4\n[ CPULongType{2,2} ]");
+  EXPECT_EQ(printed(tensor({0.5f, -100.25f, 3.f})), "   0.5000\n-100.2500\n   3.0000\n[ CPUFloatType{3} ]");
+  EXPECT_EQ(printed(to(reshape(arange(8), {2, 2, 2}), DType::kFloat64)),
+            "(1,.,.) = \n 0  1\n 2  3\n\n(2,.,.) = \n 4  5\n 6  7\n[ CPUDoubleType{2,2,2} ]");
+  EXPECT_EQ(printed(reshape(arange(8), {2, 2, 2, 1})),
+            "(1,1,.,.) = \n 0\n 1\n\n(2,1,.,.) = \n 4\n 5\n\n(1,2,.,.) = \n 2\n 3\n\n(2,2,.,.) = \n 6\n 7\n"
+            "[ CPULongType{2,2,2,1} ]");
+  EXPECT_EQ(printed(tensor({1e10f, 1.f})), " 1.0000e+10\n 1.0000e+00\n[ CPUFloatType{2} ]");
+  EXPECT_EQ(printed(tensor({1e200, 1.5})), " 1.0000e+200\n  1.5000e+00\n[ CPUDoubleType{2} ]");
+  EXPECT_EQ(printed(tensor({0.001f, 0.002f})), "0.001 *\n 1.0000\n 2.0000\n[ CPUFloatType{2} ]");
+  EXPECT_EQ(printed(tensor({123456.5f, -100000.25f})), "100000 *\n 1.2346\n-1.0000\n[ CPUFloatType{2} ]");
+  EXPECT_EQ(printed(tensor({NAN, INFINITY, 1.5f})), "    nan\n    inf\n 1.5000\n[ CPUFloatType{3} ]");
+  EXPECT_EQ(printed(tensor({-NAN, -INFINITY})), "nan\n-inf\n[ CPUFloatType{2} ]");
+  EXPECT_EQ(printed(tensor({10000000.f, 2.f})), " 10000000\n        2\n[ CPUFloatType{2} ]");
+  EXPECT_EQ(printed(tensor({true, false})), " 1\n 0\n[ CPUBoolType{2} ]");
+  EXPECT_EQ(printed(ones({1}, {.dtype = DType::kBFloat16})), " 1\n[ CPUBFloat16Type{1} ]");
+  EXPECT_EQ(printed(zeros({2, 0, 3})), "[ CPUFloatType{2,0,3} ]");
+  EXPECT_EQ(printed(Tensor()), "[ Tensor (undefined) ]");
+  EXPECT_EQ(printed(Tensor::meta(Dims{2}, DType::kInt32)), "[ MetaIntType{2} ]");
+}
+
+TEST(Printing, OfOneElementIsExact) {
+  EXPECT_EQ(printed(Tensor::scalar(0.1f)), "0.1\n[ CPUFloatType{} ]");
+  EXPECT_EQ(printed(Tensor::scalar(1 / 3.0)), "0.3333333333333333\n[ CPUDoubleType{} ]");
+  EXPECT_EQ(printed(Tensor::scalar<int64_t>(9223372036854775807)), "9223372036854775807\n[ CPULongType{} ]");
+  EXPECT_EQ(printed(Tensor::scalar(true)), "1\n[ CPUBoolType{} ]");
+}
+
+TEST(Printing, WideMatricesAreInParts) {
+  const std::string text = printed(reshape(arange(60), {2, 30}));
+  EXPECT_THAT(text, ::testing::StartsWith("Columns 1 to 20\n  0   1   2 "));
+  EXPECT_THAT(text, HasSubstr(" 49\n\nColumns 21 to 30\n 20  21 "));
+}
+
+TEST(Printing, OfComplexNumbersHasBothParts) {
+  const Tensor x = complex(tensor({1.f, 3.5f}), tensor({2.f, -1.f}));
+  EXPECT_EQ(printed(x), " 1.0000+2.0000j\n 3.5000-1.0000j\n[ CPUComplexFloatType{2} ]");
+  EXPECT_EQ(printed(sum(x)), "4.5+1j\n[ CPUComplexFloatType{} ]");
+}
+
+TEST(Printing, LeavesGradientsAndTheStreamAlone) {
+  const Tensor x = tensor({1.f, 2.f}).requires_grad_();
+  std::ostringstream out;
+  out << std::hex << x * 2 << "\n" << x.dtype() << " " << x.device() << " " << 255;
+  EXPECT_EQ(out.str(), " 2\n 4\n[ CPUFloatType{2} ]\nfloat32 cpu ff");
 }
 
 TEST(Signs, AreTheOperators) {

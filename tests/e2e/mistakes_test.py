@@ -82,6 +82,43 @@ class Upper(nn.Module):
         return out
 
 
+@torch.jit.script
+class Box:
+    def __init__(self, x: Tensor):
+        self.x = x
+
+
+# What no request can carry, by the type of the argument; PyTorch calls a class by where it is.
+class TakesPairs(nn.Module):
+    def forward(self, x: Tensor, more: List[Tuple[Tensor, Tensor]]) -> Tensor:
+        return x
+
+
+class TakesTuple(nn.Module):
+    def forward(self, x: Tensor, more: Tuple[Tensor, int]) -> Tensor:
+        return x
+
+
+class TakesNumbersByName(nn.Module):
+    def forward(self, x: Tensor, more: Dict[str, int]) -> Tensor:
+        return x
+
+
+class TakesListsOfTensors(nn.Module):
+    def forward(self, x: Tensor, more: List[List[Tensor]]) -> Tensor:
+        return x
+
+
+class TakesBox(nn.Module):
+    def forward(self, x: Tensor, more: Box) -> Tensor:
+        return x + more.x
+
+
+class TakesDevice(nn.Module):
+    def forward(self, x: Tensor, more: torch.device) -> Tensor:
+        return x.to(more)
+
+
 class Times(nn.Module):
     def forward(self, x: Tensor, times: int) -> Tensor:
         return x * times
@@ -125,6 +162,11 @@ MODELS = {
 }
 
 
+# Whether torch.export can take them apart.
+NOT_CARRIED = {TakesPairs: True, TakesTuple: True, TakesNumbersByName: True, TakesListsOfTensors: True, TakesBox: False,
+               TakesDevice: False}
+
+
 def save(module, root, name, config=""):
     folder = os.path.join(root, name, "1")
     os.makedirs(folder)
@@ -148,6 +190,8 @@ class MistakesTest(unittest.TestCase):
         save(torch.jit.script(Dropped().eval()), cls.models, "no_dropout")
         save(torch.jit.script(AsksForMode()), cls.models, "asks_for_mode")
         save(torch.jit.script(serve_models.Linear()), cls.models, "no_matter")
+        for module in NOT_CARRIED:
+            save(torch.jit.script(module()), cls.models, module.__name__)
         cls.daemon = Daemon(cls.models)
         index = cls.daemon.stub.RepositoryIndex(pb.RepositoryIndexRequest(), timeout=300)
         cls.index = {model.name: (model.state, model.reason) for model in index.models}
@@ -278,6 +322,19 @@ class MistakesTest(unittest.TestCase):
         self.assert_fails(grpc.StatusCode.NOT_FOUND, "did you mean 'dropout'?", "droput", ("x", torch.ones(4)))
         self.assert_fails(grpc.StatusCode.INVALID_ARGUMENT, "did you mean 'words'?", "words", ("wrods", (["a"], [1])))
         self.assert_fails(grpc.StatusCode.INVALID_ARGUMENT, "; inputs: x FP32[2, 9]", "no_matter", ("x", torch.ones(2, 9)))
+
+    def test_arguments_that_no_request_can_carry(self):
+        for module, can_be_exported in NOT_CARRIED.items():
+            name = module.__name__
+            with self.subTest(name):
+                self.assert_state(name, "UNAVAILABLE", "argument 'more'")
+                self.assertIn("; give the model a wrapper, a module whose forward takes tensors, numbers", self.index[name][1])
+                self.assertEqual("export it by torch.export.save (model.pt2)" in self.index[name][1], can_be_exported)
+                self.assert_fails(grpc.StatusCode.UNAVAILABLE, "give the model a wrapper", name, ("x", torch.ones(1)))
+                done = subprocess.run([BINARY, "check", os.path.join(self.models, name, "1", "model.pt")], capture_output=True,
+                                      text=True, timeout=300)
+                self.assertEqual(done.returncode, 1)
+                self.assertRegex(done.stdout, "^refused  to be served: .*argument 'more'.*give the model a wrapper")
 
     def test_other_protocols_are_told_which_one_this_is(self):
         with grpc.insecure_channel(self.daemon.ready["grpc"]) as channel:

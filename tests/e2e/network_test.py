@@ -202,6 +202,13 @@ class NetworkTest(unittest.TestCase):
             self.assertIsNone(ask(target, credentials(authority.sign("client"))))
             self.assertEqual(ask(target, credentials()), CODE.UNAVAILABLE)
             self.assertEqual(ask(target, credentials(other.sign("stranger"))), CODE.UNAVAILABLE)
+            command = [BINARY, "models", "--address", target, "--root-cert", authority.cert, "--server-name", "localhost"]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (3, 1))
+            self.assertIn("the server asks for a client's certificate, perhaps: --cert and --key", done.stderr)
+            done = subprocess.run([*command, "--cert", self.path("client.pem"), "--key", self.path("client.key")],
+                                  capture_output=True, text=True, timeout=300)
+            self.assertEqual((done.returncode, "READY" in done.stdout), (0, True), done.stderr)
 
     def test_access_by_token(self):
         tokens = self.write("tokens", b"inference,metadata user-1\nall admin-1\n")

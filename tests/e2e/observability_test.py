@@ -297,7 +297,8 @@ class TraceTest(Models):
         config = ["mode=opentelemetry", "level=TIMESTAMPS", "rate=0",
                   f"opentelemetry,url=http://127.0.0.1:{server.server_port}/v1/traces",
                   "opentelemetry,resource=service.name=here", "opentelemetry,bsp_schedule_delay=100"]
-        with Daemon(self.models.name, *[part for value in config for part in ("--trace-config", value)]) as daemon:
+        flags = [part for value in config for part in ("--trace-config", value)]
+        with Daemon(self.models.name, "--allow-http", "true", "--http-port", "0", *flags) as daemon:
             self.assertEqual(self.change(daemon)["trace_mode"], ["opentelemetry"])
             trace_id, span_id = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
             daemon.stub.ModelInfer(request("linear", X))
@@ -306,12 +307,19 @@ class TraceTest(Models):
                 x = np.zeros((3, 1), np.float32)
                 daemon.stub.ModelInfer(request("raises", [("x", "FP32", x.shape, x.tobytes())], request_id="mine"),
                                        metadata=[("traceparent", f"00-{trace_id}-{span_id}-01")])
+            body = json.dumps({"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 4], "data": [1, 2, 3, 4]}]}).encode()
+            other_id = "5bf92f3577b34da6a3ce929d0e0e4736"
+            urllib.request.urlopen(urllib.request.Request(
+                f"http://{daemon.ready['http']}/v2/models/linear/infer", body,
+                {"traceparent": f"00-{other_id}-{span_id}-01"}), timeout=300).read()
             wait_for(lambda: received, "spans")
             daemon.stop()
         self.assertEqual({path for path, _ in received}, {"/v1/traces"})
         resources = [resource for _, body in received for resource in body["resourceSpans"]]
         self.assertIn({"key": "service.name", "value": {"stringValue": "here"}}, resources[0]["resource"]["attributes"])
         spans = [span for resource in resources for scope in resource["scopeSpans"] for span in scope["spans"]]
+        over_http = [span for span in spans if span["traceId"] == other_id]
+        spans = [span for span in spans if span["traceId"] != other_id]
         self.assertEqual([span["name"] for span in spans], ["InferRequest", "raises", "compute"],
                          "with rate 0 only what the client samples")
         root, model, compute = spans
@@ -320,10 +328,18 @@ class TraceTest(Models):
                          (span_id, root["spanId"], model["spanId"]))
         self.assertEqual(root["status"]["code"], 2)
         self.assertIn("got 3 rows", root["status"]["message"])
-        attributes = {item["key"]: next(iter(item["value"].values())) for item in root["attributes"]}
-        self.assertEqual({name: value for name, value in attributes.items() if name.startswith("rpc.")},
+
+        def protocol(span):
+            found = {item["key"]: next(iter(item["value"].values())) for item in span["attributes"]}
+            return {name: value for name, value in found.items() if name.startswith(("rpc.", "server.", "http."))}
+
+        self.assertEqual(protocol(root),
                          {"rpc.system": "grpc", "rpc.service": "inference.GRPCInferenceService", "rpc.method": "ModelInfer",
-                          "rpc.grpc.status_code": "3"})
+                          "rpc.grpc.status_code": "3", "server.address": "127.0.0.1",
+                          "server.port": daemon.ready["grpc"].rsplit(":", 1)[1]})
+        self.assertEqual(protocol(over_http[0]), {"http.request.method": "POST", "server.address": "127.0.0.1",
+                                                  "server.port": daemon.ready["http"].rsplit(":", 1)[1]})
+        self.assertEqual([protocol(span) for span in (model, compute)], [{}, {}])
         for span in spans:
             self.assertLess(abs(int(span["startTimeUnixNano"]) / 1e9 - time.time()), 600)
             self.assertLessEqual(int(span["startTimeUnixNano"]), int(span["endTimeUnixNano"]))

@@ -1,10 +1,12 @@
 // Cells, transformers, bags, containers, pools and what else torch.nn has, against PyTorch's: names and first values,
 // results, gradients, and what is drawn.
+#include <concepts>
 #include <functional>
 #include <map>
 
 #include "core/nn/layers/adaptive_softmax.h"
 #include "core/nn/layers/containers.h"
+#include "core/nn/layers/conv.h"
 #include "core/nn/layers/layers.h"
 #include "core/nn/layers/losses.h"
 #include "core/nn/layers/norms.h"
@@ -178,6 +180,47 @@ TEST(NewerLayers, AdaptiveSoftmaxGivesAllClasses) {
   EXPECT_LT(difference(picked, ops::call("aten::amax", all, Dims{1}, false)), 1e-6);
   EXPECT_THROW(softmax.run({x, ops::call("aten::full", Dims{3}, int64_t{20})}), Error);
   EXPECT_THROW(AdaptiveLogSoftmaxWithLoss(16, 20, {5, 5}), Error);
+}
+
+// A number for a list of sizes, as PyTorch takes it; what is no whole number does not compile.
+template <class T>
+concept Size = std::convertible_to<T, SizeList>;
+static_assert(Size<int> && Size<int64_t> && Size<Dims> && !Size<bool> && !Size<double> && !Size<const char*>);
+
+TEST(NewerLayers, OneNumberStandsForAllDimensions) {
+  const Tensor x = ops::call("aten::randn", Dims{2, 1, 9, 8});
+  const auto same = [&x](Module& one, Module& other) {
+    for (size_t i = 0; i < one.parameters().size(); ++i) other.parameters()[i].copy_from(one.parameters()[i]);
+    EXPECT_EQ(difference(one.run({x})[0], other.run({x})[0]), 0) << one.kind();
+  };
+  Conv2d conv(1, 8, 3), listed(1, 8, {3, 3});
+  EXPECT_EQ(describe(conv(x)), "float32[2, 8, 7, 6]");
+  same(conv, listed);
+  Conv2d strided(1, 2, 3, {.stride = 2, .padding = 1, .dilation = 2});
+  Conv2d strided_listed(1, 2, {3, 3}, {.stride = {2, 2}, .padding = {1, 1}, .dilation = {2, 2}});
+  same(strided, strided_listed);
+  ConvTranspose2d back(1, 2, 3, {.stride = 2, .output_padding = 1}),
+      back_listed(1, 2, {3, 3}, {.stride = {2, 2}, .output_padding = {1, 1}});
+  same(back, back_listed);
+  MaxPool2d pool(2), pool_listed({2, 2});
+  same(pool, pool_listed);
+  MaxPool2d moving(3, 1, 1), moving_listed({3, 3}, {1, 1}, {1, 1});
+  same(moving, moving_listed);
+  AvgPool2d mean(2, 1), mean_listed({2, 2}, {1, 1});
+  same(mean, mean_listed);
+  AdaptiveAvgPool2d adaptive(3), adaptive_listed({3, 3});
+  same(adaptive, adaptive_listed);
+  LPPool2d power(2, 3), power_listed(2, {3, 3});
+  same(power, power_listed);
+  Unfold windows(3), windows_listed({3, 3});
+  same(windows, windows_listed);
+  ReflectionPad2d pad(1), pad_listed({1, 1, 1, 1});
+  same(pad, pad_listed);
+  Upsample upsample({.size = 4}), upsample_listed({.size = {4, 4}});
+  same(upsample, upsample_listed);
+  LayerNorm norm(8), norm_listed({8});
+  same(norm, norm_listed);
+  EXPECT_EQ(FractionalMaxPool2d(2, 3)(x).sizes(), (Dims{2, 1, 3, 3}));
 }
 
 TEST(NewerLayers, SayWhatIsWrong) {

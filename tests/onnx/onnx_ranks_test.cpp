@@ -36,6 +36,7 @@ std::string error_of(const std::vector<Message>& nodes, int64_t version = 18) {
                               int_tensor("first", {0}), int_tensor("third", {2})}) {
     whole.message(5, each);
   }
+  whole.message(5, Message().number(2, kInt64).bytes(8, "second").number(7, 1));  // without dimensions
   whole.message(11, value_info("x", {2, 3, 4})).message(11, value_info("list", {2}, kInt64));
   whole.message(11, value_info("number", {}, kInt64)).message(11, value_info("k", {1}, kInt64));
   whole.message(11, value_info("c", {}, kBool)).message(12, value_info("y", {}, kFloat));
@@ -74,6 +75,15 @@ std::vector<Row> rows() {
       {{nonzero, node("Abs", {"n"}, {"t"})}, 2},
       {{nonzero, node("Cast", {"n"}, {"t"}, int_of("to", 1))}, 2},
       {{nonzero, node("Gather", {"n", "list"}, {"t"}, int_of("axis", 1))}, 2},
+      {{nonzero, node("Gather", {"n", "second"}, {"t"}, int_of("axis", 1))}, 1},
+      {{nonzero, node("Gather", {"n", "number"}, {"t"})}, 1},
+      {{nonzero, node("Gather", {"n", "n"}, {"t"})}, 3},
+      {{nonzero, node("GatherElements", {"n", "n"}, {"t"})}, 2},
+      {{nonzero, node("ArgMax", {"n"}, {"t"})}, 2},
+      {{nonzero, node("ArgMax", {"n"}, {"t"}, int_of("keepdims", 0))}, 1},
+      {{nonzero, node("Flatten", {"n"}, {"t"})}, 2},
+      {{nonzero, node("Shape", {"n"}, {"t"})}, 1},
+      {{nonzero, node("Transpose", {"n"}, {"t"})}, 2},
       {{nonzero, node("Concat", {"n", "n"}, {"t"}, int_of("axis", 0))}, 2},
       {{nonzero, node("Unsqueeze", {"n", "axis_1"}, {"t"})}, 3},
       {{nonzero, node("Squeeze", {"n", "k"}, {"t"})}, 1},
@@ -121,6 +131,117 @@ TEST(OnnxRanks, BehindWhatDependsOnData) {
       }
     }
   }
+}
+
+// Which dimensions have size 1 a request may say.
+TEST(OnnxRanks, OfSqueezesWithoutAxes) {
+  for (const size_t rank : {1, 2, 3}) {
+    EXPECT_EQ(error_of({node("Slice", {"x", "k", "k"}, {"part"}), node("Squeeze", {"part"}, {"t"}),
+                        transpose("t", perm_of(rank))}),
+              "none");
+    EXPECT_EQ(error_of({node("Squeeze", {"x"}, {"t"}), transpose("t", perm_of(rank))}) == "none", rank == 3);
+  }
+}
+
+// A body with the states `v` and `w` and an output for each round, float32 but of no shape that the file says.
+Message body(const std::vector<Message>& nodes, bool is_loop, const std::vector<int64_t>& item = {}) {
+  Message message;
+  for (const Message& each : nodes) message.message(1, each);
+  message.bytes(2, "body");
+  if (is_loop) {
+    message.message(1, node("Identity", {"go"}, {"on"}));
+    message.message(11, value_info("i", {}, kInt64)).message(11, value_info("go", {}, kBool));
+    message.message(12, value_info("on", {}, kBool));
+  }
+  const auto without_shape = [](const std::string& name) {
+    return Message().bytes(1, name).message(2, Message().message(1, Message().number(1, kFloat)));
+  };
+  for (const char* name : {"v", "w"}) message.message(11, without_shape(name));
+  for (const char* name : {"v2", "w2"}) message.message(12, without_shape(name));
+  return message.message(12, item.empty() ? without_shape("item") : value_info("item", item));
+}
+
+// "t" is a result of a loop that goes as often as the request says, or twice.
+TEST(OnnxRanks, OfLoops) {
+  const Message twice = node("Constant", {}, {"twice"}, {int_attribute("value_int", 2)});
+  const auto ranks_of = [&](const std::string& trips, const std::vector<Message>& nodes, size_t output,
+                            const std::vector<int64_t>& item = {}) {
+    std::vector<std::string> outputs{"a", "b", "all"};
+    outputs[output] = "t";
+    std::vector<size_t> taken;
+    for (size_t rank = 1; rank <= 5; ++rank) {
+      const std::string error =
+          error_of({twice, node("Flatten", {"x"}, {"flat"}),
+                    node("Loop", {trips, "", "x", "flat"}, outputs, {graph_attribute("body", body(nodes, true, item))}),
+                    transpose("t", perm_of(rank))});
+      if (error == "none") {
+        taken.push_back(rank);
+      } else {
+        EXPECT_THAT(error, HasSubstr("node 'the_Transpose' (Transpose): "));
+      }
+    }
+    return taken;
+  };
+  const std::vector<Message> steady{node("Abs", {"v"}, {"v2"}), node("Neg", {"w"}, {"w2"}),
+                                    node("Relu", {"w2"}, {"item"})};
+  const std::vector<Message> longer{node("Concat", {"v", "v"}, {"v2"}, {int_attribute("axis", 0)}),
+                                    node("Neg", {"w"}, {"w2"}), node("Relu", {"w2"}, {"item"})};
+  const std::vector<Message> deeper{node("Unsqueeze", {"v", "first"}, {"v2"}), node("Neg", {"w"}, {"w2"}),
+                                    node("Relu", {"w2"}, {"item"})};
+  const std::vector<Message> squeezed{node("Squeeze", {"v"}, {"v2"}), node("Neg", {"w"}, {"w2"}),
+                                      node("Relu", {"w2"}, {"item"})};
+  const std::vector<size_t> any{1, 2, 3, 4, 5};
+  for (const char* trips : {"number", "twice"}) {
+    SCOPED_TRACE(trips);
+    EXPECT_EQ(ranks_of(trips, steady, 0), std::vector<size_t>{3});
+    EXPECT_EQ(ranks_of(trips, steady, 1), std::vector<size_t>{2});
+    // What is more with each round may have any number of dimensions, and so may what goes with it.
+    EXPECT_EQ(ranks_of(trips, deeper, 0), any);
+    EXPECT_EQ(ranks_of(trips, steady, 2, {-1, -1}), std::vector<size_t>{3});
+  }
+  // Without a round it is as long as the file says.
+  EXPECT_EQ(ranks_of("number", steady, 2, {-1}), any);
+  EXPECT_EQ(ranks_of("number", steady, 2), any);
+  EXPECT_EQ(ranks_of("twice", steady, 2), std::vector<size_t>{3});
+  // Other sizes in each round: of the first alone nothing follows for the second.
+  EXPECT_EQ(ranks_of("number", longer, 0), std::vector<size_t>{3});
+  EXPECT_EQ(ranks_of("twice", longer, 0), any);
+  EXPECT_EQ(ranks_of("number", squeezed, 0), any);
+}
+
+TEST(OnnxRanks, OfScans) {
+  const std::vector<Message> nodes{node("Add", {"v", "w"}, {"v2"}), node("Abs", {"w"}, {"item"})};
+  const auto ranks_of = [&](const std::string& scanned, const std::string& state, size_t output, int64_t axis) {
+    std::vector<std::string> outputs{"a", "all"};
+    outputs[output] = "t";
+    Message graph;
+    for (const Message& each : nodes) graph.message(1, each);
+    graph.bytes(2, "body").message(11, value_info("v", {-1})).message(11, value_info("w", {-1}));
+    graph.message(12, value_info("v2", {-1})).message(12, value_info("item", {-1, -1}));
+    std::vector<size_t> taken;
+    for (size_t rank = 1; rank <= 5; ++rank) {
+      const std::string error =
+          error_of({node("NonZero", {"x"}, {"n"}), node("Cast", {"n"}, {"f"}, {int_attribute("to", 1)}),
+                    node("Unsqueeze", {"f", "first"}, {"deep"}),
+                    node("Constant", {}, {"zero"}, {Message().bytes(1, "value_float").number(20, 1)}),
+                    node("Scan", {state, scanned}, outputs,
+                         {int_attribute("num_scan_inputs", 1), graph_attribute("body", graph),
+                          ints_attribute("scan_input_axes", {static_cast<uint64_t>(axis)})}),
+                    transpose("t", perm_of(rank))});
+      if (error == "none") {
+        taken.push_back(rank);
+      } else {
+        EXPECT_THAT(error, HasSubstr("node 'the_Transpose' (Transpose): "));
+      }
+    }
+    return taken;
+  };
+  // Rows of known sizes, and of sizes that the request makes.
+  EXPECT_EQ(ranks_of("x", "x", 0, 0), std::vector<size_t>{3});
+  EXPECT_EQ(ranks_of("x", "x", 1, 0), std::vector<size_t>{3});
+  EXPECT_EQ(ranks_of("x", "x", 1, -3), std::vector<size_t>{3});
+  EXPECT_EQ(ranks_of("deep", "deep", 0, 1), std::vector<size_t>{3});
+  EXPECT_EQ(ranks_of("deep", "deep", 1, 1), std::vector<size_t>{3});
 }
 
 // Each by an axis beyond the two dimensions.

@@ -189,6 +189,39 @@ TEST(Metrics, PassesThatFailed) {
   EXPECT_THAT(text, HasSubstr("tensord_pass_failed_total{model=\"m\",version=\"1\",pass=\"plan\"} 1\n"));
 }
 
+// Of what is switched off there are no series, and of requests to models that are not there only those that count them.
+TEST(Metrics, WhatIsOffHasNoSeries) {
+  Metrics metrics("1.0");
+  metrics.count_load("m", true);
+  ModelMetrics& model = metrics.model("m", "1");
+  PlanCounts plans;
+  metrics.watch_plans("m", "1", [&] { return plans; });
+  metrics.unknown_model().count_answer(times_in_queue(), kInvalid);
+  const std::string off = metrics.text();
+  for (const char* name : {"tensord_cache_", "tensord_model_evictions_total", "tensord_plan", "tensord_training_",
+                           "tensord_grpc_", "tensord_certificate_", "tensord_first_response_"}) {
+    EXPECT_THAT(off, Not(HasSubstr(name))) << name;
+  }
+  EXPECT_THAT(off, HasSubstr("tensord_requests_total{model=\"\",version=\"\",code=\"INVALID_ARGUMENT\"} 1\n"));
+  EXPECT_THAT(off, HasSubstr("tensord_request_duration_seconds_count{model=\"\",version=\"\"} 1\n"));
+  for (const char* name : {"tensord_batch_size_count", "tensord_compute_duration_seconds_count", "tensord_model_ready",
+                           "tensord_executions_total", "tensord_pending_requests"}) {
+    EXPECT_THAT(off, HasSubstr(concat(name, "{model=\"m\"")));
+    EXPECT_THAT(off, Not(HasSubstr(concat(name, "{model=\"\"")))) << name;
+  }
+  model.set_has_cache(true);
+  plans.are_made = true;
+  metrics.add_evictions();
+  metrics.count_load("n", true);
+  const std::string on = metrics.text();
+  for (const char* line :
+       {"tensord_cache_hits_total{model=\"m\",version=\"1\"} 0\n",
+        "tensord_cache_misses_total{model=\"m\",version=\"1\"} 0\n", "tensord_plans{model=\"m\",version=\"1\"} 0\n",
+        "tensord_model_evictions_total{model=\"n\"} 0\n"}) {
+    EXPECT_THAT(on, HasSubstr(line));
+  }
+}
+
 TEST(Metrics, TritonsNamesOnlyWhenWanted) {
   Metrics metrics("1.0");
   ModelMetrics& model = metrics.model("m", "1");

@@ -34,10 +34,11 @@ bool stores_into(const Node& node, size_t index) {
 
 // A list of tensors that only operators that keep the layout read. All in one block, so that what is
 // stored comes before what is read.
-bool is_passed_list(const GraphValue* list) {
+bool is_passed_list(const GraphValue* list, size_t& visits) {
   const Node* node = list->node();
   if (!node || node->kind() != NodeKind::kListConstruct) return false;
   return std::all_of(list->uses().begin(), list->uses().end(), [&](const Use& use) {
+    ++visits;
     return !use.block && use.node->block() == node->block() &&
            (keeps_layout(*use.node) || stores_into(*use.node, use.index));
   });
@@ -47,6 +48,8 @@ bool is_passed_list(const GraphValue* list) {
 // lists as they are.
 class PassedLists {
  public:
+  explicit PassedLists(size_t& visits) : visits_(visits) {}
+
   // The list that a use puts its value into, if it is one that passes the layout on.
   const GraphValue* of(const Use& use) {
     if (use.block) return nullptr;
@@ -55,17 +58,21 @@ class PassedLists {
                                                                                         : nullptr;
     if (!list) return nullptr;
     const auto [it, is_new] = known_.try_emplace(list);
-    if (is_new) it->second = is_passed_list(list);
+    if (is_new) it->second = is_passed_list(list, visits_);
     return it->second ? list : nullptr;
   }
 
  private:
+  size_t& visits_;
   std::unordered_map<const GraphValue*, bool> known_;
 };
 
 class LayoutPlan {
  public:
   LayoutPlan(Graph& graph, PassContext& context) : graph_(graph), context_(context), alias_(graph) {}
+
+  // Values, their uses and nodes' inputs that were looked at.
+  size_t visits() const { return visits_; }
 
   bool run() {
     find_roots();
@@ -104,6 +111,7 @@ class LayoutPlan {
       }
       // What goes into a list is read from it later.
       for (size_t i = 0; i < node->inputs().size(); ++i) {
+        ++visits_;
         const GraphValue* list = lists_.of({node, nullptr, i});
         if (!list || list == node->input(i) || !sources_.contains(node->input(i))) continue;
         sources_of(const_cast<GraphValue*>(list)).push_back(node->input(i));
@@ -123,6 +131,7 @@ class LayoutPlan {
     while (!left.empty()) {
       const GraphValue* at = left.back();
       left.pop_back();
+      ++visits_;
       if (!given_up_.insert(at).second) continue;
       roots_.erase(at->node());
       const std::vector<const GraphValue*>& from = sources_.at(at);
@@ -142,6 +151,7 @@ class LayoutPlan {
     given_up_.clear();
     for (const GraphValue* value : order_) {
       for (const Use& use : value->uses()) {
+        ++visits_;
         if (is_hazard(value, use)) give_up(value);
       }
     }
@@ -158,6 +168,7 @@ class LayoutPlan {
       }
       const std::vector<Use> uses = value->uses();
       for (const Use& use : uses) {
+        ++visits_;
         if (!is_tolerant(use) && value->type()->kind() == ops::TypeKind::kTensor) make_contiguous(value, use);
       }
     }
@@ -190,7 +201,8 @@ class LayoutPlan {
   Graph& graph_;
   PassContext& context_;
   AliasAnalysis alias_;
-  PassedLists lists_;
+  size_t visits_ = 0;
+  PassedLists lists_{visits_};
   std::unordered_set<const Node*> roots_;
   std::unordered_map<const GraphValue*, std::vector<const GraphValue*>> sources_;
   std::vector<GraphValue*> order_;  // keys of sources_ in the order of the graph
@@ -200,5 +212,11 @@ class LayoutPlan {
 }  // namespace
 
 bool use_channels_last(Graph& graph, PassContext& context) { return LayoutPlan(graph, context).run(); }
+
+size_t channels_last_visits(Graph& graph, PassContext& context) {
+  LayoutPlan plan(graph, context);
+  plan.run();
+  return plan.visits();
+}
 
 }  // namespace tensord::jit

@@ -20,6 +20,8 @@ bool fold_conversions(Graph& graph, PassContext& context);  // const_prop.cpp
 bool fold_batch_norm(Graph& graph, PassContext& context);
 bool fuse_epilogue(Graph& graph, PassContext& context);
 bool use_channels_last(Graph& graph, PassContext& context);
+// The same; gives back how many values, uses and inputs it looked at, which grows as the graph does.
+size_t channels_last_visits(Graph& graph, PassContext& context);
 // For one input signature, where GraphValue::known() says what is known.
 bool propagate_shapes(Graph& graph, PassContext& context);
 bool unroll_loops(Graph& graph, PassContext& context);

@@ -58,10 +58,10 @@ Convolution::Convolution(std::string kind, size_t dims, bool is_transposed, int6
 
 Tensor Convolution::forward(const Tensor& input) {
   const char* op = op_name(dims_, is_transposed_);
-  const auto& o = options_;
-  if (is_transposed_)
-    return ops::call(op, input, weight, bias, o.stride, o.padding, o.output_padding, o.groups, o.dilation);
-  return ops::call(op, input, weight, bias, o.stride, o.padding, o.dilation, o.groups);
+  const Dims &stride = options_.stride, &padding = options_.padding, &dilation = options_.dilation;
+  if (!is_transposed_) return ops::call(op, input, weight, bias, stride, padding, dilation, options_.groups);
+  const Dims& output_padding = options_.output_padding;
+  return ops::call(op, input, weight, bias, stride, padding, output_padding, options_.groups, dilation);
 }
 
 }  // namespace tensord::nn

@@ -3,14 +3,15 @@
 #include <cstdint>
 #include <string>
 
+#include "core/nn/layers/size_list.h"
 #include "core/nn/module.h"
 
 // Convolutions of one, two and three dimensions and their transposed forms, but Conv2d, which is in layers.h.
 namespace tensord::nn {
 
-// Empty lists: ones, for paddings zeros. A list of one number stands for all dimensions.
+// Empty lists: ones, for paddings zeros. One number stands for all dimensions.
 struct ConvOptions {
-  Dims stride = {}, padding = {}, dilation = {}, output_padding = {};  // the last one of transposed forms alone
+  SizeList stride = {}, padding = {}, dilation = {}, output_padding = {};  // the last one of transposed forms alone
   int64_t groups = 1;
   bool has_bias = true;
 };
@@ -32,10 +33,10 @@ class Convolution : public Layer {
   ConvOptions options_;
 };
 
-#define TENSORD_CONVOLUTION(NAME, DIMS, IS_TRANSPOSED)                                                        \
-  struct NAME final : Convolution {                                                                           \
-    NAME(int64_t in_channels, int64_t out_channels, const Dims& kernel_size, const ConvOptions& options = {}) \
-        : Convolution(#NAME, DIMS, IS_TRANSPOSED, in_channels, out_channels, kernel_size, options) {}         \
+#define TENSORD_CONVOLUTION(NAME, DIMS, IS_TRANSPOSED)                                                            \
+  struct NAME final : Convolution {                                                                               \
+    NAME(int64_t in_channels, int64_t out_channels, const SizeList& kernel_size, const ConvOptions& options = {}) \
+        : Convolution(#NAME, DIMS, IS_TRANSPOSED, in_channels, out_channels, kernel_size, options) {}             \
   };
 TENSORD_CONVOLUTION(Conv1d, 1, false)
 TENSORD_CONVOLUTION(Conv3d, 3, false)

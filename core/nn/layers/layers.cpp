@@ -42,7 +42,8 @@ Tensor Linear::forward(const Tensor& input) { return call("aten::linear", input,
 
 namespace {
 
-Dims conv_weight_sizes(int64_t in_channels, int64_t out_channels, const Dims& kernel_size, int64_t groups) {
+Dims conv_weight_sizes(int64_t in_channels, int64_t out_channels, const SizeList& window, int64_t groups) {
+  const Dims kernel_size = window.expanded(2);
   check(kernel_size.size() == 2, "Conv2d: expected a kernel size of two numbers");
   check(groups > 0, "groups must be a positive integer");
   check(in_channels % groups == 0, "in_channels must be divisible by groups");
@@ -52,7 +53,7 @@ Dims conv_weight_sizes(int64_t in_channels, int64_t out_channels, const Dims& ke
 
 }  // namespace
 
-Conv2d::Conv2d(int64_t in_channels, int64_t out_channels, Dims kernel_size, Conv2dOptions options)
+Conv2d::Conv2d(int64_t in_channels, int64_t out_channels, const SizeList& kernel_size, Conv2dOptions options)
     : Layer("Conv2d"),
       weight(register_parameter(
           "weight", uninitialized(conv_weight_sizes(in_channels, out_channels, kernel_size, options.groups)))),
@@ -61,8 +62,8 @@ Conv2d::Conv2d(int64_t in_channels, int64_t out_channels, Dims kernel_size, Conv
   reset(weight, bias);
 }
 Tensor Conv2d::forward(const Tensor& input) {
-  return call("aten::conv2d", input, weight, bias, options_.stride, options_.padding, options_.dilation,
-              options_.groups);
+  return call("aten::conv2d", input, weight, bias, options_.stride.expanded(2), options_.padding.expanded(2),
+              options_.dilation.expanded(2), options_.groups);
 }
 
 BatchNorm::BatchNorm(std::string kind, int64_t min, int64_t max, int64_t features, BatchNormOptions options)
@@ -89,7 +90,7 @@ Tensor BatchNorm::forward(const Tensor& input) {
               options_.eps, false);
 }
 
-LayerNorm::LayerNorm(Dims normalized_shape, double eps, bool is_affine)
+LayerNorm::LayerNorm(SizeList normalized_shape, double eps, bool is_affine)
     : Layer("LayerNorm"),
       weight(register_parameter("weight", is_affine ? filled(normalized_shape, 1) : Tensor())),
       bias(register_parameter("bias", is_affine ? filled(normalized_shape, 0) : Tensor())),
@@ -174,11 +175,11 @@ Tensor GELU::forward(const Tensor& input) { return call("aten::gelu", input, app
 Flatten::Flatten(int64_t start_dim, int64_t end_dim) : Layer("Flatten"), start_dim_(start_dim), end_dim_(end_dim) {}
 Tensor Flatten::forward(const Tensor& input) { return call("aten::flatten.using_ints", input, start_dim_, end_dim_); }
 
-MaxPool2d::MaxPool2d(Dims kernel_size, Dims stride, Dims padding)
+MaxPool2d::MaxPool2d(const SizeList& kernel_size, const SizeList& stride, const SizeList& padding)
     : Layer("MaxPool2d"),
-      kernel_size_(std::move(kernel_size)),
-      stride_(std::move(stride)),
-      padding_(std::move(padding)) {}
+      kernel_size_(kernel_size.expanded(2)),
+      stride_(stride.expanded(2)),
+      padding_(padding.expanded(2)) {}
 Tensor MaxPool2d::forward(const Tensor& input) {
   return call("aten::max_pool2d", input, kernel_size_, stride_, padding_);
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/nn/layers/size_list.h"
 #include "core/nn/module.h"
 
 // PyTorch's layers: same parameters, names, initial values for a seed, and results.
@@ -21,14 +22,14 @@ class Linear final : public Layer {
 };
 
 struct Conv2dOptions {
-  Dims stride = {1, 1}, padding = {0, 0}, dilation = {1, 1};
+  SizeList stride = 1, padding = 0, dilation = 1;
   int64_t groups = 1;
   bool has_bias = true;
 };
 // [N, in, H, W] → [N, out, H', W'].
 class Conv2d final : public Layer {
  public:
-  Conv2d(int64_t in_channels, int64_t out_channels, Dims kernel_size, Conv2dOptions options = {});
+  Conv2d(int64_t in_channels, int64_t out_channels, const SizeList& kernel_size, Conv2dOptions options = {});
   using Layer::forward;
   Tensor forward(const Tensor& input) override;
   const Tensor weight;  // [out, in / groups, kernel…]
@@ -74,7 +75,8 @@ struct BatchNorm3d final : BatchNorm {
 
 class LayerNorm final : public Layer {
  public:
-  explicit LayerNorm(Dims normalized_shape, double eps = 1e-5, bool is_affine = true);
+  TENSORD_LIST_ALONE(LayerNorm)
+  explicit LayerNorm(SizeList normalized_shape, double eps = 1e-5, bool is_affine = true);
   using Layer::forward;
   Tensor forward(const Tensor& input) override;
   const Tensor weight, bias;
@@ -166,7 +168,9 @@ class Flatten final : public Layer {
 
 class MaxPool2d final : public Layer {
  public:
-  explicit MaxPool2d(Dims kernel_size, Dims stride = {}, Dims padding = {0, 0});  // no stride: the kernel's size
+  TENSORD_LIST_ALONE(MaxPool2d)
+  explicit MaxPool2d(const SizeList& kernel_size, const SizeList& stride = {},
+                     const SizeList& padding = 0);  // no stride: the kernel's size
   using Layer::forward;
   Tensor forward(const Tensor& input) override;
 

@@ -82,7 +82,7 @@ Tensor LocalResponseNorm::forward(const Tensor& input) {
   return ops::call("aten::div.Tensor", input, ops::call("aten::pow.Tensor_Scalar", divisor, beta_));
 }
 
-RMSNorm::RMSNorm(Dims normalized_shape, std::optional<double> eps, bool is_affine)
+RMSNorm::RMSNorm(SizeList normalized_shape, std::optional<double> eps, bool is_affine)
     : Layer("RMSNorm"),
       weight(register_parameter("weight", filled_if(is_affine, normalized_shape, 1))),
       normalized_shape_(std::move(normalized_shape)),

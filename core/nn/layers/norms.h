@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "core/nn/layers/size_list.h"
 #include "core/nn/module.h"
 
 // Norms over groups, samples and last dimensions; batch norms and LayerNorm are in layers.h. And PReLU, the activation
@@ -75,8 +76,9 @@ class LocalResponseNorm final : public Layer {
 
 class RMSNorm final : public Layer {
  public:
+  TENSORD_LIST_ALONE(RMSNorm)
   // Without eps: the smallest step of the input's dtype.
-  explicit RMSNorm(Dims normalized_shape, std::optional<double> eps = std::nullopt, bool is_affine = true);
+  explicit RMSNorm(SizeList normalized_shape, std::optional<double> eps = std::nullopt, bool is_affine = true);
   using Layer::forward;
   Tensor forward(const Tensor& input) override;
   const Tensor weight;

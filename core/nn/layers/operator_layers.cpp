@@ -44,12 +44,12 @@ Value pair(const char* kind, const Dims& given) {
 
 }  // namespace
 
-Unfold::Unfold(const Dims& kernel_size, const Dims& dilation, const Dims& padding, const Dims& stride)
+Unfold::Unfold(const SizeList& kernel_size, const SizeList& dilation, const SizeList& padding, const SizeList& stride)
     : OperatorLayer(
           "Unfold", "aten::im2col",
           {pair("Unfold", kernel_size), pair("Unfold", dilation), pair("Unfold", padding), pair("Unfold", stride)}) {}
-Fold::Fold(const Dims& output_size, const Dims& kernel_size, const Dims& dilation, const Dims& padding,
-           const Dims& stride)
+Fold::Fold(const SizeList& output_size, const SizeList& kernel_size, const SizeList& dilation, const SizeList& padding,
+           const SizeList& stride)
     : OperatorLayer("Fold", "aten::col2im",
                     {pair("Fold", output_size), pair("Fold", kernel_size), pair("Fold", dilation),
                      pair("Fold", padding), pair("Fold", stride)}) {}

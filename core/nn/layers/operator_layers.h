@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/nn/layers/size_list.h"
 #include "core/nn/module.h"
 #include "core/ops/op.h"
 
@@ -117,12 +118,13 @@ class Softmin final : public Layer {
 
 // Windows of a picture as columns, and columns added up to a picture. One number stands for height and width.
 struct Unfold final : OperatorLayer {
-  explicit Unfold(const Dims& kernel_size, const Dims& dilation = {1}, const Dims& padding = {0},
-                  const Dims& stride = {1});
+  TENSORD_LIST_ALONE(Unfold)
+  explicit Unfold(const SizeList& kernel_size, const SizeList& dilation = {1}, const SizeList& padding = {0},
+                  const SizeList& stride = {1});
 };
 struct Fold final : OperatorLayer {
-  Fold(const Dims& output_size, const Dims& kernel_size, const Dims& dilation = {1}, const Dims& padding = {0},
-       const Dims& stride = {1});
+  Fold(const SizeList& output_size, const SizeList& kernel_size, const SizeList& dilation = {1},
+       const SizeList& padding = {0}, const SizeList& stride = {1});
 };
 
 // What does something else while training: single elements or whole channels to zero (or, Alpha, to where mean and
@@ -166,29 +168,33 @@ struct RReLU final : TrainingLayer {
 };
 
 // Pools. One number, a list of one, stands for all dimensions; no stride: the kernel's size.
-#define TENSORD_POOL(DIMS)                                                                                      \
-  struct AvgPool##DIMS final : OperatorLayer {                                                                  \
-    explicit AvgPool##DIMS(const Dims& kernel_size, const Dims& stride = {}, const Dims& padding = {0},         \
-                           bool ceil_mode = false, bool count_include_pad = true)                               \
-        : OperatorLayer(                                                                                        \
-              "AvgPool" #DIMS, "aten::avg_pool" #DIMS,                                                          \
-              {pool_list(kernel_size), pool_list(stride), pool_list(padding), ceil_mode, count_include_pad}) {} \
-  };                                                                                                            \
-  struct AdaptiveAvgPool##DIMS final : OperatorLayer {                                                          \
-    explicit AdaptiveAvgPool##DIMS(const Dims& output_size)                                                     \
-        : OperatorLayer("AdaptiveAvgPool" #DIMS, "aten::adaptive_avg_pool" #DIMS, {pool_list(output_size)}) {}  \
-  };                                                                                                            \
-  struct AdaptiveMaxPool##DIMS final : OperatorLayer {                                                          \
-    explicit AdaptiveMaxPool##DIMS(const Dims& output_size)                                                     \
-        : OperatorLayer("AdaptiveMaxPool" #DIMS, "aten::adaptive_max_pool" #DIMS, {pool_list(output_size)}) {}  \
+#define TENSORD_POOL(DIMS)                                                                                          \
+  struct AvgPool##DIMS final : OperatorLayer {                                                                      \
+    TENSORD_LIST_ALONE(AvgPool##DIMS)                                                                               \
+    explicit AvgPool##DIMS(const SizeList& kernel_size, const SizeList& stride = {}, const SizeList& padding = {0}, \
+                           bool ceil_mode = false, bool count_include_pad = true)                                   \
+        : OperatorLayer(                                                                                            \
+              "AvgPool" #DIMS, "aten::avg_pool" #DIMS,                                                              \
+              {pool_list(kernel_size), pool_list(stride), pool_list(padding), ceil_mode, count_include_pad}) {}     \
+  };                                                                                                                \
+  struct AdaptiveAvgPool##DIMS final : OperatorLayer {                                                              \
+    TENSORD_LIST_ALONE(AdaptiveAvgPool##DIMS)                                                                       \
+    explicit AdaptiveAvgPool##DIMS(const SizeList& output_size)                                                     \
+        : OperatorLayer("AdaptiveAvgPool" #DIMS, "aten::adaptive_avg_pool" #DIMS, {pool_list(output_size)}) {}      \
+  };                                                                                                                \
+  struct AdaptiveMaxPool##DIMS final : OperatorLayer {                                                              \
+    TENSORD_LIST_ALONE(AdaptiveMaxPool##DIMS)                                                                       \
+    explicit AdaptiveMaxPool##DIMS(const SizeList& output_size)                                                     \
+        : OperatorLayer("AdaptiveMaxPool" #DIMS, "aten::adaptive_max_pool" #DIMS, {pool_list(output_size)}) {}      \
   };
-#define TENSORD_MAX_POOL(DIMS)                                                                                    \
-  struct MaxPool##DIMS final : OperatorLayer {                                                                    \
-    explicit MaxPool##DIMS(const Dims& kernel_size, const Dims& stride = {}, const Dims& padding = {0},           \
-                           const Dims& dilation = {1}, bool ceil_mode = false)                                    \
-        : OperatorLayer(                                                                                          \
-              "MaxPool" #DIMS, "aten::max_pool" #DIMS,                                                            \
-              {pool_list(kernel_size), pool_list(stride), pool_list(padding), pool_list(dilation), ceil_mode}) {} \
+#define TENSORD_MAX_POOL(DIMS)                                                                                      \
+  struct MaxPool##DIMS final : OperatorLayer {                                                                      \
+    TENSORD_LIST_ALONE(MaxPool##DIMS)                                                                               \
+    explicit MaxPool##DIMS(const SizeList& kernel_size, const SizeList& stride = {}, const SizeList& padding = {0}, \
+                           const SizeList& dilation = {1}, bool ceil_mode = false)                                  \
+        : OperatorLayer(                                                                                            \
+              "MaxPool" #DIMS, "aten::max_pool" #DIMS,                                                              \
+              {pool_list(kernel_size), pool_list(stride), pool_list(padding), pool_list(dilation), ceil_mode}) {}   \
   };
 // One number as such: the operator repeats it.
 inline ops::Value pool_list(const Dims& dims) {
@@ -207,7 +213,7 @@ TENSORD_MAX_POOL(3d)
 Dims margins_of(const char* kind, const Dims& padding, size_t dims);
 #define TENSORD_PADS(DIMS)                                                                                             \
   struct ConstantPad##DIMS##d final : OperatorLayer {                                                                  \
-    ConstantPad##DIMS##d(const Dims& padding, double value)                                                            \
+    ConstantPad##DIMS##d(const SizeList& padding, double value)                                                        \
         : OperatorLayer("ConstantPad" #DIMS "d", "aten::pad",                                                          \
                         {ops::make_int_list(margins_of("ConstantPad" #DIMS "d", padding, DIMS)), "constant", value}) { \
     }                                                                                                                  \
@@ -217,7 +223,8 @@ Dims margins_of(const char* kind, const Dims& padding, size_t dims);
   TENSORD_PAD(CircularPad##DIMS##d, DIMS, "circular")
 #define TENSORD_PAD(NAME, DIMS, MODE)                                                                  \
   struct NAME final : OperatorLayer {                                                                  \
-    explicit NAME(const Dims& padding)                                                                 \
+    TENSORD_LIST_ALONE(NAME)                                                                           \
+    explicit NAME(const SizeList& padding)                                                             \
         : OperatorLayer(#NAME, "aten::pad",                                                            \
                         {ops::make_int_list(margins_of(#NAME, padding, DIMS)), MODE, ops::Value()}) {} \
   };
@@ -227,12 +234,13 @@ TENSORD_PADS(3)
 #undef TENSORD_PAD
 #undef TENSORD_PADS
 struct ConstantPad final : OperatorLayer {
-  ConstantPad(const Dims& padding, double value)
+  ConstantPad(const SizeList& padding, double value)
       : OperatorLayer("ConstantPad", "aten::pad", {ops::make_int_list(padding), "constant", value}) {}
 };
 #define TENSORD_ZERO_PAD(DIMS)                                                                                    \
   struct ZeroPad##DIMS##d final : OperatorLayer {                                                                 \
-    explicit ZeroPad##DIMS##d(const Dims& padding)                                                                \
+    TENSORD_LIST_ALONE(ZeroPad##DIMS##d)                                                                          \
+    explicit ZeroPad##DIMS##d(const SizeList& padding)                                                            \
         : OperatorLayer("ZeroPad" #DIMS "d", "aten::pad",                                                         \
                         {ops::make_int_list(margins_of("ZeroPad" #DIMS "d", padding, DIMS)), "constant", 0.0}) {} \
   };
@@ -241,15 +249,18 @@ TENSORD_ZERO_PAD(2)
 TENSORD_ZERO_PAD(3)
 #undef TENSORD_ZERO_PAD
 struct ReflectionPad final : OperatorLayer {
-  explicit ReflectionPad(const Dims& padding)
+  TENSORD_LIST_ALONE(ReflectionPad)
+  explicit ReflectionPad(const SizeList& padding)
       : OperatorLayer("ReflectionPad", "aten::pad", {ops::make_int_list(padding), "reflect"}) {}
 };
 struct ReplicationPad final : OperatorLayer {
-  explicit ReplicationPad(const Dims& padding)
+  TENSORD_LIST_ALONE(ReplicationPad)
+  explicit ReplicationPad(const SizeList& padding)
       : OperatorLayer("ReplicationPad", "aten::pad", {ops::make_int_list(padding), "replicate"}) {}
 };
 struct CircularPad final : OperatorLayer {
-  explicit CircularPad(const Dims& padding)
+  TENSORD_LIST_ALONE(CircularPad)
+  explicit CircularPad(const SizeList& padding)
       : OperatorLayer("CircularPad", "aten::pad", {ops::make_int_list(padding), "circular"}) {}
 };
 

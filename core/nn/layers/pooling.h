@@ -4,10 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "core/nn/layers/size_list.h"
 #include "core/nn/module.h"
 
-// Pools that are more than one operator, and what undoes pools and windows. The others are in operator_layers.h. A list
-// of one number stands for all dimensions; no stride: the kernel's size.
+// Pools that are more than one operator, and what undoes pools and windows. The others are in operator_layers.h. One
+// number stands for all dimensions; no stride: the kernel's size.
 namespace tensord::nn {
 
 // (sum of x^p)^(1/p) over windows.
@@ -25,10 +26,11 @@ class LPPool : public Layer {
   const Dims kernel_size_, stride_;
   const bool ceil_mode_;
 };
-#define TENSORD_LP_POOL(DIMS)                                                                                   \
-  struct LPPool##DIMS##d final : LPPool {                                                                       \
-    LPPool##DIMS##d(double norm_type, const Dims& kernel_size, const Dims& stride = {}, bool ceil_mode = false) \
-        : LPPool("LPPool" #DIMS "d", DIMS, norm_type, kernel_size, stride, ceil_mode) {}                        \
+#define TENSORD_LP_POOL(DIMS)                                                                   \
+  struct LPPool##DIMS##d final : LPPool {                                                       \
+    LPPool##DIMS##d(double norm_type, const SizeList& kernel_size, const SizeList& stride = {}, \
+                    bool ceil_mode = false)                                                     \
+        : LPPool("LPPool" #DIMS "d", DIMS, norm_type, kernel_size, stride, ceil_mode) {}        \
   };
 TENSORD_LP_POOL(1)
 TENSORD_LP_POOL(2)
@@ -52,15 +54,15 @@ class FractionalMaxPool : public Layer {
 };
 // Either the output's size, or its ratio to the input's.
 struct FractionalMaxPool2d final : FractionalMaxPool {
-  FractionalMaxPool2d(const Dims& kernel_size, const Dims& output_size)
+  FractionalMaxPool2d(const SizeList& kernel_size, const SizeList& output_size)
       : FractionalMaxPool("FractionalMaxPool2d", 2, kernel_size, output_size, {}) {}
-  FractionalMaxPool2d(const Dims& kernel_size, const std::vector<double>& output_ratio)
+  FractionalMaxPool2d(const SizeList& kernel_size, const std::vector<double>& output_ratio)
       : FractionalMaxPool("FractionalMaxPool2d", 2, kernel_size, {}, output_ratio) {}
 };
 struct FractionalMaxPool3d final : FractionalMaxPool {
-  FractionalMaxPool3d(const Dims& kernel_size, const Dims& output_size)
+  FractionalMaxPool3d(const SizeList& kernel_size, const SizeList& output_size)
       : FractionalMaxPool("FractionalMaxPool3d", 3, kernel_size, output_size, {}) {}
-  FractionalMaxPool3d(const Dims& kernel_size, const std::vector<double>& output_ratio)
+  FractionalMaxPool3d(const SizeList& kernel_size, const std::vector<double>& output_ratio)
       : FractionalMaxPool("FractionalMaxPool3d", 3, kernel_size, {}, output_ratio) {}
 };
 
@@ -79,10 +81,12 @@ class MaxUnpool : public Module {
   const size_t dims_;
   const Dims kernel_size_, stride_, padding_;
 };
-#define TENSORD_MAX_UNPOOL(DIMS)                                                                             \
-  struct MaxUnpool##DIMS##d final : MaxUnpool {                                                              \
-    explicit MaxUnpool##DIMS##d(const Dims& kernel_size, const Dims& stride = {}, const Dims& padding = {0}) \
-        : MaxUnpool("MaxUnpool" #DIMS "d", DIMS, kernel_size, stride, padding) {}                            \
+#define TENSORD_MAX_UNPOOL(DIMS)                                                          \
+  struct MaxUnpool##DIMS##d final : MaxUnpool {                                           \
+    TENSORD_LIST_ALONE(MaxUnpool##DIMS##d)                                                \
+    explicit MaxUnpool##DIMS##d(const SizeList& kernel_size, const SizeList& stride = {}, \
+                                const SizeList& padding = {0})                            \
+        : MaxUnpool("MaxUnpool" #DIMS "d", DIMS, kernel_size, stride, padding) {}         \
   };
 TENSORD_MAX_UNPOOL(1)
 TENSORD_MAX_UNPOOL(2)
@@ -92,7 +96,7 @@ TENSORD_MAX_UNPOOL(3)
 // To a size, or by a factor, of the last dimensions; "nearest", "nearest-exact", "linear" (3 dimensions in all),
 // "bilinear", "bicubic" (4) or "trilinear" (5).
 struct UpsampleOptions {
-  Dims size = {};  // or:
+  SizeList size = {};  // or:
   std::vector<double> scale_factor = {};
   std::string mode = "nearest";
   bool align_corners = false;
@@ -110,12 +114,14 @@ class Upsample : public Layer {
   const UpsampleOptions options_;
 };
 struct UpsamplingNearest2d final : Upsample {
-  explicit UpsamplingNearest2d(const Dims& size) : Upsample("UpsamplingNearest2d", {.size = size}) {}
+  TENSORD_LIST_ALONE(UpsamplingNearest2d)
+  explicit UpsamplingNearest2d(const SizeList& size) : Upsample("UpsamplingNearest2d", {.size = size}) {}
   explicit UpsamplingNearest2d(const std::vector<double>& scale_factor)
       : Upsample("UpsamplingNearest2d", {.scale_factor = scale_factor}) {}
 };
 struct UpsamplingBilinear2d final : Upsample {
-  explicit UpsamplingBilinear2d(const Dims& size)
+  TENSORD_LIST_ALONE(UpsamplingBilinear2d)
+  explicit UpsamplingBilinear2d(const SizeList& size)
       : Upsample("UpsamplingBilinear2d", {.size = size, .mode = "bilinear", .align_corners = true}) {}
   explicit UpsamplingBilinear2d(const std::vector<double>& scale_factor)
       : Upsample("UpsamplingBilinear2d", {.scale_factor = scale_factor, .mode = "bilinear", .align_corners = true}) {}

@@ -72,7 +72,8 @@ class TorchScriptModel final : public Model {
   TorchScriptModel(const std::string& file, const ModelConfig& config, const jit::LoadOptions& options)
       : generator_(config.seed ? *config.seed : random_seed()),
         module_(load_module(file, options)),
-        method_(module_->method(kMethod)) {
+        method_(module_->method(kMethod)),
+        makes_plans_(options.plan.is_enabled) {
     signature_.platform = module_->platform();
     const std::string& configured = config.default_model_filename;
     signature_.file_name = configured.empty() ? std::filesystem::path(file).filename().string() : configured;
@@ -106,7 +107,8 @@ class TorchScriptModel final : public Model {
 
   PlanCounts plan_counts() const override {
     const jit::PlanStats stats = method_.plan_stats();
-    return {.hits = stats.hits,
+    return {.are_made = makes_plans_,
+            .hits = stats.hits,
             .misses = stats.misses,
             .evictions = stats.evictions,
             .failures = stats.failures,
@@ -419,6 +421,7 @@ class TorchScriptModel final : public Model {
   mutable ops::Generator generator_;
   const std::shared_ptr<jit::Module> module_;
   const jit::Method& method_;
+  const bool makes_plans_;
   Signature signature_;
   std::vector<BoundArgument> arguments_;
   bool responds_with_items_ = false;           // the method's list has an item for each response

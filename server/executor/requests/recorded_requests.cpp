@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "core/base/printable.h"
 #include "server/executor/model/unsigned_widening.h"
 
 namespace tensord::server {
@@ -52,7 +53,12 @@ class Reader {
     file_.open(path, std::ios::binary);
     std::string magic(std::min<uint64_t>(left_, kMagic.size()), '\0');
     read(magic.data(), magic.size());
-    if (magic != kMagic) fail(ErrorCode::kDataLoss, path, ": is no file of recorded requests");
+    if (magic == kMagic) return;
+    if (magic.size() == kMagic.size() && magic.starts_with(kMagic.substr(0, kMagic.size() - 1))) {
+      fail(ErrorCode::kUnimplemented, path, ": of a newer tensord ('", to_printable(magic), "'; this one reads '",
+           kMagic, "')");
+    }
+    fail(ErrorCode::kDataLoss, path, ": is no file of recorded requests");
   }
 
   // False at the end of the file, or of what is whole in it.

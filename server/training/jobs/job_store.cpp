@@ -23,6 +23,9 @@ namespace fs = std::filesystem;
 
 constexpr uintmax_t kMaxJobBytes = 16 << 20;
 constexpr size_t kMaxIdName = 40;
+// Of the folder: raised with whatever an older daemon could not read, as a new field of job.json.
+constexpr int64_t kFormat = 1;
+constexpr const char* kFormatFile = "format.json";
 
 std::string random_digits() {
   static thread_local std::mt19937_64 engine{std::random_device{}()};
@@ -45,6 +48,37 @@ JobStatus read_job(const fs::path& file) {
   const nlohmann::json json = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
   if (json.is_discarded()) fail(ErrorCode::kDataLoss, file.string(), ": no JSON");
   return job_status_from_json(json);
+}
+
+// Before anything is written there. Folders of before there was this file have format 1.
+void check_format(const fs::path& folder) {
+  const fs::path file = folder / kFormatFile;
+  if (!fs::exists(fs::symlink_status(file))) return;
+  const std::optional<std::string> text = file_text(file.string());
+  if (!text) fail(ErrorCode::kUnavailable, file.string(), ": cannot be read");
+  const nlohmann::json json = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  const auto found = json.is_object() ? json.find("format") : json.end();
+  if (!json.is_object() || found == json.end() || !found->is_number_unsigned() || *found == 0) {
+    fail(ErrorCode::kDataLoss, file.string(), R"(: damaged; of this version it is {"format": )", kFormat, "}");
+  }
+  const auto format = found->get<uint64_t>();
+  if (format > static_cast<uint64_t>(kFormat)) {
+    fail(ErrorCode::kFailedPrecondition, folder.string(), ": a newer tensord wrote this training folder (format ",
+         format, "; this version reads up to ", kFormat,
+         "): start that version again, or name another folder; nothing was changed");
+  }
+}
+
+// A folder that cannot be written now may still be read.
+void write_format(const fs::path& folder) {
+  if (fs::exists(fs::symlink_status(folder / kFormatFile))) return;
+  try {
+    AtomicFile file((folder / kFormatFile).string());
+    file.write(concat(R"({"format": )", kFormat, "}\n"));
+    file.commit();
+  } catch (const Error& error) {
+    log(LogLevel::kWarning, "the format of the training folder cannot be written", {{"reason", error.what()}});
+  }
 }
 
 // Of models' files, by which they are known or told apart.
@@ -71,6 +105,7 @@ JobStore::JobStore(const std::string& folder)
     : jobs_(fs::path(folder) / "jobs"),
       uploads_(fs::path(folder) / "uploads"),
       unreadable_(fs::path(folder) / "unreadable") {
+  check_format(folder);
   make_folder(jobs_);
   make_folder(uploads_);
   // Held until this process ends, however it does.
@@ -79,6 +114,7 @@ JobStore::JobStore(const std::string& folder)
     close(lock_);
     fail(ErrorCode::kUnavailable, folder, ": another daemon uses this training folder, or it cannot be written");
   }
+  write_format(folder);
 }
 
 JobStore::~JobStore() { close(lock_); }

@@ -9,6 +9,7 @@
 namespace tensord::server {
 
 // The jobs on disk, a folder each:
+//   <folder>/format.json                     {"format": 1}: the number of this layout; without it 1
 //   <folder>/jobs/<id>/job.json              spec and status, replaced in one step
 //   <folder>/jobs/<id>/base.pt               the model it starts from; base.onnx, base.pt2; base.py: source, with its
 //                                            weights beside it
@@ -19,7 +20,8 @@ namespace tensord::server {
 // Thread-safe, but one thread at a time may save the same job.
 class JobStore {
  public:
-  // Creates the folders. Throws Error if that fails or another daemon uses them.
+  // Creates the folders. Throws Error if that fails, another daemon uses them, or a newer one wrote them: nothing is
+  // changed then.
   explicit JobStore(const std::string& folder);
   ~JobStore();
   JobStore(const JobStore&) = delete;

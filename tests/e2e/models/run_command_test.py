@@ -7,6 +7,7 @@ import sys
 import tempfile
 import types
 import unittest
+import zipfile
 import unittest.mock
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
@@ -375,7 +376,6 @@ class CommandsTest(unittest.TestCase):
                       self.run_binary("check", self.path("model.pt"), "--input", "1,4", "--input", "1,2"))
         self.assertIn("with these inputs: ", self.run_binary("check", self.path("model.pt"), "--input", "1,5", "--input", "1", code=1))
         os.makedirs(self.path("bad/code"), exist_ok=True)
-        import zipfile
         with zipfile.ZipFile(self.path("model.pt")) as good, zipfile.ZipFile(self.path("bad.pt"), "w") as bad:
             for name in good.namelist():
                 content = good.read(name)
@@ -385,6 +385,38 @@ class CommandsTest(unittest.TestCase):
         said = self.run_binary("check", self.path("bad.pt"), code=1)
         self.assertIn("operator mine::first is not supported", said)
         self.assertIn("operator aten::nosuch is not supported", said)
+        self.assertEqual(said.count("refused  "), 2, said)
+
+    def test_check_of_the_other_formats(self):
+        """Each refusal at once, those behind a node that is refused itself, too."""
+        class Chain(nn.Module):
+            def forward(self, x):
+                return torch.sigmoid(torch.relu(nn.functional.pad(x, [1, 1], "reflect")))
+
+        archive, files = self.path("chain.pt"), {end: self.path(f"chain.{end}") for end in ("onnx", "pt2")}
+        torch.jit.script(Chain()).save(archive)
+        for end, file in files.items():
+            self.run_binary("convert", archive, "--to", end, "--input", "1,2,4", "-o", file)
+            self.assertEqual(self.run_binary("check", file), "it runs: forward(Tensor x) -> Tensor\n")
+            self.run_binary("check", file, "--input", "1,2,4")
+            self.assertIn("refused  with these inputs: ", self.run_binary("check", file, "--input", "5", code=1))
+        bad = self.path("bad.onnx")
+        with open(files["onnx"], "rb") as good, open(bad, "wb") as out:
+            out.write(good.read().replace(b"reflect", b"reflexx").replace(b"Relu", b"Rxlu").replace(b"Sigmoid", b"Sigmxid"))
+        said = self.run_binary("check", bad, code=1).splitlines()
+        for line, texts in zip(said, (("(Pad): attribute 'mode' is reflexx; values that are taken: constant, reflect",),
+                                      ("(Rxlu): operator Rxlu of domain ai.onnx", "is not supported"), ("operator Sigmxid",))):
+            for text in ("refused  ", "bad.onnx: node '", *texts):
+                self.assertIn(text, line)
+        self.assertEqual(len(said), 3, said)
+        bad = self.path("bad.pt2")
+        with zipfile.ZipFile(files["pt2"]) as good, zipfile.ZipFile(bad, "w") as out:
+            for name in good.namelist():
+                out.writestr(name, good.read(name).replace(b"aten.relu.default", b"aten.rxlu.default")
+                             .replace(b"aten.sigmoid.default", b"mine.sigmoid.default"))
+        said = self.run_binary("check", bad, code=1)
+        for name in ("aten::rxlu", "mine::sigmoid"):
+            self.assertIn(f"operator {name} is not supported", said)
         self.assertEqual(said.count("refused  "), 2, said)
 
     def test_a_first_configuration(self):

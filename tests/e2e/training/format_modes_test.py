@@ -1,8 +1,10 @@
-"""Every format of model file in every mode of model control, copied or not: loads, ensembles, changes, uploads, training and rollback."""
+"""Every format of model file in every mode of model control, copied or not, over both protocols: loads, ensembles, changes, uploads,
+training and rollback; what metadata says and learns, what the access log has, and which names errors propose."""
 
 import http.client
 import itertools
 import json
+import math
 import os
 import pathlib
 import shutil
@@ -28,7 +30,7 @@ class Net(Module):
     training: bool
 
     def forward(self, x: Tensor) -> Tensor:
-        return torch.mul(x, self.weight)
+        return %s
 """
 ENSEMBLE = """
 platform: "ensemble"
@@ -40,20 +42,33 @@ ensemble_scheduling { step [ {
 """
 
 
-class Net(torch.nn.Module):
+class Scale(torch.nn.Module):
+    """Says nothing of the type of x: a number of any kind may be scaled."""
+    sizes = (3,)
+    source = SOURCE % "torch.mul(x, self.weight)"
+
     def __init__(self, weight):
         super().__init__()
-        self.weight = torch.nn.Parameter(torch.full((3,), float(weight)))
+        self.weight = torch.nn.Parameter(torch.full(self.sizes, float(weight)))
 
     def forward(self, x):
         return x * self.weight
 
 
-def make_version(folder, kind, weight):
+class Linear(Scale):
+    """Takes float32 alone."""
+    sizes = (2, 3)
+    source = SOURCE % "torch.linear(x, self.weight, None)"
+
+    def forward(self, x):
+        return torch.nn.functional.linear(x, self.weight)
+
+
+def make_version(folder, kind, weight, net=Scale):
     """Writes the files of a version; all at once, as a rename of its folder."""
     made = tempfile.mkdtemp(dir=os.path.dirname(os.path.dirname(folder)))
     archive = os.path.join(made, "model.pt")
-    torch.jit.script(Net(weight)).save(archive)
+    torch.jit.script(net(weight)).save(archive)
     if kind in ("pt2", "onnx", "onnx_apart"):
         file = os.path.join(made, "model.pt2" if kind == "pt2" else "model.onnx")
         subprocess.run([BINARY, "convert", archive, "--to", "pt2" if kind == "pt2" else "onnx", "--input", "2,3", "--dynamic", "x:0", "-o", file],
@@ -63,16 +78,20 @@ def make_version(folder, kind, weight):
             subprocess.run([ONNX_PYTHON, "-c", APART, file, file], check=True)
     if kind == "source":
         os.remove(archive)
-        pathlib.Path(made, "model.py").write_text(SOURCE)
-        torch.save({"weight": torch.full((3,), float(weight))}, os.path.join(made, "weights.pt"))
+        pathlib.Path(made, "model.py").write_text(net.source)
+        torch.save({"weight": torch.full(net.sizes, float(weight))}, os.path.join(made, "weights.pt"))
     if kind == "weights":
-        torch.jit.script(Net(0)).save(archive)
-        header = json.dumps({"weight": {"dtype": "F32", "shape": [3], "data_offsets": [0, 12]}}).encode()
-        pathlib.Path(made, "weights.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + struct.pack("<3f", *[weight] * 3))
+        torch.jit.script(net(0)).save(archive)
+        count = math.prod(net.sizes)
+        header = json.dumps({"weight": {"dtype": "F32", "shape": net.sizes, "data_offsets": [0, 4 * count]}}).encode()
+        values = struct.pack(f"<{count}f", *[weight] * count)
+        pathlib.Path(made, "weights.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + values)
     os.chmod(made, 0o755)
     os.rename(made, folder)
 
 
+# The file says types and dimensions of inputs and outputs.
+SAID = {"pt2", "onnx", "onnx_apart"}
 KINDS = ["script", "weights", "pt2", "onnx", "source"] + (["onnx_apart"] if ONNX_PYTHON.exists() else [])
 
 
@@ -83,6 +102,8 @@ class FormatModesTest(unittest.TestCase):
         for kind, weight in itertools.product(KINDS, (1, 2)):
             os.makedirs(os.path.join(cls.folder.name, "versions", kind), exist_ok=True)
             make_version(os.path.join(cls.folder.name, "versions", kind, str(weight)), kind, weight)
+        for kind in KINDS:
+            make_version(os.path.join(cls.folder.name, "versions", kind, "linear"), kind, 1, Linear)
 
     @classmethod
     def tearDownClass(cls):
@@ -92,28 +113,78 @@ class FormatModesTest(unittest.TestCase):
         return os.path.join(self.folder.name, "versions", kind, str(weight))
 
     def start(self, mode, copies):
-        flags = ["--model-control-mode", mode, "--copy-archives", copies, "--allow-http", "true", "--http-port", "0", "--repository-poll-secs", "1"]
+        flags = ["--model-control-mode", mode, "--copy-archives", copies, "--allow-http", "true", "--http-port", "0", "--repository-poll-secs", "1",
+                 "--log-requests", "true", "--log-format", "json"]
         self.server = TrainingDaemon(*flags, *(["--load-model", "*"] if mode == "explicit" else []))
         self.addCleanup(self.server.close)
         self.server.save_data("rows.pt", x=torch.randn(16, 3), y=torch.zeros(16, 3))
         for kind in KINDS:
             os.makedirs(os.path.join(self.server.models, kind))
             shutil.copytree(self.version(kind, 1), os.path.join(self.server.models, kind, "1"))
+            os.makedirs(os.path.join(self.server.models, f"{kind}_linear"))
+            shutil.copytree(self.version(kind, "linear"), os.path.join(self.server.models, f"{kind}_linear", "1"))
             os.makedirs(os.path.join(self.server.models, f"{kind}_twice", "1"))
             pathlib.Path(self.server.models, f"{kind}_twice", "config.pbtxt").write_text(
                 ENSEMBLE % (kind, "x", "OUTPUT__0"))
         self.server.start()
+
+    def over_http(self, method, path, body=None):
+        connection = http.client.HTTPConnection(self.server.daemon.ready["http"], timeout=300)
+        connection.request(method, path, None if body is None else json.dumps(body))
+        found = json.loads(connection.getresponse().read())
+        connection.close()
+        return found
+
+    def metadata(self, model):
+        """Of inputs and outputs name, type and shape; the same over gRPC and HTTP."""
+        stub = self.server.daemon.stub
+        answer = stub.ModelMetadata(pb.ModelMetadataRequest(name=model), timeout=300)
+        found = [[(tensor.name, tensor.datatype, list(tensor.shape)) for tensor in tensors] for tensors in (answer.inputs, answer.outputs)]
+        other = self.over_http("GET", f"/v2/models/{model}")
+        self.assertEqual([[(tensor["name"], tensor["datatype"], tensor["shape"]) for tensor in other[what]] for what in ("inputs", "outputs")], found)
+        config = stub.ModelConfig(pb.ModelConfigRequest(name=model), timeout=300).config
+        types = [[tensor.name for tensor in tensors if tensor.data_type != 0] for tensors in (config.input, config.output)]
+        self.assertEqual(types, [[name for name, datatype, _ in tensors if datatype] for tensors in found])
+        return found
+
+    def check_metadata(self, kind, is_answered):
+        output = "output_0" if kind.startswith("onnx") else "OUTPUT__0"
+        known = ("FP32", [-1, 3]) if kind in SAID else ("FP32", [-1, -1]) if is_answered else ("", [-1])
+        self.assertEqual(self.metadata(kind), [[("x", *known)], [(output, *known)]])
+        # By the graph alone, as nobody asks this one.
+        inputs, outputs = self.metadata(f"{kind}_linear")
+        self.assertEqual(inputs, [("x", "FP32", [-1, 3] if kind in SAID else [-1])])  # any number of dimensions
+        self.assertEqual(outputs[0][:2], (output, "FP32" if kind in SAID else ""))
+        self.assertEqual(self.metadata(f"{kind}_twice"), [[("x", "FP32", [2, 3])], [("y", "FP32", [2, 3])]])
+
+    def check_names(self, kind):
+        """What is near to a name that is not there."""
+        for model in (kind, f"{kind}_twice"):
+            output = "y" if model != kind else "output_0" if kind.startswith("onnx") else "OUTPUT__0"
+            for asked, name, wanted, proposed in ((f"{model}s", "x", output, model), (model, "xs", output, "x"), (model, "x", f"{output}_", output)):
+                message = request(asked, [("x" if name == "x" else name, "FP32", [2, 3], struct.pack("<6f", *[3.0] * 6))], outputs=[wanted])
+                with self.assertRaises(grpc.RpcError) as caught:
+                    self.server.daemon.stub.ModelInfer(message, timeout=300)
+                self.assertIn(f"did you mean '{proposed}'?", caught.exception.details())
+                body = {"inputs": [{"name": name, "datatype": "FP32", "shape": [2, 3], "data": [3.0] * 6}], "outputs": [{"name": wanted}]}
+                self.assertEqual(self.over_http("POST", f"/v2/models/{asked}/infer", body)["error"], caught.exception.details())
+
+    def logged_requests(self):
+        """By model: versions, protocols and statuses of its lines in the access log."""
+        found = {}
+        for line in map(json.loads, self.server.daemon.log_text().splitlines()):
+            if line["message"] == "request":
+                self.assertGreater(line["seconds"], 0)
+                found.setdefault(line["model"], set()).add((line["version"], line["protocol"], line["status"]))
+        return found
 
     def scale(self, model, version=""):
         """By what the model multiplies; the same over gRPC and HTTP."""
         daemon = self.server.daemon
         answer = daemon.stub.ModelInfer(request(model, [("x", "FP32", [2, 3], struct.pack("<6f", *[3.0] * 6))], version=version), timeout=300)
         values = struct.unpack("<6f", answer.raw_output_contents[0])
-        connection = http.client.HTTPConnection(daemon.ready["http"], timeout=300)
         path = f"/v2/models/{model}" + (f"/versions/{version}" if version else "")
-        connection.request("POST", f"{path}/infer", json.dumps({"inputs": [{"name": "x", "datatype": "FP32", "shape": [2, 3], "data": [3.0] * 6}]}))
-        found = json.loads(connection.getresponse().read())
-        connection.close()
+        found = self.over_http("POST", f"{path}/infer", {"inputs": [{"name": "x", "datatype": "FP32", "shape": [2, 3], "data": [3.0] * 6}]})
         self.assertEqual(struct.unpack("<6f", struct.pack("<6f", *found["outputs"][0]["data"])), values, model)
         return values[0] / 3
 
@@ -128,7 +199,14 @@ class FormatModesTest(unittest.TestCase):
         daemon = self.server.daemon
         for kind in KINDS:
             with self.subTest(mode=mode, copies=copies, kind=kind):
+                self.check_metadata(kind, is_answered=False)
                 self.assertEqual((self.scale(kind), self.scale(f"{kind}_twice")), (1, 1))
+                self.check_metadata(kind, is_answered=True)
+                logged = self.logged_requests()
+                for model in (kind, f"{kind}_twice"):
+                    self.assertEqual(logged[model], {("1", "grpc", "OK"), ("1", "http", "OK")})
+                self.assertNotIn(f"{kind}_linear", logged)
+                self.check_names(kind)
         for kind in KINDS:
             with self.subTest("another version", mode=mode, copies=copies, kind=kind):
                 self.check_change(mode, kind)
@@ -138,7 +216,10 @@ class FormatModesTest(unittest.TestCase):
                                       optimizer=training.Optimizer(name="sgd", lr=0.1), publish=training.PublishPolicy(when="at_end"))
                 self.assertEqual((job.state, job.message), (COMPLETED, ""))
                 self.wait_for(kind, str(job.published_version))
+                self.check_metadata(kind, is_answered=False)
                 self.assertLess(self.scale(kind), 2)
+                self.check_metadata(kind, is_answered=True)
+                self.assertIn((str(job.published_version), "http", "OK"), self.logged_requests()[kind])
                 before = self.server.stub.Rollback(training.RollbackRequest(model=kind), timeout=300).served_version
                 self.assertEqual(self.scale(kind), before)
         self.assertEqual(daemon.metric("tensord_pass_failed_total"), 0)

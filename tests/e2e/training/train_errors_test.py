@@ -1,7 +1,11 @@
 """What goes wrong with training jobs: each has a clear error, and nothing is lost."""
 
+import json
 import os
+import pathlib
 import resource
+import shutil
+import subprocess
 import threading
 import time
 import unittest
@@ -10,7 +14,7 @@ import grpc
 import torch
 
 from tests.e2e.training import training_models as models
-from tests.e2e.daemon import training
+from tests.e2e.daemon import BINARY, training
 from tests.e2e.training.training_daemon import COMPLETED, FAILED, PAUSED, RUNNING, TrainingDaemon, spec
 
 CODE = grpc.StatusCode
@@ -270,6 +274,54 @@ class TrainErrorsTest(unittest.TestCase):
                          iter(both))
         self.assert_code(CODE.INVALID_ARGUMENT, "the upload is empty", self.server.stub.UploadModel, iter([]))
         self.server.stub.DeleteJob(training.DeleteJobRequest(id=job.id), timeout=300)
+
+
+class FoldersOfOtherVersionsTest(unittest.TestCase):
+    """The training folder `format_1/training` was written by the first format, with a job that was paused after 10 of 20 steps."""
+
+    def setUp(self):
+        written = pathlib.Path(__file__).parent / "format_1"
+        self.server = TrainingDaemon()
+        self.addCleanup(self.server.close)
+        shutil.copytree(written / "training", self.server.jobs)
+        shutil.copytree(written / "data", self.server.data, dirs_exist_ok=True)
+        self.job = "net-1da0fd"
+
+    def files(self):
+        root = pathlib.Path(self.server.jobs)
+        return {str(path.relative_to(root)): path.read_bytes() if path.is_file() else None for path in root.rglob("*")}
+
+    def test_the_first_format_is_read_and_its_jobs_go_on(self):
+        self.server.start()
+        job = self.server.get(self.job)
+        self.assertEqual((job.state, job.progress.step, job.progress.checkpoint_step), (PAUSED, 10, 10))
+        self.server.stub.ResumeJob(training.ResumeJobRequest(id=self.job), timeout=300)
+        job, points = self.server.watch(self.job)
+        self.assertEqual((job.state, job.progress.step, job.message), (COMPLETED, 20, ""))
+        self.assertEqual([point.step for point in points], list(range(1, 21)))
+        ended = pathlib.Path(self.server.jobs, "jobs", self.job, "checkpoint-20", "model.pt")
+        torch.testing.assert_close(torch.jit.load(ended).state_dict()["weight"], torch.tensor([1.7924, 0.1466, 0.3861]), atol=1e-3, rtol=0)
+        self.assertEqual(json.loads(pathlib.Path(self.server.jobs, "format.json").read_text()), {"format": 1})
+
+    def test_a_newer_format_is_refused_and_nothing_changes(self):
+        pathlib.Path(self.server.jobs, "format.json").write_text('{"format": 2}')
+        before = self.files()
+        done = subprocess.run([BINARY, "serve", "--model-repository", self.server.models, "--grpc-port", "0", "--metrics-port", "0",
+                               *self.server.flags], capture_output=True, text=True, timeout=120)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn(f"{self.server.jobs}: a newer tensord wrote this training folder (format 2; this version reads up to 1)", done.stderr)
+        self.assertEqual(self.files(), before)
+
+    def test_a_newer_checkpoint_ends_the_job_and_stays(self):
+        manifest = pathlib.Path(self.server.jobs, "jobs", self.job, "checkpoint-10", "manifest.json")
+        manifest.write_text(manifest.read_text().replace('"format": 1', '"format": 2'))
+        before = manifest.read_bytes()
+        self.server.start()
+        self.server.stub.ResumeJob(training.ResumeJobRequest(id=self.job), timeout=300)
+        job = self.server.watch(self.job)[0]
+        self.assertEqual(job.state, FAILED)
+        self.assertIn("checkpoint-10: of a newer tensord (format 2; this one reads 1)", job.message)
+        self.assertEqual((manifest.read_bytes(), len(list(manifest.parent.iterdir()))), (before, 4))
 
 
 if __name__ == "__main__":

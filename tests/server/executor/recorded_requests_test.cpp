@@ -171,6 +171,8 @@ TEST_F(RecordedRequests, WhatAHeadSaysMustFitItsData) {
 TEST_F(RecordedRequests, FilesThatCannotBeRead) {
   EXPECT_EQ(error_of([&] { read_recorded_requests(folder_ / "missing"); }).code(), ErrorCode::kNotFound);
   EXPECT_THAT(error_of([&] { read_recorded_requests(write("TNSDREQ")); }).what(), HasSubstr("is no file of recorded"));
+  EXPECT_THAT(error_of([&] { read_recorded_requests(write("TNSDREQ2")); }).what(),
+              HasSubstr("of a newer tensord ('TNSDREQ2'; this one reads 'TNSDREQ1')"));
   // One that gives less than it has.
   const std::filesystem::path short_file = "/sys/devices/system/cpu/online";
   if (!std::filesystem::exists(short_file) || std::filesystem::file_size(short_file) != 4096) return;

@@ -340,6 +340,8 @@ TEST_F(TorchScriptModelTest, PlansForBatchesOfAllSizes) {
   EXPECT_EQ(after(1, 2, 5).plans, 4u);
   EXPECT_EQ(after(5, 2, 5).plans, 5u);
   EXPECT_EQ(after(0, 2, 5).plans, 0u);
+  EXPECT_FALSE(after(0, 2, 5).are_made);
+  EXPECT_TRUE(after(5, 2, 5).are_made);
   EXPECT_EQ(after(5, 2, 5, R"(parameters { key: "plan_cache_size" value: { string_value: "3" } })").plans, 3u);
   EXPECT_EQ(after(1, 4096, 1026).plans, 1024u);
 }

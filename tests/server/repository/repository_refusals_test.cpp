@@ -97,6 +97,22 @@ TEST_F(RepositoryRefusals, ConfigurationsThatAreNotServed) {
   EXPECT_THAT(text, StartsWith("failed to load 'm', failed to poll from model repository: "));
 }
 
+// A warning about a field of a valid configuration names where it is from, and is no error.
+TEST_F(RepositoryRefusals, ConfigurationsOfALoadAreNamedAsWhatTheyAre) {
+  add("m", "1");
+  start_explicit();
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(load_with("m", R"({"optimization": {"priority": "PRIORITY_MAX"}})", {}).second, "no error");
+  const std::string logged = ::testing::internal::GetCapturedStderr();
+  const size_t at = logged.find("parameter 'config' of model 'm'");
+  EXPECT_NE(at, std::string::npos);
+  EXPECT_EQ(logged.find("config field not used", at), std::string::npos) << "once";
+  EXPECT_THAT(logged, ::testing::Not(HasSubstr("nvalid")));
+  EXPECT_THAT(load_with("m", R"({"max_batch_size": -1})", {}).second,
+              HasSubstr("model repository: Invalid config override: parameter 'config' of model 'm': max_batch_size"));
+  EXPECT_THAT(load_with("m", "{", {}).second, HasSubstr("Invalid config override: parameter 'config' of model 'm'"));
+}
+
 TEST_F(RepositoryRefusals, WeightsAloneNeedAModelThatTakesThem) {
   add("m", "1", "number:1");
   add("n", "1", "number:1");

@@ -300,6 +300,28 @@ TEST_F(JobFiles, UploadsAreMadeWithoutStandardInput) {
   EXPECT_EQ(uploads(), 1u);
 }
 
+TEST_F(JobFiles, AFolderOfANewerDaemonIsLeftAlone) {
+  const fs::path format = folder_ / "format.json";
+  const auto refused = [&](const std::string& text) {
+    std::ofstream(format) << text;
+    const Error error = error_of([&] { JobStore(folder_.string()); });
+    EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1) << text;
+    return error;
+  };
+  const Error newer = refused(R"({"format": 2, "more": 1})");
+  EXPECT_EQ(newer.code(), ErrorCode::kFailedPrecondition);
+  EXPECT_THAT(newer.what(), HasSubstr(folder_.string() + ": a newer tensord wrote this training folder (format 2; this "
+                                                         "version reads up to 1)"));
+  for (const char* text : {"", "{}", "[1]", R"({"format": "1"})", R"({"format": 0})", R"({"format": -1})"}) {
+    EXPECT_THAT(refused(text).what(), HasSubstr("format.json: damaged")) << text;
+  }
+  // What this version writes it reads; folders of before there was the file have none.
+  fs::remove(format);
+  { const JobStore store(folder_.string()); }
+  EXPECT_TRUE(fs::exists(format));
+  const JobStore again(folder_.string());
+}
+
 TEST_F(JobFiles, FoldersThatCannotBeMadeAreNamed) {
   const fs::path file = folder_ / "file";
   std::ofstream(file) << "f";

@@ -129,12 +129,25 @@ TEST_F(CheckpointTest, AManifestThatDoesNotFitIsPassedOver) {
   };
   EXPECT_EQ(newest_with("\"step\": 2", "\"step\": 2"), 2);
   EXPECT_EQ(newest_with("\"step\": 2", "\"step\": 3"), 1);
-  EXPECT_EQ(newest_with("\"format\": 1", "\"format\": 2"), 1);
+  EXPECT_EQ(newest_with("\"format\": 1", "\"format\": 0"), 1);
   EXPECT_EQ(newest_with("\"size_bytes\": 100", "\"size_bytes\": 99"), 1);
   EXPECT_EQ(newest_with("\"crc32\": ", "\"crc32\": 1"), 1);
   EXPECT_EQ(newest_with("model.pt", "other.pt"), 1);
   EXPECT_EQ(newest_with("{", "["), 1);
   EXPECT_EQ(newest_with("\"step\": 2", "\"step\": \"2\""), 1);
+}
+
+// A job must not begin anew, or go back, because its daemon is older than its checkpoint.
+TEST_F(CheckpointTest, OneOfANewerDaemonStays) {
+  const Checkpoints checkpoints(folder_, 1);
+  checkpoints.write(2, files(2));
+  const fs::path manifest = folder_ / "checkpoint-2" / "manifest.json";
+  std::ofstream(manifest) << R"({"format": 2, "pieces": []})";
+  const Error error = error_of([&] { checkpoints.newest(); });
+  EXPECT_EQ(error.code(), ErrorCode::kUnimplemented);
+  EXPECT_THAT(error.what(), ::testing::HasSubstr("checkpoint-2: of a newer tensord (format 2; this one reads 1)"));
+  EXPECT_EQ(error_of([&] { checkpoints.write(2, files(2)); }).code(), ErrorCode::kUnimplemented);
+  EXPECT_TRUE(fs::exists(folder_ / "checkpoint-2" / "model.pt"));
 }
 
 TEST_F(CheckpointTest, OneOfThisStepThatIsWholeStays) {

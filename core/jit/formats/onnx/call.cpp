@@ -35,13 +35,6 @@ Tensor as_tensor(const std::vector<T>& values) {
   return tensor;
 }
 
-// "MaxPool" of __torch__.onnx.pool.MaxPool_1.
-std::string_view operator_of(const Function& function) {
-  const std::string_view name = function.name;
-  const size_t begin = name.rfind('.') + 1;
-  return name.substr(begin, name.rfind('_') - begin);
-}
-
 size_t count_of(const std::vector<std::string>& names) {
   size_t count = names.size();
   while (count > 0 && names[count - 1].empty()) --count;
@@ -49,6 +42,12 @@ size_t count_of(const std::vector<std::string>& names) {
 }
 
 }  // namespace
+
+std::string_view operator_of(const Function& function) {
+  const std::string_view name = function.name;
+  const size_t begin = name.rfind('.') + 1;
+  return name.substr(begin, name.rfind('_') - begin);
+}
 
 Importer::Values Importer::call_operator(const Function& function, const NodeProto& node) {
   GraphValue* result = inline_function(function, bind(function, node));

@@ -26,7 +26,15 @@ std::vector<int64_t> integers(const NodeProto& node, const char* name, size_t co
 
 }  // namespace
 
-bool Importer::special(const NodeProto& node) {
+struct Importer::Special {
+  const char* domain;
+  const char* op_type;
+  int64_t since_version;
+  void (Importer::*import)(const NodeProto&);
+  std::vector<std::string_view> attributes;
+};
+
+const Importer::Special* Importer::find_special(const NodeProto& node) const {
   static const std::vector<std::string_view> kConstants{"value",      "sparse_value", "value_int",    "value_float",
                                                         "value_ints", "value_floats", "value_string", "value_strings"},
       kScan{"body",
@@ -35,13 +43,6 @@ bool Importer::special(const NodeProto& node) {
             "scan_input_directions",
             "scan_output_axes",
             "scan_output_directions"};
-  struct Special {
-    const char* domain;
-    const char* op_type;
-    int64_t since_version;
-    void (Importer::*import)(const NodeProto&);
-    std::vector<std::string_view> attributes;
-  };
   static const Special kSpecial[] = {
       {"", "Constant", 1, &Importer::constant, kConstants},
       {"", "Identity", 1, &Importer::identity, {}},
@@ -60,14 +61,21 @@ bool Importer::special(const NodeProto& node) {
   };
   for (const Special& each : kSpecial) {
     if (node.domain != each.domain || node.op_type != each.op_type || opset(node.domain) < each.since_version) continue;
-    for (const auto& [name, attribute] : attributes(node)) {
-      if (std::ranges::find(each.attributes, name) != each.attributes.end()) continue;
-      fail(ErrorCode::kUnimplemented, "attribute '", name, "' is not known");
+    for (const AttributeProto& attribute : node.attributes) {
+      if (std::ranges::find(each.attributes, attribute.name) != each.attributes.end()) continue;
+      fail(ErrorCode::kUnimplemented, "attribute '", attribute.name, "' is not known");
     }
-    (this->*each.import)(node);
-    return true;
+    return &each;
   }
-  return false;
+  return nullptr;
+}
+
+bool Importer::special(const NodeProto& node) {
+  const Special* found = find_special(node);
+  if (!found) return false;
+  attributes(node);  // throws where they are not well formed
+  (this->*found->import)(node);
+  return true;
 }
 
 void Importer::constant(const NodeProto& node) {
@@ -173,16 +181,20 @@ void Importer::if_node(const NodeProto& node) {
   define_outputs(node, outputs);
 }
 
-// What the rounds of a loop append to.
-GraphValue* Importer::scan_list() {
+Importer::ScanOutput Importer::scan_output() {
   GraphValue* list = helper("control._no_tensors", {});
   checks_.set(list, nullptr);
-  return list;
+  return {list};
+}
+
+void Importer::append(ScanOutput& output, GraphValue* item) {
+  builder_.op("aten::append.t", {output.list, item});
+  if (checks_.rank(item) && checks_.dtype(item)) output.item = {*checks_.rank(item), *checks_.dtype(item)};
 }
 
 template <class Body>
-Importer::Values Importer::counted_loop(GraphValue* trips, GraphValue* condition, const Values& carried,
-                                        const std::vector<TypePtr>& types, Body body) {
+Importer::LoopResults Importer::counted_loop(GraphValue* trips, GraphValue* condition, const Values& carried,
+                                             const std::vector<TypePtr>& types, Body body) {
   Values inputs{trips, condition};
   inputs.insert(inputs.end(), carried.begin(), carried.end());
   Node* node = builder_.add(NodeKind::kLoop, inputs);
@@ -192,7 +204,8 @@ Importer::Values Importer::counted_loop(GraphValue* trips, GraphValue* condition
   for (const TypePtr& type : types) state.push_back(block->add_input(type));
   // The first round is checked, where there is one.
   const bool is_run = checks_.number(trips).value_or(0) > 0 && checks_.number(condition).value_or(0) != 0;
-  for (size_t i = 0; is_run && i < state.size(); ++i) checks_.set(state[i], carried[i]);
+  for (size_t i = 0; i < state.size(); ++i) checks_.set_state(state[i], carried[i], is_run);
+  const Values begun = state;
   const SourceLocation place = place_;
   {
     const LoadChecks::Branch way(is_run ? nullptr : &checks_);
@@ -209,12 +222,17 @@ Importer::Values Importer::counted_loop(GraphValue* trips, GraphValue* condition
     }
     block->add_output(state[i]);
   }
-  Values results;
-  for (const TypePtr& type : types) results.push_back(node->add_output(type));
+  LoopResults results{.values = {}, .has_rounds = is_run, .is_steady = true};
+  for (size_t i = 0; i < types.size(); ++i) {
+    results.values.push_back(node->add_output(types[i]));
+    results.is_steady = results.is_steady && checks_.keeps_state(begun[i], state[i], is_run);
+  }
+  for (size_t i = 0; results.is_steady && i < types.size(); ++i) checks_.set(results.values[i], begun[i]);
   return results;
 }
 
-GraphValue* Importer::stacked(GraphValue* list, const ValueInfoProto& item, int64_t axis, bool is_reversed) {
+GraphValue* Importer::stacked(const LoopResults& loop, const ScanOutput& output, const ValueInfoProto& item,
+                              int64_t axis, bool is_reversed) {
   // Without any round the sizes that the file does not say are 0.
   std::vector<int64_t> sizes;
   for (const auto& dimension : item.type.shape.value_or(std::vector<TypeProto::Dimension>())) {
@@ -226,7 +244,11 @@ GraphValue* Importer::stacked(GraphValue* list, const ValueInfoProto& item, int6
   for (const int64_t size : sizes) items.push_back(builder_.constant(size));
   GraphValue* dtype = builder_.constant(find_dtype(item.type.elem_type).value_or(DType::kFloat32));
   GraphValue* like = helper("control._empty_scan", {builder_.list(ops::int_type(), items), dtype});
-  return helper("control._stacked", {list, builder_.constant(axis), builder_.constant(is_reversed), like});
+  GraphValue* all =
+      helper("control._stacked", {output.list, builder_.constant(axis), builder_.constant(is_reversed), like});
+  const bool is_known = loop.is_steady && output.item && (loop.has_rounds || output.item->rank == rank - 1);
+  if (is_known) checks_.set_rank(all, output.item->rank + 1, output.item->dtype);
+  return all;
 }
 
 void Importer::loop(const NodeProto& node) {
@@ -251,19 +273,20 @@ void Importer::loop(const NodeProto& node) {
     TypePtr declared = to_type(body.inputs[i + 2].type, body.inputs[i + 2].name, /*checks=*/false);
     types.push_back(declared->kind() == TypeKind::kOptional ? declared : states[i]->type());
   }
-  Values lists;
-  for (size_t i = count + 1; i < body.outputs.size(); ++i) lists.push_back(scan_list());
+  std::vector<ScanOutput> scanned;
+  for (size_t i = count + 1; i < body.outputs.size(); ++i) scanned.push_back(scan_output());
   const auto fill = [&](GraphValue* round, Values& state) {
     Values arguments{helper("control._tensor_of_int", {round}), builder_.constant(Tensor::scalar(true))};
     arguments.insert(arguments.end(), state.begin(), state.end());
     const Values results = subgraph(body, arguments);
     for (size_t i = 0; i < count; ++i) state[i] = results[i + 1];
-    for (size_t i = 0; i < lists.size(); ++i) builder_.op("aten::append.t", {lists[i], results[count + 1 + i]});
+    for (size_t i = 0; i < scanned.size(); ++i) append(scanned[i], results[count + 1 + i]);
     return number(results[0], TypeKind::kBool);
   };
-  Values outputs = counted_loop(trips, condition, states, types, fill);
-  for (size_t i = 0; i < lists.size(); ++i) {
-    outputs.push_back(stacked(lists[i], body.outputs[count + 1 + i], 0, false));
+  const LoopResults done = counted_loop(trips, condition, states, types, fill);
+  Values outputs = done.values;
+  for (size_t i = 0; i < scanned.size(); ++i) {
+    outputs.push_back(stacked(done, scanned[i], body.outputs[count + 1 + i], 0, false));
   }
   define_outputs(node, outputs);
 }
@@ -286,23 +309,25 @@ void Importer::scan(const NodeProto& node) {
   const auto output_directions = integers(node, "scan_output_directions", output_count);
   std::vector<TypePtr> types;
   for (const GraphValue* state : states) types.push_back(state->type());
-  Values lists;
-  for (size_t i = 0; i < output_count; ++i) lists.push_back(scan_list());
+  std::vector<ScanOutput> scanned;
+  for (size_t i = 0; i < output_count; ++i) scanned.push_back(scan_output());
   GraphValue* trips = helper("control._scan_length", {given[count], builder_.constant(axes[0])});
   const auto fill = [&](GraphValue* round, Values& state) {
     Values arguments = state;
     for (size_t i = 0; i < scan_count; ++i) {
       arguments.push_back(helper("control._scan_item", {given[count + i], builder_.constant(axes[i]), round,
                                                         builder_.constant(directions[i] != 0)}));
+      checks_.set_item(arguments.back(), given[count + i], axes[i]);
     }
     const Values results = subgraph(body, arguments);
     for (size_t i = 0; i < count; ++i) state[i] = results[i];
-    for (size_t i = 0; i < output_count; ++i) builder_.op("aten::append.t", {lists[i], results[count + i]});
+    for (size_t i = 0; i < output_count; ++i) append(scanned[i], results[count + i]);
     return builder_.constant(true);
   };
-  Values outputs = counted_loop(trips, builder_.constant(true), states, types, fill);
+  const LoopResults done = counted_loop(trips, builder_.constant(true), states, types, fill);
+  Values outputs = done.values;
   for (size_t i = 0; i < output_count; ++i) {
-    outputs.push_back(stacked(lists[i], body.outputs[count + i], output_axes[i], output_directions[i] != 0));
+    outputs.push_back(stacked(done, scanned[i], body.outputs[count + i], output_axes[i], output_directions[i] != 0));
   }
   define_outputs(node, outputs);
 }
@@ -313,8 +338,8 @@ void Importer::sequence_map(const NodeProto& node) {
   const Values given = inputs(node);
   const auto is_sequence = [](const GraphValue* value) { return value && value->type()->kind() == TypeKind::kList; };
   if (given.empty() || !is_sequence(given[0])) fail(ErrorCode::kDataLoss, "the first input is no sequence");
-  Values lists;
-  for (size_t i = 0; i < body.outputs.size(); ++i) lists.push_back(scan_list());
+  std::vector<ScanOutput> scanned;
+  for (size_t i = 0; i < body.outputs.size(); ++i) scanned.push_back(scan_output());
   GraphValue* trips = helper("control._sequence_length", {given[0]});
   const auto fill = [&](GraphValue* round, Values&) {
     Values arguments;
@@ -322,10 +347,12 @@ void Importer::sequence_map(const NodeProto& node) {
       arguments.push_back(is_sequence(value) ? helper("control._sequence_item", {value, round}) : value);
     }
     const Values results = subgraph(body, arguments);
-    for (size_t i = 0; i < lists.size(); ++i) builder_.op("aten::append.t", {lists[i], results[i]});
+    for (size_t i = 0; i < scanned.size(); ++i) append(scanned[i], results[i]);
     return builder_.constant(true);
   };
   counted_loop(trips, builder_.constant(true), {}, {}, fill);
+  Values lists;
+  for (const ScanOutput& each : scanned) lists.push_back(each.list);
   define_outputs(node, lists);
 }
 

@@ -168,8 +168,15 @@ void Importer::node(const NodeProto& node) {
   }
   if (scope_ == &main_) ++node_number_;
   set_place(node);
+  const bool reads = reads_refused(node);
+  const bool is_done = attempt(node, [&] { reads ? check_without_inputs(node) : dispatch(node); });
+  if (reads || !is_done) refused_.insert(node.outputs.begin(), node.outputs.end());
+}
+
+bool Importer::attempt(const NodeProto& node, const std::function<void()>& action) {
   try {
-    if (!reads_refused(node)) return dispatch(node);
+    action();
+    return true;
   } catch (const NodeError&) {
     throw;
   } catch (const Error& error) {
@@ -177,17 +184,8 @@ void Importer::node(const NodeProto& node) {
     const NodeError named(error.code(),
                           concat(file_, ": node '", node.name, "' (", operator_name(node), "): ", error.what()));
     if (is_ended || !collect_refusal(named.what())) throw NodeError(named);
+    return false;
   }
-  refused_.insert(node.outputs.begin(), node.outputs.end());
-}
-
-// What cannot be gone through, since a value that it reads could not be made.
-bool Importer::reads_refused(const NodeProto& node) const {
-  if (refused_.empty()) return false;
-  const auto is_refused = [&](const std::string& name) { return !name.empty() && refused_.contains(name); };
-  // The graphs of a loop or branch may read any value.
-  const auto has_graph = [](const AttributeProto& attribute) { return attribute.g != nullptr; };
-  return std::ranges::any_of(node.inputs, is_refused) || std::ranges::any_of(node.attributes, has_graph);
 }
 
 void Importer::dispatch(const NodeProto& node) {
@@ -195,21 +193,30 @@ void Importer::dispatch(const NodeProto& node) {
     define_outputs(node, call_local(*function, node));
     return;
   }
-  const int64_t version = opset(node.domain);
-  const int64_t newest = OperatorLibrary::newest_opset(node.domain);
-  const auto refuse = [&](const std::string& why) {
-    const std::string domain = node.domain.empty() ? "ai.onnx" : node.domain;
-    fail(ErrorCode::kUnimplemented, "operator ", node.op_type, " of domain ", domain, ", opset ", version, ", ", why);
-  };
-  if (newest != 0 && version > newest) refuse(concat("is newer than opset ", newest, ", the newest that is known"));
+  check_opset(node);
   if (special(node)) return;
-  const Function* function = library_.find(node.domain, node.op_type, version);
-  if (!function) {
-    refuse(library_.knows(node.domain, node.op_type) ? "is not supported in that version" : "is not supported");
-  }
-  const Values results = call_operator(*function, node);
+  const Values results = call_operator(library_function(node), node);
   note_ranks(node, results);
   define_outputs(node, results);
+}
+
+void Importer::refuse_operator(const NodeProto& node, const std::string& why) const {
+  const std::string domain = node.domain.empty() ? "ai.onnx" : node.domain;
+  fail(ErrorCode::kUnimplemented, "operator ", node.op_type, " of domain ", domain, ", opset ", opset(node.domain),
+       ", ", why);
+}
+
+void Importer::check_opset(const NodeProto& node) const {
+  const int64_t newest = OperatorLibrary::newest_opset(node.domain);
+  if (newest == 0 || opset(node.domain) <= newest) return;
+  refuse_operator(node, concat("is newer than opset ", newest, ", the newest that is known"));
+}
+
+const Function& Importer::library_function(const NodeProto& node) const {
+  const Function* function = library_.find(node.domain, node.op_type, opset(node.domain));
+  if (function) return *function;
+  const bool is_known = library_.knows(node.domain, node.op_type);
+  refuse_operator(node, is_known ? "is not supported in that version" : "is not supported");
 }
 
 void Importer::note_ranks(const NodeProto& node, const Values& results) {
@@ -220,6 +227,10 @@ void Importer::note_ranks(const NodeProto& node, const Values& results) {
       return value ? (checks_.*fact)(value) : decltype((checks_.*fact)(value))();
     };
   };
+  // Which dimensions go hangs on their sizes: the only operator of which the number of dimensions does.
+  const bool drops_ones =
+      node.domain.empty() && node.op_type == "Squeeze" && !input(node, 1) && !node.find_attribute("axes");
+  if (drops_ones && !checks_.has_one_shape(input(node, 0))) return checks_.set(results[0], nullptr);
   const InputFacts facts{of(&LoadChecks::rank), of(&LoadChecks::length), of(&LoadChecks::dtype)};
   for (size_t i = 0; i < results.size(); ++i) {
     const std::optional<RankOfResult> known = rank_of_result(node, i, facts);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -11,6 +12,7 @@
 #include "core/jit/formats/onnx/load_checks.h"
 #include "core/jit/formats/onnx/operator_library.h"
 #include "core/jit/formats/onnx/proto.h"
+#include "core/jit/formats/onnx/result_ranks.h"
 #include "core/jit/formats/onnx/tensors.h"
 #include "core/jit/ir/graph_builder.h"
 
@@ -58,8 +60,13 @@ class Importer {
   // Graphs and nodes (importer.cpp).
   void nodes(const std::vector<NodeProto>& nodes);
   void node(const NodeProto& node);
+  // Does it; what is refused meanwhile is thrown as the node's, or collected (jit/ir/refusals.h): then false.
+  bool attempt(const NodeProto& node, const std::function<void()>& action);
   void dispatch(const NodeProto& node);
-  bool reads_refused(const NodeProto& node) const;
+  // These three throw Error{kUnimplemented}.
+  [[noreturn]] void refuse_operator(const NodeProto& node, const std::string& why) const;
+  void check_opset(const NodeProto& node) const;
+  const Function& library_function(const NodeProto& node) const;
   void define_outputs(const NodeProto& node, const Values& results);
   // For what comes behind the node, where its results are not known otherwise.
   void note_ranks(const NodeProto& node, const Values& results);
@@ -76,6 +83,11 @@ class Importer {
   // The graph of an attribute with these values for its inputs, in the block that is built now; its outputs' values.
   Values subgraph(const GraphProto& graph, const Values& arguments);
 
+  // Nodes that read what refused ones would have made (refused_nodes.cpp).
+  bool reads_refused(const NodeProto& node) const;
+  void check_without_inputs(const NodeProto& node);
+  void check_without_inputs(const std::vector<NodeProto>& nodes);
+
   // Calls of the library (call.cpp).
   Values call_operator(const Function& function, const NodeProto& node);
   Values bind(const Function& function, const NodeProto& node);
@@ -91,6 +103,9 @@ class Importer {
 
   // What is no function of the library (control.cpp).
   bool special(const NodeProto& node);
+  struct Special;
+  // Null for other nodes. Throws for attributes that it does not have.
+  const Special* find_special(const NodeProto& node) const;
   void constant(const NodeProto& node);
   void identity(const NodeProto& node);
   void optional(const NodeProto& node);
@@ -104,11 +119,23 @@ class Importer {
   const GraphProto& graph_attribute(const NodeProto& node, const char* name) const;
   // A loop that `body` fills: it gets the number of the round and the carried values, and gives back, by reference,
   // what they become; its result is whether to go on. Gives back the carried values at the end.
+  struct LoopResults {
+    Values values;
+    bool has_rounds = false;  // in every run
+    bool is_steady = false;   // what is known of values in the body holds in every round
+  };
   template <class Body>
-  Values counted_loop(GraphValue* trips, GraphValue* condition, const Values& carried,
-                      const std::vector<ops::TypePtr>& types, Body body);
-  GraphValue* scan_list();
-  GraphValue* stacked(GraphValue* list, const ValueInfoProto& item, int64_t axis, bool is_reversed);
+  LoopResults counted_loop(GraphValue* trips, GraphValue* condition, const Values& carried,
+                           const std::vector<ops::TypePtr>& types, Body body);
+  // What the rounds of a loop give one after the other.
+  struct ScanOutput {
+    GraphValue* list;
+    std::optional<RankOfResult> item = {};  // that a round appended
+  };
+  ScanOutput scan_output();
+  void append(ScanOutput& output, GraphValue* item);
+  GraphValue* stacked(const LoopResults& loop, const ScanOutput& output, const ValueInfoProto& item, int64_t axis,
+                      bool is_reversed);
 
   const ModelProto& model_;
   const std::string file_;
@@ -123,6 +150,7 @@ class Importer {
   SourceLocation place_;                                      // of the node that is gone through
   std::map<std::string, const FunctionProto*> functions_;     // by domain, name and overload
   std::set<std::string> refused_;  // values of nodes that were refused, where all refusals are collected
+  std::set<const FunctionProto*> checked_without_inputs_;
   Scope main_;
   Scope* scope_ = &main_;
   const OpsetImports* opsets_;
@@ -133,6 +161,8 @@ class Importer {
   size_t node_number_ = 0;
 };
 
+// "MaxPool" of __torch__.onnx.pool.MaxPool_1.
+std::string_view operator_of(const Function& function);
 // The type of values that a TypeProto describes; with `checks`, throws for element types that no tensor here has.
 ops::TypePtr to_type(const TypeProto& proto, const std::string& what, bool checks);
 // A name as values of graphs have them.

@@ -10,7 +10,7 @@ namespace tensord::jit::onnx {
 
 namespace {
 
-// Sizes are all this, which can be divided and is large, or different and without divisors.
+// Sizes that a request chooses are all this, which can be divided and is large, or different and without divisors.
 constexpr int64_t kLarge = 960;
 constexpr int64_t kPrimes[] = {101, 103, 107, 109, 113, 127, 131, 137, 139, 149, 151, 157, 163, 167, 173, 179};
 constexpr size_t kChoices = 2;
@@ -104,6 +104,8 @@ std::optional<int64_t> LoadChecks::length(const GraphValue* value) {
   return is_one ? std::optional(all.front().numel()) : std::nullopt;
 }
 
+bool LoadChecks::has_one_shape(const GraphValue* value) { return tensors(value).size() == 1; }
+
 void LoadChecks::set_one_of(const GraphValue* value, const GraphValue* a, const GraphValue* b) {
   const std::vector<Tensor> first = tensors(a), second = tensors(b);
   if (first.empty() || second.empty() || !rank(a) || rank(a) != rank(b) || !dtype(a) || dtype(a) != dtype(b)) return;
@@ -118,6 +120,47 @@ void LoadChecks::set(const GraphValue* value, const GraphValue* other) {
   } else {
     known_[value] = {{std::nullopt, true}};
   }
+}
+
+void LoadChecks::set_item(const GraphValue* value, const GraphValue* of, int64_t axis) {
+  const std::vector<Tensor> all = tensors(of);
+  const int64_t rank = this->rank(of).value_or(0);
+  const int64_t at = axis < 0 ? axis + rank : axis;
+  if (at < 0 || at >= rank || !tensors(value).empty()) return;
+  Choices choices;
+  for (const Tensor& tensor : all) {
+    Dims sizes = tensor.sizes();
+    sizes.erase(static_cast<size_t>(at));
+    choices.push_back({ops::Value(Tensor::meta(sizes, tensor.dtype()))});
+  }
+  known_[value] = std::move(choices);
+}
+
+void LoadChecks::set_state(const GraphValue* state, const GraphValue* carried, bool is_first) {
+  if (!is_first) {
+    if (rank(carried) && dtype(carried)) set_rank(state, *rank(carried), *dtype(carried));
+    return;
+  }
+  Choices choices = known(carried);
+  for (Known& each : choices) {
+    if (!each.value || !each.value->is_tensor() || !each.value->to_tensor().defined()) continue;
+    const Tensor& tensor = each.value->to_tensor();  // its elements may be others in the next round
+    each = {ops::Value(Tensor::meta(tensor.sizes(), tensor.dtype()))};
+  }
+  known_[state] = std::move(choices);
+}
+
+bool LoadChecks::keeps_state(const GraphValue* state, const GraphValue* after, bool is_first) {
+  const std::vector<Tensor> before = tensors(state), then = tensors(after);
+  if (before.empty()) {
+    return std::ranges::none_of(known(state), [](const Known& each) { return each.value || each.items; });
+  }
+  if (!is_first) return rank(state) == rank(after) && dtype(state) == dtype(after);
+  for (size_t i = 0; i < kChoices && !then.empty(); ++i) {
+    const Tensor &one = before[std::min(i, before.size() - 1)], &other = then[std::min(i, then.size() - 1)];
+    if (one.sizes() != other.sizes() || one.dtype() != other.dtype()) return false;
+  }
+  return !then.empty();
 }
 
 const LoadChecks::Choices& LoadChecks::known(const GraphValue* value) {

@@ -33,10 +33,19 @@ class LoadChecks {
   std::optional<int64_t> rank(const GraphValue* value);
   std::optional<DType> dtype(const GraphValue* value);
   std::optional<int64_t> length(const GraphValue* value);
+  // Whether its sizes are the same in every run.
+  bool has_one_shape(const GraphValue* value);
   // The value is one of the two, of which it has the rank that they share.
   void set_one_of(const GraphValue* value, const GraphValue* a, const GraphValue* b);
   // The value is what `other` is; null: not known any more.
   void set(const GraphValue* value, const GraphValue* other);
+  // The value is one along this dimension of `of`.
+  void set_item(const GraphValue* value, const GraphValue* of, int64_t axis);
+  // A state of a loop as a round gets it that begins with `carried`: of its shape, where it is the first one, else of
+  // its rank alone, as any round.
+  void set_state(const GraphValue* state, const GraphValue* carried, bool is_first);
+  // Whether a round that gets what is known of `state` leaves the same behind, so that every round gets it.
+  bool keeps_state(const GraphValue* state, const GraphValue* after, bool is_first);
 
   // Throws Error{kDataLoss} where every run of the call fails; else keeps what is known of the result.
   void call(const Function& function, std::span<GraphValue* const> arguments, const GraphValue* result);

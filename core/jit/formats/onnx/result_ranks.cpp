@@ -17,6 +17,7 @@ enum class From {
   kAddLength,   // the first input's rank and the second one's length
   kTakeLength,  // the first input's rank without the second one's length
   kReduction,   // the same, where the dimensions are not kept
+  kGather,      // the first two inputs' ranks, less the dimension that is indexed
   kAxis,        // the first input's rank along an axis, else 1
   kLargest,     // of all inputs, which are broadcast
   kExpanded,    // of the first input, or the second one's length where that is larger
@@ -31,23 +32,36 @@ struct Rule {
 };
 
 constexpr Rule kRules[] = {
-    {"NonZero", From::kNumber, 2},      {"NonMaxSuppression", From::kNumber, 2},
-    {"Range", From::kNumber, 1},        {"ConstantOfShape", From::kLength},
-    {"Reshape", From::kLength, 0, 1},   {"AffineGrid", From::kLength, 0, 1},
-    {"Col2Im", From::kLength, 2, 1},    {"Expand", From::kExpanded},
-    {"Unsqueeze", From::kAddLength},    {"Squeeze", From::kTakeLength},
-    {"Compress", From::kAxis},          {"Unique", From::kAxis},
-    {"OneHot", From::kRank, 1, 0, 2},   {"Where", From::kLargest, 0, 0, 1},
-    {"ReduceL1", From::kReduction},     {"ReduceL2", From::kReduction},
-    {"ReduceLogSum", From::kReduction}, {"ReduceLogSumExp", From::kReduction},
-    {"ReduceMax", From::kReduction},    {"ReduceMean", From::kReduction},
-    {"ReduceMin", From::kReduction},    {"ReduceProd", From::kReduction},
-    {"ReduceSum", From::kReduction},    {"ReduceSumSquare", From::kReduction},
+    {"NonZero", From::kNumber, 2},
+    {"NonMaxSuppression", From::kNumber, 2},
+    {"Range", From::kNumber, 1},
+    {"ConstantOfShape", From::kLength},
+    {"Reshape", From::kLength, 0, 1},
+    {"AffineGrid", From::kLength, 0, 1},
+    {"Col2Im", From::kLength, 2, 1},
+    {"Expand", From::kExpanded},
+    {"Unsqueeze", From::kAddLength},
+    {"Squeeze", From::kTakeLength},
+    {"Gather", From::kGather},
+    {"Compress", From::kAxis},
+    {"Unique", From::kAxis},
+    {"OneHot", From::kRank, 1, 0, 2},
+    {"Where", From::kLargest, 0, 0, 1},
+    {"ReduceL1", From::kReduction},
+    {"ReduceL2", From::kReduction},
+    {"ReduceLogSum", From::kReduction},
+    {"ReduceLogSumExp", From::kReduction},
+    {"ReduceMax", From::kReduction},
+    {"ReduceMean", From::kReduction},
+    {"ReduceMin", From::kReduction},
+    {"ReduceProd", From::kReduction},
+    {"ReduceSum", From::kReduction},
+    {"ReduceSumSquare", From::kReduction},
 };
 
 constexpr std::string_view kSameRank[] = {
-    "CenterCropPad",   "Concat",    "CumSum", "DFT",   "MaxUnpool", "Pad",  "Resize", "ReverseSequence",
-    "ScatterElements", "ScatterND", "Slice",  "Split", "Tile",      "TopK", "Trilu",  "Upsample"};
+    "CenterCropPad", "Concat", "CumSum", "DFT",  "MaxUnpool", "Pad",   "Resize",   "ReverseSequence", "ScatterElements",
+    "ScatterND",     "Slice",  "Split",  "Tile", "TopK",      "Trilu", "Upsample", "GatherElements"};
 constexpr std::string_view kBroadcast[] = {"Add", "Div",   "Max", "Mean", "Min", "Mod", "Mul",
                                            "Pow", "PRelu", "Sub", "Sum",  "And", "Or",  "Xor"};
 constexpr std::string_view kComparisons[] = {"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"};
@@ -81,6 +95,7 @@ std::optional<int64_t> rank_by(const Rule& rule, const NodeProto& node, size_t o
     case From::kLength: return plus(inputs.length(rule.input), rule.number);
     case From::kAddLength: return plus(inputs.rank(0), inputs.length(1));
     case From::kTakeLength: return plus(inputs.rank(0), inputs.length(1), -1);
+    case From::kGather: return plus(plus(inputs.rank(0), inputs.rank(1)), 1, -1);
     case From::kReduction: return reduced(node, inputs);
     case From::kAxis: return node.find_attribute("axis") && output == 0 ? inputs.rank(0) : std::optional<int64_t>(1);
     case From::kExpanded:
