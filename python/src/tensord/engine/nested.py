@@ -11,12 +11,9 @@ from typing import Any
 from tensord.engine import _engine, _nested_calls
 from tensord.engine._engine import Tensor
 from tensord.engine._functions import tensor as _tensor
+from tensord.engine._operators import aten
 
 __all__ = ["NestedTensor", "as_nested_tensor", "nested_tensor", "to_padded_tensor"]
-
-
-def _op(name: str):
-    return _engine._operator("aten::" + name)
 
 
 class NestedTensor:
@@ -76,7 +73,7 @@ class NestedTensor:
         found = [sample.grad for sample in self._samples]
         if all(grad is None for grad in found):
             return None
-        return NestedTensor(_op("zeros_like")(sample) if grad is None else grad for sample, grad in zip(self._samples, found))
+        return NestedTensor(aten("zeros_like")(sample) if grad is None else grad for sample, grad in zip(self._samples, found))
 
     def requires_grad_(self, requires_grad: bool = True) -> "NestedTensor":
         for sample in self._samples:
@@ -143,7 +140,7 @@ class NestedTensor:
                 raise RuntimeError("Value in output_size is less than NestedTensor padded size. Truncation is not supported.")
             sizes = list(output_size[1:])
         pads = [[part for size, have in zip(reversed(sizes), reversed(sample.shape)) for part in (0, size - have)] for sample in self._samples]
-        return _op("stack")([_op("constant_pad_nd")(sample, pad, padding) for sample, pad in zip(self._samples, pads)])
+        return aten("stack")([aten("constant_pad_nd")(sample, pad, padding) for sample, pad in zip(self._samples, pads)])
 
     def __getitem__(self, index):
         first, *rest = index if isinstance(index, tuple) else (index,)

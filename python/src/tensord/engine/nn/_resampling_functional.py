@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from tensord.engine import _engine
+from tensord.engine._operators import aten
 
 _MODES = ("nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear", "area")
 _OPERATORS = {
@@ -13,10 +13,6 @@ _OPERATORS = {
     ("linear", 1): "upsample_linear1d", ("bilinear", 2): "upsample_bilinear2d", ("trilinear", 3): "upsample_trilinear3d", ("bicubic", 2): "upsample_bicubic2d",
 }
 _ANTIALIAS = {"bilinear": "_upsample_bilinear2d_aa", "bicubic": "_upsample_bicubic2d_aa"}
-
-
-def _op(name: str):
-    return _engine._operator("aten::" + name)
 
 
 def _each(value, dims: int, name: str) -> list:
@@ -45,15 +41,15 @@ def interpolate(input, size=None, scale_factor=None, mode: str = "nearest", alig
     if factors is not None and (recompute_scale_factor or mode == "area"):
         sizes, factors = [math.floor(float(have) * factor) for have, factor in zip(input.shape[2:], factors)], None
     if mode == "area" and 1 <= dims <= 3:
-        return _op(f"adaptive_avg_pool{dims}d")(input, sizes)
+        return aten(f"adaptive_avg_pool{dims}d")(input, sizes)
     if antialias:
         if mode not in _ANTIALIAS or dims != 2:
             raise ValueError("interpolate: antialias is for bilinear and bicubic on inputs of four dimensions")
-        return _op(_ANTIALIAS[mode])(input, sizes, bool(align_corners), factors)
+        return aten(_ANTIALIAS[mode])(input, sizes, bool(align_corners), factors)
     name = _OPERATORS.get((mode, dims))
     if name is None:
         raise NotImplementedError(f"interpolate: mode {mode!r} is not there for inputs of {input.ndim} dimensions")
-    return _op(name)(input, sizes, bool(align_corners), factors) if is_linear else _op(name)(input, sizes, factors)
+    return aten(name)(input, sizes, bool(align_corners), factors) if is_linear else aten(name)(input, sizes, factors)
 
 
 def upsample(input, size=None, scale_factor=None, mode: str = "nearest", align_corners=None):
@@ -76,10 +72,10 @@ def _number_of(value: str, known: tuple, what: str) -> int:
 
 def grid_sample(input, grid, mode: str = "bilinear", padding_mode: str = "zeros", align_corners=None):
     """The input at the places of `grid`, from -1 to 1 along each spatial dimension."""
-    return _op("grid_sampler")(input, grid, _number_of(mode, ("bilinear", "nearest", "bicubic"), "mode"),
-                               _number_of(padding_mode, ("zeros", "border", "reflection"), "padding_mode"), bool(align_corners))
+    return aten("grid_sampler")(input, grid, _number_of(mode, ("bilinear", "nearest", "bicubic"), "mode"),
+                                _number_of(padding_mode, ("zeros", "border", "reflection"), "padding_mode"), bool(align_corners))
 
 
 def affine_grid(theta, size, align_corners=None):
     """The grid of an affine map of pictures (theta N × 2 × 3) or volumes (N × 3 × 4), for grid_sample."""
-    return _op("affine_grid_generator")(theta, list(size), bool(align_corners))
+    return aten("affine_grid_generator")(theta, list(size), bool(align_corners))

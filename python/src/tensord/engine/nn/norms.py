@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tensord.engine._operators import aten
 from tensord.engine.nn import functional as F
 from tensord.engine.nn import init
 from tensord.engine.nn._placement import buffer, counter, optional_parameter, placed
@@ -158,7 +159,7 @@ class RMSNorm(Module):
             init.ones_(self.weight)
 
     def forward(self, input):
-        return F._op("rms_norm")(input, self.normalized_shape, self.weight, self.eps)
+        return aten("rms_norm")(input, self.normalized_shape, self.weight, self.eps)
 
     def extra_repr(self):
         return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
@@ -199,8 +200,8 @@ class CrossMapLRN2d(Module):
         window = 2 * side + 1  # an even size counts as the odd one below, but divides by what it is
         squares = input.square()
         padded = F.pad(squares.unsqueeze(1), [0, 0, 0, 0, side, side], "constant", 0.0)
-        sums = F._op("avg_pool3d")(padded, [window, 1, 1], [1, 1, 1]).squeeze(1) * window
-        channels = F._op("arange")(input.shape[1], device=input.device).reshape(1, -1, 1, 1)
+        sums = aten("avg_pool3d")(padded, [window, 1, 1], [1, 1, 1]).squeeze(1) * window
+        channels = aten("arange")(input.shape[1], device=input.device).reshape(1, -1, 1, 1)
         sums = sums + squares[:, :1] * (channels > side)
         return input * (sums * (self.alpha / self.size) + self.k).pow(-self.beta)
 
