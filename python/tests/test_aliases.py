@@ -37,6 +37,17 @@ def test_all_aliases_are_there():
                 engine._engine._operator("aten::" + name)
 
 
+def test_operators_named_as_builtins_do_not_hide_them():
+    for module in (engine, engine.nn.functional):
+        for name in ("sorted", "list", "len", "sum", "min", "max", "range", "abs", "any", "all", "round", "dict", "int", "float", "bool", "str", "zip"):
+            if hasattr(module, name):
+                getattr(module, name)
+    assert "sorted" in dir(engine)
+    x = torch.randn(2, 3)
+    same(engine.nn.functional.layer_norm(from_torch(x), (3,)), torch.nn.functional.layer_norm(x, (3,)))
+    same(engine.nn.functional.adaptive_avg_pool1d(from_torch(x), 2), torch.nn.functional.adaptive_avg_pool1d(x, 2))
+
+
 def test_clip():
     x = torch.randn(5)
     y = from_torch(x)

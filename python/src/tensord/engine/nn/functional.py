@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import functools
 
 from tensord.engine import _engine
@@ -31,7 +32,8 @@ def __getattr__(name: str):
         found = aten(name)
     except AttributeError:
         raise AttributeError(f"module 'tensord.engine.nn.functional' has no attribute '{name}'") from None
-    globals()[name] = found
+    if not hasattr(builtins, name):  # aten::list would hide list() in this file
+        globals()[name] = found
     return found
 
 
