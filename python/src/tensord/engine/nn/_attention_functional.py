@@ -6,7 +6,6 @@ import math
 
 from tensord.engine import _engine
 from tensord.engine._operators import aten
-from tensord.engine.nn.functional import dropout, linear, pad, softmax
 
 
 def _check_inputs(query, key, value, key_padding_mask, attn_mask) -> None:
@@ -28,19 +27,19 @@ def _project(inputs, in_proj_weight, in_proj_bias, separate_weights) -> list:
         if any(weight is None for weight in separate_weights):
             raise ValueError("use_separate_proj_weight needs q_proj_weight, k_proj_weight and v_proj_weight")
         biases = [None] * 3 if in_proj_bias is None else in_proj_bias.chunk(3)
-        return [linear(*parts) for parts in zip(inputs, separate_weights, biases)]
+        return [aten("linear")(*parts) for parts in zip(inputs, separate_weights, biases)]
     if in_proj_weight is None:
         raise ValueError("in_proj_weight is needed unless use_separate_proj_weight")
     query, key, value = inputs
     if key is not value:
         weights, biases = in_proj_weight.chunk(3), [None] * 3 if in_proj_bias is None else in_proj_bias.chunk(3)
-        return [linear(*parts) for parts in zip(inputs, weights, biases)]
+        return [aten("linear")(*parts) for parts in zip(inputs, weights, biases)]
     if query is key:
-        return list(linear(query, in_proj_weight, in_proj_bias).chunk(3, -1))
+        return list(aten("linear")(query, in_proj_weight, in_proj_bias).chunk(3, -1))
     width = query.shape[-1]
     own, others = (in_proj_weight[:width], in_proj_weight[width:])
     own_bias, other_biases = (None, None) if in_proj_bias is None else (in_proj_bias[:width], in_proj_bias[width:])
-    return [linear(query, own, own_bias), *linear(key, others, other_biases).chunk(2, -1)]
+    return [aten("linear")(query, own, own_bias), *aten("linear")(key, others, other_biases).chunk(2, -1)]
 
 
 def _additive(mask, dtype):
@@ -126,7 +125,7 @@ def multi_head_attention_forward(
         k, v = (aten("cat")([x, x.new_zeros((batch, num_heads, 1, head_dim))], 2) for x in (k, v))
         added += 1
     if added:
-        attn_mask, key_padding_mask = (mask if mask is None else pad(mask, (0, added)) for mask in (attn_mask, key_padding_mask))
+        attn_mask, key_padding_mask = (mask if mask is None else aten("pad")(mask, [0, added]) for mask in (attn_mask, key_padding_mask))
     if key_padding_mask is not None and tuple(key_padding_mask.shape) != (batch, k.shape[2]):
         raise ValueError(f"expecting key_padding_mask shape of {(batch, k.shape[2] - added)}, "
                          f"but got {(key_padding_mask.shape[0], key_padding_mask.shape[1] - added)}")
@@ -138,10 +137,10 @@ def multi_head_attention_forward(
         output = aten("scaled_dot_product_attention")(q, k, v, _merge(attn_mask, key_padding_mask, batch, num_heads, q.dtype), dropout_p)
     else:
         mask, scores = _merge(attn_mask, key_padding_mask, batch, num_heads, q.dtype), (q / math.sqrt(head_dim)) @ k.transpose(2, 3)
-        weights = dropout(softmax(scores if mask is None else scores + mask, -1), dropout_p)
+        weights = aten("dropout")(aten("softmax")(scores if mask is None else scores + mask, -1), dropout_p, True)
         output = weights @ v
         weights = weights.mean(1) if average_attn_weights else weights
-    output = linear(output.permute(2, 0, 1, 3).flatten(2), out_proj_weight, out_proj_bias)
+    output = aten("linear")(output.permute(2, 0, 1, 3).flatten(2), out_proj_weight, out_proj_bias)
     if not is_batched:
         output, weights = output.squeeze(1), weights if weights is None else weights.squeeze(0)
     return output, weights

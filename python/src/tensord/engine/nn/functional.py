@@ -8,6 +8,8 @@ import functools
 from tensord.engine import _engine
 from tensord.engine._operators import aten
 from tensord.engine.nested import NestedTensor
+from tensord.engine.nn._attention_functional import multi_head_attention_forward  # noqa: F401
+from tensord.engine.nn._embedding_functional import embedding_bag  # noqa: F401
 from tensord.engine.nn._loss_functional import (  # noqa: F401
     gaussian_nll_loss, linear_cross_entropy, multilabel_soft_margin_loss, triplet_margin_with_distance_loss,
 )
@@ -330,7 +332,3 @@ def poisson_nll_loss(input, target, log_input: bool = True, full: bool = False, 
 def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank: int = 0, reduction: str = "mean",
              zero_infinity: bool = False):
     return aten("ctc_loss")(log_probs, targets, input_lengths, target_lengths, blank, _reduction(reduction), zero_infinity)
-
-
-from tensord.engine.nn._attention_functional import multi_head_attention_forward  # noqa: E402, F401
-from tensord.engine.nn._embedding_functional import embedding_bag  # noqa: E402, F401
