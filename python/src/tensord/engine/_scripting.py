@@ -17,8 +17,8 @@ import types
 
 from tensord.engine import _engine, nn
 from tensord.engine._engine import Tensor
+from tensord.engine._script_module import load_written
 from tensord.engine._scripted_layers import layer_source
-from tensord.engine._tracing import load_archive
 from tensord.engine.nn import functional
 
 _FILE = "code/__torch__/scripted.py"
@@ -353,7 +353,7 @@ def script_object(given):
         raise TypeError(f"script: expected a function or a Module, not {type(given).__name__}")
     text = compiler.source.text()
     try:
-        made = load_archive(lambda path: _engine._save_script(path, [(_FILE, text)], description, compiler.with_gradient))
+        made = load_written(lambda path: _engine._save_script(path, [(_FILE, text)], description, compiler.with_gradient))
         made.schema()  # compiles it
     except _engine.Error as error:
         raise _at_the_users_line(error, compiler.source) from None

@@ -32,9 +32,9 @@ def load(path, *, trainable: bool = False, optimize: bool = True) -> Any:
         return _engine._load_safetensors(path)
     if _is_torch_file(path):
         return _engine._load_torch_file(path)
-    from tensord.engine.jit import ScriptModule
+    from tensord.engine._script_module import load_module
 
-    return ScriptModule(_engine._load_module(path, trainable, optimize), path)
+    return load_module(path, trainable, optimize)
 
 
 def save(value, path) -> None:
