@@ -18,6 +18,10 @@ MAX_ELEMENTS = 40000
 MAX_ABSOLUTE = 1e6
 
 
+# What statements are drawn from: grammar/ fills them.
+RULES, WEIGHTS = [], []
+
+
 class Skip(Exception):
     """A rule does not fit here."""
 
@@ -235,8 +239,6 @@ class Builder:
         self.block.append(statement)
 
     def statements(self, count: int):
-        from tests.programs.grammar import RULES, WEIGHTS
-
         made = tries = 0
         while made < count and tries < count * 6:
             tries += 1
@@ -275,15 +277,3 @@ def _has_type(value, kind: str) -> bool:
     if kind.startswith("Tuple["):
         return isinstance(value, tuple)
     return type(value).__name__ == kind or (kind == "Tensor" and isinstance(value, torch.Tensor))
-
-
-def build(seed: int) -> Program:
-    from tests.programs.grammar import finish
-
-    torch.set_grad_enabled(False)
-    builder = Builder(seed)
-    for _ in range(builder.rng.randint(1, 2)):
-        builder.fresh(builder.shape(1, 4))
-    builder.statements(builder.rng.randint(2, 14))
-    finish(builder)
-    return builder.program

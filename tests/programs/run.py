@@ -24,8 +24,8 @@ import torch
 
 from tests.e2e.models.bisect_passes import culprits
 from tests.programs.apart import Died, apart
-from tests.programs.builder import build
 from tests.programs.driver import BASE_MODES, PRECISION_MODES, Crash, Driver, pass_modes
+from tests.programs.generate import build
 from tests.programs.known import has_steps, is_refusal, known_difference
 from tests.programs.reduce import reduced
 from tests.programs.reference import Unusable, write
