@@ -1,8 +1,10 @@
-"""Checks over #include lines that arrows between layers point one way (ARCHITECTURE.md)."""
+"""Checks over #include lines that arrows between layers point one way (ARCHITECTURE.md), and that no Python files import each other."""
 
 import pathlib
 import re
 import sys
+
+import import_cycles
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -116,6 +118,7 @@ def main() -> int:
                 for pattern, folders in LIBRARIES.items():
                     if re.match(r"\s*#\s*include\s+" + pattern, line) and not any(f"{layer}/".startswith(folder + "/") for folder in folders):
                         problems.append(f"{name}:{number}: {layer} may not include {line.strip()}")
+    problems += import_cycles.problems(ROOT)
     for problem in problems:
         print(problem)
     print(f"{count} files checked, {len(problems)} problems")
