@@ -16,12 +16,9 @@ import grpc
 
 from tests.e2e import serve_models
 from tests.e2e.daemon import BINARY, Daemon, health_pb2, health_pb2_grpc, inference_pb2_grpc, pb, request, training
+from tests.e2e.raw_tensors import fp32
 
 CODE = grpc.StatusCode
-
-
-def fp32(*values):
-    return struct.pack(f"<{len(values)}f", *values)
 
 
 IDENTITY = request("identity", [("x", "FP32", [2], fp32(1, 2))])

@@ -16,7 +16,7 @@ import grpc
 import torch
 from torch import nn
 
-from tests.e2e.daemon import BINARY, Daemon, pb, request
+from tests.e2e.daemon import BINARY, Daemon, RpcAssertions, pb, request
 
 CODE = grpc.StatusCode
 LOAD_TIMEOUT_S = 60
@@ -63,7 +63,7 @@ def parameter(value):
     return pb.ModelRepositoryParameter(string_param=value)
 
 
-class RepositoryTest(unittest.TestCase):
+class RepositoryTest(RpcAssertions, unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -104,12 +104,6 @@ class RepositoryTest(unittest.TestCase):
             request(name, [("x", "FP32", [1], struct.pack("<f", 1))], version=version), timeout=timeout)
         return struct.unpack("<f", response.raw_output_contents[0])[0]
 
-    def assert_fails(self, code, text, call, *args, **kwargs):
-        with self.assertRaises(grpc.RpcError) as caught:
-            call(*args, **kwargs)
-        self.assertEqual(caught.exception.code(), code, caught.exception.details())
-        self.assertIn(text, caught.exception.details())
-
     def wait_for(self, condition, what):
         deadline = time.monotonic() + 300
         while not condition():
@@ -125,29 +119,29 @@ class RepositoryTest(unittest.TestCase):
         self.start("--model-control-mode", "explicit", "--load-model", "b")
         self.assertEqual(self.states(), [("a", "", "", ""), ("b", "1", "READY", ""), ("broken", "", "", "")])
         self.assertEqual(self.states(ready=True), [("b", "1", "READY", "")])
-        self.assert_fails(CODE.NOT_FOUND, "Request for unknown model: 'a' is not found", self.ask, "a")
+        self.assert_code(CODE.NOT_FOUND, "Request for unknown model: 'a' is not found", self.ask, "a")
         self.load("a")
         self.assertEqual(self.ask("a"), 2)
         self.load("a")
         self.unload("a")
         self.assertIn(("a", "1", "UNAVAILABLE", "unloaded"), self.states())
-        self.assert_fails(CODE.NOT_FOUND, "has no available versions", self.ask, "a")
+        self.assert_code(CODE.NOT_FOUND, "has no available versions", self.ask, "a")
         self.assertTrue(self.daemon.stub.ServerReady(pb.ServerReadyRequest()).ready)
-        self.assert_fails(CODE.INVALID_ARGUMENT, "load failed for model 'broken': version 1 is at UNAVAILABLE state",
-                          self.load, "broken")
-        self.assert_fails(CODE.NOT_FOUND, "failed to load 'missing', failed to poll from model repository", self.load,
-                          "missing")
-        self.assert_fails(CODE.INVALID_ARGUMENT, "must not contain path traversal", self.load, "../b")
-        self.assert_fails(CODE.INVALID_ARGUMENT, "Model name cannot be empty", self.load, "")
-        self.assert_fails(CODE.INVALID_ARGUMENT, "unrecognized load parameter 'confg'", self.load, "b", confg="{}")
-        self.assert_fails(CODE.INVALID_ARGUMENT, "expected string_param", self.load, "b", config=True)
+        self.assert_code(CODE.INVALID_ARGUMENT, "load failed for model 'broken': version 1 is at UNAVAILABLE state",
+                         self.load, "broken")
+        self.assert_code(CODE.NOT_FOUND, "failed to load 'missing', failed to poll from model repository", self.load,
+                         "missing")
+        self.assert_code(CODE.INVALID_ARGUMENT, "must not contain path traversal", self.load, "../b")
+        self.assert_code(CODE.INVALID_ARGUMENT, "Model name cannot be empty", self.load, "")
+        self.assert_code(CODE.INVALID_ARGUMENT, "unrecognized load parameter 'confg'", self.load, "b", confg="{}")
+        self.assert_code(CODE.INVALID_ARGUMENT, "expected string_param", self.load, "b", config=True)
         with self.assertRaises(grpc.RpcError) as caught:
             self.daemon.stub.RepositoryModelLoad(pb.RepositoryModelLoadRequest(repository_name="r", model_name="b"))
         self.assertEqual(caught.exception.code(), CODE.UNIMPLEMENTED)
         for call, message in ((self.daemon.stub.RepositoryIndex, pb.RepositoryIndexRequest(repository_name="r")),
                               (self.daemon.stub.RepositoryModelUnload,
                                pb.RepositoryModelUnloadRequest(repository_name="r", model_name="b"))):
-            self.assert_fails(CODE.UNIMPLEMENTED, "'repository_name' specification is not supported", call, message)
+            self.assert_code(CODE.UNIMPLEMENTED, "'repository_name' specification is not supported", call, message)
         self.assertTrue(self.daemon.stub.ServerReady(pb.ServerReadyRequest()).ready)
         self.assertEqual(self.daemon.stop(), 0)
 
@@ -155,8 +149,8 @@ class RepositoryTest(unittest.TestCase):
         save(self.root, "a", 1, 2)
         self.start()
         text = "explicit model load / unload is not allowed"
-        self.assert_fails(CODE.UNAVAILABLE, text, self.load, "a")
-        self.assert_fails(CODE.UNAVAILABLE, text, self.unload, "a")
+        self.assert_code(CODE.UNAVAILABLE, text, self.load, "a")
+        self.assert_code(CODE.UNAVAILABLE, text, self.unload, "a")
         self.assertEqual(self.states(), [("a", "1", "READY", "")])
 
     def test_overrides(self):
@@ -168,13 +162,13 @@ class RepositoryTest(unittest.TestCase):
         self.load_files("m", {"7/model.pt": archive(7)}, "{}")
         self.assertEqual(self.states(), [("m", "7", "READY", "")])
         self.assertEqual(self.ask("m"), 7)
-        self.assert_fails(CODE.INVALID_ARGUMENT, "'config' must be specified", self.load_files, "m",
-                          {"8/model.pt": archive(8)})
-        self.assert_fails(CODE.INVALID_ARGUMENT, "must stay within the model directory", self.load_files, "m",
-                          {"../../8/model.pt": archive(8)}, "{}")
-        self.assert_fails(CODE.RESOURCE_EXHAUSTED, "--model-override-limit", self.load_files, "m",
-                          {"8/model.pt": bytes(2 << 20)}, "{}")
-        self.assert_fails(CODE.INVALID_ARGUMENT, "load failed", self.load_files, "m", {"8/model.pt": b"rubbish"}, "{}")
+        self.assert_code(CODE.INVALID_ARGUMENT, "'config' must be specified", self.load_files, "m",
+                         {"8/model.pt": archive(8)})
+        self.assert_code(CODE.INVALID_ARGUMENT, "must stay within the model directory", self.load_files, "m",
+                         {"../../8/model.pt": archive(8)}, "{}")
+        self.assert_code(CODE.RESOURCE_EXHAUSTED, "--model-override-limit", self.load_files, "m",
+                         {"8/model.pt": bytes(2 << 20)}, "{}")
+        self.assert_code(CODE.INVALID_ARGUMENT, "load failed", self.load_files, "m", {"8/model.pt": b"rubbish"}, "{}")
         self.assertEqual(self.ask("m"), 7)
         self.load("m")  # what was brought stays until it is unloaded
         self.assertEqual(self.states(ready=True), [("m", "7", "READY", "")])
@@ -199,8 +193,8 @@ class RepositoryTest(unittest.TestCase):
                               ({"factor": torch.zeros(1, dtype=torch.int64)}, "is of type int64")):
             data = io.BytesIO()
             torch.save(weights, data)
-            self.assert_fails(CODE.INVALID_ARGUMENT, text, self.load_files, "m", {"3/weights.pt": data.getvalue()})
-        self.assert_fails(CODE.DATA_LOSS, "", self.load_files, "m", {"3/weights.pt": b"rubbish"})
+            self.assert_code(CODE.INVALID_ARGUMENT, text, self.load_files, "m", {"3/weights.pt": data.getvalue()})
+        self.assert_code(CODE.DATA_LOSS, "", self.load_files, "m", {"3/weights.pt": b"rubbish"})
         self.assertEqual(self.ask("m"), 6)
 
     def test_ensembles(self):
@@ -218,7 +212,7 @@ class RepositoryTest(unittest.TestCase):
         self.assertEqual([state[2] for state in self.states()], ["READY"] * 3)
         self.assertEqual(self.ask("both"), 6)
         self.unload("a")
-        self.assert_fails(CODE.NOT_FOUND, "has no available versions", self.ask, "both")
+        self.assert_code(CODE.NOT_FOUND, "has no available versions", self.ask, "both")
         self.assertIn(("both", "1", "UNAVAILABLE", "unloaded with model 'a', which it runs"), self.states())
         self.load("a")
         self.assertEqual(self.ask("both"), 6)
@@ -239,10 +233,10 @@ class RepositoryTest(unittest.TestCase):
         self.load("m", version_labels="stable=2,canary=3")  # in every mode: it loads nothing
         self.assertEqual(self.ask("m", "stable"), 2)
         self.assertEqual(self.ask("m", "canary"), 3)
-        self.assert_fails(CODE.NOT_FOUND, "does not serve version 9", self.load, "m", version_labels="stable=9")
-        self.assert_fails(CODE.INVALID_ARGUMENT, "got nothing", self.load, "m", version_labels="")
-        self.assert_fails(CODE.INVALID_ARGUMENT, "failed to get model version from specified version string", self.ask,
-                          "m", "beta")
+        self.assert_code(CODE.NOT_FOUND, "does not serve version 9", self.load, "m", version_labels="stable=9")
+        self.assert_code(CODE.INVALID_ARGUMENT, "got nothing", self.load, "m", version_labels="")
+        self.assert_code(CODE.INVALID_ARGUMENT, "failed to get model version from specified version string", self.ask,
+                         "m", "beta")
 
     def test_unload_gives_memory_back(self):
         save(self.root, "large", 1, 2, size=16 << 20)
@@ -278,7 +272,7 @@ class RepositoryTest(unittest.TestCase):
         self.assertTrue(self.daemon.stub.ServerReady(pb.ServerReadyRequest()).ready)
         save(self.root, "m", 2, 5)
         self.wait_for(lambda: self.ask("m") == 5, "a file that is whole again is loaded")
-        self.assert_fails(CODE.UNAVAILABLE, "polling is enabled", self.load, "m")
+        self.assert_code(CODE.UNAVAILABLE, "polling is enabled", self.load, "m")
         self.assertEqual(self.daemon.stop(), 0)
 
     def test_demand(self):
@@ -308,9 +302,9 @@ class RepositoryTest(unittest.TestCase):
         self.assertEqual([bool(answer.error_message) for answer in answers], [False, False, True, False, False])
         self.assertFalse(stub.ModelReady(pb.ModelReadyRequest(name="missing")).ready)
         self.assertGreater(self.daemon.metric("tensord_model_evictions_total"), 5)
-        self.assert_fails(CODE.NOT_FOUND, "Request for unknown model", self.ask, "missing")
+        self.assert_code(CODE.NOT_FOUND, "Request for unknown model", self.ask, "missing")
         self.unload("a")
-        self.assert_fails(CODE.NOT_FOUND, "has no available versions", self.ask, "a")
+        self.assert_code(CODE.NOT_FOUND, "has no available versions", self.ask, "a")
 
     def test_no_request_fails_or_waits_while_versions_change(self):
         save(self.root, "m", 1, 1)

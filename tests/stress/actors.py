@@ -16,19 +16,12 @@ import time
 import grpc
 
 from tests.e2e.daemon import inference_pb2_grpc, pb, request
+from tests.e2e.raw_tensors import int32, int64
 from tests.stress import models
 
 CODE = grpc.StatusCode
 WAIT_S = 300
 BUSY = {CODE.RESOURCE_EXHAUSTED, CODE.UNAVAILABLE}  # a server with bounded queues may say so
-
-
-def int32(*values):
-    return struct.pack(f"<{len(values)}i", *values)
-
-
-def int64(*values):
-    return struct.pack(f"<{len(values)}q", *values)
 
 
 class Actor:

@@ -10,7 +10,7 @@ import grpc
 import torch
 
 from tests.e2e.training import training_models as models
-from tests.e2e.daemon import training
+from tests.e2e.daemon import RpcAssertions, training
 from tests.e2e.training.training_daemon import COMPLETED, FAILED, PAUSED, RUNNING, TrainingDaemon, spec
 
 CODE = grpc.StatusCode
@@ -26,7 +26,7 @@ def batch(job_id, number, x, y, complete=False):
     return message
 
 
-class TrainErrorsTest(unittest.TestCase):
+class TrainErrorsTest(RpcAssertions, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         torch.manual_seed(0)
@@ -48,12 +48,6 @@ class TrainErrorsTest(unittest.TestCase):
     @classmethod
     def tearDownClass(cls):
         cls.server.close()
-
-    def assert_code(self, code, text, call, *args, **kwargs):
-        with self.assertRaises(grpc.RpcError) as caught:
-            call(*args, **kwargs)
-        self.assertEqual(caught.exception.code(), code, caught.exception.details())
-        self.assertIn(text, caught.exception.details())
 
     def assert_fails(self, *texts, **fields):
         job = self.server.run(**fields)

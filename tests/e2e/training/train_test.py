@@ -12,7 +12,7 @@ import grpc
 import torch
 
 from tests.e2e.training import training_models as models
-from tests.e2e.daemon import BINARY, request, training
+from tests.e2e.daemon import BINARY, RpcAssertions, request, training
 from tests.e2e.terminal import on_terminal
 from tests.e2e.training.training_daemon import AT_REST, CANCELLED, COMPLETED, PAUSED, RUNNING, TrainingDaemon, spec
 
@@ -26,7 +26,7 @@ FIRST_NORMS = training.ModelSource(name="norms", version=1)
 ENDLESS = dict(steps=10**7, optimizer=ADAM)
 
 
-class TrainingTest(unittest.TestCase):
+class TrainingTest(RpcAssertions, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         torch.manual_seed(0)
@@ -43,12 +43,6 @@ class TrainingTest(unittest.TestCase):
     @classmethod
     def tearDownClass(cls):
         cls.server.close()
-
-    def assert_code(self, code, text, call, *args, **kwargs):
-        with self.assertRaises(grpc.RpcError) as caught:
-            call(*args, **kwargs)
-        self.assertEqual(caught.exception.code(), code, caught.exception.details())
-        self.assertIn(text, caught.exception.details())
 
     def infer(self, model="mlp", rows=8):
         response = self.server.daemon.stub.ModelInfer(

@@ -15,6 +15,22 @@ FAILED, CANCELLED, QUEUED = STATE.JOB_STATE_FAILED, STATE.JOB_STATE_CANCELLED, S
 AT_REST = (PAUSED, COMPLETED, FAILED, CANCELLED)
 
 
+class JobAssertions:
+    """For test cases with a TrainingDaemon as `server`."""
+
+    def finished(self, job, model):
+        """The job at its end, its losses by step, and the weights that it published."""
+        job, points = self.server.watch(job.id)
+        self.assertEqual(job.state, COMPLETED, job.message + self.server.daemon.log_text()[-3000:])
+        return job, {point.step: point.loss for point in points}, self.server.weights(model, job.published_version)
+
+    def assert_same(self, one, other):
+        """Equal losses and weights, bit by bit, of two finished jobs."""
+        self.assertEqual(one[1], other[1])
+        for name, weight in one[2].items():
+            self.assertTrue(torch.equal(weight, other[2][name]), name)
+
+
 class TrainingDaemon:
     # Tests run beside each other, and a job that waits for all others would take for ever: its threads are not nice.
     def __init__(self, *flags, nice="0"):
