@@ -18,14 +18,12 @@ import torch
 from torch.export.graph_signature import ConstantArgument, InputKind
 from torch.utils import _pytree as pytree
 
+from tests.pt2.make_programs import leaves
+
 KINDS = ("model.pt2", "core.pt2", "legacy.onnx", "dynamo.onnx", "optimized.onnx", "int8.onnx", "qdq.onnx", "qlinear.onnx")
 QUANTIZED = KINDS[-3:]
 SECONDS = 600  # of the processor, that all exports of one architecture may take
 PATIENCE = 20  # as many times more that may pass meanwhile, for exporters that hang
-
-
-def leaves(value):
-    return [leaf for leaf in pytree.tree_leaves(value) if leaf is not None]
 
 
 def shake(module):

@@ -12,14 +12,6 @@ from suite_infer import TWINS
 F = "_float32_float32_float32"
 
 
-def edit(path, *pairs):
-    text = path.read_text()
-    for pattern, replacement in pairs:
-        text, count = re.subn(pattern, replacement, text)
-        assert count, (path, pattern)
-    path.write_text(text)
-
-
 def ensembles(source, target, *names):
     """Ensembles of a test's own folder; each gets its version folder."""
     for name in names:

@@ -9,7 +9,6 @@ import pathlib
 import pickle
 import struct
 import sys
-import zlib
 
 import numpy
 import torch
@@ -18,6 +17,8 @@ from PIL import Image
 from torchvision import transforms
 from torchvision.io import ImageReadMode, decode_image
 from torchvision.transforms import functional
+
+from tests.vision.png import png
 
 # Debian's version turns the hue of bytes by 255ths cut off; from 0.15 on they are rounded as everywhere else.
 tensor_hue = functional.F_t.adjust_hue
@@ -48,17 +49,6 @@ def encoded(image, kind, **options):
     file = io.BytesIO()
     image.save(file, kind, **options)
     return file.getvalue()
-
-
-def png_chunk(name, data):
-    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
-
-
-def png(width, height, depth, color, rows, interlaced=False, chunks=b""):
-    """A PNG by hand, of what Pillow does not write. `rows` are bytes, each with its filter in front."""
-    header = struct.pack(">IIBBBBB", width, height, depth, color, 0, 0, int(interlaced))
-    return (b"\x89PNG\r\n\x1a\n" + png_chunk(b"IHDR", header) + chunks + png_chunk(b"IDAT", zlib.compress(rows))
-            + png_chunk(b"IEND", b""))
 
 
 def interlaced(array):

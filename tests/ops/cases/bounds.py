@@ -5,13 +5,9 @@ import math
 
 import torch
 
-from tests.ops.case import FULL, case, t
+from tests.ops.case import FULL, case, ints, t
 
 X, BEYOND, BELOW = t(3, 4), "is out of bounds for dimension 0 with size 3", "index out of range in self"
-
-
-def ints(*values):
-    return t(values=list(values), dtype=torch.int64)
 
 
 CASES = []

@@ -2,11 +2,7 @@
 
 import torch
 
-from tests.ops.case import case, t
-
-
-def ints(*values):
-    return t(values=list(values), dtype=torch.int64)
+from tests.ops.case import case, ints, t
 
 
 def bools(*sizes):
