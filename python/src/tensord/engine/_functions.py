@@ -52,6 +52,11 @@ def _as_lists(data):
     return [_as_lists(data[i]) for i in range(len(data))]
 
 
+def as_shape(sizes) -> tuple:
+    """One size or several as a shape."""
+    return (sizes,) if isinstance(sizes, int) else tuple(sizes)
+
+
 def _device(given):
     return given if isinstance(given, _engine.device) else _engine.device(given)
 

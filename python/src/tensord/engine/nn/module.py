@@ -8,6 +8,7 @@ from typing import Any
 
 from tensord.engine import _engine
 from tensord.engine._engine import Tensor
+from tensord.engine._tensor_methods import cuda_device
 from tensord.engine.nn.parameter import Buffer, Parameter, is_lazy
 
 
@@ -349,7 +350,7 @@ class Module:
         return self.to("cpu")
 
     def cuda(self, device=None) -> "Module":
-        return self.to("cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device)
+        return self.to(cuda_device(device))
 
     def float(self):
         return self.to(_engine.float32)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tensord.engine._functions import as_shape
 from tensord.engine._operators import aten
 from tensord.engine.nn import functional as F
 from tensord.engine.nn import init
@@ -124,15 +125,11 @@ class InstanceNorm3d(_InstanceNorm):
     ranks = (4, 5)
 
 
-def _as_shape(normalized_shape) -> tuple:
-    return (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
-
-
 class LayerNorm(_Affine):
     @placed
     def __init__(self, normalized_shape, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True, device=None, dtype=None):
         super().__init__()
-        self.normalized_shape, self.eps, self.elementwise_affine = _as_shape(normalized_shape), eps, elementwise_affine
+        self.normalized_shape, self.eps, self.elementwise_affine = as_shape(normalized_shape), eps, elementwise_affine
         self._make_affine(self.normalized_shape, elementwise_affine, elementwise_affine and bias)
         self.reset_parameters()
 
@@ -150,7 +147,7 @@ class RMSNorm(Module):
     @placed
     def __init__(self, normalized_shape, eps=None, elementwise_affine: bool = True, device=None, dtype=None):
         super().__init__()
-        self.normalized_shape, self.eps, self.elementwise_affine = _as_shape(normalized_shape), eps, elementwise_affine
+        self.normalized_shape, self.eps, self.elementwise_affine = as_shape(normalized_shape), eps, elementwise_affine
         self.register_parameter("weight", optional_parameter(elementwise_affine, *self.normalized_shape))
         self.reset_parameters()
 
