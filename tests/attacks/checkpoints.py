@@ -14,8 +14,9 @@ import grpc
 
 from tests.attacks.ranks import write_norms
 from tests.attacks.registry import Figure, attack
-from tests.attacks.robust import create, job, training_flags, wait_for
+from tests.attacks.robust import create, job, training_flags
 from tests.e2e.daemon import training
+from tests.e2e.processes import wait_until
 from tests.e2e.training.training_daemon import AT_REST, STATE
 
 NUMBERS = ("0", "-1", "1", "1e400", "9223372036854775807", "-9223372036854775808", "18446744073709551616", "1.5", "null", "true", '"x"', "[]", "{}",
@@ -86,7 +87,7 @@ def job_with_checkpoints(context, flags):
         name = create(daemon, model=training.ModelSource(name="norms", version=1), data="norms.pt", steps=10**6, batch_size=32,
                       optimizer=training.Optimizer(name="adam", lr=0.01), checkpoints=training.CheckpointPolicy(every_steps=50),
                       evaluation=training.Evaluation(fraction=0.1, every_steps=20, metrics=["loss"]))
-        wait_for(lambda: job(daemon, name).progress.checkpoint_step >= 100)
+        wait_until(lambda: job(daemon, name).progress.checkpoint_step >= 100, timeout=60)
         daemon.kill()
     return name, context.path("jobs", "jobs", name)
 

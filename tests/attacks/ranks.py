@@ -11,8 +11,9 @@ import time
 import torch
 
 from tests.attacks.registry import Figure, attack
-from tests.attacks.robust import create, job, training_flags, wait_for
+from tests.attacks.robust import create, job, training_flags
 from tests.e2e.daemon import training
+from tests.e2e.processes import wait_until
 from tests.e2e.training import training_models
 from tests.e2e.training.hosts import children_of
 from tests.e2e.training.training_daemon import AT_REST, COMPLETED
@@ -104,7 +105,7 @@ def write_norms(context):
 
 
 def result_of(context, daemon, job_id, seconds=120):
-    done = wait_for(lambda: [now for now in [job(daemon, job_id)] if now.state in AT_REST], seconds)[0]
+    done = wait_until(lambda: [now for now in [job(daemon, job_id)] if now.state in AT_REST], timeout=seconds)[0]
     if done.state != COMPLETED:
         raise RuntimeError(f"the job has failed: {done.message}\n{daemon.log_text()[-3000:]}")
     file = context.path("models", "norms", str(done.published_version), "model.pt")
@@ -123,7 +124,7 @@ def strangers_at_ports_of_ranks(context):
         own = [daemon.grpc_port, daemon.metrics_port]
         with Strangers(lambda: [daemon.pid, *children_of(daemon.pid)], own) as strangers:
             # Ranks listen until they have met: one is late.
-            late = wait_for(lambda: children_of(daemon.pid))[-1]
+            late = wait_until(lambda: children_of(daemon.pid), timeout=60)[-1]
             os.kill(late, signal.SIGSTOP)
             time.sleep(1.5)
             os.kill(late, signal.SIGCONT)

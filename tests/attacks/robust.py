@@ -14,20 +14,10 @@ from torch import Tensor
 
 from tests.attacks.models import config, tensor
 from tests.attacks.registry import Figure, attack
+from tests.e2e.processes import wait_until
 from tests.e2e.training import training_models
 from tests.e2e.daemon import pb, request, training
 from tests.e2e.training.training_daemon import FAILED, STATE, spec
-
-
-def wait_for(condition, seconds=60):
-    """What `condition` gives once that is true."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        found = condition()
-        if found:
-            return found
-        time.sleep(0.05)
-    raise RuntimeError("waited in vain")
 
 
 def training_flags(context):
@@ -58,7 +48,7 @@ def job_with_bad_text(context):
         with context.daemon(*flags, repository=context.path("models")) as daemon:
             if start == 0:
                 job_id = create(daemon, data="bad.csv", epochs=1)
-            ended = wait_for(lambda: [now for now in [job(daemon, job_id)] if now.state == FAILED])
+            ended = wait_until(lambda: [now for now in [job(daemon, job_id)] if now.state == FAILED], timeout=60)
             if "\ufffd" not in ended[0].message:
                 raise RuntimeError("the text has no bytes that were replaced: " + ended[0].message)
             starts += daemon.is_alive()
@@ -107,7 +97,7 @@ def delete_of_endless_job(context):
     with context.daemon(*flags, repository=context.path("models")) as daemon:
         fields = dict(data="ones.pt", steps=1)
         running = create(daemon, model="endless", loss=training.Loss(method="training_step"), builtin="", label="", **fields)
-        wait_for(lambda: job(daemon, running).state == STATE.JOB_STATE_RUNNING)
+        wait_until(lambda: job(daemon, running).state == STATE.JOB_STATE_RUNNING, timeout=60)
         time.sleep(2)  # now it is in its step, which says nothing until it ends
         begin = time.monotonic()
         daemon.training.DeleteJob(training.DeleteJobRequest(id=running), timeout=60)
@@ -214,7 +204,7 @@ def endless_loads(context):
         def states():
             index = daemon.stub.RepositoryIndex(pb.RepositoryIndexRequest(), timeout=60)
             return [model for model in index.models if model.state == "LOADING"]
-        wait_for(lambda: len(states()) == len(endless))
+        wait_until(lambda: len(states()) == len(endless), timeout=60)
         figures = [Figure("index", seconds(states), 2, "s"), Figure("load", seconds(load, daemon, "good"), 10, "s")]
         unload = pb.RepositoryModelUnloadRequest(model_name="state0")
         figures.append(Figure("unload", seconds(daemon.stub.RepositoryModelUnload, unload, timeout=60), 10, "s"))
@@ -412,5 +402,5 @@ def certificates_being_renewed(context):
                 time.sleep(0.1)
         write(key, new_key)
         begin = time.monotonic()
-        wait_for(lambda: is_served(daemon, new_chain), 20)
+        wait_until(lambda: is_served(daemon, new_chain), timeout=20)
         return [Figure("refused", refused, 0), Figure("taken after", time.monotonic() - begin, 10, "s")]

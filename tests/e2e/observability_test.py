@@ -20,6 +20,7 @@ import torch
 
 from tests.e2e import serve_models
 from tests.e2e.daemon import Daemon, grpc, pb, request
+from tests.e2e.processes import wait_until
 from tests.needed_programs import needs
 
 CODE = grpc.StatusCode
@@ -29,14 +30,6 @@ X = [("x", "FP32", [1, 4], np.arange(4, dtype=np.float32).tobytes())]
 class Pieces(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> List[torch.Tensor]:
         return [row for row in x]
-
-
-def wait_for(condition, what, seconds=300):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            raise AssertionError(f"waited too long for {what}")
-        time.sleep(0.02)
 
 
 class Models(unittest.TestCase):
@@ -306,7 +299,7 @@ class TraceTest(Models):
                 x = np.zeros((3, 1), np.float32)
                 daemon.stub.ModelInfer(request("raises", [("x", "FP32", x.shape, x.tobytes())], request_id="mine"),
                                        metadata=[("traceparent", f"00-{trace_id}-{span_id}-01")])
-            wait_for(lambda: received, "spans")
+            wait_until(lambda: received, "spans")
             daemon.stop()
         self.assertEqual({path for path, _ in received}, {"/v1/traces"})
         resources = [resource for _, body in received for resource in body["resourceSpans"]]
@@ -446,7 +439,7 @@ def ask_prometheus(port, query):
             return False
         return bool(result)
 
-    wait_for(has_answer, query, seconds=60)
+    wait_until(has_answer, query, timeout=60)
     return float(result[0]["value"][1])
 
 

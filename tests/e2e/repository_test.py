@@ -17,6 +17,7 @@ import torch
 from torch import nn
 
 from tests.e2e.daemon import BINARY, Daemon, RpcAssertions, pb, request
+from tests.e2e.processes import wait_until
 
 CODE = grpc.StatusCode
 LOAD_TIMEOUT_S = 60
@@ -103,12 +104,6 @@ class RepositoryTest(RpcAssertions, unittest.TestCase):
         response = self.daemon.stub.ModelInfer(
             request(name, [("x", "FP32", [1], struct.pack("<f", 1))], version=version), timeout=timeout)
         return struct.unpack("<f", response.raw_output_contents[0])[0]
-
-    def wait_for(self, condition, what):
-        deadline = time.monotonic() + 300
-        while not condition():
-            self.assertLess(time.monotonic(), deadline, what)
-            time.sleep(0.02)
 
     def test_explicit(self):
         save(self.root, "a", 1, 2)
@@ -259,19 +254,19 @@ class RepositoryTest(RpcAssertions, unittest.TestCase):
         self.assertEqual(self.ask("m"), 2)
         save(self.root, "m", 2, 3)
         save(self.root, "n", 1, 4)
-        self.wait_for(lambda: ("m", "2", "READY", "") in self.states() and ("n", "1", "READY", "") in self.states(),
+        wait_until(lambda: ("m", "2", "READY", "") in self.states() and ("n", "1", "READY", "") in self.states(),
                       "new versions and models are loaded")
         # In place, and cut off: what is served must not see it.
         path = os.path.join(self.root, "m", "2", "model.pt")
         with open(path, "r+b") as file:
             file.truncate(100)
         shutil.rmtree(os.path.join(self.root, "n"))
-        self.wait_for(lambda: ("n", "1", "READY", "") not in self.states(), "what is gone is unloaded")
+        wait_until(lambda: ("n", "1", "READY", "") not in self.states(), "what is gone is unloaded")
         time.sleep(1.5)
         self.assertEqual(self.ask("m"), 3)
         self.assertTrue(self.daemon.stub.ServerReady(pb.ServerReadyRequest()).ready)
         save(self.root, "m", 2, 5)
-        self.wait_for(lambda: self.ask("m") == 5, "a file that is whole again is loaded")
+        wait_until(lambda: self.ask("m") == 5, "a file that is whole again is loaded")
         self.assert_code(CODE.UNAVAILABLE, "polling is enabled", self.load, "m")
         self.assertEqual(self.daemon.stop(), 0)
 

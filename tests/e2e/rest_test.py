@@ -8,11 +8,11 @@ import os
 import random
 import socket
 import struct
-import time
 import unittest
 import zlib
 
 from tests.e2e.daemon import request
+from tests.e2e.processes import wait_until
 from tests.e2e.rest import RestTest, X, tensor
 
 
@@ -198,14 +198,8 @@ class InferTest(RestTest):
         head = f"POST /v2/models/sleepy/infer HTTP/1.1\r\nContent-Length: {len(body)}\r\n\r\n"
         with socket.create_connection((self.host, int(self.port))) as client:
             client.sendall((head + body).encode())
-            self.wait_for(lambda: self.daemon.metric("tensord_in_flight_requests", model="sleepy") == 1)
-        self.wait_for(lambda: self.daemon.metric("tensord_in_flight_requests", model="sleepy") == 0)
-
-    def wait_for(self, holds):
-        deadline = time.monotonic() + 300
-        while not holds():
-            self.assertLess(time.monotonic(), deadline)
-            time.sleep(0.02)
+            wait_until(lambda: self.daemon.metric("tensord_in_flight_requests", model="sleepy") == 1)
+        wait_until(lambda: self.daemon.metric("tensord_in_flight_requests", model="sleepy") == 0)
 
     def test_mutated_bodies_break_nothing(self):
         whole = json.dumps({"id": "1", "inputs": [X], "outputs": [{"name": "y"}]}).encode()

@@ -12,6 +12,7 @@ import grpc
 import torch
 from torch import Tensor, nn
 
+from tests.e2e import processes
 from tests.e2e.daemon import pb, request
 from tests.stress.actors import BUSY, CODE, WAIT_S, Actor, int64
 
@@ -107,10 +108,7 @@ class Writer(Actor):
         self.count(kind.__name__)
 
     def wait_until(self, condition, what):
-        deadline = time.monotonic() + WAIT_S / 2
-        while not condition():
-            assert time.monotonic() < deadline, f"{self.shelf.name}: waited in vain until {what}"
-            time.sleep(0.05)
+        processes.wait_until(condition, f"{self.shelf.name}: {what}", WAIT_S / 2, interval=0.05)
 
     def complaints(self):
         return self.read_log().count(f"model cannot be served model={self.shelf.name} ")

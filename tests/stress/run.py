@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 
+from tests.e2e import processes
 from tests.e2e.daemon import Daemon, pb, request
 from tests.stress import actors, folders
 from tests.stress.models import make_repository
@@ -24,10 +25,7 @@ DELAYS = ("scheduler.submit=500,scheduler.run=3000,scheduler.release=500,batch.a
 
 
 def wait_until(condition, what):
-    deadline = time.monotonic() + SETTLE_S
-    while not condition():
-        assert time.monotonic() < deadline, f"waited in vain: {what}"
-        time.sleep(0.2)
+    processes.wait_until(condition, what, SETTLE_S, interval=0.2)
 
 
 def load_everything(daemon, folder):
