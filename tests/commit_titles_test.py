@@ -18,7 +18,7 @@ VERBS = set("""
     convert copy correct count cover create cut declare decode decouple deduplicate default defer define delay delete deny deprecate derive describe
     detect disable dissolve document download draw drop emit enable encode end enforce escape evaluate exclude exit expand explain export expose
     extend extract fail fall fetch fill filter find finish fix flush fold follow forbid force format forward free fuse gather generate give grow
-    guard handle hash hide hint hold honor ignore implement import improve include increase infer initialize inline insert inspect install join keep
+    guard halve handle hash hide hint hold honor ignore implement import improve include increase infer initialize inline insert inspect install join keep
     label launch lay leave lend let limit link list listen load lock log look lower make map mark match measure mend merge migrate mirror move name
     note number omit open optimize order pack pad parse pass pause permit pick pin place plan prefer prefetch prepare preserve prevent print probe
     prove provide publish pull push put queue quote raise read rebuild recognize record redo reduce refuse register reject release reload

@@ -48,7 +48,7 @@ def main() -> int:
                 continue
     words = {word for name, text in texts.items() if not name.endswith(".md") for word in re.findall(r"[A-Za-z_]\w*", text)}
     flags = {flag for name, text in texts.items() if not name.endswith(".md") for flag in re.findall(r"--[a-z][a-z-]+", text)}
-    # A README's table may leave out a file's ending, or what tells its processor.
+    # A README's table may leave out a file's ending, or the suffix of its device.
     words |= {re.sub(r"_(cpu|cuda|test)$", "", pathlib.Path(name).name.split(".")[0]) for name in files}
     words |= {pathlib.Path(name).name.split(".")[0] for name in files} | {"e2e_chains_test"}
     problems = []

@@ -1,5 +1,5 @@
-"""Elementwise operators, forward and backward, against PyTorch eager: measured in turns, with the processor's
-time on one thread and passed time on more.
+"""Elementwise operators, forward and backward, against PyTorch eager: measured in turns, with CPU time
+on one thread and wall time on more.
 
     /usr/bin/python3 -m tests.bench.elementwise_bench build/tests/elementwise [--threads 1 2] [--rounds 3] [--only gelu]
 """

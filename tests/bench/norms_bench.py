@@ -1,5 +1,5 @@
 """Normalizations, pooling, dropout and losses of training steps, forward and with backward, against PyTorch eager:
-measured in turns, with the processor's time on one thread and passed time on more.
+measured in turns, with CPU time on one thread and wall time on more.
 
     /usr/bin/python3 -m tests.bench.norms_bench build/tests/norms [--threads 1 2] [--rounds 3] [--only batch_norm]
 """

@@ -27,7 +27,7 @@ def ask_triton(client, values):
 
 
 def measure(asks, values, count):
-    """Median milliseconds of a call, and mean milliseconds of this process's processor time, of each way to ask."""
+    """Median milliseconds of a call, and mean milliseconds of this process's CPU time, of each way to ask."""
     walls, cpus = [[] for _ in asks], [0.0 for _ in asks]
     for number in range(count + 2):
         for index, (ask, client) in enumerate(asks):

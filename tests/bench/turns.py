@@ -12,7 +12,7 @@ import torch
 
 
 def now_us():
-    """Of one thread the processor's time, which other processes take nothing of; of several what has passed."""
+    """CPU time of one thread, which excludes other processes; wall time of several."""
     return (time.process_time() if torch.get_num_threads() == 1 else time.perf_counter()) * 1e6
 
 

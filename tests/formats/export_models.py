@@ -22,7 +22,7 @@ from tests.pt2.make_programs import leaves
 
 KINDS = ("model.pt2", "core.pt2", "legacy.onnx", "dynamo.onnx", "optimized.onnx", "int8.onnx", "qdq.onnx", "qlinear.onnx")
 QUANTIZED = KINDS[-3:]
-SECONDS = 600  # of the processor, that all exports of one architecture may take
+SECONDS = 600  # of CPU time, that all exports of one architecture may take
 PATIENCE = 20  # as many times more that may pass meanwhile, for exporters that hang
 
 
