@@ -30,7 +30,7 @@ def infer(stub, model: str, inputs: dict) -> np.ndarray:
     return np.frombuffer(response.raw_output_contents[0], np.float32).reshape(response.outputs[0].shape)
 
 
-def picture(image: np.ndarray) -> str:
+def ascii_art(image: np.ndarray) -> str:
     """Every second row and column of an image as characters."""
     return "\n".join("    " + "".join(" .:*#"[min(4, int(v * 5))] * 2 for v in row[::2]) for row in image[::2])
 
@@ -60,12 +60,12 @@ def main() -> int:
     stub = inference_pb2_grpc.GRPCInferenceServiceStub(grpc.insecure_channel(grpc_address))
     before, wrong = metrics(metrics_address), 0
 
-    show("Vision: which shape is in the picture? (model \"shapes\")")
+    show("Vision: which shape is in the image? (model \"shapes\")")
     for number, shape in enumerate(SHAPES):
         image = np.array(draw(shape, seed=number), np.float32)
         scores = infer(stub, "shapes", {"image": image[None, None]})[0]
         if number == 0:
-            print(picture(image))
+            print(ascii_art(image))
         wrong += SHAPES[scores.argmax()] != shape
         print(f"  drawn: {shape:9} answer: {SHAPES[scores.argmax()]:9} ({scores.max():.0%})")
     print("  " + latency(stub, "shapes", {"image": image[None, None]}))

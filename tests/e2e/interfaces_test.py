@@ -316,7 +316,7 @@ class Net(nn.Module):
 
 
 class OneImage(nn.Module):
-    """Without a batch: the rows of a picture become the channels of a batch, were there one."""
+    """Without a batch: the rows of an image become the channels of a batch, were there one."""
 
     def __init__(self):
         super().__init__()

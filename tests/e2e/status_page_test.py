@@ -1,4 +1,4 @@
-"""The status page of a daemon that serves and trains, in headless Chromium. With a path as argument, the picture of the
+"""The status page of a daemon that serves and trains, in headless Chromium. With a path as argument, a screenshot of the
 page goes there: /usr/bin/python3 tests/e2e/status_page_test.py docs/status_page.png"""
 
 import json
@@ -36,7 +36,7 @@ def browser(*flags):
 
 
 class StatusPageTest(unittest.TestCase):
-    picture = None
+    screenshot = None
 
     @classmethod
     def setUpClass(cls):
@@ -180,13 +180,13 @@ class StatusPageTest(unittest.TestCase):
 
     def test_zz_the_server_goes(self):
         self.wait(lambda page: page.execute_script("return Number(document.body.dataset.polls) >= 1"))
-        if self.picture:
-            self.take_picture()
+        if self.screenshot:
+            self.take_screenshot()
         self.assertFalse(self.page.find_element(By.ID, "offline").is_displayed())
         self.server.daemon.stop()
         self.wait(lambda page: page.find_element(By.ID, "offline").is_displayed())
 
-    def take_picture(self):
+    def take_screenshot(self):
         stub, row = self.server.daemon.stub, struct.pack("<4f", 1, 2, 3, 4)
         end = time.monotonic() + 30
         while time.monotonic() < end:
@@ -196,10 +196,10 @@ class StatusPageTest(unittest.TestCase):
         self.page.set_window_size(1200, 1040)
         self.page.execute_script("document.querySelectorAll('[data-model^=\"<i>\"], [data-model=\"raises/1\"]')"
                                  ".forEach((card) => card.remove())")
-        self.page.save_screenshot(self.picture)
+        self.page.save_screenshot(self.screenshot)
 
 
 if __name__ == "__main__":
     if len(sys.argv) > 1 and sys.argv[1].endswith(".png"):
-        StatusPageTest.picture = sys.argv.pop(1)
+        StatusPageTest.screenshot = sys.argv.pop(1)
     unittest.main()

@@ -1,4 +1,4 @@
-"""Pictures, and what Pillow and torchvision make of them, for the tests beside this file.
+"""Images, and what Pillow and torchvision make of them, for the tests beside this file.
 
 Usage: python3 -m tests.vision.make_vision_cases OUTPUT_FOLDER
 """
@@ -37,7 +37,7 @@ MODES = {"unchanged": ImageReadMode.UNCHANGED, "gray": ImageReadMode.GRAY, "gray
          "rgb": ImageReadMode.RGB, "rgb_alpha": ImageReadMode.RGB_ALPHA}
 
 
-def picture(height=23, width=31):
+def test_image(height=23, width=31):
     """Smooth with some noise: [height, width, 4]."""
     random = numpy.random.default_rng(7)
     y, x = numpy.mgrid[:height, :width]
@@ -59,8 +59,8 @@ def interlaced(array):
     return png(array.shape[1], array.shape[0], 8, 2, rows, interlaced=True)
 
 
-def pictures():
-    data = picture()
+def image_cases():
+    data = test_image()
     rgb, rgba = Image.fromarray(data[..., :3]), Image.fromarray(data)
     palette = rgb.quantize(17)
     oriented = []
@@ -90,7 +90,7 @@ def chw(array):
     return torch.from_numpy(numpy.ascontiguousarray(array[None] if array.ndim == 2 else array.transpose(2, 0, 1)))
 
 
-def picture_case(name, data):
+def image_case(name, data):
     """Of 16 bits Pillow makes 8 by dropping the lower ones, and torchvision nothing, so the numbers are our own sums."""
     given = torch.frombuffer(bytearray(data), dtype=torch.uint8)
     by_torchvision, by_pillow = {}, {}
@@ -112,7 +112,7 @@ def picture_case(name, data):
 def transform_cases():
     t = transforms
     generator = torch.Generator().manual_seed(4)
-    smooth = chw(picture(37, 29)[..., :3])
+    smooth = chw(test_image(37, 29)[..., :3])
     gray = smooth[:1].clone()
     floats = torch.rand(3, 20, 26, generator=generator)
     modes = t.InterpolationMode
@@ -204,7 +204,7 @@ def datasets(folder):
 
 
 def image_folder(folder):
-    data = picture(20, 24)
+    data = test_image(20, 24)
     for name, shift in (("b/2.png", 0), ("b/10.jpg", 1), ("b/inner/1.jpeg", 2), ("a/x.PNG", 3), ("a/note.txt", 0)):
         path = folder / "images" / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -220,7 +220,7 @@ def image_folder(folder):
 def main(output):
     folder = pathlib.Path(output)
     folder.mkdir(parents=True, exist_ok=True)
-    torch.save([picture_case(*case) for case in pictures()], folder / "pictures.pt")
+    torch.save([image_case(*case) for case in image_cases()], folder / "pictures.pt")
     torch.save(transform_cases(), folder / "transforms.pt")
     datasets(folder)
     image_folder(folder)

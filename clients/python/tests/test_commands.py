@@ -102,7 +102,7 @@ def test_train_and_jobs(trainer, capsys, tmp_path):
 
     spec = tmp_path / "job.json"
     spec.write_text(json.dumps({"loss": {"builtin": "cross_entropy"}, "optimizer": {"lr": 1.0}, "epochs": 9}))
-    flags = ("train", "shapes", "--spec", str(spec), "--data", "pictures.npz", "--label", "label", "--steps", "3",
+    flags = ("train", "shapes", "--spec", str(spec), "--data", "images.npz", "--label", "label", "--steps", "3",
              "--lr", "0.01", "--eval-fraction", "0.2", "--metrics", "loss,accuracy", "--freeze", "blocks.0.*")
     report = run(*flags)
     assert "COMPLETED" in report and "accuracy" in report

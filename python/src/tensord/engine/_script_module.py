@@ -223,7 +223,7 @@ class ScriptModule(_Hooked):
 
 
 class Graph:
-    """A method's graph after the passes: its text by str(), Graphviz by `dot`, a picture in notebooks where dot is installed."""
+    """A method's graph after the passes: printed by str(), as Graphviz source by `dot`, as SVG in notebooks if dot is installed."""
 
     def __init__(self, loaded, method: str):
         self._loaded, self._method = loaded, method

@@ -1,4 +1,4 @@
-"""Functions of torch.nn.functional that give pictures and sequences other sizes or places."""
+"""Functions of torch.nn.functional that resample images and sequences."""
 
 from __future__ import annotations
 
@@ -77,5 +77,5 @@ def grid_sample(input, grid, mode: str = "bilinear", padding_mode: str = "zeros"
 
 
 def affine_grid(theta, size, align_corners=None):
-    """The grid of an affine map of pictures (theta N × 2 × 3) or volumes (N × 3 × 4), for grid_sample."""
+    """The grid of an affine map of images (theta N × 2 × 3) or volumes (N × 3 × 4), for grid_sample."""
     return aten("affine_grid_generator")(theta, list(size), bool(align_corners))
