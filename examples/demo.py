@@ -46,8 +46,8 @@ def latency(stub, model: str, inputs: dict, calls: int = 200) -> str:
 
 
 def metrics(address: str) -> dict:
-    text = urllib.request.urlopen(f"http://{address}/metrics", timeout=10).read().decode()
-    samples = re.findall(r"^([a-zA-Z_:][^ ]*) ([0-9.eE+-]+)$", text, re.M)
+    exposition = urllib.request.urlopen(f"http://{address}/metrics", timeout=10).read().decode()
+    samples = re.findall(r"^([a-zA-Z_:][^ ]*) ([0-9.eE+-]+)$", exposition, re.M)
     return {name: float(value) for name, value in samples if "_bucket{" not in name}
 
 
@@ -71,14 +71,14 @@ def main() -> int:
     print("  " + latency(stub, "shapes", {"image": image[None, None]}))
 
     show("Text: which language is it? (model \"language\")")
-    texts = {"English": "where is the nearest station", "French": "où est la maison de mes amis",
+    sentences = {"English": "where is the nearest station", "French": "où est la maison de mes amis",
              "German": "das Haus am Fluss war sehr schön", "Spanish": "los niños están en la calle"}
-    for language, text in texts.items():
-        ids, mask = encode(text, 48)
+    for language, sentence in sentences.items():
+        ids, mask = encode(sentence, 48)
         inputs = {"ids": np.array([ids], np.int64), "mask": np.array([mask], np.int64)}
         scores = infer(stub, "language", inputs)[0]
         wrong += LANGUAGES[scores.argmax()] != language
-        print(f"  {text!r:38} answer: {LANGUAGES[scores.argmax()]} ({scores.max():.0%})")
+        print(f"  {sentence!r:38} answer: {LANGUAGES[scores.argmax()]} ({scores.max():.0%})")
     print("  " + latency(stub, "language", inputs))
 
     show("Metrics that moved")

@@ -43,10 +43,10 @@ class Skipped(Exception):
     pass
 
 
-def split(text):
+def split(declaration):
     """At commas outside of brackets."""
     out, depth, part = [], 0, ""
-    for char in text:
+    for char in declaration:
         depth += (char in "([") - (char in ")]")
         if char == "," and depth == 0:
             out.append(part.strip())
@@ -56,41 +56,41 @@ def split(text):
     return out + [part.strip()] if part.strip() else out
 
 
-def split_parameters(text):
+def split_parameters(declaration):
     """At commas outside of template arguments."""
-    return re.split(r", (?![^<]*>)", text)
+    return re.split(r", (?![^<]*>)", declaration)
 
 
-def cpp_type(text):
-    if fixed := re.fullmatch(r"(int|bool)\[\d+\](\??)", text):
+def cpp_type(schema_type):
+    if fixed := re.fullmatch(r"(int|bool)\[\d+\](\??)", schema_type):
         if fixed[1] == "bool":
             return "BoolList"
         return "OptionalIntOrList" if fixed[2] else "IntOrList"
-    if text not in TYPES:
-        raise Skipped(f"an argument of the type {text}")
-    return TYPES[text]
+    if schema_type not in TYPES:
+        raise Skipped(f"an argument of the type {schema_type}")
+    return TYPES[schema_type]
 
 
-def cpp_default(text, schema_type):
+def cpp_default(value, schema_type):
     base = schema_type.rstrip("?")
-    if text == "None":
+    if value == "None":
         return "std::nullopt"
     if base == "ScalarType":
-        return DTYPES[text]
+        return DTYPES[value]
     if base == "MemoryFormat":
-        return MEMORY_FORMATS[text]
-    if text in ("True", "False"):
-        return text.lower()
-    if text.startswith("["):
-        return "{" + text[1:-1].replace("True", "true").replace("False", "false") + "}"
-    if text == "inf":
+        return MEMORY_FORMATS[value]
+    if value in ("True", "False"):
+        return value.lower()
+    if value.startswith("["):
+        return "{" + value[1:-1].replace("True", "true").replace("False", "false") + "}"
+    if value == "inf":
         return "std::numeric_limits<double>::infinity()"
-    return text
+    return value
 
 
 class Argument:
-    def __init__(self, text, is_keyword):
-        declaration, has_default, default = text.partition("=")
+    def __init__(self, argument, is_keyword):
+        declaration, has_default, default = argument.partition("=")
         schema_type, self.name = declaration.strip().rsplit(" ", 1)
         self.is_written = "!" in schema_type
         schema_type = re.sub(r"\([a-z!|> *-]+\)", "", schema_type)
@@ -134,17 +134,17 @@ class Operator:
             self.name += "_out"
         self.required = self.required_count()
 
-    def result_type(self, text):
-        text = re.sub(r"\([a-z!|> *-]+\)", "", text)
-        if text == "()":
+    def result_type(self, result):
+        result = re.sub(r"\([a-z!|> *-]+\)", "", result)
+        if result == "()":
             raise Skipped("no result")
-        if not text.startswith("("):
-            if text not in RESULTS:
-                raise Skipped(f"a result of the type {text}")
-            return RESULTS[text]
-        parts = [part.split(" ")[0] for part in split(text[1:-1])]
+        if not result.startswith("("):
+            if result not in RESULTS:
+                raise Skipped(f"a result of the type {result}")
+            return RESULTS[result]
+        parts = [part.split(" ")[0] for part in split(result[1:-1])]
         if any(part not in RESULTS for part in parts):
-            raise Skipped(f"results of the types {text}")
+            raise Skipped(f"results of the types {result}")
         return f"std::tuple<{', '.join(RESULTS[part] for part in parts)}>"
 
     def types(self):
@@ -215,7 +215,7 @@ class Structs:
             self.names[fields] = name + (str(same + 1) if same else "")
         return self.names[fields]
 
-    def text(self):
+    def definitions(self):
         return "\n".join(f"struct {name} {{\n" + "".join(f"  {field};\n" for field in fields) + "};" for fields, name in self.names.items())
 
 
@@ -258,7 +258,7 @@ def files(kept):
             structs.name_of(operator.keywords)
     declarations = [f"{o.result} {o.name}({o.parameters(structs, True)});  // {o.full_name.removeprefix('aten::')}" for o in kept]
     head = (ROOT / "scripts/cpp_operators_head.txt").read_text()
-    out = {HEADER: NOTE + head.replace("@STRUCTS@", structs.text()).replace("@OPERATORS@", "\n".join(declarations))}
+    out = {HEADER: NOTE + head.replace("@STRUCTS@", structs.definitions()).replace("@OPERATORS@", "\n".join(declarations))}
     size = -(-len(kept) // PARTS)
     for part in range(PARTS):
         body = "\n".join(f"{o.result} {o.name}({o.parameters(structs, False)}) {{ TENSORD_CALL(\"{o.full_name}\", {o.values()}); }}"
@@ -290,14 +290,14 @@ def main():
     if options == ["--skipped"]:
         print("\n".join(f"{reason}: {schema}" for schema, reason in skipped))
         return
-    stale = [path for path, text in files(kept).items() if not path.exists() or path.read_text() != text]
+    stale = [path for path, content in files(kept).items() if not path.exists() or path.read_text() != content]
     if options == ["--check"]:
         if stale:
             raise SystemExit(f"stale: {', '.join(str(path.relative_to(ROOT)) for path in stale)}; run scripts/cpp_operators.py {binary}")
         return
-    for path, text in files(kept).items():
+    for path, content in files(kept).items():
         if path in stale:
-            path.write_text(text)
+            path.write_text(content)
     print(f"{len(kept)} functions, {len(skipped)} operators on tensors without one; written: {len(stale)} files")
 
 

@@ -9,10 +9,10 @@ LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((\.\./[^)\s]+)\)")
 
 def on_page_markdown(markdown, page, config, **_):
     def replaced(match):
-        text, target = match.groups()
+        label, target = match.groups()
         path = posixpath.normpath(posixpath.join("docs", posixpath.dirname(page.file.src_uri), target))
         if path.startswith("docs/"):
             return match[0]
-        return f"[{text}]({config.repo_url}/blob/main/{path})" if config.repo_url else text
+        return f"[{label}]({config.repo_url}/blob/main/{path})" if config.repo_url else label
 
     return LINK.sub(replaced, markdown)

@@ -36,22 +36,22 @@ def _open_bracket(line: str) -> int:
     return open_columns[-1] if open_columns else -1
 
 
-def synchronous(text: str) -> str:
+def synchronous(source: str) -> str:
     """The same module without asyncio; lines that go on in a bracket move with it."""
     lines = []
     shift = depth = 0  # columns that the open bracket has moved to the left; how many are open
-    in_text = False
-    for line in text.splitlines(keepends=True):
+    in_string = False
+    for line in source.splitlines(keepends=True):
         changed = line
         for pattern, replacement in _RULES:
             changed = re.sub(pattern, replacement, changed)
         if depth > 0:
             changed = changed[min(shift, len(changed) - len(changed.lstrip(" "))):]
-        if not in_text and '"""' not in line:
+        if not in_string and '"""' not in line:
             if depth == 0:
                 shift = _open_bracket(line) - _open_bracket(changed)
             depth += sum(line.count(bracket) for bracket in "([{") - sum(line.count(bracket) for bracket in ")]}")
-        in_text ^= line.count('"""') % 2 == 1
+        in_string ^= line.count('"""') % 2 == 1
         lines.append(changed)
     return "".join(lines)
 

@@ -125,12 +125,12 @@ def test_uploads(training_client, trainer):
         training_client.upload(b"no archive")
 
 
-@pytest.mark.parametrize("fields, text", [
+@pytest.mark.parametrize("fields, error", [
     ({"lr": -1.0}, "lr"), ({"loss": "nope"}, "nope"), ({"optimizer": {"name": "adam", "nope": 1}}, "nope"),
     ({"epochs": "three"}, "epochs"), ({"nope": 1}, "nope"), ({"data": "../secret.npz"}, "secret"),
 ])
-def test_wrong_jobs(training_client, fields, text):
-    with pytest.raises(tensord.TensordError, match=text):
+def test_wrong_jobs(training_client, fields, error):
+    with pytest.raises(tensord.TensordError, match=error):
         training_client.train("shapes", **{"steps": 1, **QUICK, **fields})
 
 

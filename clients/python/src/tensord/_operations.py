@@ -124,8 +124,8 @@ def load(model: str, config: Optional[Mapping[str, Any]], files: Mapping[str, Fi
     for path, source in files.items():
         request.parameters[f"file:{path}"].bytes_param = read_source(source)
     if labels is not None:
-        text = ",".join(f"{label}={version}" for label, version in labels.items())
-        request.parameters["version_labels"].string_param = text
+        assignments = ",".join(f"{label}={version}" for label, version in labels.items())
+        request.parameters["version_labels"].string_param = assignments
     return _call("RepositoryModelLoad", request, pb.RepositoryModelLoadResponse, nothing)
 
 

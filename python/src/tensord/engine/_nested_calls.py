@@ -115,15 +115,15 @@ def _tensor_method(name: str):
     return method
 
 
-def _sign(name: str, function):
-    """A method that Python's sign for two operands calls."""
+def _binary_operator(name: str, function):
+    """The method of a Python operator for two operands."""
     def method(self, other):
         return by_sample(name, function, (self, other), {}) if isinstance(other, (Tensor, int, float, complex)) else NotImplemented
 
     return method
 
 
-def _turned(function):
+def _reflected(function):
     return lambda a, b: function(b, a)
 
 
@@ -144,11 +144,11 @@ def install() -> None:
         setattr(NestedTensor, name, _tensor_method(name))
     for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor"):
         function = getattr(python, "and_" if name == "and" else "or_" if name == "or" else name)
-        text = {"truediv": "div", "floordiv": "floor_divide", "mod": "remainder"}.get(name, name)
-        setattr(NestedTensor, f"__{name}__", _sign(text, function))
-        setattr(NestedTensor, f"__r{name}__", _sign(text, _turned(function)))
+        operator_name = {"truediv": "div", "floordiv": "floor_divide", "mod": "remainder"}.get(name, name)
+        setattr(NestedTensor, f"__{name}__", _binary_operator(operator_name, function))
+        setattr(NestedTensor, f"__r{name}__", _binary_operator(operator_name, _reflected(function)))
     for name in ("ge", "gt", "le", "lt", "eq", "ne"):
-        setattr(NestedTensor, f"__{name}__", _sign(name, getattr(python, name)))
+        setattr(NestedTensor, f"__{name}__", _binary_operator(name, getattr(python, name)))
     for name in ("neg", "abs", "invert"):
         setattr(NestedTensor, f"__{name}__", _method(name, getattr(python, name)))
 

@@ -36,17 +36,17 @@ _MISSING = object()
 
 
 class _Source:
-    """The text of the archive so far, and where each of its lines comes from."""
+    """The source of the archive so far, and where each of its lines comes from."""
 
     def __init__(self):
         self.lines, self.places = [], []
 
-    def add(self, text: str, places=None) -> None:
-        new = text.split("\n")
+    def add(self, source: str, places=None) -> None:
+        new = source.split("\n")
         self.lines += new
         self.places += places or [None] * len(new)
 
-    def text(self) -> str:
+    def joined(self) -> str:
         return "\n".join(self.lines) + "\n"
 
 
@@ -61,8 +61,8 @@ class _Compiler:
         if function not in self.functions:
             name = f"{function.__name__}_{len(self.functions)}".lstrip("_").replace("<lambda>", "function")
             self.functions[function] = f"{_SPACE}.{name}"
-            text, places = _Rewriter(self, function, None).run(name)
-            self.source.add(text + "\n", places + [None])
+            source, places = _Rewriter(self, function, None).run(name)
+            self.source.add(source + "\n", places + [None])
         return self.functions[function]
 
     def module(self, module) -> tuple:
@@ -92,8 +92,8 @@ class _Compiler:
         head = [f"class {name}(Module):", f"  __parameters__ = [{''.join(repr(p) + ', ' for p in parameters)}]",
                 f"  __buffers__ = [{''.join(repr(b) + ', ' for b in buffers)}]", *declared]
         self.source.add("\n".join(head).replace("'", '"'))
-        for text, places in bodies:
-            self.source.add(text, places)
+        for source, places in bodies:
+            self.source.add(source, places)
         self.source.add("")
         return f"{_SPACE}.{name}", attributes
 
@@ -110,8 +110,8 @@ class _Compiler:
                 continue
             done.add(method)
             rewriter = _Rewriter(self, getattr(type(module), method), module)
-            text, places = rewriter.run(method)
-            bodies.append((textwrap.indent(text, "  "), places))
+            source, places = rewriter.run(method)
+            bodies.append((textwrap.indent(source, "  "), places))
             wanted += rewriter.methods
             for key in rewriter.constants:
                 if key not in attributes:
@@ -175,13 +175,13 @@ class _Rewriter(ast.NodeTransformer):
         if tree.body and isinstance(tree.body[0], ast.Expr) and isinstance(tree.body[0].value, ast.Constant) and len(tree.body) > 1:
             del tree.body[0]  # its docstring
         tree.body = [made for statement in tree.body for made in self.statements(statement)]
-        text = ast.unparse(ast.fix_missing_locations(tree))
-        again = ast.parse(text).body[0]
-        places = [None] * (text.count("\n") + 1)
+        source = ast.unparse(ast.fix_missing_locations(tree))
+        again = ast.parse(source).body[0]
+        places = [None] * (source.count("\n") + 1)
         for before, after in zip(ast.walk(tree), ast.walk(again)):
             if isinstance(after, (ast.stmt, ast.ExceptHandler)) and hasattr(before, "lineno"):
                 places[after.lineno - 1] = (self.file, before.lineno + self.offset)
-        return text, places
+        return source, places
 
     def type_of(self, node):
         value = self.value_of(node)
@@ -351,9 +351,9 @@ def script_object(given):
         description = (f"{_SPACE}.F", {"training": False})
     else:
         raise TypeError(f"script: expected a function or a Module, not {type(given).__name__}")
-    text = compiler.source.text()
+    source = compiler.source.joined()
     try:
-        made = load_written(lambda path: _engine._save_script(path, [(_FILE, text)], description, compiler.with_gradient))
+        made = load_written(lambda path: _engine._save_script(path, [(_FILE, source)], description, compiler.with_gradient))
         made.schema()  # compiles it
     except _engine.Error as error:
         raise _at_the_users_line(error, compiler.source) from None

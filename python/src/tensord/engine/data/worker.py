@@ -40,13 +40,13 @@ class WorkerError:
     def __init__(self, worker: int):
         kind = sys.exc_info()[0]
         self.kind = kind if _can_be_sent(kind) else RuntimeError
-        self.text = f"Caught {kind.__name__} in DataLoader worker process {worker}.\nOriginal {traceback.format_exc()}"
+        self.message = f"Caught {kind.__name__} in DataLoader worker process {worker}.\nOriginal {traceback.format_exc()}"
 
     def reraise(self):
         try:
-            error = self.kind(self.text)
+            error = self.kind(self.message)
         except Exception:  # a kind that wants other arguments
-            error = RuntimeError(self.text)
+            error = RuntimeError(self.message)
         raise error from None
 
 
