@@ -1,4 +1,4 @@
-"""Prints the package's .pyi files from the module and the registry. Usage: stubs.py FOLDER (the package tensord/engine in it).
+"""Writes the package's .pyi files from the module and the registry. Usage: stubs.py FOLDER (the package tensord/engine in it).
 
 Run by the build after the module was linked. Hand-bound parts come from nanobind's stubgen, operators from their schemas.
 """

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What a build folder weighs, against scripts/build_budget.json; exit status 1: more than the budget allows.
+"""Measures a build folder against scripts/build_budget.json; exit status 1: it exceeds the budget.
 
-    scripts/build_budget.py build/dev [--cpu-seconds S]   what was built, and the CPU time that it took
-    scripts/build_budget.py build/dev --write             makes the budget what it weighs now
+    scripts/build_budget.py build/dev [--cpu-seconds S]   the build's counts, and the CPU time that it took
+    scripts/build_budget.py build/dev --write             sets the budget to the current counts
 
 Counts do not depend on the machine: units that are compiled, test programs, lines that the compiler reads for all units (each
 file of a unit once), and inputs of all links. They may exceed the budget by a tenth. CPU time is divided by that of one

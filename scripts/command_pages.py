@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes man pages and shell completions of tensord from what its --help says.
+"""Writes man pages and shell completions of tensord from its --help.
 
 Usage: scripts/command_pages.py BINARY FOLDER
 Makes FOLDER/man/tensord*.1 and FOLDER/{bash/tensord,zsh/_tensord,fish/tensord.fish}.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints the typed operators of C++ from the registry of BINARY: include/tensord/ops.h and core/api/ops_*.cpp, and as members of Tensor
+"""Generates the typed C++ operators from the registry of BINARY: include/tensord/ops.h and core/api/ops_*.cpp, and as members of Tensor
 include/tensord/{methods,method_list}.h and core/api/methods_*.cpp.
 
 Usage: scripts/cpp_operators.py BINARY [--check | --skipped]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes what `tensord … --help` says into the pages of docs/: flags of serve and parameters of config.pbtxt into
+"""Writes the output of `tensord … --help` into the pages of docs/: flags of serve and parameters of config.pbtxt into
 configuration.md, all other commands into commands.md; and optimizers with their options into training.md.
 
 Usage: scripts/flag_reference.py BINARY [--check]      --check: only says whether the pages are up to date

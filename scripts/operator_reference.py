@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes docs/operators.md: what the registry of BINARY knows of each operator, and the dtypes in which rows of tests/ops
-compare it with PyTorch.
+"""Writes docs/operators.md: the operators of BINARY's registry, and the dtypes in which tests/ops compares
+each with PyTorch.
 
 Usage: scripts/operator_reference.py BINARY [--check]      --check: only says whether the page is up to date
 

@@ -1,5 +1,5 @@
-"""A hook of mkdocs: links from a page to files of the repository that are no pages lead to the repository, where the
-site knows its address (TENSORD_REPOSITORY_URL); else their text stays without the link."""
+"""A hook of mkdocs: turns links from a page to other files of the repository into links to the repository, if its
+address is known (TENSORD_REPOSITORY_URL); else only their label stays."""
 
 import posixpath
 import re

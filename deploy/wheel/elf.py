@@ -1,4 +1,4 @@
-"""What a binary asks of the system: shared libraries, and versions of their symbols; as `readelf` and `ldd` say it."""
+"""The requirements of a binary: shared libraries and versions of their symbols, by `readelf` and `ldd`."""
 
 import pathlib
 import re

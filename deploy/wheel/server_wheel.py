@@ -1,5 +1,5 @@
 """Makes the wheel tensord-server of a binary: the daemon as the command `tensord`, and beside it, in libexec/tensord, the shared
-libraries that a system may lack. Its tag is the C library that the binary and those libraries ask for.
+libraries that a system may lack. Its tag names the C library that the binary and those libraries require.
 
 Usage: python3 -m deploy.wheel.server_wheel BUILD_FOLDER OUT_FOLDER   (scripts/wheel calls it; needs binutils and patchelf)
 """

@@ -1,5 +1,5 @@
-"""Requests of every kind at 1, 10 and 100 times a size: what they make the daemon hold stays within the quota, what is above it
-is refused, and nobody else waits for them."""
+"""Requests of every kind at 1, 10 and 100 times a size: the memory that they occupy stays within the quota, requests above it
+are refused, and other clients are not delayed."""
 
 import http.client
 import json

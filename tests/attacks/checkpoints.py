@@ -1,4 +1,4 @@
-"""What a daemon finds of its jobs when it starts: jobs, checkpoints and captures whose files are damaged, with checksums that are right again."""
+"""A daemon that starts over damaged jobs, checkpoints and captures, whose checksums were recomputed."""
 
 import io
 import json

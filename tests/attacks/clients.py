@@ -1,4 +1,4 @@
-"""The client commands, which are programs over the C++ client, against servers that are none, or mean harm."""
+"""The client commands, which use the C++ client, against programs that are not servers, and against malicious servers."""
 
 import random
 import resource

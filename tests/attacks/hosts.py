@@ -1,4 +1,4 @@
-"""Daemons that join another one for training, and the one that they join: each lies to the other, message by message."""
+"""Daemons that join a coordinator for training: each side sends the other false messages, one kind at a time."""
 
 import hashlib
 import os

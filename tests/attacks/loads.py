@@ -1,4 +1,4 @@
-"""Models whose files are small and ask for much: memory, time."""
+"""Small model files that demand much memory or time."""
 
 import os
 import struct

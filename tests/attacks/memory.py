@@ -1,4 +1,4 @@
-"""Requests that cost far more than they bring."""
+"""Requests that cost much more memory than their size."""
 
 import contextlib
 import gzip

@@ -1,4 +1,4 @@
-"""The small models that attacks are played on, with real PyTorch."""
+"""The small models that attacks use, made with PyTorch."""
 
 import os
 from typing import List

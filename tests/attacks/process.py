@@ -1,4 +1,4 @@
-"""What surrounds the process: pipes, signals, limits, files that others could read, and its random numbers."""
+"""The environment of the process: pipes, signals, limits, file permissions, and random numbers."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Strangers, slow peers and liars at the ports of a training job's ranks, of its store, and of hosts that join."""
+"""Unauthenticated, slow and lying peers at the ports of a training job's ranks, of its store, and of joining nodes."""
 
 import os
 import random

@@ -1,4 +1,4 @@
-"""Files, loads and configurations that mean harm: jobs' data, models, certificates, numbers of threads."""
+"""Malicious files, loads and configurations: jobs' data, models, certificates, thread counts."""
 
 import os
 import resource

@@ -1,4 +1,4 @@
-"""Plays attacks against a built binary: README.md."""
+"""Runs attacks against a built binary: README.md."""
 
 import argparse
 import importlib

@@ -1,4 +1,4 @@
-"""What surrounds the daemon changes under it: the clock jumps, folders cannot be written, there are few processes and little memory."""
+"""The environment of a running daemon changes: the clock jumps, folders become read-only, processes and memory run short."""
 
 import glob
 import json

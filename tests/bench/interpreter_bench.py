@@ -1,4 +1,4 @@
-"""What the interpreter costs on code that works with numbers, lists and texts: TorchScript run by tensord and by PyTorch.
+"""Interpreter overhead on scalars, lists and strings: TorchScript run by tensord and by PyTorch.
 
 Usage: PYTHONPATH=build/dev/python build/pypi_torch/bin/python -m tests.bench.interpreter_bench   (scripts/setup pypi_torch)
 One process, one thread, CPU time, the two in turns; the best of several runs. Prints nanoseconds for one round of each loop.

@@ -1,4 +1,4 @@
-"""What metrics cost: time to count a request, as a share of the server's CPU time for the smallest one.
+"""The cost of metrics: time to count a request, as a share of the server's CPU time for the smallest request.
 
 The server answers an identity model of 1 KB to clients of echo_load; metrics_cost counts such requests and does
 nothing else.

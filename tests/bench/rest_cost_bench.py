@@ -1,4 +1,4 @@
-"""What the REST protocol costs those who do not use it: bytes of the binary, and wall and CPU time of calls over gRPC.
+"""The cost of the REST protocol for gRPC clients: size of the binary, wall and CPU time of calls over gRPC.
 
     python3 -m tests.bench.rest_cost_bench BUILD_FOLDER CALL_LOAD [--rounds 7] [--seconds 0.6]
 

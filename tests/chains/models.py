@@ -1,4 +1,4 @@
-"""Draws models whose parts share memory: writes in place, views, inputs and weights that are given back."""
+"""Draws models whose parts share memory: in-place writes, views, inputs and weights that are returned."""
 
 import random
 

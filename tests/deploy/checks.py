@@ -1,4 +1,4 @@
-"""What is wrong with Kubernetes objects: by the published schemas, and what schemas do not see. All give lists of texts."""
+"""Faults of Kubernetes objects: by the published schemas, and those that schemas do not cover. All functions return lists of messages."""
 
 import functools
 import importlib

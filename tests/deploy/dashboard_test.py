@@ -1,4 +1,4 @@
-"""tensord.json is what its generator makes, fits Grafana's own types, and its panels lie beside each other."""
+"""tensord.json is up to date with its generator, matches Grafana's types, and its panels do not overlap."""
 
 import copy
 import enum

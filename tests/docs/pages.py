@@ -1,4 +1,4 @@
-"""What is in a page of docs/: its blocks, its links, its headings."""
+"""Parses a page of docs/: its code blocks, links and headings."""
 
 import pathlib
 import re

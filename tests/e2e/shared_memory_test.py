@@ -1,4 +1,4 @@
-"""System shared memory: tensors that are not in messages, and clients that take their memory away."""
+"""System shared memory: tensors outside of messages, and clients that truncate their memory."""
 
 import mmap
 import os

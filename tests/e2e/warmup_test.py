@@ -1,4 +1,4 @@
-"""Before a model is ready: warm-up, precision, threads; and what the daemon does when it has nothing to do."""
+"""Warm-up, precision and threads of a model before it is ready; and an idle daemon."""
 
 import os
 import struct

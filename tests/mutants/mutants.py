@@ -1,4 +1,4 @@
-"""Mutants: one place in one file each. Finding them, drawing some of them, and the list of those that change nothing."""
+"""Mutants, each one edit of one file: finds them, draws some, and reads the list of equivalent ones."""
 
 import difflib
 import hashlib

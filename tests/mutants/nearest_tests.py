@@ -1,4 +1,4 @@
-"""Which tests are tried for a source, the nearest first."""
+"""Orders the tests to run for a source, the nearest first."""
 
 import fnmatch
 import pathlib

@@ -1,4 +1,4 @@
-"""The rules: what is looked for in the tokens, and what stands there after the mutant.
+"""The rules: a pattern of tokens, and its replacement in the mutant.
 
 A pattern is a list of elements with spaces between them:
   `^`     the beginning of a statement           `/re/`  a word that the expression matches as a whole

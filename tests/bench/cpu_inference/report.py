@@ -1,4 +1,4 @@
-"""The table."""
+"""The table of results."""
 
 from tests.bench.cpu_inference.driver import OURS, PEERS
 

@@ -1,4 +1,4 @@
-"""What daemons that train together say to each other, with a stand-in for one of them: who is let in, and files that are wrong."""
+"""The protocol between daemons that train together, with a fake of one of them: authentication, and wrong files."""
 
 import hashlib
 import os

@@ -1,4 +1,4 @@
-"""What goes wrong with training jobs: each has a clear error, and nothing is lost."""
+"""Failures of training jobs: each has a clear error, and no data is lost."""
 
 import os
 import resource

@@ -1,4 +1,4 @@
-"""What jobs publish is of the format of what they trained: TorchScript, exported programs, ONNX, source."""
+"""Jobs publish models in the format that they were trained from: TorchScript, exported programs, ONNX, source."""
 
 import os
 import pathlib

@@ -1,4 +1,4 @@
-"""A daemon that trains, in folders of its own, and what its tests ask of it."""
+"""A daemon with training enabled, in folders of its own, and helpers of its tests."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Inference requests and what comes back, without any input or output."""
+"""Inference requests and their results, without any I/O."""
 
 from __future__ import annotations
 

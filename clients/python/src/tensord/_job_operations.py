@@ -1,4 +1,4 @@
-"""The calls of the training service, without any input or output."""
+"""The calls of the training service, without any I/O."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The calls of the protocol that are one request and one answer, without any input or output."""
+"""The calls of the protocol that are one request and one answer, without any I/O."""
 
 from __future__ import annotations
 

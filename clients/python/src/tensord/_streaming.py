@@ -1,4 +1,4 @@
-"""What the streams of both clients have in common, without any input or output."""
+"""The common part of both clients' streams, without any I/O."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators that are called with nested tensors: which there are, and how they are done. _nested_tensor.py has the class."""
+"""The operators that support nested tensors, and their implementation. _nested_tensor.py has the class."""
 
 from __future__ import annotations
 

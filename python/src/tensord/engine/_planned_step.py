@@ -1,7 +1,7 @@
-"""engine.plan_step: a training step, loss and gradients, that is planned when it repeats, as models are that are served.
+"""engine.plan_step: a training step, loss and gradients, that is planned when it repeats, as served models are.
 
-What Python does in a step is not seen: the operators are recorded, and a planned step runs them without Python. So a plan is good for one
-state of what the loss hangs on besides tensors' elements. This file finds that state: modules, tensors and plain values by what the function
+The operators of a step are recorded, and a planned step runs them without Python. So a plan is valid for one
+state of all that the loss depends on besides tensors' elements. This file finds that state: modules, tensors and plain values by what the function
 names (closure, globals, defaults, `self`), and looks at it before each step.
 """
 

@@ -1,7 +1,7 @@
 """engine.jit.script: functions and modules from their Python source, by the TorchScript front end.
 
-Python only rewrites names: `engine.relu` and `F.relu` become `torch.relu`, numbers of the module around become constants, a function that is
-called becomes a function of the archive, `self.layer(x)` a call of its forward. What they mean, the front end says; its errors are raised
+Python only rewrites names: `engine.relu` and `F.relu` become `torch.relu`, module-level numbers become constants, a function that is
+called becomes a function of the archive, `self.layer(x)` a call of its forward. The front end compiles the result; its errors are raised
 with the line of the user's file.
 """
 

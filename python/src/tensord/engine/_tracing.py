@@ -1,8 +1,8 @@
 """engine.jit.trace: a function or module, run once, as a TorchScript model.
 
-What is written down are operators with the numbers that they got. Tensors that are neither inputs nor the module's become
+The trace has operators with their scalar arguments. Tensors that are neither inputs nor the module's become
 constants. Where Python reads sizes (`x.shape`), ranks, dtypes or strides, the model checks them there and refuses others; where it reads
-elements (`if x.sum() > 0`), the trace keeps one way, and a TracerWarning says so.
+elements (`if x.sum() > 0`), the trace keeps one branch, with a TracerWarning.
 """
 
 from __future__ import annotations

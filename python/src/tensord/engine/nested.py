@@ -1,7 +1,7 @@
 """Nested tensors: samples of different sizes in one object.
 
-A NestedTensor holds its samples as tensors of their own, so gradients flow as usual. To isinstance it is a Tensor; the engine below knows it not, so
-operators hand it to _nested_calls.py, and those that are not there refuse it by name: take unbind() or to_padded_tensor() then.
+A NestedTensor holds its samples as tensors of their own, so gradients flow as usual. isinstance() takes it for a Tensor, but the C++ engine does not know it:
+operators pass it to _nested_calls.py, which refuses unsupported ones by name; use unbind() or to_padded_tensor() then.
 """
 
 from __future__ import annotations

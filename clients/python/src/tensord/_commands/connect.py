@@ -1,4 +1,4 @@
-"""Flags that all commands have: where the server is, how to be let in, and the form of what is printed."""
+"""Flags of all commands: the server's address, credentials, and the output format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where samples come from."""
+"""Datasets: map-style, iterable, and combinations of them."""
 
 from __future__ import annotations
 

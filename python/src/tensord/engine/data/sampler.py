@@ -1,4 +1,4 @@
-"""Which samples come when: iterables of numbers. The orders are PyTorch's for the same seeds."""
+"""Samplers: iterables of sample indices. The orders are PyTorch's for the same seeds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Weights that are computed before each call from others: by length and direction, or divided by their largest singular value."""
+"""weight_norm and spectral_norm: weights that are recomputed before each call."""
 
 from __future__ import annotations
 
