@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Says which files, functions and flags that comments, READMEs and docs name do not exist. Exit status 1: there are some.
+"""Reports files, functions and flags that comments, READMEs and docs name but that do not exist. Exit status 1: there are some.
 
     python3 tests/names_exist.py
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Names that files of one unit of compilation would take from each other.
+"""Finds names that clash between files of one unity-build unit.
 
 Sources of a folder are compiled together (cmake/unity.cmake), so what stands in the unnamed namespace of one file is seen by those
 behind it. Two slips give wrong answers instead of an error of the compiler, and are errors here:

@@ -1,4 +1,4 @@
-"""The Python blocks of docs/engine.md by mypy, and by pyright where it is, with the stubs that the build made.
+"""Checks the Python blocks of docs/engine.md with mypy, and with pyright if installed, against the stubs of the build.
 
 Usage: python3 -m tests.docs.engine_types FOLDER   (the folder with tensord/engine)
 """

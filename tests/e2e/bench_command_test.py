@@ -1,4 +1,4 @@
-"""`tensord bench` from outside: numbers that fit each other, traces, comparisons, errors."""
+"""`tensord bench` as a command: consistent figures, traces, comparisons, errors."""
 
 import json
 import os

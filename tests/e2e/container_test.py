@@ -1,4 +1,4 @@
-"""What containers run of the binary: the health check, and the commands in deploy/docker."""
+"""The commands that containers run: the health check, and those in deploy/docker."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The dashboard's queries and the rules of deploy/, asked of real Prometheus servers that watch a daemon under load."""
+"""The dashboard's queries and the rules of deploy/, run by real Prometheus servers that scrape a daemon under load."""
 
 import json
 import os

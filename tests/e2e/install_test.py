@@ -1,4 +1,4 @@
-"""What is installed: the libraries build the example programs, which run; man pages and completions say what --help says."""
+"""The installed files: example programs build and run; man pages and completions agree with --help."""
 
 import glob
 import os

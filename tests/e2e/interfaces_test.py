@@ -1,5 +1,5 @@
-"""Names of inputs and outputs: the same in metadata, in answers and in what may be asked for, over gRPC and HTTP and in
-ensembles, for every format of models."""
+"""Names of inputs and outputs are the same in metadata, answers and requests, over gRPC and HTTP and in ensembles, for
+every model format."""
 
 import os
 import subprocess

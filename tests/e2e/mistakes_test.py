@@ -1,4 +1,4 @@
-"""What new users get wrong, with real models: each mistake is refused, warned of or honored, and nothing is READY that
+"""Mistakes of new users, with real models: each is refused, warned of or honored, and no model is READY that
 cannot answer."""
 
 import json

@@ -1,4 +1,4 @@
-"""Daemons in network namespaces (root, iproute2, iptables), and what can happen to their network and disks."""
+"""Daemons in network namespaces (root, iproute2, iptables), and faults of their network and disks."""
 
 import json
 import os

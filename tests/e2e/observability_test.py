@@ -1,4 +1,4 @@
-"""Statistics, traces, logs, captures and metrics of the daemon, as their readers see them."""
+"""Statistics, traces, logs, captures and metrics of the daemon."""
 
 import glob
 import http.server

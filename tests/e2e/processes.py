@@ -1,4 +1,4 @@
-"""Processes of others, as tests see them."""
+"""Waiting for conditions, and the state of other processes."""
 
 import time
 

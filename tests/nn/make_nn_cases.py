@@ -1,4 +1,4 @@
-"""What PyTorch's optimizers, schedules, samplers and layers give, for the tests beside this file.
+"""Saves the results of PyTorch's optimizers, schedules, samplers and layers, for the tests in this folder.
 
 Usage: python3 -m tests.nn.make_nn_cases OUTPUT_FOLDER
 """

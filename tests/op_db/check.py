@@ -1,4 +1,4 @@
-"""Whether tensord gives for samples what PyTorch gives: all samples of an operator in one archive and one run, or each by itself."""
+"""Compares tensord with PyTorch on samples: all samples of an operator in one archive and one run, or each alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the operators that the newest PyTorch has too take the same arguments here: a program that it wrote names all of them.
+"""Compares the schemas of operators with the newest PyTorch's, whose exported programs name all arguments.
 
 Usage: build/pypi_torch/bin/python -m tests.ops.compare_schemas build/dev/server/tensord   (scripts/setup pypi_torch)
 Prints what differs; exit status 1 when something does.

@@ -1,4 +1,4 @@
-"""Derives from the rows of tests/ops/cases what nobody wrote down, and saves what PyTorch makes of it.
+"""Derives variants of the rows of tests/ops/cases, and saves PyTorch's results.
 
 Usage: python3 -m tests.ops.make_op_variants OUTPUT_FOLDER [--part N] [FAMILY ...]
 

@@ -1,4 +1,4 @@
-"""What the wheel tensord-server says of itself: its tag, by what its binaries ask of the system, its metadata and its record. The
+"""The wheel tensord-server: its tag, from the requirements of its binaries, its metadata and its record. The
 whole wheel is server_wheel_test's, which is long."""
 
 import base64

@@ -1,4 +1,4 @@
-"""Makes up a program, statement by statement, running each with PyTorch as it goes: what fails is not written down."""
+"""Builds a random program statement by statement; each runs in PyTorch at once, and failing ones are dropped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the families of calls draw: sizes, numbers, and tensors that lie in memory in many ways."""
+"""Random sizes, scalars, and tensors of many memory layouts, for the families of calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draws calls of operators at random, and writes them with what PyTorch makes of them.
+"""Draws random calls of operators, and saves them with PyTorch's results.
 
 Usage: python3 -m tests.random_calls.make_calls OUTPUT_FILE [COUNT [FIRST_SEED [FAMILY ...]]]
 Every call has a seed of its own: COUNT 1 and its seed make it again.

@@ -1,4 +1,4 @@
-"""Every dict method over every type of key, and several of values, for dicts that came to be in every way."""
+"""Every dict method over every type of key, and several of values, for dicts created in every way."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Every list method over every element type, for lists that came to be in every way."""
+"""Every list method over every element type, for lists created in every way."""
 
 import math
 

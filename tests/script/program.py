@@ -1,4 +1,4 @@
-"""Programs of the script tests: TorchScript text, the arguments to call it with, and what PyTorch makes of them."""
+"""Programs of the script tests: TorchScript source, the arguments to call it with, and PyTorch's results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every str method that TorchScript knows, formatting and slices, over many texts. A byte is a character there."""
+"""Every str method that TorchScript knows, formatting and slices, over many strings. A character is a byte there."""
 
 from tests.script.program import program
 

@@ -1,4 +1,4 @@
-"""Who does what to the server in the stress test. Each actor repeats `act`, which raises AssertionError when an answer
+"""The clients of the stress test. Each actor repeats `act`, which raises AssertionError when an answer
 is one that the server may not give; its `Random` makes a run repeatable as far as threads are."""
 
 import collections

@@ -1,5 +1,5 @@
-"""What the chaos (chaos.py) does to the daemon besides asking it: jobs that train while their ranks and hosts die, disks that fill, certificates
-that change."""
+"""Faults of the chaos test (chaos.py): training jobs whose ranks and hosts die, disks that fill, certificates that
+change."""
 
 import os
 import shutil

@@ -1,5 +1,5 @@
-"""A repository that is polled while careless people write to it. What is whole is served soon, everything else never;
-a model that serves goes on with what it has."""
+"""A polled repository with careless writers. Complete versions are served soon, incomplete ones never, and a
+served model continues with its last good version."""
 
 import io
 import os

@@ -1,4 +1,4 @@
-"""Mixed load with everything that can go wrong on the clients' side. The server must not crash, hang, leak, or lose or
+"""Mixed load with every kind of client fault. The server must not crash, hang, leak, or lose or
 double an answer.
 
 Usage: python3 -m tests.stress.run [--seconds 1800] [--seed N] [--delays NAME=US,…]

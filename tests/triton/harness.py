@@ -1,4 +1,4 @@
-"""The daemon under test, third-party tests run against it, and what came out."""
+"""Runs the daemon and third-party tests against it, and records the results."""
 
 import ctypes
 import json

@@ -1,4 +1,4 @@
-"""Images, and what Pillow and torchvision make of them, for the tests beside this file.
+"""Saves images with the results of Pillow and torchvision, for the tests in this folder.
 
 Usage: python3 -m tests.vision.make_vision_cases OUTPUT_FOLDER
 """

@@ -1,4 +1,4 @@
-"""NVIDIA's perf_analyzer: load on the example models, with the server's own statistics beside the client's."""
+"""NVIDIA's perf_analyzer: load on the example models; the server's statistics agree with the client's."""
 
 import csv
 import os

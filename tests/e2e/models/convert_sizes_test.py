@@ -1,4 +1,4 @@
-"""`tensord convert` over open sizes: what the examples show by chance does not go into the file.
+"""`tensord convert` over dynamic sizes: coincidences of the example sizes do not get into the file.
 
 Programs are converted with a few sizes, then run with many others, and have to give what TorchScript gives, or be refused
 when they are converted. TENSORD_SIZE_PROGRAMS=FIRST:COUNT runs more random ones.

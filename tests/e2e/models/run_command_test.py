@@ -1,4 +1,4 @@
-"""`tensord run` from outside: paths, state, values of every kind, errors."""
+"""`tensord run` as a command: paths, state, values of every kind, errors."""
 
 import dataclasses
 import os

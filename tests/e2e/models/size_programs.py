@@ -1,4 +1,4 @@
-"""Random programs over open sizes, as TorchScript: what they do with sizes is what a converter may get wrong."""
+"""Random TorchScript programs that compute with dynamic sizes, for converters."""
 
 import random
 from typing import List

@@ -1,4 +1,4 @@
-"""weights.safetensors beside a model: what `tensord run` and the daemon make of it, written by the package safetensors."""
+"""weights.safetensors beside a model, written by the package safetensors, in `tensord run` and the daemon."""
 
 import io
 import json

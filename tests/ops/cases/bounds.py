@@ -1,5 +1,5 @@
-"""What lies at an edge: indices at and beyond both ends, in every operator that takes some, and gradients at ties, at
-zeros, of NaN, and of more elements than one part of the work has."""
+"""Edge cases: indices at and beyond both ends, in every operator that takes indices, and gradients at ties, zeros and
+NaN, and over more elements than one block of work."""
 
 import math
 

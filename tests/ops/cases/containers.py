@@ -1,4 +1,4 @@
-"""Lists, dicts, strings of several arguments, and what scripts say to the world. Python is the reference."""
+"""Lists, dicts, string functions with several arguments, and output of scripts. Python is the reference."""
 
 import math
 

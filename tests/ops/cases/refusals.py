@@ -1,4 +1,4 @@
-"""Arguments that no operator may take: PyTorch refuses them in words of its own, we in those that a row has."""
+"""Invalid arguments, which PyTorch and we refuse; a row has both messages."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""What programs declare: script classes, NamedTuples, enums, modules of their own; and strings."""
+"""Declarations: script classes, NamedTuples, enums, submodules; and strings."""
 
 from __future__ import annotations
 

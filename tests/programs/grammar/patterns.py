@@ -1,4 +1,4 @@
-"""What passes look for, and what only looks like it."""
+"""Patterns that passes rewrite, and near misses."""
 
 from __future__ import annotations
 
