@@ -5,7 +5,7 @@ import re
 import shutil
 
 import kit_paths as paths
-from harness import (MODELS, QA, Server, check, clean_shared_memory, copy_models, folder, methods, prepared, run_methods, run_script,
+from harness import (MODELS, QA, Server, check, clean_shared_memory, copy_models, edit, folder, methods, prepared, run_methods, run_script,
                      skip, PYTHON)
 from suite_infer import TWINS
 
