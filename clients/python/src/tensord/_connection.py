@@ -22,7 +22,7 @@ Pem = Union[bytes, str, "os.PathLike[str]"]
 
 @dataclass(frozen=True)
 class TLS:
-    """How to be sure of the server, and the server of this client. PEM texts are bytes, anything else is a path.
+    """How to be sure of the server, and the server of this client. PEM contents are bytes, anything else is a path.
 
     Without `root_certificates` those of the system count. `certificate` and `private_key` are for servers that want to
     know their clients. `server_name` is the name in the server's certificate where it is not the one in the address.

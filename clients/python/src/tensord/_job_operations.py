@@ -119,7 +119,7 @@ def batch_message(job_id: str, number: int, batch: Batch) -> bytes:
     for name, value in batch.items():
         tensor = to_tensor(value)
         if tensor.datatype == "BYTES":
-            raise InvalidArgumentError(f"batch {number}: array '{name}' has texts, which jobs do not take")
+            raise InvalidArgumentError(f"batch {number}: array '{name}' has strings, which jobs do not take")
         head.inputs.add(name=name, datatype=tensor.datatype, shape=tensor.data.shape)
         contents.append(to_buffer(tensor))
     return with_raw_contents(head.SerializeToString(), contents)

@@ -27,7 +27,7 @@ newaxis: None = None
 
 
 def tensor(data, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
-    """A new tensor with the numbers in `data`: nested lists, a number, an array or a tensor. Always a copy."""
+    """A new tensor with the values of `data`: nested lists, a number, an array or a tensor. Always a copy."""
     try:
         made = _engine._make_tensor(data, dtype)
     except TypeError:
@@ -113,7 +113,7 @@ def numel(input: Tensor) -> int:
 
 
 def seed() -> int:
-    """Seeds the default generator with a number of the system's; gives the number."""
+    """Seeds the default generator with a random number of the system, and returns it."""
     import secrets
 
     value = secrets.randbits(63)
@@ -199,8 +199,8 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_fo
     modes = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
     if compute_mode not in modes:
         raise ValueError(f"cdist: compute_mode {compute_mode!r} is not one of {', '.join(modes)}")
-    number = modes.index(compute_mode)
-    return _engine._operator("aten::cdist")(x1, x2, p, number or None)
+    mode_code = modes.index(compute_mode)
+    return _engine._operator("aten::cdist")(x1, x2, p, mode_code or None)
 
 
 def tensordot(a: Tensor, b: Tensor, dims=2) -> Tensor:

@@ -37,18 +37,18 @@ class _Outlook:
     def visit(self, value) -> None:
         kind = type(value)
         if kind in _PLAIN:
-            # 1, 1.0 and True are equal, and not the same number to an operator.
+            # 1, 1.0 and True are equal, but different arguments of an operator.
             self.state.append((kind, value))
         elif isinstance(value, Tensor):
             self._visit_tensor(value)
         elif isinstance(value, numbers.Number):  # NumPy's
             self.state.append((kind, value))
         else:
-            number = id(value)
+            identity = id(value)
             is_container = kind in _CONTAINERS
-            self.state.append((kind, len(value)) if is_container else number)
-            if number not in self._seen:
-                self._seen[number] = value
+            self.state.append((kind, len(value)) if is_container else identity)
+            if identity not in self._seen:
+                self._seen[identity] = value
                 self._visit_container(value) if is_container else self._visit_object(value)
 
     def _visit_container(self, value) -> None:
@@ -60,10 +60,10 @@ class _Outlook:
 
     def _visit_tensor(self, tensor) -> None:
         # A tensor's hash is its identity.
-        number = hash(tensor)
-        self.state.append(number)
-        if number not in self._known:
-            self._known.add(number)
+        identity = hash(tensor)
+        self.state.append(identity)
+        if identity not in self._known:
+            self._known.add(identity)
             self.tensors.append(tensor)
 
     def _visit_object(self, value) -> None:
@@ -243,9 +243,9 @@ class PlannedStep:
         return out
 
     def __repr__(self):
-        numbers = self.stats
+        counts = self.stats
         why = f", why={self.why!r}" if self.why else ""
-        return f"PlannedStep(mode={self._mode!r}, planned={numbers['planned']}, interpreted={numbers['interpreted']}{why})"
+        return f"PlannedStep(mode={self._mode!r}, planned={counts['planned']}, interpreted={counts['interpreted']}{why})"
 
 
 def _flatten(value, batch: list, fixed: list) -> None:
@@ -265,11 +265,11 @@ def _flatten(value, batch: list, fixed: list) -> None:
             fixed.append(name)
             _flatten(item, batch, fixed)
     else:
-        raise TypeError(f"plan_step: a batch is of tensors, numbers and texts, and of lists, tuples and dicts of them; got {type(value).__name__}")
+        raise TypeError(f"plan_step: a batch is of tensors, numbers and strings, and of lists, tuples and dicts of them; got {type(value).__name__}")
 
 
 def plan_step(loss: Callable[..., Tensor], *also: Any, mode: str = "exact") -> PlannedStep:
-    """A training step that is planned when it repeats. `loss(*batch)` gives the loss, one number; the step computes it and leaves the gradients
+    """A training step that is planned when it repeats. `loss(*batch)` gives the scalar loss; the step computes it and leaves the gradients
     in the parameters, as `loss(*batch).backward()` does, and gives the loss, detached:
 
         step = engine.plan_step(lambda x, y: nn.functional.cross_entropy(model(x), y))
@@ -282,7 +282,7 @@ def plan_step(loss: Callable[..., Tensor], *also: Any, mode: str = "exact") -> P
     are checked again, and one that differs raises InternalError. mode="exact": the same bits as interpreted. mode="fused": faster, the same within
     rounding. A step that cannot be planned is interpreted; `step.why` has the reason.
 
-    The function is not called in planned steps. A plan is good for one state of the modules, tensors and plain values (numbers, texts, lists of
+    The function is not called in planned steps. A plan is good for one state of the modules, tensors and plain values (numbers, strings, lists of
     them) that the function names by its closure, globals, defaults or `self`, and of `also` (modules and tensors that it reaches another way):
     after a change, to `eval()` say, steps are recorded anew. What else it may hang on or do (files, clocks, random numbers of Python, prints,
     attributes of other objects) is not seen. One thread at a time.

@@ -1,4 +1,4 @@
-"""Tensors as text, laid out as PyTorch's."""
+"""Prints tensors in PyTorch's layout."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=N
     _Options.sci_mode = sci_mode
 
 
-class _Numbers:
-    """How the numbers of one tensor are written: all to one width."""
+class _NumberFormat:
+    """The format of one tensor's elements, all of one width."""
 
     def __init__(self, values, is_float: bool):
         self.is_float = is_float
@@ -113,9 +113,9 @@ def _format_values(tensor, indent: int) -> str:
         seen = seen.float()
     values = seen.reshape(-1).tolist()
     if not seen.dtype.is_complex:
-        numbers = _Numbers(values, seen.dtype.is_floating_point)
-        return _body(seen.tolist(), sizes, indent, numbers.format, numbers.width)
-    real, imag = _Numbers([value.real for value in values], True), _Numbers([value.imag for value in values], True)
+        number_format = _NumberFormat(values, seen.dtype.is_floating_point)
+        return _body(seen.tolist(), sizes, indent, number_format.format, number_format.width)
+    real, imag = _NumberFormat([value.real for value in values], True), _NumberFormat([value.imag for value in values], True)
 
     def write(value):
         part = imag.format(value.imag).lstrip()

@@ -38,7 +38,7 @@ def _is_set_to(self, tensor) -> bool:
 
 
 def _new(self, *args, device=None) -> Tensor:
-    """A tensor of the same dtype and device: of the given sizes and any values, or of a list's numbers."""
+    """A tensor of the same dtype and device: of the given sizes, uninitialized, or with the values of a list."""
     device = self.device if device is None else device
     if len(args) == 1 and not isinstance(args[0], (int, Size)):
         data = args[0]

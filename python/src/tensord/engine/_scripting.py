@@ -23,7 +23,7 @@ from tensord.engine.nn import functional
 
 _FILE = "code/__torch__/scripted.py"
 _SPACE = "__torch__.scripted"
-# By number in TorchScript.
+# TorchScript's codes of dtypes.
 _DTYPES = {"uint8": 0, "int8": 1, "int16": 2, "int32": 3, "int64": 4, "float16": 5, "float32": 6, "float64": 7, "complex64": 9, "complex128": 10, "bool": 11,
            "bfloat16": 15}
 _BUILTINS = {"len", "range", "int", "float", "bool", "str", "min", "max", "abs", "isinstance", "enumerate", "zip", "print", "round", "sorted", "list", "all",

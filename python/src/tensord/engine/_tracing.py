@@ -84,9 +84,9 @@ def trace_function(function, example_inputs, check_trace: bool, rtol: float, ato
 def _check(traced: ScriptModule, inputs: list, wanted: list, rtol: float, atol: float) -> None:
     with no_grad():
         got = _tensors(traced(*inputs))
-    for number, (one, other) in enumerate(zip(got, wanted)):
+    for index, (one, other) in enumerate(zip(got, wanted)):
         other = other.detach()
         if one.shape != other.shape or one.dtype is not other.dtype or not _engine._operator("aten::allclose")(one, other, rtol, atol, True):
-            warnings.warn(f"trace: output {number} of the trace differs from the function's on the same inputs; does it draw random numbers, or keep "
+            warnings.warn(f"trace: output {index} of the trace differs from the function's on the same inputs; does it draw random numbers, or keep "
                           "state outside of tensors?", TracerWarning, stacklevel=4)
             return

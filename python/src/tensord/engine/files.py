@@ -38,7 +38,7 @@ def load(path, *, trainable: bool = False, optimize: bool = True) -> Any:
 
 
 def save(value, path) -> None:
-    """Writes numbers, texts, tensors, and lists, tuples and dicts of them as torch.save does; models as archives; to a path that ends in
+    """Writes numbers, strings, tensors, and lists, tuples and dicts of them as torch.save does; models as archives; to a path that ends in
     .safetensors a dict of tensors in that format. `path`: a file's, or an open binary file."""
     if hasattr(path, "write"):
         import shutil

@@ -80,7 +80,7 @@ def receive(connection):
 
 
 def fetch_batches(dataset, collate, is_iterable: bool, is_batched: bool):
-    """A function: numbers (of an iterable dataset how many samples) → the batch. StopIteration says that there is none."""
+    """A function: indices (of an iterable dataset the number of samples) → the batch. StopIteration says that there is none."""
     if is_iterable:
         samples = iter(dataset)
 
@@ -95,10 +95,10 @@ def fetch_batches(dataset, collate, is_iterable: bool, is_batched: bool):
 
         return fetch
     if is_batched and hasattr(dataset, "__getitems__"):
-        return lambda numbers: collate(dataset.__getitems__(numbers))
+        return lambda indices: collate(dataset.__getitems__(indices))
     if is_batched:
-        return lambda numbers: collate([dataset[number] for number in numbers])
-    return lambda number: collate(dataset[number])
+        return lambda indices: collate([dataset[index] for index in indices])
+    return lambda index: collate(dataset[index])
 
 
 def run_worker(settings: dict, worker: int, orders, results, others: list) -> None:

@@ -63,7 +63,7 @@ def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weig
     logits = aten("linear")(input, linear_weight.reshape(-1, features), bias).reshape([*input.shape[:-1], *of_logits])
     if ignore_index is not None and tuple(target.shape) == tuple(logits.shape):
         raise RuntimeError("linear_cross_entropy: ignore_index is of classes, and the target has probabilities")
-    number = {"none": 0, "mean": 1, "sum": 2}.get(reduction)
-    if number is None:
+    reduction_code = {"none": 0, "mean": 1, "sum": 2}.get(reduction)
+    if reduction_code is None:
         raise ValueError(f"{reduction!r} is no reduction; there are none, mean and sum")
-    return aten("cross_entropy_loss")(logits, target, weight, number, -100 if ignore_index is None else ignore_index, label_smoothing)
+    return aten("cross_entropy_loss")(logits, target, weight, reduction_code, -100 if ignore_index is None else ignore_index, label_smoothing)

@@ -13,19 +13,19 @@ from tensord.engine.nn.parameter import Buffer, Parameter, is_lazy
 
 
 class _Hooks:
-    """Hooks by number, in the order they came."""
+    """Hooks by id, in the order of registration."""
 
-    _numbers = itertools.count()
+    _ids = itertools.count()
 
     def __init__(self):
         self._hooks = collections.OrderedDict()
 
     def add(self, hook, prepend: bool = False):
-        number = next(self._numbers)
-        self._hooks[number] = hook
+        hook_id = next(self._ids)
+        self._hooks[hook_id] = hook
         if prepend:
-            self._hooks.move_to_end(number, last=False)
-        return _Handle(self._hooks, number)
+            self._hooks.move_to_end(hook_id, last=False)
+        return _Handle(self._hooks, hook_id)
 
     def __iter__(self):
         return iter(list(self._hooks.values()))
@@ -35,11 +35,11 @@ class _Hooks:
 
 
 class _Handle:
-    def __init__(self, hooks, number):
-        self._hooks, self._number = hooks, number
+    def __init__(self, hooks, hook_id):
+        self._hooks, self._hook_id = hooks, hook_id
 
     def remove(self) -> None:
-        self._hooks.pop(self._number, None)
+        self._hooks.pop(self._hook_id, None)
 
     def __enter__(self):
         return self
