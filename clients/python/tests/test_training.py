@@ -111,7 +111,7 @@ def test_what_batches_raise_comes_out(training_client):
 
     with pytest.raises(ZeroDivisionError):
         job.feed(broken())
-    with pytest.raises(tensord.InvalidArgumentError, match="texts"):
+    with pytest.raises(tensord.InvalidArgumentError, match="strings"):
         job.feed([{"image": np.array(["a"])}], first=job.refresh().progress.next_batch)
     job.cancel()
 
