@@ -29,12 +29,12 @@ TYPES = {
 RESULTS = {"Tensor": "Tensor", "Tensor[]": "std::vector<Tensor>", "bool": "bool", "int": "int64_t", "float": "double", "Scalar": "Scalar", "int[]": "Dims",
            "ScalarType": "DType", "Device": "Device"}
 # Nothing to choose here: they are None.
-LEFT_OUT = ("Layout?", "Generator?")
+OMITTED = ("Layout?", "Generator?")
 DTYPES = {"4": "DType::kInt64", "6": "DType::kFloat32"}
 MEMORY_FORMATS = {"0": "MemoryFormat::kContiguous"}
 KEYWORDS = set("and bool double float int long not or xor new delete default register short signed template this".split())
 # include/tensord/index.h has them, with ranges and masks.
-BY_HAND = ("index", "index_put", "index_put_")
+HAND_WRITTEN = ("index", "index_put", "index_put_")
 # Tensor has members of these names.
 MEMBERS = set("data device dtype is_contiguous ndim numel offset size sizes storage stride strides version".split())
 
@@ -94,12 +94,12 @@ class Argument:
         schema_type, self.name = declaration.strip().rsplit(" ", 1)
         self.is_written = "!" in schema_type
         schema_type = re.sub(r"\([a-z!|> *-]+\)", "", schema_type)
-        self.is_left_out = schema_type in LEFT_OUT or self.name == "pin_memory"
-        if self.is_left_out and not has_default:
+        self.is_omitted = schema_type in OMITTED or self.name == "pin_memory"
+        if self.is_omitted and not has_default:
             raise Skipped(f"{self.name} must be given")
-        self.type = "" if self.is_left_out else cpp_type(schema_type)
-        self.default = cpp_default(default, schema_type) if has_default and not self.is_left_out else None
-        self.is_keyword = is_keyword and not self.is_left_out
+        self.type = "" if self.is_omitted else cpp_type(schema_type)
+        self.default = cpp_default(default, schema_type) if has_default and not self.is_omitted else None
+        self.is_keyword = is_keyword and not self.is_omitted
         self.is_out = self.is_keyword and self.is_written
         if self.name in KEYWORDS:
             self.name += "_"
@@ -117,18 +117,18 @@ class Operator:
         self.name, _, self.overload = head.removeprefix("aten::").partition(".")
         body, result = rest.rsplit(" -> ", 1)
         self.arguments, is_keyword = [], False
-        for text in split(body[:-1]):
-            if text == "*":
+        for declared in split(body[:-1]):
+            if declared == "*":
                 is_keyword = True
                 continue
-            if text == "...":
+            if declared == "...":
                 raise Skipped("any arguments")
-            self.arguments.append(Argument(text, is_keyword))
+            self.arguments.append(Argument(declared, is_keyword))
         self.result = self.result_type(result)
         if not any("Tensor" in argument.type for argument in self.arguments) and "Tensor" not in self.result:
             raise Skipped("")  # of a script's numbers, texts and lists
         self.outs = [a for a in self.arguments if a.is_out]
-        self.positional = [a for a in self.arguments if not a.is_keyword and not a.is_left_out]
+        self.positional = [a for a in self.arguments if not a.is_keyword and not a.is_omitted]
         self.keywords = [a for a in self.arguments if a.is_keyword and not a.is_out]
         if self.outs and not self.name.endswith("_out"):
             self.name += "_out"
@@ -198,7 +198,7 @@ class Operator:
             yield ", ".join(parameters[:count]), ", ".join(["*this", *names[:count]])
 
     def values(self):
-        return ", ".join("nullptr" if a.is_left_out else f"keywords.{a.name}" if a in self.keywords else a.name for a in self.arguments)
+        return ", ".join("nullptr" if a.is_omitted else f"keywords.{a.name}" if a in self.keywords else a.name for a in self.arguments)
 
 
 class Structs:
@@ -228,7 +228,7 @@ def operators(binary):
             continue
         try:
             operator = Operator(schema)
-            if operator.name in BY_HAND:
+            if operator.name in HAND_WRITTEN:
                 raise Skipped("see index.h")
             if operator.overload.startswith("prim_"):
                 raise Skipped("of TorchScript")

@@ -80,9 +80,9 @@ LIBRARIES = {
 THREADS = re.compile(r"\bstd::(j?thread|async)\b(?!::id)")
 THREADS_IN = ("core/base/thread.", "server/commands/client/")
 # A value's device comes from its tensors, or from its plan.
-NAMES_HOST = re.compile(r"\bDevice\{\}")
+NAMES_DEFAULT_DEVICE = re.compile(r"\bDevice\{\}")
 # Loops over elements are a device's: kernels/ROOM/NAME.cpp reads no memory, and hands none to any.
-ELEMENTS = re.compile(r"\braw_data\b|\bdata<")
+ELEMENT_ACCESS = re.compile(r"\braw_data\b|\bdata<")
 DEVICE_FILES = ("_cpu.cpp", "_simd.cpp", "_cuda.cpp")
 
 
@@ -109,9 +109,9 @@ def main() -> int:
                     allowed = [layer, *ALLOWED[layer]]
                     if not any(target.startswith(prefix + "/") for prefix in allowed):
                         problems.append(f"{name}:{number}: {layer} may not include {target}")
-                if name.startswith("core/jit/") and NAMES_HOST.search(line):
+                if name.startswith("core/jit/") and NAMES_DEFAULT_DEVICE.search(line):
                     problems.append(f"{name}:{number}: names the host's device")
-                if name.startswith("kernels/") and name.endswith(".cpp") and not name.endswith(DEVICE_FILES) and ELEMENTS.search(line):
+                if name.startswith("kernels/") and name.endswith(".cpp") and not name.endswith(DEVICE_FILES) and ELEMENT_ACCESS.search(line):
                     problems.append(f"{name}:{number}: a tensor's memory, which only NAME_cpu.cpp, NAME_simd.cpp and NAME.cu may read")
                 if THREADS.search(line) and not name.startswith(THREADS_IN):
                     problems.append(f"{name}:{number}: threads are made by core/base/thread.h")
