@@ -23,18 +23,18 @@ NUMBERS = ("0", "-1", "1", "1e400", "9223372036854775807", "-9223372036854775808
            "4294967296", "NaN")
 
 
-def change_text(data, chance):
+def change_json(data, chance):
     """Another number, a value of another kind, or a part less, in JSON."""
-    text = data.decode()
+    source = data.decode()
     for _ in range(chance.randrange(1, 4)):
-        numbers = list(re.finditer(r"-?\d+(\.\d+)?(e[-+]?\d+)?|\"[^\"]*\"", text))
+        numbers = list(re.finditer(r"-?\d+(\.\d+)?(e[-+]?\d+)?|\"[^\"]*\"", source))
         if numbers and chance.random() < 0.8:
             one = chance.choice(numbers)
-            text = text[:one.start()] + chance.choice(NUMBERS) + text[one.end():]
+            source = source[:one.start()] + chance.choice(NUMBERS) + source[one.end():]
         else:
-            begin = chance.randrange(len(text))
-            text = text[:begin] + text[begin + chance.randrange(1, 30):]
-    return text.encode()
+            begin = chance.randrange(len(source))
+            source = source[:begin] + source[begin + chance.randrange(1, 30):]
+    return source.encode()
 
 
 def change_bytes(data, chance):
@@ -57,7 +57,7 @@ def change_entry(data, chance):
 
 def changed(path, data, chance):
     if path.endswith(".json"):
-        return change_text(data, chance)
+        return change_json(data, chance)
     return change_entry(data, chance) if chance.random() < 0.8 else change_bytes(data, chance)
 
 
@@ -108,8 +108,8 @@ def start_with_damaged_jobs(context, count, seed):
     for number in range(count):
         copy = context.path("jobs", "jobs", f"norms-{number:06x}")
         shutil.copytree(folder, copy)
-        with open(os.path.join(copy, "job.json")) as text:
-            changed = text.read().replace(name, os.path.basename(copy)).replace('"steps":1000000', '"steps":1')
+        with open(os.path.join(copy, "job.json")) as file:
+            changed = file.read().replace(name, os.path.basename(copy)).replace('"steps":1000000', '"steps":1')
         with open(os.path.join(copy, "job.json"), "w") as out:
             out.write(changed)
         damage(copy, chance)

@@ -59,10 +59,10 @@ def job_with_bad_text(context):
 def job_that_cannot_be_read(context):
     """Stored jobs that are broken do not keep the daemon from starting."""
     flags = training_flags(context)
-    for number, text in enumerate([b"", b"{", b"\xff", b"[]", b'{"id": {}}', b'{"id": "5", "state": "NO", "steps": 1e400}']):
+    for number, content in enumerate([b"", b"{", b"\xff", b"[]", b'{"id": {}}', b'{"id": "5", "state": "NO", "steps": 1e400}']):
         os.makedirs(context.path("jobs", "jobs", str(number)))
         with open(context.path("jobs", "jobs", str(number), "job.json"), "wb") as out:
-            out.write(text)
+            out.write(content)
     with context.daemon(*flags, repository=context.path("models")) as daemon:
         left = len(daemon.training.ListJobs(training.ListJobsRequest()).jobs)
         if "is set aside" not in daemon.log_text():
@@ -209,7 +209,7 @@ def endless_loads(context):
         unload = pb.RepositoryModelUnloadRequest(model_name="state0")
         figures.append(Figure("unload", seconds(daemon.stub.RepositoryModelUnload, unload, timeout=60), 10, "s"))
         if calls[0].exception() is None or calls[1].done():
-            raise RuntimeError("the load that was given up goes on, or another one does not")
+            raise RuntimeError("the cancelled load continues, or another one does not")
         begin = time.monotonic()
         if daemon.stop() != 0:
             raise RuntimeError("the daemon did not end well: " + daemon.log_text()[-2000:])
@@ -218,7 +218,7 @@ def endless_loads(context):
 
 @attack("load_timeout", short=True)
 def load_timeout(context):
-    """A load that never ends is given up when its time is over."""
+    """A load that never ends is cancelled after its time limit."""
     repository = context.path("models")
     add_model(repository, "state", EndlessState())
     with context.daemon("--model-control-mode", "explicit", "--model-load-timeout-secs", "1", repository=repository) as daemon:
@@ -273,7 +273,7 @@ class Table(torch.nn.Module):
 
 
 def ask_table(daemon, line):
-    """Whether the answer is right (True), or there is none (False). A wrong one is an exception."""
+    """True if the answer is right, False without an answer. A wrong one is an exception."""
     data = torch.tensor([float(line)]).numpy().tobytes()
     try:
         answer = daemon.stub.ModelInfer(request("table", [("x", "FP32", [1], data)]), timeout=60)

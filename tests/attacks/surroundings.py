@@ -108,7 +108,7 @@ def folders_that_cannot_be_written(context):
     binary = context.path("tensord")
     shutil.copy(BINARY, binary)
     refused = served = 0
-    # What is written only once there are requests is none of the start.
+    # Files that are written for requests only do not matter for the start.
     cases = {"--training-dir": True, "--ready-file": True, "--log-file": True, "--grpc-unix-socket": True, "--capture-dir": False,
              "--trace-file": False}
     for flag, is_refused in cases.items():
@@ -195,8 +195,8 @@ def few_processes(context):
                         log=context.path("log"))
     try:
         wait_until(lambda: os.path.exists(ready), timeout=60)
-        with open(ready) as text:
-            places = json.load(text)
+        with open(ready) as ready_file:
+            places = json.load(ready_file)
         answered, refused = use_up_threads(process, places)
     finally:
         process.terminate()
@@ -223,7 +223,7 @@ def use_up_threads(process, places):
     message = request("identity", [("x", "FP32", [4], bytes(16))])
     with open(f"/proc/{process.pid}/status") as status:
         threads = next(int(line.split()[1]) for line in status if line.startswith("Threads:"))
-    # Of a user: nobody may have others, so there are none left in any case.
+    # The process limit of a user who has no other processes.
     limit_processes(process.pid, threads)
     answered = refused = 0
     for name in ("norms", "steps", "rounds", "words", "mlp"):
@@ -266,7 +266,7 @@ def first_process_of_a_namespace(context):
                                     "--grpc-port", "0", "--metrics-port", "0", "--ready-file", ready, *flags], stderr=log)
     try:
         wait_until(lambda: os.path.exists(ready), timeout=60)
-        with open(ready) as text, grpc.insecure_channel(json.load(text)["grpc"]) as channel:
+        with open(ready) as ready_file, grpc.insecure_channel(json.load(ready_file)["grpc"]) as channel:
             daemon = SimpleNamespace(training=training_pb2_grpc.TrainingServiceStub(channel), log_text=lambda: read_text(context.path("log")))
             first = children(process.pid)[0]
             _, whole = result_of(context, daemon, norms_job(daemon, 400))
@@ -293,8 +293,8 @@ def first_process_of_a_namespace(context):
 
 
 def read_text(path):
-    with open(path) as text:
-        return text.read()
+    with open(path) as opened:
+        return opened.read()
 
 
 def children(pid):

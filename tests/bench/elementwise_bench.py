@@ -46,8 +46,8 @@ def rows():
     for part in ("forward", "recorded", "backward"):
         for name in OPERATORS:
             for elements in SIZES:
-                text = f"{part} {name} {elements}"
-                yield text, text, functools.partial(prepare, part, name, elements), elements
+                label = f"{part} {name} {elements}"
+                yield label, label, functools.partial(prepare, part, name, elements), elements
 
 
 if __name__ == "__main__":

@@ -79,7 +79,7 @@ class Loops(torch.nn.Module):
         return counts[3]
 
     @torch.jit.export
-    def texts(self, n: int) -> int:
+    def strings(self, n: int) -> int:
         length = 0
         for i in range(n):
             length += len("x" + str(i))

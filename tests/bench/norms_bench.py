@@ -59,8 +59,8 @@ def prepare(part, shape):
 def rows():
     for shape in SHAPES:
         for part in ("forward", "both"):
-            text = f"{shape[0]} {'x'.join(map(str, shape[1:]))} {part}"
-            yield text, f"{part} {' '.join(map(str, shape))}", functools.partial(prepare, part, shape), 0
+            label = f"{shape[0]} {'x'.join(map(str, shape[1:]))} {part}"
+            yield label, f"{part} {' '.join(map(str, shape))}", functools.partial(prepare, part, shape), 0
 
 
 if __name__ == "__main__":

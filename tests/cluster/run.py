@@ -132,9 +132,9 @@ class Checks:
         known = {"Deployment", "StatefulSet", "Service", "ServiceAccount", "PersistentVolumeClaim", "NetworkPolicy", "Job"}
         helm = os.path.join(ROOT, "build", "clients", "bin", "helm")
         for values in rendered.chart_values():
-            text = rendered.run(helm, "template", "x", rendered.CHART, "--values", values, "--set", "probes.type=http",
+            manifests = rendered.run(helm, "template", "x", rendered.CHART, "--values", values, "--set", "probes.type=http",
                                 "--kube-version", "1.23.0")
-            items = [item for item in rendered.documents(text) if item["kind"] in known]
+            items = [item for item in rendered.documents(manifests) if item["kind"] in known]
             self.cluster.kubectl("apply", "--dry-run=server", "-f", "-",
                                  given=json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
             print(f"    {os.path.basename(values)}: {len(items)} objects")
@@ -185,9 +185,9 @@ class Checks:
             assert len(self.ready_pods()) == 1, "the budget holds"
             assert drain.poll() is None, "the drain waits for the budget"
             self.cluster.kubectl("uncordon", "node1")
-            text, _ = drain.communicate(timeout=320)
-            assert drain.returncode == 0, text
-            assert "disruption budget" in text, text
+            output, _ = drain.communicate(timeout=320)
+            assert drain.returncode == 0, output
+            assert "disruption budget" in output, output
             self.wait_rollout()
             wait_until(lambda: len(self.ready_pods()) == 2, "two servers are ready", timeout=240)
 
@@ -195,10 +195,10 @@ class Checks:
         """The trainer is killed in the middle of a job, and so is the pod that watches; the result is served by all."""
         cluster, training = self.cluster, self.daemon.training
         with open(JOB) as file:
-            text = re.sub("epochs=15", "epochs=60", file.read())
+            manifest = re.sub("epochs=15", "epochs=60", file.read())
         # There is no DNS here.
-        text = text.replace("tensord-trainer:8001", self.service_address("tensord-trainer")).replace("tensord:0.1.0", NAME)
-        cluster.kubectl("apply", "-f", "-", given=text)
+        manifest = manifest.replace("tensord-trainer:8001", self.service_address("tensord-trainer")).replace("tensord:0.1.0", NAME)
+        cluster.kubectl("apply", "-f", "-", given=manifest)
 
         def job():
             try:
@@ -253,8 +253,8 @@ class Checks:
         """What prometheus-adapter makes of the autoscaler's rule."""
         import yaml
         with open(os.path.join(ROOT, "deploy/kubernetes/components/autoscaling/prometheus_adapter.yaml")) as file:
-            text = yaml.safe_load(file)["rules"]["custom"][0]["metricsQuery"]
-        return text.replace("<<.LabelMatchers>>", 'namespace="default"').replace("<<.GroupBy>>", "pod").replace("[1m]", "[10s]")
+            metrics_query = yaml.safe_load(file)["rules"]["custom"][0]["metricsQuery"]
+        return metrics_query.replace("<<.LabelMatchers>>", 'namespace="default"').replace("<<.GroupBy>>", "pod").replace("[1m]", "[10s]")
 
     def check_metrics_and_alert(self):
         pods = sorted(pod["metadata"]["name"] for pod in self.ready_pods())
@@ -323,7 +323,7 @@ def main():
     parser.add_argument("--programs")
     parser.add_argument("--work")
     parser.add_argument("--image", default=NAME)
-    parser.add_argument("--only", type=lambda text: text.split(","), default=ORDER)
+    parser.add_argument("--only", type=lambda argument: argument.split(","), default=ORDER)
     parser.add_argument("--list", action="store_true")
     arguments = parser.parse_args()
     unknown = set(arguments.only) - set(ORDER)

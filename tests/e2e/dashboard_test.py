@@ -213,11 +213,11 @@ class DashboardTest(unittest.TestCase):
         with open(os.path.join(ROOT, "deploy", "grafana", "tensord.json")) as file:
             dashboard = json.load(file)
 
-        def filled(text):
+        def filled(expression):
             for name, value in SUBSTITUTES.items():
-                text = text.replace(name, value)
-            self.assertNotIn("$", text)
-            return text
+                expression = expression.replace(name, value)
+            self.assertNotIn("$", expression)
+            return expression
 
         buckets = [bool(server.query("tensord_queue_duration_seconds_bucket")) for server in self.prometheus]
         self.assertEqual(buckets, [True, False], "one has classic histograms, the other native ones")
@@ -250,10 +250,10 @@ class DashboardTest(unittest.TestCase):
         for name, rule in alerts.items():
             path = rule["annotations"]["runbook"]
             with open(os.path.join(ROOT, path)) as file:
-                text = file.read()
-            self.assertEqual(text.splitlines()[0], f"# {name}")
-            self.assertIn(rule["labels"]["severity"], text.splitlines()[2])
-            for block in re.findall(r"```promql\n(.*?)```", text, re.DOTALL):
+                content = file.read()
+            self.assertEqual(content.splitlines()[0], f"# {name}")
+            self.assertIn(rule["labels"]["severity"], content.splitlines()[2])
+            for block in re.findall(r"```promql\n(.*?)```", content, re.DOTALL):
                 for query in block.strip().split("\n"):
                     self.prometheus[0].query(query)
                     for metric in METRIC.findall(re.sub(r'"[^"]*"', "", query)):
@@ -269,8 +269,8 @@ class DashboardTest(unittest.TestCase):
         wait_until(lambda: wanted <= server.names_firing(), lambda: wanted - server.names_firing(), timeout=60)
         firing = server.firing()
         for alert in firing:
-            for text in alert["annotations"].values():
-                self.assertNotRegex(text, "{{|<error|<no value")
+            for annotation in alert["annotations"].values():
+                self.assertNotRegex(annotation, "{{|<error|<no value")
         not_ready = [alert["annotations"]["summary"] for alert in firing
                      if alert["labels"]["alertname"] == "TensordModelNotReady"
                      and alert["labels"]["instance"] == daemon.ready["metrics"]]

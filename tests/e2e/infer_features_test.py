@@ -110,8 +110,8 @@ class InferFeaturesTest(RpcAssertions, unittest.TestCase):
     def tearDownClass(cls):
         cls.daemon.__exit__()
 
-    def assert_fails(self, code, text, message):
-        self.assert_code(code, text, self.stub.ModelInfer, message, timeout=300)
+    def assert_fails(self, code, details, message):
+        self.assert_code(code, details, self.stub.ModelInfer, message, timeout=300)
 
     def test_every_call_is_answered(self):
         for name, method in pb.DESCRIPTOR.services_by_name["GRPCInferenceService"].methods_by_name.items():
@@ -216,7 +216,7 @@ class InferFeaturesTest(RpcAssertions, unittest.TestCase):
             del message.outputs[:]
             self.assertEqual(self.stub.ModelInfer(message).raw_output_contents[0], memory.map[:4 * count])
 
-    def test_shared_memory_of_texts(self):
+    def test_shared_memory_of_strings(self):
         with SharedMemory(self.stub, 4096) as memory:
             memory.map[:11] = struct.pack("<I", 2) + b"ab" + struct.pack("<I", 1) + b"c"
             message = request("words", [("words", "BYTES", [2], None)], ["OUTPUT__0"])
@@ -230,10 +230,10 @@ class InferFeaturesTest(RpcAssertions, unittest.TestCase):
         place(message.inputs[0].parameters, 0, 16)
         self.assert_fails(CODE.NOT_FOUND, "Unable to find shared memory region: 'r'", message)
         with SharedMemory(self.stub, 4096) as memory:
-            for offset, size, text in ((4096, 16, "Invalid offset"), (4088, 16, "Invalid offset + byte size"),
+            for offset, size, expected in ((4096, 16, "Invalid offset"), (4088, 16, "Invalid offset + byte size"),
                                        (0, 12, "Expected 16, got 12")):
                 place(message.inputs[0].parameters, offset, size)
-                self.assert_fails(CODE.INVALID_ARGUMENT, text, message)
+                self.assert_fails(CODE.INVALID_ARGUMENT, expected, message)
             place(message.inputs[0].parameters, 0, 16)
             place(message.outputs[0].parameters, 0, 8)
             self.assert_fails(CODE.INTERNAL, "should be at least 16 bytes", message)

@@ -163,8 +163,8 @@ def save_program(script, inputs, path):
     subprocess.run([BINARY, "convert", script, "--to", "pt2", "-o", path, *sizes], check=True, capture_output=True)
 
 
-def quoted(text):
-    return '"' + text + '"'
+def quoted(string):
+    return '"' + string + '"'
 
 
 def make_ensemble(root, model, inputs, outputs):

@@ -50,10 +50,10 @@ def save(root, name, version, factor, size=1):
     os.rename(os.path.join(folder, ".new"), os.path.join(folder, "model.pt"))
 
 
-def configure(root, name, text):
+def configure(root, name, config):
     os.makedirs(os.path.join(root, name), exist_ok=True)
     with open(os.path.join(root, name, "config.pbtxt"), "w") as file:
-        file.write(text)
+        file.write(config)
 
 
 def parameter(value):
@@ -143,9 +143,9 @@ class RepositoryTest(RpcAssertions, unittest.TestCase):
     def test_mode_none(self):
         save(self.root, "a", 1, 2)
         self.start()
-        text = "explicit model load / unload is not allowed"
-        self.assert_code(CODE.UNAVAILABLE, text, self.load, "a")
-        self.assert_code(CODE.UNAVAILABLE, text, self.unload, "a")
+        message = "explicit model load / unload is not allowed"
+        self.assert_code(CODE.UNAVAILABLE, message, self.load, "a")
+        self.assert_code(CODE.UNAVAILABLE, message, self.unload, "a")
         self.assertEqual(self.states(), [("a", "1", "READY", "")])
 
     def test_overrides(self):
@@ -183,12 +183,12 @@ class RepositoryTest(RpcAssertions, unittest.TestCase):
         self.load_files("m", {"2/weights.safetensors": safetensors})
         self.assertEqual(self.states(), [("m", "2", "READY", "")])
         self.assertEqual(self.ask("m"), 6)
-        for weights, text in (({"other": torch.zeros(1)}, "no parameter or buffer of this name"),
+        for weights, message in (({"other": torch.zeros(1)}, "no parameter or buffer of this name"),
                               ({"factor": torch.zeros(2)}, "has shape [2], the model's has [1]"),
                               ({"factor": torch.zeros(1, dtype=torch.int64)}, "is of type int64")):
             data = io.BytesIO()
             torch.save(weights, data)
-            self.assert_code(CODE.INVALID_ARGUMENT, text, self.load_files, "m", {"3/weights.pt": data.getvalue()})
+            self.assert_code(CODE.INVALID_ARGUMENT, message, self.load_files, "m", {"3/weights.pt": data.getvalue()})
         self.assert_code(CODE.DATA_LOSS, "", self.load_files, "m", {"3/weights.pt": b"rubbish"})
         self.assertEqual(self.ask("m"), 6)
 

@@ -100,18 +100,18 @@ class SequenceTest(WithDaemon):
         self.assertEqual(read_fp32(response.raw_output_contents[1]), [1])
         response = self.send("names", "somebody", 1, end=True)
         self.assertEqual(read_fp32(response.raw_output_contents[1]), [2])
-        code, text = self.code_of("names", 77, 1, start=True, end=True)
-        self.assertEqual((code, text), (grpc.StatusCode.INVALID_ARGUMENT, "sequence batching control 'CORRID' data-type is 'UINT64', but model "
+        code, details = self.code_of("names", 77, 1, start=True, end=True)
+        self.assertEqual((code, details), (grpc.StatusCode.INVALID_ARGUMENT, "sequence batching control 'CORRID' data-type is 'UINT64', but model "
                                         "'names' expects 'BYTES'"))
 
     def test_errors(self):
-        code, text = self.code_of("oldest", 50, 1)
+        code, details = self.code_of("oldest", 50, 1)
         self.assertEqual(code, grpc.StatusCode.INVALID_ARGUMENT)
-        self.assertEqual(text, "inference request for sequence 50 to model 'oldest' must specify the START flag on the "
+        self.assertEqual(details, "inference request for sequence 50 to model 'oldest' must specify the START flag on the "
                          "first request of the sequence")
-        code, text = self.code_of("oldest", 0, 1, start=True)
+        code, details = self.code_of("oldest", 0, 1, start=True)
         self.assertEqual(code, grpc.StatusCode.INVALID_ARGUMENT)
-        self.assertEqual(text,
+        self.assertEqual(details,
                          "inference request to model 'oldest' must specify a non-zero or non-empty correlation ID")
         wide = request("oldest", [("x", "FP32", [2, 1], struct.pack("<2f", 1, 2))], parameters=parameters(51, True))
         with self.assertRaises(grpc.RpcError) as caught:

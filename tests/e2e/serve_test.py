@@ -59,8 +59,8 @@ class ServeTest(RpcAssertions, unittest.TestCase):
     def infer(self, *args, **kwargs):
         return self.daemon.stub.ModelInfer(request(*args, **kwargs), timeout=300)
 
-    def assert_fails(self, code, text, message):
-        self.assert_code(code, text, self.daemon.stub.ModelInfer, message, timeout=300)
+    def assert_fails(self, code, details, message):
+        self.assert_code(code, details, self.daemon.stub.ModelInfer, message, timeout=300)
 
     def outputs(self, response):
         self.assertEqual(len(response.outputs), len(response.raw_output_contents))
@@ -255,17 +255,17 @@ class ServeTest(RpcAssertions, unittest.TestCase):
 
     def test_parameters(self):
         x = [("x", "FP32", [1], fp32(1))]
-        text, number, flag = (pb.InferParameter(string_param="a"), pb.InferParameter(int64_param=1),
+        string, number, flag = (pb.InferParameter(string_param="a"), pb.InferParameter(int64_param=1),
                               pb.InferParameter(bool_param=True))
         self.infer("identity", x, parameters={"priority": number, "timeout": pb.InferParameter(int64_param=10**7),
-                                              "sequence_id": number, "sequence_start": flag, "mine": text})
-        for name, value in (("priority", text), ("timeout", text), ("sequence_id", flag), ("sequence_end", number),
-                            ("triton_enable_empty_final_response", text)):
+                                              "sequence_id": number, "sequence_start": flag, "mine": string})
+        for name, value in (("priority", string), ("timeout", string), ("sequence_id", flag), ("sequence_end", number),
+                            ("triton_enable_empty_final_response", string)):
             self.assert_fails(CODE.INVALID_ARGUMENT, f"invalid value type for '{name}' parameter",
                               request("identity", x, parameters={name: value}))
-        self.assert_fails(CODE.INVALID_ARGUMENT, "reserved", request("identity", x, parameters={"triton_other": text}))
+        self.assert_fails(CODE.INVALID_ARGUMENT, "reserved", request("identity", x, parameters={"triton_other": string}))
         # What KServe's client sends is taken.
-        self.infer("identity", x, parameters={"headers": text, "binary_data_output": flag})
+        self.infer("identity", x, parameters={"headers": string, "binary_data_output": flag})
         shared = request("identity", x)
         shared.inputs[0].parameters["shared_memory_region"].string_param = "r"
         self.assert_fails(CODE.INVALID_ARGUMENT, "'shared_memory_byte_size' parameter must be specified", shared)
@@ -354,11 +354,11 @@ class ServeTest(RpcAssertions, unittest.TestCase):
             self.assertGreater(daemon.metric(name, model="linear"), value, name)
         self.assertEqual(daemon.metric("tensord_requests_total", model="linear", code="OK"), 1)
         self.assertEqual(daemon.metric("tensord_requests_total", model="linear", code="INVALID_ARGUMENT"), 1)
-        text = daemon.metrics()
+        exposition = daemon.metrics()
         for name in ("tensord_build_info", "tensord_memory_bytes", "tensord_pool_reserved_bytes",
                      "tensord_model_load_duration_seconds", "tensord_copied_bytes_total", "tensord_model_ready"):
-            self.assertIn(f"\n{name}{{", text)
-        checked = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True)
+            self.assertIn(f"\n{name}{{", exposition)
+        checked = subprocess.run(["promtool", "check", "metrics"], input=exposition, capture_output=True, text=True)
         self.assertEqual((checked.returncode, checked.stdout + checked.stderr), (0, ""))
 
 

@@ -106,10 +106,10 @@ class StatusPageTest(unittest.TestCase):
         self.assertTrue(any(owner["bytes"] > 0 for owner in status["memory"]))
 
     def test_models_and_their_states(self):
-        text = self.model("linear/1")
-        self.assertIn("READY", text)
-        self.assertRegex(text, r"REQUESTS\s+\d+|requests\s+\d+")
-        self.assertRegex(text, r"(µs|ms)")
+        shown = self.model("linear/1")
+        self.assertIn("READY", shown)
+        self.assertRegex(shown, r"REQUESTS\s+\d+|requests\s+\d+")
+        self.assertRegex(shown, r"(µs|ms)")
         name, state, reason = self.wait(lambda page: page.execute_script(
             "const card = [...document.querySelectorAll('[data-model]')].find(c => c.dataset.model.startsWith('<i>'));"
             "return card && ['h3', '.pill', '.reason'].map((part) => card.querySelector(part).textContent)"))
@@ -135,11 +135,11 @@ class StatusPageTest(unittest.TestCase):
 
     def test_memory_and_jobs(self):
         self.wait(lambda page: page.find_elements(By.CSS_SELECTOR, "#memory .fill"))
-        text, points = self.wait(lambda page: page.execute_script(
+        shown, points = self.wait(lambda page: page.execute_script(
             "const card = document.querySelector('[data-job]');"
             "return card && [card.innerText, card.querySelector('polyline.loss').getAttribute('points')]"))
-        self.assertIn("clusters", text)
-        self.assertIn("COMPLETED", text)
+        self.assertIn("clusters", shown)
+        self.assertIn("COMPLETED", shown)
         self.assertEqual(self.job.state, COMPLETED)
         points = points.split()
         self.assertGreater(len(points), 5)

@@ -46,9 +46,9 @@ def parameter(key, value):
 
 
 def warmup(inputs, **fields):
-    text = "".join(f"{key}: {value} " for key, value in fields.items())
-    text += "".join(f'inputs {{ key: "{name}" value {{ {value} }} }} ' for name, value in inputs.items())
-    return f'model_warmup {{ name: "first" {text} }}\n'
+    config = "".join(f"{key}: {value} " for key, value in fields.items())
+    config += "".join(f'inputs {{ key: "{name}" value {{ {value} }} }} ' for name, value in inputs.items())
+    return f'model_warmup {{ name: "first" {config} }}\n'
 
 
 class WarmupTest(unittest.TestCase):
@@ -98,11 +98,11 @@ class WarmupTest(unittest.TestCase):
         message = request(model, [("x", datatype, list(tensor.shape), tensor.numpy().tobytes())])
         return self.daemon.stub.ModelInfer(message, timeout=300).raw_output_contents[0]
 
-    def assert_unavailable(self, model, text):
+    def assert_unavailable(self, model, reason):
         with self.assertRaises(grpc.RpcError) as caught:
             self.infer(model, torch.zeros(1))
         self.assertEqual(caught.exception.code(), grpc.StatusCode.UNAVAILABLE)
-        self.assertIn(text, caught.exception.details())
+        self.assertIn(reason, caught.exception.details())
 
     def test_requests_run_on_every_worker(self):
         seen = self.infer("counter", torch.zeros(1, dtype=torch.int64), "INT64")

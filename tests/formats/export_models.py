@@ -41,7 +41,7 @@ def shake(module):
 
 
 def other_sizes(args, kwargs, dynamic):
-    """The arguments with a sample more in each dimension 0 that is dynamic; None when there is none."""
+    """The arguments with one more sample in each dynamic dimension 0; None without such a dimension."""
     if not dynamic:
         return None
 

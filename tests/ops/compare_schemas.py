@@ -19,8 +19,8 @@ def described(schema):
 
 
 def main() -> int:
-    text = subprocess.run([sys.argv[1], "ops", "--json"], capture_output=True, text=True, check=True).stdout
-    ours = {row["name"]: row["schema"] for row in map(json.loads, text.splitlines())}
+    output = subprocess.run([sys.argv[1], "ops", "--json"], capture_output=True, text=True, check=True).stdout
+    ours = {row["name"]: row["schema"] for row in map(json.loads, output.splitlines())}
     compared = differing = 0
     for theirs in torch._C._jit_get_all_schemas():
         name = theirs.name + ("." + theirs.overload_name if theirs.overload_name else "")

@@ -87,7 +87,7 @@ def positional(schema, args, kwargs):
 
 
 def comparable(row: Case, results):
-    """Results, or what of them does not hang on free choices."""
+    """Results, or the part of them that does not depend on free choices."""
     return tuple(INVARIANTS[row.check](*results)) if row.check in INVARIANTS else results
 
 

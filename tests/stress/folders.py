@@ -210,8 +210,8 @@ class Writer(Actor):
 
     def config(self):
         kind = self.random.randrange(3)
-        text = CONFIG[:self.random.randrange(20, len(CONFIG) - 3)] if kind == 0 else CONFIG + 'name: "another"\n'
-        data = self.random.randbytes(1000) if kind == 1 else text.encode()
+        broken_config = CONFIG[:self.random.randrange(20, len(CONFIG) - 3)] if kind == 0 else CONFIG + 'name: "another"\n'
+        data = self.random.randbytes(1000) if kind == 1 else broken_config.encode()
         path = os.path.join(self.shelf.folder, "config.pbtxt")
         with open(path, "wb") as file:
             file.write(data)

@@ -57,9 +57,9 @@ def check_after_polls(daemon, root, memory_before):
     wait_until(lambda: not folders.files_held(daemon), f"copies of archives are left: {folders.files_held(daemon)}")
 
 
-def check_log(text):
+def check_log(log_content):
     for sign in ("Sanitizer", "internal error", "runtime error:", "terminate called"):
-        assert sign not in text, text[max(0, text.index(sign) - 1000):][:8000]
+        assert sign not in log_content, log_content[max(0, log_content.index(sign) - 1000):][:8000]
 
 
 def check_alive(daemon):

@@ -193,8 +193,8 @@ def datasets(folder):
         part, numbers = rows[i * 5:i * 5 + 5], [int(n) for n in targets[i * 5:i * 5 + 5]]
         (folder / "cifar-10-batches-bin" / f"{name}.bin").write_bytes(b"".join(bytes([n]) + r.tobytes() for n, r in zip(numbers, part)))
         # As Python 2 wrote them, and as Python 3 does in its protocol 2.
-        text = python2_pickle(part, ["labels"], [numbers]) if i % 2 else pickle.dumps({"data": part, "labels": numbers}, protocol=2)
-        (folder / "cifar-10-batches-py" / name).write_bytes(text)
+        pickled = python2_pickle(part, ["labels"], [numbers]) if i % 2 else pickle.dumps({"data": part, "labels": numbers}, protocol=2)
+        (folder / "cifar-10-batches-py" / name).write_bytes(pickled)
     for name, part in (("train", rows[:20]), ("test", rows[20:])):
         fine = [int(n) * 9 for n in targets[:len(part)]]
         (folder / "cifar-100-binary" / f"{name}.bin").write_bytes(b"".join(bytes([n // 5, n]) + r.tobytes() for n, r in zip(fine, part)))

@@ -214,7 +214,7 @@ class ConvertSizesTest(Sizes):
                 if wrong:
                     failures.append(f"seed {seed}, {kind}: {wrong}\n{source}")
         if count > 30:
-            print("\n".join(f"{number:6} {text}" for text, number in said.most_common()))
+            print("\n".join(f"{number:6} {outcome}" for outcome, number in said.most_common()))
         self.assertEqual(failures, [], "\n\n".join(failures))
         self.assertGreater(said["pt2 written"], count // 8, said)
         self.assertGreater(said["onnx written"], count // 8, said)

@@ -49,11 +49,11 @@ class TrainErrorsTest(RpcAssertions, unittest.TestCase):
     def tearDownClass(cls):
         cls.server.close()
 
-    def assert_fails(self, *texts, **fields):
+    def assert_fails(self, *expected, **fields):
         job = self.server.run(**fields)
         self.assertEqual(job.state, FAILED)
-        for text in texts:
-            self.assertIn(text, job.message)
+        for part in expected:
+            self.assertIn(part, job.message)
         self.assertEqual(job.published_version, 0)
         return job
 
@@ -86,13 +86,13 @@ class TrainErrorsTest(RpcAssertions, unittest.TestCase):
         ]
         os.symlink(os.path.join(self.server.jobs, "lock"), os.path.join(self.server.data, "link"))
         before = len(self.server.stub.ListJobs(training.ListJobsRequest()).jobs)
-        for code, text, fields in cases:
-            with self.subTest(text):
+        for code, details, fields in cases:
+            with self.subTest(details):
                 inputs = fields.pop("inputs", None)
                 message = spec(**fields)
                 if inputs:
                     message.data.inputs.update(inputs)
-                self.assert_code(code, text, self.server.stub.CreateJob, training.CreateJobRequest(spec=message))
+                self.assert_code(code, details, self.server.stub.CreateJob, training.CreateJobRequest(spec=message))
         self.assertEqual(len(self.server.stub.ListJobs(training.ListJobsRequest()).jobs), before)
 
     def test_the_loss_is_no_number(self):

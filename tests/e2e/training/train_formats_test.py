@@ -102,8 +102,8 @@ class FormatsTest(unittest.TestCase):
         with zipfile.ZipFile(file) as archive:
             names = [name.split("/", 1)[1] for name in archive.namelist()]
             root = archive.namelist()[0].split("/", 1)[0]
-            texts = {name: archive.read(f"{root}/{name}") for name in names if name.endswith((".json", ".py", "format", "version"))}
-        return sorted(names), texts
+            contents = {name: archive.read(f"{root}/{name}") for name in names if name.endswith((".json", ".py", "format", "version"))}
+        return sorted(names), contents
 
     def check(self, model, base_file, version, kept=None, of=None):
         file = self.place(of or model, kept or base_file, version)
@@ -154,9 +154,9 @@ class FormatsTest(unittest.TestCase):
     @unittest.skipUnless(NEWEST.exists(), "no PyTorch in build/pypi_torch: scripts/setup pypi_torch")
     def test_pytorch_loads_a_published_program(self):
         files = self.place("program", "model.pt2"), self.place("program", "model.pt2", self.train("program"))
-        texts = [subprocess.run([NEWEST, "-W", "ignore", "-c", PROGRAM, file], capture_output=True, text=True, check=True).stdout for file in files]
-        self.assertEqual(texts[0], texts[1])
-        self.assertIn("[3, 2]", texts[0])
+        outputs = [subprocess.run([NEWEST, "-W", "ignore", "-c", PROGRAM, file], capture_output=True, text=True, check=True).stdout for file in files]
+        self.assertEqual(outputs[0], outputs[1])
+        self.assertIn("[3, 2]", outputs[0])
 
     def has_ranks(self):
         """Whether the build has Gloo."""

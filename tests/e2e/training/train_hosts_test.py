@@ -283,7 +283,7 @@ class TrainHostsTest(JobAssertions, unittest.TestCase):
         self.assert_same(one, done)
 
     def test_what_is_refused(self):
-        for text, distribution in (
+        for message, distribution in (
                 ("distribution.processes_per_host: more than the 2 ranks", over_hosts(2, 3)),
                 ("distribution.hosts: 2 other hosts are needed, got 1", over_hosts(3, 1, hosts=["b"])),
                 ("distribution.hosts: 'b' is empty or there twice", over_hosts(3, 1, hosts=["b", "b"])),
@@ -297,7 +297,7 @@ class TrainHostsTest(JobAssertions, unittest.TestCase):
                 self.server.stub.CreateJob(
                     training.CreateJobRequest(spec=spec(epochs=1, **{**JOB, "batch_size": 2000}, distribution=distribution)),
                     timeout=300)
-            self.assertIn(text, caught.exception.details())
+            self.assertIn(message, caught.exception.details())
 
 
 def connect_to_all_of(pid, but):

@@ -78,7 +78,7 @@ class TrainingDaemon:
         return self.stub.GetJob(training.GetJobRequest(id=job_id), timeout=300)
 
     def watch(self, job_id, timeout=300):
-        """The job at rest, and all points of its curves."""
+        """The job when it has ended or is paused, and all points of its curves."""
         points, job = {}, None
         for change in self.stub.WatchJob(training.WatchJobRequest(id=job_id), timeout=timeout):
             job = change.job
