@@ -28,7 +28,7 @@ def test_methods(name):
 def test_all_aliases_are_there():
     for name in _aliases.NAMES:
         assert callable(getattr(engine, name)) and name in dir(engine)
-    # Nothing that PyTorch finds by a second name is left out.
+    # No alias of PyTorch is missing.
     names = {*dir(torch), *dir(torch.Tensor), *(f"special_{name}" for name in dir(torch.special)), *(f"linalg_{name}" for name in dir(torch.linalg))}
     listed = {name.removeprefix("aten::") for name in engine._engine._operator_names()}
     for name in names - listed - set(_aliases.NAMES):

@@ -68,7 +68,7 @@ class AsyncClientBase:
         return metadata
 
     def _call_headers(self, headers: Optional[Mapping[str, str]] = None) -> Headers:
-        """What goes before each call; there is none any more when the client is closed."""
+        """The metadata of a call. Raises if the client is closed."""
         if self._is_closed:
             raise FailedPreconditionError("the client is closed")
         return self.settings.call_headers(headers)

@@ -85,7 +85,7 @@ class Attempts:
         return None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
 
     def delay_after(self, error: grpc.RpcError) -> float:
-        """Seconds to wait before the next attempt. Raises what the call failed with when there is none."""
+        """Seconds to wait before the next attempt. Raises the error of the call if there is no further attempt."""
         failure = from_rpc(error)
         self._left -= 1
         if self._left <= 0 or failure.code not in self._retry.codes:

@@ -100,7 +100,7 @@ class Watch:
         return JobUpdate(parse_job(answer.job), points)
 
     def delay_after(self, error: grpc.RpcError) -> float:
-        """Seconds until the next attempt. Raises what went wrong when there is none."""
+        """Seconds until the next attempt. Raises the error if there is no further attempt."""
         failure = from_rpc(error)
         now = time.monotonic()
         # A daemon that starts again answers before it has read its jobs.

@@ -130,7 +130,7 @@ def load(model: str, config: Optional[Mapping[str, Any]], files: Mapping[str, Fi
 
 
 def weights_file(source: FileSource, version: int, kind: str) -> Dict[str, FileSource]:
-    """The file of a load that brings weights alone. The kind is that of the path, or said, where there is none."""
+    """The file of a load that replaces weights alone. The format is that of the path, or given explicitly."""
     if not kind:
         if isinstance(source, bytes):
             raise InvalidArgumentError("weights_format: must say 'pt' or 'safetensors' of bytes")

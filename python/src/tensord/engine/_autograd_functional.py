@@ -44,7 +44,7 @@ def _prepared(inputs, create_graph: bool) -> tuple:
 
 
 def _grad(outputs: tuple, inputs: tuple, vectors, create_graph: bool, strict: bool, what: str) -> tuple:
-    """Gradients of `outputs`, zeros where they do not hang on an input."""
+    """Gradients of `outputs`, zeros where they do not depend on an input."""
     live = [(output, None if vectors is None else vector) for output, vector in zip(outputs, vectors or outputs) if output.requires_grad]
     if not live and strict:
         raise RuntimeError(f"{what}: the function's results do not depend on its inputs")

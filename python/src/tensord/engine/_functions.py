@@ -43,7 +43,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad: bool = False) -> Ten
 
 
 def _as_lists(data):
-    """Ranges and other sequences as lists, at any depth; the object itself where there are none."""
+    """Ranges and other sequences as lists, at any depth; the object itself if it contains none."""
     if isinstance(data, (list, tuple)):
         made = [_as_lists(item) for item in data]
         return data if all(a is b for a, b in zip(made, data)) else made

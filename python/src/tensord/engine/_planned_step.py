@@ -24,8 +24,8 @@ _PLAIN = frozenset((int, float, bool, str, bytes, complex, type(None), _engine.d
 _MOST_PLANS = 8
 
 
-class _Outlook:
-    """What a step hangs on, as it is now: `state` compares equal while no plain value, tensor or object is another."""
+class _Dependencies:
+    """The current state that a step depends on: `state` compares equal as long as no plain value, tensor or object is replaced."""
 
     def __init__(self):
         self.state: list = []
@@ -177,49 +177,49 @@ class PlannedStep:
         self._steps: dict = {}  # by state: the native step, and what holds the tensors and objects of the state
         self._alone: Any = _engine._PlannedStep([], True)  # for steps that are interpreted anyway
         self._last: Any = None
-        self._obstacle = ""
+        self._unsupported_reason = ""
 
     def __call__(self, *args, **kwargs) -> Tensor:
         """Leaves the gradients in the parameters' `grad`, gives the loss, detached."""
         batch: list = []
-        outlook, key = self._look(args, kwargs, batch)
-        unsupported_reason = self._obstacle or outlook.unsupported_reason
+        dependencies, key = self._look(args, kwargs, batch)
+        unsupported_reason = self._unsupported_reason or dependencies.unsupported_reason
         if any(tensor.requires_grad for tensor in batch):
             unsupported_reason = unsupported_reason or "the batch requires a gradient"
-        step = self._step_for(key, outlook) if not unsupported_reason else self._alone
+        step = self._step_for(key, dependencies) if not unsupported_reason else self._alone
         if step is self._alone and not unsupported_reason:
             unsupported_reason = "there were too many states of modules and arguments"
         self._last = step
         before = step.interpreted
         loss = step.run(batch, lambda: self._loss(*args, **kwargs), unsupported_reason)
-        if step.interpreted != before and not self._obstacle and self._look(args, kwargs, [])[1] != key:
-            self._obstacle = "the function changes attributes, tensors or variables that it hangs on"
+        if step.interpreted != before and not self._unsupported_reason and self._look(args, kwargs, [])[1] != key:
+            self._unsupported_reason = "the function changes attributes, tensors or variables that it depends on"
         return loss
 
     def _look(self, args, kwargs, batch: list):
-        outlook = _Outlook()
-        outlook.visit(self._loss)
+        dependencies = _Dependencies()
+        dependencies.visit(self._loss)
         for value in self._extra:
-            outlook.visit(value)
+            dependencies.visit(value)
         fixed: list = [id(self._loss)]
         for name, value in [*enumerate(args), *kwargs.items()]:
             fixed.append(name)
             _flatten(value, batch, fixed)
-        return outlook, (tuple(outlook.state), tuple(fixed), _engine.get_default_dtype())
+        return dependencies, (tuple(dependencies.state), tuple(fixed), _engine.get_default_dtype())
 
-    def _step_for(self, key, outlook):
+    def _step_for(self, key, dependencies):
         found = self._steps.get(key)
         if found is None:
             if len(self._steps) >= _MOST_PLANS:
                 return self._alone
-            found = _engine._PlannedStep(outlook.tensors, self._mode == "exact"), outlook
+            found = _engine._PlannedStep(dependencies.tensors, self._mode == "exact"), dependencies
             self._steps[key] = found
         return found[0]
 
     def forget(self) -> None:
         """Drops all plans: after a change that the step cannot see (see plan_step)."""
         self._steps.clear()
-        self._obstacle = ""
+        self._unsupported_reason = ""
 
     @property
     def why(self) -> str:
@@ -284,7 +284,7 @@ def plan_step(loss: Callable[..., Tensor], *also: Any, mode: str = "exact") -> P
 
     The function is not called in planned steps. A plan is good for one state of the modules, tensors and plain values (numbers, strings, lists of
     them) that the function names by its closure, globals, defaults or `self`, and of `also` (modules and tensors that it reaches another way):
-    after a change, to `eval()` say, steps are recorded anew. What else it may hang on or do (files, clocks, random numbers of Python, prints,
+    after a change, to `eval()` say, steps are recorded anew. What else it may depend on or do (files, clocks, random numbers of Python, prints,
     attributes of other objects) is not seen. One thread at a time.
     """
     return PlannedStep(loss, also, mode)

@@ -136,7 +136,7 @@ def _type_of(value, name: str) -> str:
 
 
 class _Rewriter(ast.NodeTransformer):
-    """One function: names that Python knows are replaced by what they stand for."""
+    """Rewrites one function: Python names are replaced by what they refer to."""
 
     def __init__(self, compiler: _Compiler, function, module):
         self.compiler, self.module, self.function = compiler, module, inspect.unwrap(function)
@@ -223,7 +223,7 @@ class _Rewriter(ast.NodeTransformer):
         return [node]
 
     def value_of(self, node):
-        """What a name outside of the function stands for, or _MISSING."""
+        """The value of a name outside of the function, or _MISSING."""
         if isinstance(node, ast.Name) and node.id not in self.local:
             return self.known.get(node.id, _MISSING)
         if isinstance(node, ast.Attribute):

@@ -80,7 +80,7 @@ def grad_and_value(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0,
             value, aux = _split_aux(func(*called, **kwargs), has_aux, "grad")
             if not isinstance(value, Tensor) or value.dim() != 0:
                 raise RuntimeError("grad: the function must give one tensor without dimensions")
-            # What this call hangs on from outside may be differentiated again.
+            # Outer values that this call depends on may be differentiated again.
             found = _functional._grad((value,), tuple(given), None, True, False, "grad")
         keeps = any(one.requires_grad for one in before) or value.requires_grad and _hangs_outside(before, kwargs, args)
         found = list(found) if keeps else [one.detach() for one in found]

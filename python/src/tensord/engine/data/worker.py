@@ -80,7 +80,7 @@ def receive(connection):
 
 
 def fetch_batches(dataset, collate, is_iterable: bool, is_batched: bool):
-    """A function: indices (of an iterable dataset the number of samples) → the batch. StopIteration says that there is none."""
+    """A function: indices (of an iterable dataset the number of samples) → the batch. Raises StopIteration at the end."""
     if is_iterable:
         samples = iter(dataset)
 

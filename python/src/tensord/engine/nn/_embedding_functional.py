@@ -29,7 +29,7 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type: float =
             raise ValueError("if input is 2D, then offsets has to be None, as its rows are the bags")
         rows, width = input.shape
         offsets = aten("arange")(rows, dtype=input.dtype, device=input.device) * width
-        if include_last_offset:  # there is none: each bag has its offset
+        if include_last_offset:  # the end of the last bag
             offsets = aten("cat")([offsets, aten("full")((1,), rows * width, dtype=input.dtype, device=input.device)])
         input = input.reshape(-1)
     elif input.ndim != 1:
