@@ -1,5 +1,5 @@
-# embed_text(OUT.cpp FUNCTION HEADER PREFIX FILES...): a source file with FUNCTION() -> std::vector<SourceFile>, whose items
-# are the files' texts by the names PREFIX/NAME. Written again when one of them changes.
+# embed_text(OUT.cpp FUNCTION HEADER PREFIX FILES...): writes a source file with FUNCTION() -> std::vector<SourceFile>, which has
+# the contents of the files by the names PREFIX/NAME. It is written again when one of them changes.
 function(embed_text out function header prefix)
   set(text "// Made by CMake from the files named below.\n#include \"${header}\"\n\n")
   string(APPEND text "namespace tensord::jit::onnx {\n\nstd::vector<SourceFile> ${function}() {\n  return {\n")

@@ -1,10 +1,10 @@
 # The engine as a library to embed: tensors, autograd, modules, TorchScript and all kernels in one shared object, so that
-# operators, which register themselves, are there without a word to the linker. The daemon has it all inside instead.
+# operators, which register themselves, need no linker flags. The daemon links the layers statically instead.
 add_library(tensord_engine SHARED $<TARGET_OBJECTS:tensord_kernel_loops> $<TARGET_OBJECTS:tensord_other_kernels>)
 add_library(tensord::engine ALIAS tensord_engine)
 list(JOIN engine_layers "," layer_list)
 target_link_libraries(tensord_engine PRIVATE $<LINK_LIBRARY:WHOLE_ARCHIVE,${layer_list}>)
-# Layers also come as dependencies of each other; there too as a whole.
+# Also where layers are dependencies of each other.
 set_target_properties(tensord_engine PROPERTIES LINK_LIBRARY_OVERRIDE "WHOLE_ARCHIVE,${layer_list}"
                       LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION} SOVERSION 0.1 EXPORT_NAME engine)
 target_link_libraries(tensord_engine PRIVATE tensord_onednn tensord_lapack ${HWY_LIBRARY})

@@ -1,5 +1,5 @@
-# Process groups over Gloo: an object of its own that is opened when a group asks for it (core/distributed/gloo), so that
-# a daemon which only serves is not linked to Gloo and what that brings along. Debian's libgloo-dev has no archive.
+# Process groups over Gloo: a shared object that is opened when a group asks for it (core/distributed/gloo), so that
+# a daemon that only serves is not linked to Gloo and its dependencies. Debian's libgloo-dev has no archive.
 find_path(GLOO_INCLUDE gloo/allgatherv.h)
 find_library(GLOO_LIBRARY gloo)
 if(TENSORD_GLOO STREQUAL "ON" AND NOT (GLOO_INCLUDE AND GLOO_LIBRARY))

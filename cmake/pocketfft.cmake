@@ -1,5 +1,5 @@
 # tensord_pocketfft: the header of PocketFFT that kernels/fft is built on, as Debian's python3-pythran has it; scripts/pocketfft
-# takes it from there without the package. Pinned: another text would be another arithmetic.
+# takes it from there without the package. Pinned, since another version would compute other bits.
 find_path(POCKETFFT_INCLUDE pocketfft.hpp
   HINTS ${CMAKE_SOURCE_DIR}/build/pocketfft /usr/lib/python3/dist-packages/pythran/pythonic/numpy/fft NO_CMAKE_FIND_ROOT_PATH)
 if(NOT POCKETFFT_INCLUDE)

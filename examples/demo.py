@@ -30,7 +30,7 @@ def infer(stub, model: str, inputs: dict) -> np.ndarray:
     return np.frombuffer(response.raw_output_contents[0], np.float32).reshape(response.outputs[0].shape)
 
 
-def picture(image: np.ndarray) -> str:
+def ascii_art(image: np.ndarray) -> str:
     """Every second row and column of an image as characters."""
     return "\n".join("    " + "".join(" .:*#"[min(4, int(v * 5))] * 2 for v in row[::2]) for row in image[::2])
 
@@ -46,8 +46,8 @@ def latency(stub, model: str, inputs: dict, calls: int = 200) -> str:
 
 
 def metrics(address: str) -> dict:
-    text = urllib.request.urlopen(f"http://{address}/metrics", timeout=10).read().decode()
-    samples = re.findall(r"^([a-zA-Z_:][^ ]*) ([0-9.eE+-]+)$", text, re.M)
+    exposition = urllib.request.urlopen(f"http://{address}/metrics", timeout=10).read().decode()
+    samples = re.findall(r"^([a-zA-Z_:][^ ]*) ([0-9.eE+-]+)$", exposition, re.M)
     return {name: float(value) for name, value in samples if "_bucket{" not in name}
 
 
@@ -60,25 +60,25 @@ def main() -> int:
     stub = inference_pb2_grpc.GRPCInferenceServiceStub(grpc.insecure_channel(grpc_address))
     before, wrong = metrics(metrics_address), 0
 
-    show("Vision: which shape is in the picture? (model \"shapes\")")
+    show("Vision: which shape is in the image? (model \"shapes\")")
     for number, shape in enumerate(SHAPES):
         image = np.array(draw(shape, seed=number), np.float32)
         scores = infer(stub, "shapes", {"image": image[None, None]})[0]
         if number == 0:
-            print(picture(image))
+            print(ascii_art(image))
         wrong += SHAPES[scores.argmax()] != shape
         print(f"  drawn: {shape:9} answer: {SHAPES[scores.argmax()]:9} ({scores.max():.0%})")
     print("  " + latency(stub, "shapes", {"image": image[None, None]}))
 
     show("Text: which language is it? (model \"language\")")
-    texts = {"English": "where is the nearest station", "French": "où est la maison de mes amis",
+    sentences = {"English": "where is the nearest station", "French": "où est la maison de mes amis",
              "German": "das Haus am Fluss war sehr schön", "Spanish": "los niños están en la calle"}
-    for language, text in texts.items():
-        ids, mask = encode(text, 48)
+    for language, sentence in sentences.items():
+        ids, mask = encode(sentence, 48)
         inputs = {"ids": np.array([ids], np.int64), "mask": np.array([mask], np.int64)}
         scores = infer(stub, "language", inputs)[0]
         wrong += LANGUAGES[scores.argmax()] != language
-        print(f"  {text!r:38} answer: {LANGUAGES[scores.argmax()]} ({scores.max():.0%})")
+        print(f"  {sentence!r:38} answer: {LANGUAGES[scores.argmax()]} ({scores.max():.0%})")
     print("  " + latency(stub, "language", inputs))
 
     show("Metrics that moved")

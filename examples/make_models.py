@@ -105,7 +105,7 @@ def shape_batch():
     return (images.unsqueeze(1),), labels
 
 
-def text_batch(length: int = 48):
+def sentence_batch(length: int = 48):
     rows, labels = [], []
     for _ in range(48):
         label = int(torch.randint(len(LANGUAGES), ()))
@@ -130,5 +130,5 @@ if __name__ == "__main__":
     train(shapes, shape_batch, 500)
     write(shapes, "shapes")
     language = LanguageNet()
-    train(language, text_batch, 900)
+    train(language, sentence_batch, 900)
     write(language, "language")

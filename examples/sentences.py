@@ -46,7 +46,7 @@ SENTENCES = {
 }
 
 
-def encode(text: str, length: int) -> tuple[list, list]:
+def encode(sentence: str, length: int) -> tuple[list, list]:
     """UTF-8 bytes and a 0/1 mask, both cut or padded to `length`."""
-    data = list(text.lower().encode())[:length]
+    data = list(sentence.lower().encode())[:length]
     return data + [0] * (length - len(data)), [1] * len(data) + [0] * (length - len(data))

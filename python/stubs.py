@@ -1,4 +1,4 @@
-"""Prints the package's .pyi files from the module and the registry. Usage: stubs.py FOLDER (the package tensord/engine in it).
+"""Writes the package's .pyi files from the module and the registry. Usage: stubs.py FOLDER (the package tensord/engine in it).
 
 Run by the build after the module was linked. Hand-bound parts come from nanobind's stubgen, operators from their schemas.
 """
@@ -33,24 +33,24 @@ FUNCTIONS = {"from_numpy": "Tensor", "frombuffer": "Tensor", "from_dlpack": "Ten
 RETURNS = {"ScalarType": "dtype", "Device": "device", "number": "_Number", "Scalar": "_Number"}
 
 
-def _type(text: str, fixed: bool, result: bool) -> str:
-    if match := re.fullmatch(r"Optional\[(.*)\]", text):
+def _type(schema_type: str, fixed: bool, result: bool) -> str:
+    if match := re.fullmatch(r"Optional\[(.*)\]", schema_type):
         return f"Union[{_type(match.group(1), fixed, result)}, None]"
-    if match := re.fullmatch(r"List\[(.*)\]", text):
+    if match := re.fullmatch(r"List\[(.*)\]", schema_type):
         element = _type(match.group(1), False, result)
         if result:
             return f"tuple[{element}, ...]" if element == "Tensor" else f"list[{element}]"
         return f"Union[{element}, Sequence[{element}]]" if fixed else f"Sequence[{element}]"
-    if result and text in RETURNS:
-        return RETURNS[text]
-    return TYPES.get(text, "Any")
+    if result and schema_type in RETURNS:
+        return RETURNS[schema_type]
+    return TYPES.get(schema_type, "Any")
 
 
 def _argument_type(argument: dict) -> str:
-    text = argument["type"]
-    if text in ("ScalarType", "Layout", "MemoryFormat"):
-        return f"Union[{TYPES[text]}, None]" if argument["is_optional"] else TYPES[text]
-    return _type(text, argument["fixed_size"] > 0, False)
+    kind = argument["type"]
+    if kind in ("ScalarType", "Layout", "MemoryFormat"):
+        return f"Union[{TYPES[kind]}, None]" if argument["is_optional"] else TYPES[kind]
+    return _type(kind, argument["fixed_size"] > 0, False)
 
 
 def _parameters(record: dict, is_method: bool, spread: bool) -> str | None:
@@ -106,12 +106,12 @@ class Printer:
                 if parameters is None:
                     parameters = "self, *args: Any, **kwargs: Any" if is_method else "*args: Any, **kwargs: Any"
                 # NumPy's names for the same, which calls take too.
-                for text in dict.fromkeys((parameters, re.sub(r"\bdim: ", "axis: ", re.sub(r"\bkeepdim: ", "keepdims: ", parameters)))):
-                    line = f"def {name}({text}) -> {self._result(name, record)}: ..."
+                for signature in dict.fromkeys((parameters, re.sub(r"\bdim: ", "axis: ", re.sub(r"\bkeepdim: ", "keepdims: ", parameters)))):
+                    line = f"def {name}({signature}) -> {self._result(name, record)}: ..."
                     if line not in lines:
                         lines.append(line)
         if len(lines) > 1:
-            return [text for line in lines for text in ("@overload", line)]
+            return [signature for line in lines for signature in ("@overload", line)]
         return lines
 
 
@@ -148,15 +148,15 @@ def native_stub(folder: pathlib.Path, printer: Printer, engine) -> str:
     program = "import sys; sys.path.insert(0, sys.argv[1]); from nanobind.stubgen import main; main(['-q', '-P', '-m', '_engine', '-o', sys.argv[2]])"
     made = folder / "_engine.pyi"
     subprocess.run([sys.executable, "-c", program, str(folder), str(made)], check=True)
-    text = made.read_text()
-    native = set(re.findall(r"^    def (\w+)\(", text[text.index("class Tensor:"):], re.MULTILINE))
+    stub = made.read_text()
+    native = set(re.findall(r"^    def (\w+)\(", stub[stub.index("class Tensor:"):], re.MULTILINE))
     for name, result in PROPERTIES.items():
-        text = re.sub(rf"(    def {name}\(self\)) -> object", rf"\1 -> {result}", text)
+        stub = re.sub(rf"(    def {name}\(self\)) -> object", rf"\1 -> {result}", stub)
     for name, result in FUNCTIONS.items():
-        text = re.sub(rf"^(def {name}\(.*\)) -> object", rf"\1 -> {result}", text, flags=re.MULTILINE)
+        stub = re.sub(rf"^(def {name}\(.*\)) -> object", rf"\1 -> {result}", stub, flags=re.MULTILINE)
     # The builtins of these names are dtypes here.
-    text = re.sub(r"(?<=[ \[(|])(?<!def )(int|float|bool)\b(?![(:] ?[a-z])", r"builtins.\1", text)
-    text += "\nclass Size(tuple[builtins.int, ...]):\n    def numel(self) -> builtins.int: ...\n" + errors(engine)
+    stub = re.sub(r"(?<=[ \[(|])(?<!def )(int|float|bool)\b(?![(:] ?[a-z])", r"builtins.\1", stub)
+    stub += "\nclass Size(tuple[builtins.int, ...]):\n    def numel(self) -> builtins.int: ...\n" + errors(engine)
     methods = _properties(engine, native)
     written = {name: function for name, function in engine._python_methods.METHODS.items() if name not in engine._aliases.NAMES}
     for name, function in {**engine._tensor_methods._METHODS, **written}.items():
@@ -168,7 +168,7 @@ def native_stub(folder: pathlib.Path, printer: Printer, engine) -> str:
         if own and name not in native:
             methods += ["    " + line for line in printer.definitions(name, own, True)]
     block = "\n".join(methods)
-    return re.sub(r"^(class Tensor:\n(?:    \"\"\".*?\"\"\"\n)?)", lambda match: match.group(1) + block + "\n", text, count=1, flags=re.MULTILINE)
+    return re.sub(r"^(class Tensor:\n(?:    \"\"\".*?\"\"\"\n)?)", lambda match: match.group(1) + block + "\n", stub, count=1, flags=re.MULTILINE)
 
 
 def package_stub(printer: Printer, engine) -> str:

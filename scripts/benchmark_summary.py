@@ -9,7 +9,7 @@ import sys
 from xml.sax.saxutils import escape
 
 DOCS = pathlib.Path(__file__).resolve().parents[1] / "docs"
-FULL, PAGE, PICTURE = DOCS / "benchmarks_full.md", DOCS / "benchmarks.md", DOCS / "diagrams" / "benchmarks.svg"
+FULL, PAGE, DIAGRAM = DOCS / "benchmarks_full.md", DOCS / "benchmarks.md", DOCS / "diagrams" / "benchmarks.svg"
 BEGIN, END = "<!-- {}: made by scripts/benchmark_summary.py -->", "<!-- end of {} -->"
 
 MODELS = ("resnet18", "resnet50", "mobilenet_v2", "efficientnet_b0", "vit_b_16", "encoder 6×384 (16 words)", "encoder 6×384 (8–128 words)",
@@ -86,7 +86,7 @@ def of_start(found):
 PARTS = {"models": of_models, "training": of_training, "servers": of_servers, "echo": of_echo, "start": of_start}
 
 
-def picture(found):
+def diagram(found):
     """Bars: tensord's time as a part of the best peer's."""
     left, width, height, bar = 230, 760, 26, 16
     rows = models(found)
@@ -113,13 +113,13 @@ def main():
         if not has_begin or not has_end:
             sys.exit(f"docs/benchmarks.md has lost its part '{name}'")
         page = "\n".join([head + BEGIN.format(name), "", *make(found), "", END.format(name)]) + tail
-    drawn = picture(found)
+    drawn = diagram(found)
     if is_check:
-        if page != before or not PICTURE.exists() or PICTURE.read_text() != drawn:
+        if page != before or not DIAGRAM.exists() or DIAGRAM.read_text() != drawn:
             sys.exit("docs/benchmarks.md is not what docs/benchmarks_full.md has: run scripts/benchmark_summary.py")
         return
     PAGE.write_text(page)
-    PICTURE.write_text(drawn)
+    DIAGRAM.write_text(drawn)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What a build folder weighs, against scripts/build_budget.json; exit status 1: more than the budget allows.
+"""Measures a build folder against scripts/build_budget.json; exit status 1: it exceeds the budget.
 
-    scripts/build_budget.py build/dev [--cpu-seconds S]   what was built, and the processor time that it took
-    scripts/build_budget.py build/dev --write             makes the budget what it weighs now
+    scripts/build_budget.py build/dev [--cpu-seconds S]   the build's counts, and the CPU time that it took
+    scripts/build_budget.py build/dev --write             sets the budget to the current counts
 
 Counts do not depend on the machine: units that are compiled, test programs, lines that the compiler reads for all units (each
-file of a unit once), and inputs of all links. They may exceed the budget by a tenth. Processor time is divided by that of one
+file of a unit once), and inputs of all links. They may exceed the budget by a tenth. CPU time is divided by that of one
 unit, compiled in the same run; it may exceed the budget by a half. From a compiler cache it is less. The daemon, stripped, may
 not exceed its budget, and --write leaves that as it is; scripts/binary_size.py says what is in it.
 """
@@ -56,7 +56,7 @@ def links(build: pathlib.Path) -> tuple[int, int]:
 
 
 def reference_seconds(build: pathlib.Path) -> float:
-    """Processor time of one unit, by the build's own compiler without a cache."""
+    """CPU time of one unit, by the build's own compiler without a cache."""
     sys.path.insert(0, str(ROOT))
     from tests import compile_commands
     entry = next(entry for entry in compile_commands.sources(build) if entry["file"].endswith("/" + REFERENCE))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes man pages and shell completions of tensord from what its --help says.
+"""Writes man pages and shell completions of tensord from its --help.
 
 Usage: scripts/command_pages.py BINARY FOLDER
 Makes FOLDER/man/tensord*.1 and FOLDER/{bash/tensord,zsh/_tensord,fish/tensord.fish}.
@@ -25,7 +25,7 @@ class Entry:
 
     names: list
     kind: str  # "TEXT:{f32,bf16}=f32", empty for flags
-    text: str = ""
+    description: str = ""
 
     @property
     def choices(self):
@@ -42,7 +42,7 @@ class Command:
     usage: str
     entries: dict = field(default_factory=dict)  # section → [Entry]
     commands: list = field(default_factory=list)
-    texts: dict = field(default_factory=dict)  # "Examples" → lines
+    sections: dict = field(default_factory=dict)  # "Examples" → lines
 
     @property
     def title(self):
@@ -54,8 +54,8 @@ class Command:
             yield from command.all()
 
 
-def parse(path, text):
-    about, _, rest = text.partition("Usage:")
+def parse(path, help_output):
+    about, _, rest = help_output.partition("Usage:")
     usage, _, rest = rest.partition("\n")
     command = Command(path, " ".join(about.split()), usage.strip())
     section = None
@@ -65,13 +65,13 @@ def parse(path, text):
         if heading:
             section = heading.group(1)
             if section in TEXTS:
-                command.texts[section] = []
+                command.sections[section] = []
                 continue
             # Groups of options are options.
             section = section if section in SECTIONS else "Options"
             command.entries.setdefault(section, [])
         elif section in TEXTS:
-            command.texts[section].append(line)
+            command.sections[section].append(line)
         elif re.match(r"  \S", line):
             # Texts stand in a column of their own, in the next line where the names are too long for that.
             width = len(line) if following.startswith(" " * TEXT_COLUMN) else TEXT_COLUMN
@@ -79,7 +79,7 @@ def parse(path, text):
             command.entries[section].append(Entry(names.split(","), SIZE.sub("SIZE", kind), line[width:].strip()))
         elif line.strip():
             entry = command.entries[section][-1]
-            entry.text = f"{entry.text} {line.strip()}".strip()
+            entry.description = f"{entry.description} {line.strip()}".strip()
     return command
 
 
@@ -93,12 +93,12 @@ def read(binary, path=()):
 
 # -- Man pages --
 
-def roff(text):
-    text = text.replace("\\", r"\e").replace("-", r"\-").replace("…", "...")
-    return "\\&" + text if text.startswith((".", "'")) else text
+def roff(value):
+    value = value.replace("\\", r"\e").replace("-", r"\-").replace("…", "...")
+    return "\\&" + value if value.startswith((".", "'")) else value
 
 
-def kind_text(kind, text):
+def kind_and_notes(kind, description):
     """"TEXT:{f32,bf16}=f32" → what stands behind the option, and what else is to be said."""
     kind, is_required = re.subn(r"\s*REQUIRED\b", "", kind)
     kind, is_repeated = re.subn(r"\s*\.\.\.", "", kind)
@@ -117,7 +117,7 @@ def kind_text(kind, text):
     notes += [f"with {' '.join(needed.split())}"] * bool(needed) + [f"not with {', '.join(excluded.split())}"] * bool(excluded)
     notes += [f"default {default}"] * bool(default) + ["required"] * bool(is_required)
     notes += [f"or the variable {variable.group(1)}"] if variable else []
-    notes += ["may be repeated"] * (bool(is_repeated) and "repeated" not in text and "several times" not in text)
+    notes += ["may be repeated"] * (bool(is_repeated) and "repeated" not in description and "several times" not in description)
     return kind, "; ".join(notes)
 
 
@@ -129,17 +129,17 @@ def man_page(command, version):
     for section, entries in command.entries.items():
         lines.append(f".SH {'COMMANDS' if section == 'Subcommands' else section.upper()}")
         for entry in entries:
-            kind, notes = kind_text(entry.kind, entry.text)
+            kind, notes = kind_and_notes(entry.kind, entry.description)
             names = ", ".join(f"\\fB{roff(each)}\\fR" for each in entry.names)
             lines += [".TP", f"{names} \\fI{roff(kind)}\\fR" if kind else names]
-            lines.append(roff(entry.text + (f" ({notes})" if notes else "") or entry.names[0]))
+            lines.append(roff(entry.description + (f" ({notes})" if notes else "") or entry.names[0]))
     if command.path == ("serve",):
         lines += [".SH SIGNALS", ".TP", r"\fBSIGTERM\fR, \fBSIGINT\fR",
                   roff("Not ready any more; requests under way are answered within --exit-timeout-secs; exit code 0."),
                   ".TP", r"\fBSIGHUP\fR", roff("In mode poll: looks at the model repository at once.")]
-    if notes := command.texts.get("Notes"):
+    if notes := command.sections.get("Notes"):
         lines += [".SH NOTES", *(roff(line.strip()) for line in notes if line.strip())]
-    if examples := command.texts.get("Examples"):
+    if examples := command.sections.get("Examples"):
         lines += [".SH EXAMPLES", ".nf", *(roff(line.strip()).replace("'", r"\(aq") for line in examples if line.strip()), ".fi"]
     lines += [".SH EXIT STATUS", roff("0: it went well. 1: it did not, and one line on stderr says why. 2: the command line, "
                                       "or what it asks for, is wrong. 3: the server cannot be reached, or did not answer "
@@ -182,8 +182,8 @@ def bash_completion(root):
     return "\n".join(lines) + "\n"
 
 
-def zsh_quoted(text):
-    return re.sub(r"([\[\]:'\\])", r"\\\1", text).replace(r"\'", "'\\''")
+def zsh_quoted(value):
+    return re.sub(r"([\[\]:'\\])", r"\\\1", value).replace(r"\'", "'\\''")
 
 
 def zsh_function(command):
@@ -197,7 +197,7 @@ def zsh_function(command):
         value = f":value:({' '.join(entry.choices)})" if entry.choices else ":value:_files" if entry.kind else ""
         for option in entry.names:
             repeat = "*" if "..." in entry.kind else ""
-            lines.append(f"    '{repeat}{option}[{zsh_quoted(entry.text)}]{value}' \\")
+            lines.append(f"    '{repeat}{option}[{zsh_quoted(entry.description)}]{value}' \\")
     if command.commands:
         lines += ["    '1:command:->command' '*::argument:->arguments'", "  case $state in",
                   "    command) _describe command commands ;;", "    arguments)", "      case $words[1] in"]
@@ -214,8 +214,8 @@ def zsh_completion(root):
 
 
 def fish_completion(root):
-    def quoted(text):
-        return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    def quoted(value):
+        return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
     lines = ["# fish completion of tensord; made by scripts/command_pages.py"]
     for command in root.all():
@@ -229,7 +229,7 @@ def fish_completion(root):
         for entry in command.entries.get("Options", []):
             flags = "".join(f" -l {name[2:]}" if name.startswith("--") else f" -s {name[1:]}" for name in entry.names)
             value = f" -x -a {quoted(' '.join(entry.choices))}" if entry.choices else " -r" if entry.kind else ""
-            lines.append(f"complete -c tensord{condition}{flags}{value} -d {quoted(entry.text)}")
+            lines.append(f"complete -c tensord{condition}{flags}{value} -d {quoted(entry.description)}")
     return "\n".join(lines) + "\n"
 
 
@@ -240,10 +240,10 @@ def main():
     files = {f"man/{command.title}.1": man_page(command, version) for command in root.all()}
     files |= {"bash/tensord": bash_completion(root), "zsh/_tensord": zsh_completion(root),
               "fish/tensord.fish": fish_completion(root)}
-    for name, text in files.items():
+    for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+        path.write_text(content)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints the typed operators of C++ from the registry of BINARY: include/tensord/ops.h and core/api/ops_*.cpp, and as members of Tensor
+"""Generates the typed C++ operators from the registry of BINARY: include/tensord/ops.h and core/api/ops_*.cpp, and as members of Tensor
 include/tensord/{methods,method_list}.h and core/api/methods_*.cpp.
 
 Usage: scripts/cpp_operators.py BINARY [--check | --skipped]
@@ -29,12 +29,12 @@ TYPES = {
 RESULTS = {"Tensor": "Tensor", "Tensor[]": "std::vector<Tensor>", "bool": "bool", "int": "int64_t", "float": "double", "Scalar": "Scalar", "int[]": "Dims",
            "ScalarType": "DType", "Device": "Device"}
 # Nothing to choose here: they are None.
-LEFT_OUT = ("Layout?", "Generator?")
+OMITTED = ("Layout?", "Generator?")
 DTYPES = {"4": "DType::kInt64", "6": "DType::kFloat32"}
 MEMORY_FORMATS = {"0": "MemoryFormat::kContiguous"}
 KEYWORDS = set("and bool double float int long not or xor new delete default register short signed template this".split())
 # include/tensord/index.h has them, with ranges and masks.
-BY_HAND = ("index", "index_put", "index_put_")
+HAND_WRITTEN = ("index", "index_put", "index_put_")
 # Tensor has members of these names.
 MEMBERS = set("data device dtype is_contiguous ndim numel offset size sizes storage stride strides version".split())
 
@@ -43,10 +43,10 @@ class Skipped(Exception):
     pass
 
 
-def split(text):
+def split(declaration):
     """At commas outside of brackets."""
     out, depth, part = [], 0, ""
-    for char in text:
+    for char in declaration:
         depth += (char in "([") - (char in ")]")
         if char == "," and depth == 0:
             out.append(part.strip())
@@ -56,50 +56,50 @@ def split(text):
     return out + [part.strip()] if part.strip() else out
 
 
-def split_parameters(text):
+def split_parameters(declaration):
     """At commas outside of template arguments."""
-    return re.split(r", (?![^<]*>)", text)
+    return re.split(r", (?![^<]*>)", declaration)
 
 
-def cpp_type(text):
-    if fixed := re.fullmatch(r"(int|bool)\[\d+\](\??)", text):
+def cpp_type(schema_type):
+    if fixed := re.fullmatch(r"(int|bool)\[\d+\](\??)", schema_type):
         if fixed[1] == "bool":
             return "BoolList"
         return "OptionalIntOrList" if fixed[2] else "IntOrList"
-    if text not in TYPES:
-        raise Skipped(f"an argument of the type {text}")
-    return TYPES[text]
+    if schema_type not in TYPES:
+        raise Skipped(f"an argument of the type {schema_type}")
+    return TYPES[schema_type]
 
 
-def cpp_default(text, schema_type):
+def cpp_default(value, schema_type):
     base = schema_type.rstrip("?")
-    if text == "None":
+    if value == "None":
         return "std::nullopt"
     if base == "ScalarType":
-        return DTYPES[text]
+        return DTYPES[value]
     if base == "MemoryFormat":
-        return MEMORY_FORMATS[text]
-    if text in ("True", "False"):
-        return text.lower()
-    if text.startswith("["):
-        return "{" + text[1:-1].replace("True", "true").replace("False", "false") + "}"
-    if text == "inf":
+        return MEMORY_FORMATS[value]
+    if value in ("True", "False"):
+        return value.lower()
+    if value.startswith("["):
+        return "{" + value[1:-1].replace("True", "true").replace("False", "false") + "}"
+    if value == "inf":
         return "std::numeric_limits<double>::infinity()"
-    return text
+    return value
 
 
 class Argument:
-    def __init__(self, text, is_keyword):
-        declaration, has_default, default = text.partition("=")
+    def __init__(self, argument, is_keyword):
+        declaration, has_default, default = argument.partition("=")
         schema_type, self.name = declaration.strip().rsplit(" ", 1)
         self.is_written = "!" in schema_type
         schema_type = re.sub(r"\([a-z!|> *-]+\)", "", schema_type)
-        self.is_left_out = schema_type in LEFT_OUT or self.name == "pin_memory"
-        if self.is_left_out and not has_default:
+        self.is_omitted = schema_type in OMITTED or self.name == "pin_memory"
+        if self.is_omitted and not has_default:
             raise Skipped(f"{self.name} must be given")
-        self.type = "" if self.is_left_out else cpp_type(schema_type)
-        self.default = cpp_default(default, schema_type) if has_default and not self.is_left_out else None
-        self.is_keyword = is_keyword and not self.is_left_out
+        self.type = "" if self.is_omitted else cpp_type(schema_type)
+        self.default = cpp_default(default, schema_type) if has_default and not self.is_omitted else None
+        self.is_keyword = is_keyword and not self.is_omitted
         self.is_out = self.is_keyword and self.is_written
         if self.name in KEYWORDS:
             self.name += "_"
@@ -117,34 +117,34 @@ class Operator:
         self.name, _, self.overload = head.removeprefix("aten::").partition(".")
         body, result = rest.rsplit(" -> ", 1)
         self.arguments, is_keyword = [], False
-        for text in split(body[:-1]):
-            if text == "*":
+        for declared in split(body[:-1]):
+            if declared == "*":
                 is_keyword = True
                 continue
-            if text == "...":
+            if declared == "...":
                 raise Skipped("any arguments")
-            self.arguments.append(Argument(text, is_keyword))
+            self.arguments.append(Argument(declared, is_keyword))
         self.result = self.result_type(result)
         if not any("Tensor" in argument.type for argument in self.arguments) and "Tensor" not in self.result:
             raise Skipped("")  # of a script's numbers, texts and lists
         self.outs = [a for a in self.arguments if a.is_out]
-        self.positional = [a for a in self.arguments if not a.is_keyword and not a.is_left_out]
+        self.positional = [a for a in self.arguments if not a.is_keyword and not a.is_omitted]
         self.keywords = [a for a in self.arguments if a.is_keyword and not a.is_out]
         if self.outs and not self.name.endswith("_out"):
             self.name += "_out"
         self.required = self.required_count()
 
-    def result_type(self, text):
-        text = re.sub(r"\([a-z!|> *-]+\)", "", text)
-        if text == "()":
+    def result_type(self, result):
+        result = re.sub(r"\([a-z!|> *-]+\)", "", result)
+        if result == "()":
             raise Skipped("no result")
-        if not text.startswith("("):
-            if text not in RESULTS:
-                raise Skipped(f"a result of the type {text}")
-            return RESULTS[text]
-        parts = [part.split(" ")[0] for part in split(text[1:-1])]
+        if not result.startswith("("):
+            if result not in RESULTS:
+                raise Skipped(f"a result of the type {result}")
+            return RESULTS[result]
+        parts = [part.split(" ")[0] for part in split(result[1:-1])]
         if any(part not in RESULTS for part in parts):
-            raise Skipped(f"results of the types {text}")
+            raise Skipped(f"results of the types {result}")
         return f"std::tuple<{', '.join(RESULTS[part] for part in parts)}>"
 
     def types(self):
@@ -198,7 +198,7 @@ class Operator:
             yield ", ".join(parameters[:count]), ", ".join(["*this", *names[:count]])
 
     def values(self):
-        return ", ".join("nullptr" if a.is_left_out else f"keywords.{a.name}" if a in self.keywords else a.name for a in self.arguments)
+        return ", ".join("nullptr" if a.is_omitted else f"keywords.{a.name}" if a in self.keywords else a.name for a in self.arguments)
 
 
 class Structs:
@@ -215,7 +215,7 @@ class Structs:
             self.names[fields] = name + (str(same + 1) if same else "")
         return self.names[fields]
 
-    def text(self):
+    def definitions(self):
         return "\n".join(f"struct {name} {{\n" + "".join(f"  {field};\n" for field in fields) + "};" for fields, name in self.names.items())
 
 
@@ -228,7 +228,7 @@ def operators(binary):
             continue
         try:
             operator = Operator(schema)
-            if operator.name in BY_HAND:
+            if operator.name in HAND_WRITTEN:
                 raise Skipped("see index.h")
             if operator.overload.startswith("prim_"):
                 raise Skipped("of TorchScript")
@@ -258,7 +258,7 @@ def files(kept):
             structs.name_of(operator.keywords)
     declarations = [f"{o.result} {o.name}({o.parameters(structs, True)});  // {o.full_name.removeprefix('aten::')}" for o in kept]
     head = (ROOT / "scripts/cpp_operators_head.txt").read_text()
-    out = {HEADER: NOTE + head.replace("@STRUCTS@", structs.text()).replace("@OPERATORS@", "\n".join(declarations))}
+    out = {HEADER: NOTE + head.replace("@STRUCTS@", structs.definitions()).replace("@OPERATORS@", "\n".join(declarations))}
     size = -(-len(kept) // PARTS)
     for part in range(PARTS):
         body = "\n".join(f"{o.result} {o.name}({o.parameters(structs, False)}) {{ TENSORD_CALL(\"{o.full_name}\", {o.values()}); }}"
@@ -290,14 +290,14 @@ def main():
     if options == ["--skipped"]:
         print("\n".join(f"{reason}: {schema}" for schema, reason in skipped))
         return
-    stale = [path for path, text in files(kept).items() if not path.exists() or path.read_text() != text]
+    stale = [path for path, content in files(kept).items() if not path.exists() or path.read_text() != content]
     if options == ["--check"]:
         if stale:
             raise SystemExit(f"stale: {', '.join(str(path.relative_to(ROOT)) for path in stale)}; run scripts/cpp_operators.py {binary}")
         return
-    for path, text in files(kept).items():
+    for path, content in files(kept).items():
         if path in stale:
-            path.write_text(text)
+            path.write_text(content)
     print(f"{len(kept)} functions, {len(skipped)} operators on tensors without one; written: {len(stale)} files")
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes what `tensord … --help` says into the pages of docs/: flags of serve and parameters of config.pbtxt into
+"""Writes the output of `tensord … --help` into the pages of docs/: flags of serve and parameters of config.pbtxt into
 configuration.md, all other commands into commands.md; and optimizers with their options into training.md.
 
 Usage: scripts/flag_reference.py BINARY [--check]      --check: only says whether the pages are up to date
@@ -34,15 +34,15 @@ ORDER = ("Models", "Running models", "gRPC", "TLS and access", "Limits", "HTTP a
 SHARED_BY = 3
 
 
-def cell(text):
-    text = text.replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
-    return re.sub(r"\s+", " ", text)
+def cell(value):
+    value = value.replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
+    return re.sub(r"\s+", " ", value)
 
 
 def row(entry):
-    kind, notes = command_pages.kind_text(entry.kind, entry.text)
+    kind, notes = command_pages.kind_and_notes(entry.kind, entry.description)
     names = ", ".join(f"`{name}`" for name in entry.names)
-    return f"| {names}{f' {kind}' if kind else ''} | {cell(notes)} | {cell(entry.text)} |"
+    return f"| {names}{f' {kind}' if kind else ''} | {cell(notes)} | {cell(entry.description)} |"
 
 
 def table(rows, heading=" "):
@@ -68,7 +68,7 @@ def flags(root):
 
 def parameters(root):
     serve = next(command for command in root.commands if command.path == ("serve",))
-    rows = [f"| `{entry.names[0]}` | {cell(entry.text)} |" for entry in serve.entries[command_pages.PARAMETERS]]
+    rows = [f"| `{entry.names[0]}` | {cell(entry.description)} |" for entry in serve.entries[command_pages.PARAMETERS]]
     return ["| key | |", "|---|---|", *rows, ""]
 
 
@@ -84,9 +84,9 @@ def described(command, shared):
     others = ", ".join(f"`{entry.names[-1]}`" for entry in entries if row(entry) in shared)
     if others:
         lines += [f"And [as others](#options-that-many-commands-have): {others}.", ""]
-    if said := [line.strip() for line in command.texts.get("Notes", []) if line.strip()]:
+    if said := [line.strip() for line in command.sections.get("Notes", []) if line.strip()]:
         lines += [*said, ""]
-    if examples := [line.strip() for line in command.texts.get("Examples", []) if line.strip()]:
+    if examples := [line.strip() for line in command.sections.get("Examples", []) if line.strip()]:
         lines += ["```text", *examples, "```", ""]
     return lines
 
@@ -113,9 +113,9 @@ def optimizers(root):
         defaults = {}
         for optimizer, option in owners:
             defaults.setdefault(option["default"], []).append(optimizer)
-        texts = [value if len(defaults) == 1 else f"{value} ({', '.join(of)})" for value, of in defaults.items()]
+        shown = [value if len(defaults) == 1 else f"{value} ({', '.join(of)})" for value, of in defaults.items()]
         option = owners[0][1]
-        rows.append(f"| `{name}` | {', '.join(optimizer for optimizer, _ in owners)} | {', '.join(texts)} "
+        rows.append(f"| `{name}` | {', '.join(optimizer for optimizer, _ in owners)} | {', '.join(shown)} "
                     f"| {option['range']} | {cell(option['text'])} |")
     return ["| option | of | default | range | |", "|---|---|---|---|---|", *rows, ""]
 
@@ -140,14 +140,14 @@ def main():
     root.binary = binary
     for name in dict.fromkeys(page for page, _, _ in PARTS):
         path = DOCS / name
-        text = before = path.read_text()
+        page_source = before = path.read_text()
         for page, part, make in PARTS:
             if page == name:
-                text = replaced(text, part, make(root))
-        if is_check and text != before:
+                page_source = replaced(page_source, part, make(root))
+        if is_check and page_source != before:
             sys.exit(f"docs/{name} does not have what {binary} --help says: run scripts/flag_reference.py {binary}")
         if not is_check:
-            path.write_text(text)
+            path.write_text(page_source)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes docs/onnx_operators.md: the operators that ONNX models may have, their inputs, and their attributes with defaults
-and the values that are taken. Read from core/jit/formats/onnx: operators/*.py, attribute_values.cpp and, which attributes are element types, call.cpp.
+"""Writes docs/onnx_operators.md: the supported ONNX operators, their inputs, and their attributes with defaults
+and accepted values. Read from core/jit/formats/onnx: operators/*.py, attribute_values.cpp and, which attributes are element types, call.cpp.
 
 Usage: scripts/onnx_reference.py [--check]      --check: only says whether the page is up to date
 """
@@ -32,18 +32,18 @@ An attribute without a default must be given; *[…]* marks one that may be left
 
 def choices():
     """(attribute, operator or None): values."""
-    text = (SOURCES / "attribute_values.cpp").read_text()
-    names = {name: "".join(re.findall(r'"([^"]*)"', value)) for name, value in re.findall(r'(k\w+) =\s*((?:"[^"]*"\s*)+)', text)}
-    table = re.search(r"kValues\[\] = \{(.*?)\n\};", text, re.S).group(1)
+    source = (SOURCES / "attribute_values.cpp").read_text()
+    names = {name: "".join(re.findall(r'"([^"]*)"', value)) for name, value in re.findall(r'(k\w+) =\s*((?:"[^"]*"\s*)+)', source)}
+    table = re.search(r"kValues\[\] = \{(.*?)\n\};", source, re.S).group(1)
     found = {}
     words = r'((?:"[^"]*"\s*)+|k\w+)'
 
-    def text_of(word):
+    def value_of(word):
         return names[word] if word in names else "".join(re.findall(r'"([^"]*)"', word))
 
     for attribute, operators, values in re.findall(r'\{"(\w+)",\s*' + words + r',\s*' + words + r'\}', table):
-        for operator in text_of(operators).split() or [None]:
-            found[attribute, operator] = text_of(values).split()
+        for operator in value_of(operators).split() or [None]:
+            found[attribute, operator] = value_of(values).split()
     return found
 
 
@@ -62,8 +62,8 @@ def functions():
 
 def element_types():
     """Attributes that hold an element type, of which functions get our number."""
-    text = (SOURCES / "call.cpp").read_text()
-    return set(re.findall(r'"(\w+)"', re.search(r"kTypeAttributes\[\] = \{(.*?)\};", text, re.S).group(1)))
+    source = (SOURCES / "call.cpp").read_text()
+    return set(re.findall(r'"(\w+)"', re.search(r"kTypeAttributes\[\] = \{(.*?)\};", source, re.S).group(1)))
 
 
 ELEMENT_TYPES = element_types()
@@ -71,25 +71,25 @@ OUR_TYPES = {3: "INT32", 6: "FLOAT"}
 
 
 def type_of(annotation):
-    text = ast.unparse(annotation)
-    optional = re.fullmatch(r"Optional\[(.*)\]", text)
-    inner = optional[1] if optional else text
+    declared = ast.unparse(annotation)
+    optional = re.fullmatch(r"Optional\[(.*)\]", declared)
+    inner = optional[1] if optional else declared
     return TYPES.get(inner, inner), bool(optional)
 
 
-def attribute_text(name, annotation, default, values):
+def attribute_cell(name, annotation, default, values):
     kind, is_optional = type_of(annotation)
     value = ast.literal_eval(default) if default is not None else None
     if name in ELEMENT_TYPES:
         kind, value = "element type", OUR_TYPES[value] if value is not None else None
     elif values and kind == "ints" and values[0].isalpha():
         kind = "strings"
-    text = f"`{name}` {kind}"
+    cell = f"`{name}` {kind}"
     if default is not None and value is not None:
-        text += " = " + (f"`{value}`" if value != "" else "none")
+        cell += " = " + (f"`{value}`" if value != "" else "none")
     if values and values != ["*"]:
-        text += ": " + ", ".join(f"`{each}`" for each in values)
-    return f"[{text}]" if is_optional else text
+        cell += ": " + ", ".join(f"`{each}`" for each in values)
+    return f"[{cell}]" if is_optional else cell
 
 
 def row(domain, name, versions, known):
@@ -99,9 +99,9 @@ def row(domain, name, versions, known):
         first_default = len(node.args.args) - len(node.args.defaults)
         for i, argument in enumerate(node.args.args):
             kind, is_optional = type_of(argument.annotation)
-            text = argument.arg + (" …" if kind == "List[Tensor]" else "")
-            inputs.append(f"[{text}]" if is_optional or i >= first_default else text)
-        attributes = [attribute_text(argument.arg, argument.annotation, default,
+            cell = argument.arg + (" …" if kind == "List[Tensor]" else "")
+            inputs.append(f"[{cell}]" if is_optional or i >= first_default else cell)
+        attributes = [attribute_cell(argument.arg, argument.annotation, default,
                                      known.get((argument.arg, key), known.get((argument.arg, None))))
                       for argument, default in zip(node.args.kwonlyargs, node.args.kw_defaults)
                       if argument.arg != "_outputs"]
@@ -129,10 +129,10 @@ def page():
 
 
 def main():
-    text = page()
+    markdown = page()
     if "--check" not in sys.argv[1:]:
-        PAGE.write_text(text)
-    elif not PAGE.exists() or PAGE.read_text() != text:
+        PAGE.write_text(markdown)
+    elif not PAGE.exists() or PAGE.read_text() != markdown:
         sys.exit("docs/onnx_operators.md is out of date: run scripts/onnx_reference.py")
 
 

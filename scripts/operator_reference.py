@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes docs/operators.md: what the registry of BINARY knows of each operator, and the dtypes in which rows of tests/ops
-compare it with PyTorch.
+"""Writes docs/operators.md: the operators of BINARY's registry, and the dtypes in which tests/ops compares
+each with PyTorch.
 
 Usage: scripts/operator_reference.py BINARY [--check]      --check: only says whether the page is up to date
 
@@ -46,7 +46,7 @@ def tested_dtypes():
     return found
 
 
-def dtype_text(dtypes):
+def dtype_cell(dtypes):
     left, words = set(dtypes), []
     for group, members in GROUPS.items():
         if left.issuperset(members):
@@ -57,7 +57,7 @@ def dtype_text(dtypes):
 
 def notes(records):
     has = lambda key: any(record[key] for record in records)  # noqa: E731
-    words = [text for key, text in (("view", "view"), ("random", "random"), ("dynamic_shape", "shape depends on data"),
+    words = [word for key, word in (("view", "view"), ("random", "random"), ("dynamic_shape", "shape depends on data"),
                                     ("fused", "fused"), ("joined", "joined to a packed one"), ("packed", "packed"),
                                     ("prepared", "prepared")) if has(key)]
     return ", ".join(words)
@@ -72,12 +72,12 @@ def rows(records, tested):
         if name.endswith("_") and name[:-1] in by_name and all(record["base"] for record in overloads):
             continue
         plain = [record for record in overloads if not record["base"]] or overloads
-        forms = [text for text, there in (("in place", name + "_" in by_name),
+        forms = [variant for variant, there in (("in place", name + "_" in by_name),
                                           ("out=", any(record["base"] for record in overloads))) if there]
         suffixes = [record["name"].partition(".")[2] for record in plain]
         dtypes = set().union(*(tested.get(record["name"], ()) for record in plain))
         devices = sorted(set().union(*(record["devices"] for record in plain)))
-        yield (name, ", ".join(filter(None, suffixes)), ", ".join(forms), dtype_text(dtypes), " ".join(devices) or "any",
+        yield (name, ", ".join(filter(None, suffixes)), ", ".join(forms), dtype_cell(dtypes), " ".join(devices) or "any",
                "yes" if any(record["differentiable"] for record in plain) else "", notes(plain))
 
 

@@ -14,7 +14,7 @@ tensord_layer(tensord_server_config server/config tensord_base CLI11::CLI11 spdl
               nlohmann_json::nlohmann_json)
 tensord_layer(tensord_server_pbtxt server/config/pbtxt tensord_server_config tensord_protos)
 tensord_layer(tensord_server_metrics server/metrics tensord_tensor prometheus-cpp::core)
-# Its calls stand in for those that gRPC would make of the C library and of OpenSSL.
+# Its functions replace those of the C library and of OpenSSL that gRPC calls.
 tensord_layer(tensord_server_connections server/connections tensord_base OpenSSL::SSL)
 tensord_layer(tensord_server_memory server/memory tensord_tensor)
 tensord_layer(tensord_server_tracing server/tracing tensord_server_metrics tensord_server_config PkgConfig::HTTPLIB

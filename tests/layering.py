@@ -1,8 +1,10 @@
-"""Checks over #include lines that arrows between layers point one way (ARCHITECTURE.md)."""
+"""Checks over #include lines that arrows between layers point one way (ARCHITECTURE.md), and that no Python files import each other."""
 
 import pathlib
 import re
 import sys
+
+import import_cycles
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -78,9 +80,9 @@ LIBRARIES = {
 THREADS = re.compile(r"\bstd::(j?thread|async)\b(?!::id)")
 THREADS_IN = ("core/base/thread.", "server/commands/client/")
 # A value's device comes from its tensors, or from its plan.
-NAMES_HOST = re.compile(r"\bDevice\{\}")
+NAMES_DEFAULT_DEVICE = re.compile(r"\bDevice\{\}")
 # Loops over elements are a device's: kernels/ROOM/NAME.cpp reads no memory, and hands none to any.
-ELEMENTS = re.compile(r"\braw_data\b|\bdata<")
+ELEMENT_ACCESS = re.compile(r"\braw_data\b|\bdata<")
 DEVICE_FILES = ("_cpu.cpp", "_simd.cpp", "_cuda.cpp")
 
 
@@ -107,15 +109,16 @@ def main() -> int:
                     allowed = [layer, *ALLOWED[layer]]
                     if not any(target.startswith(prefix + "/") for prefix in allowed):
                         problems.append(f"{name}:{number}: {layer} may not include {target}")
-                if name.startswith("core/jit/") and NAMES_HOST.search(line):
+                if name.startswith("core/jit/") and NAMES_DEFAULT_DEVICE.search(line):
                     problems.append(f"{name}:{number}: names the host's device")
-                if name.startswith("kernels/") and name.endswith(".cpp") and not name.endswith(DEVICE_FILES) and ELEMENTS.search(line):
+                if name.startswith("kernels/") and name.endswith(".cpp") and not name.endswith(DEVICE_FILES) and ELEMENT_ACCESS.search(line):
                     problems.append(f"{name}:{number}: a tensor's memory, which only NAME_cpu.cpp, NAME_simd.cpp and NAME.cu may read")
                 if THREADS.search(line) and not name.startswith(THREADS_IN):
                     problems.append(f"{name}:{number}: threads are made by core/base/thread.h")
                 for pattern, folders in LIBRARIES.items():
                     if re.match(r"\s*#\s*include\s+" + pattern, line) and not any(f"{layer}/".startswith(folder + "/") for folder in folders):
                         problems.append(f"{name}:{number}: {layer} may not include {line.strip()}")
+    problems += import_cycles.problems(ROOT)
     for problem in problems:
         print(problem)
     print(f"{count} files checked, {len(problems)} problems")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Says which files, functions and flags that comments, READMEs and docs name do not exist. Exit status 1: there are some.
+"""Reports files, functions and flags that comments, READMEs and docs name but that do not exist. Exit status 1: there are some.
 
     python3 tests/names_exist.py
 
@@ -21,10 +21,10 @@ IN_BACKTICKS = re.compile(r"`(--[a-z][a-z-]+|[A-Za-z]\w*(?:::\w+)*(?:\(\))?)`")
 SOURCES = (".h", ".cpp", ".cu", ".def", ".py", ".txt", ".cmake", ".proto", ".json", ".html", ".sh", "")
 # Files that examples make, or that models and other projects have.
 ELSEWHERE = {"model.py", "train.py", "client.py", "export.py", "setup.py", "client.cpp", "main.cpp", "app.py", "serve.py", "__torch__.py", "cuda.h", "nvml.h", "foreach_target.h", "x.cpp", "x_cpu.cpp", "x_cuda.cu", "my_pass.cpp", "file.cpp", "base.py", "optim.py"}
-RENAMED = re.compile(r"\b(InferTicket|InferWatch|RequestPath|ShortRuns|AnswerOrder|LoadTickets|MemoryKeeper|RankTeam|RankLink|HostJoiner|"
+RENAMED = re.compile(r"\b_?(InferTicket|InferWatch|RequestPath|ShortRuns|AnswerOrder|LoadTickets|MemoryKeeper|RankTeam|RankLink|HostJoiner|"
                      r"HostOutbox|RestingHosts|StreamFeeder|FileFacts|KeepsSamples|keeps_samples|JoinsAs|LaneCall|find_lane|sample_split|"
                      r"kMeetingNs|begin_way|end_way|late_device|wide_unsigned|whole_config|may_pass|first_not_finite|lookout|obstacle|"
-                     r"stand_ins|EngineFactory)\b")
+                     r"stand_ins|EngineFactory)_?\b")
 
 BRITISH = re.compile(r"\b\w*?(colour|behaviour|neighbour|honour|favour|centre[ds]?\b|licence|analyse[sd]?\b|labelled(?!_identity)|"
                      r"(?:normal|optim|recogn|initial|serial|quant|synchron|vector|special|general|minim|maxim|summar|parallel|token|random)"
@@ -39,24 +39,24 @@ def tracked() -> list[str]:
 def main() -> int:
     files = tracked()
     ends = {"/".join(parts[i:]) for name in files for parts in [name.split("/")] for i in range(len(parts))}
-    texts = {}
+    sources = {}
     for name in files:
         if pathlib.Path(name).suffix in (*SOURCES, ".md") and "/data/" not in name:
             try:
-                texts[name] = (ROOT / name).read_text()
+                sources[name] = (ROOT / name).read_text()
             except UnicodeDecodeError:
                 continue
-    words = {word for name, text in texts.items() if not name.endswith(".md") for word in re.findall(r"[A-Za-z_]\w*", text)}
-    flags = {flag for name, text in texts.items() if not name.endswith(".md") for flag in re.findall(r"--[a-z][a-z-]+", text)}
-    # A README's table may leave out a file's ending, or what tells its processor.
+    words = {word for name, source in sources.items() if not name.endswith(".md") for word in re.findall(r"[A-Za-z_]\w*", source)}
+    flags = {flag for name, source in sources.items() if not name.endswith(".md") for flag in re.findall(r"--[a-z][a-z-]+", source)}
+    # A README's table may leave out a file's ending, or the suffix of its device.
     words |= {re.sub(r"_(cpu|cuda|test)$", "", pathlib.Path(name).name.split(".")[0]) for name in files}
     words |= {pathlib.Path(name).name.split(".")[0] for name in files} | {"e2e_chains_test"}
     problems = []
-    for name, text in texts.items():
+    for name, source in sources.items():
         if name == "tests/names_exist.py" or name == "CHANGELOG.md":
             continue
         is_page = name.endswith(".md")
-        for number, line in enumerate(text.split("\n"), 1):
+        for number, line in enumerate(source.split("\n"), 1):
             if name.endswith((".txt", ".cmake")):
                 problems += [f"{name}:{number}: no file {file}" for file in FILE.findall(line)
                              if file.startswith(("core/", "kernels/", "server/", "clients/", "python/")) and file not in ends]
@@ -74,7 +74,7 @@ def main() -> int:
                 problems.append(f"{name}:{number}: {word} is not the American spelling")
             for word in RENAMED.findall(line):
                 problems.append(f"{name}:{number}: {word} has another name now")
-    print("\n".join(problems) or f"{len(texts)} files: all that they name exists")
+    print("\n".join(problems) or f"{len(sources)} files: all that they name exists")
     return bool(problems)
 
 

@@ -1,4 +1,4 @@
-"""Programs that others wrote and some tests need. Where one is not there, the test is skipped and says what is missing.
+"""External programs that some tests need. Without one, the test is skipped and names it.
 
 Usage: python3 -m tests.needed_programs PROGRAM [ARGUMENT…]   runs it, or exits with what ctest takes as a skip
 """

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Names that files of one unit of compilation would take from each other.
+"""Finds names that clash between files of one unity-build unit.
 
 Sources of a folder are compiled together (cmake/unity.cmake), so what stands in the unnamed namespace of one file is seen by those
-behind it. Two slips give wrong answers instead of an error of the compiler, and are errors here:
+behind it. Two mistakes compile but give wrong results, and are errors here:
 
 - a function or variable that a header declares in the same namespace, or in one around it: for the other files the header's is
   hidden, or has one more overload;
@@ -35,12 +35,12 @@ OTHERS = re.compile(r"(using|namespace|typedef|static_assert|template class|temp
 Name = collections.namedtuple("Name", "name space is_local line")
 
 
-def only_code(text: str) -> str:
+def only_code(source: str) -> str:
     """Without comments, texts and directives; lines stay where they are."""
     def blank(found):
         return ("" if found[0].startswith("/") else '""') + "\n" * found[0].count("\n")
 
-    return DIRECTIVE.sub(lambda found: "\n" * found[0].count("\n"), TEXTS.sub(blank, text))
+    return DIRECTIVE.sub(lambda found: "\n" * found[0].count("\n"), TEXTS.sub(blank, source))
 
 
 def without_templates(head: str) -> str:
@@ -70,11 +70,11 @@ def name_of(head: str) -> str:
     return match[2] if match else ""
 
 
-def names_in(text: str, place: str = ""):
+def names_in(source: str, place: str = ""):
     """What a file declares in namespaces, with the namespace as a tuple; and all namespaces that it has code in."""
     spaces, head, depth = [], [], 0
     found, used = [], set()
-    for number, line in enumerate(only_code(text).split("\n"), 1):
+    for number, line in enumerate(only_code(source).split("\n"), 1):
         line = line.strip()
         if not line:
             continue

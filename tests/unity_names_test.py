@@ -1,4 +1,4 @@
-"""What tests/unity_names.py says of small units."""
+"""tests/unity_names.py on small units."""
 
 import pathlib
 import tempfile
@@ -25,8 +25,8 @@ class UnityNamesTest(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder)
             (root / "values.h").write_text(HEADER)
-            for name, text in files.items():
-                (root / f"{name}.cpp").write_text(text)
+            for name, content in files.items():
+                (root / f"{name}.cpp").write_text(content)
             return clashes_in([root / f"{name}.cpp" for name in files], root, {})
 
     def test_a_unit_without_common_names_is_well(self):
@@ -61,18 +61,18 @@ class UnityNamesTest(unittest.TestCase):
     def test_what_no_other_file_can_see_is_well(self):
         self.assertEqual(self.clashes(a=source("int largest(int a) { return a; }", "tensord::a"), b=source("int other;", "tensord::b")), [])
 
-    def test_methods_and_texts_declare_nothing(self):
+    def test_methods_and_strings_declare_nothing(self):
         body = 'struct Own { int size() { return 1; } };\nconst char* text = "int largest(int a) {";\n// int kWidth = 1;\nint Own::largest(int a) { return a; }'
         self.assertEqual(self.clashes(a=source(body), b=source("int other;")), [])
 
     def test_names_of_declarations(self):
-        for text, name in {
+        for unit, name in {
             "template <class T, class F = std::function<void(int)>> requires Real<T> static std::vector<T> made(F&& fn) {": "made",
             "[[noreturn]] void stop();": "stop", "const char* const* names = table;": "names", "constexpr Row kRows[] = {1, 2};": "kRows",
             "thread_local std::map<int, Tensor> seen;": "seen", "Tensor& Owner::at(int i) {": "", "using Row = int;": "",
             "enum class Kind { kOne };": "", "namespace fs = std::filesystem;": "", "bool operator==(A a, B b) {": "", 'OP("aten::x").direct(x);': "", "Tensor x(1);": "x",
         }.items():
-            self.assertEqual(name_of(text), name, text)
+            self.assertEqual(name_of(unit), name, unit)
 
     def test_code_that_is_not_understood_ends_it(self):
         with self.assertRaises(SystemExit):

@@ -34,5 +34,5 @@ def generate(protos: pathlib.Path, target: pathlib.Path) -> None:
     made.replace(target / "descriptors.binpb")
     for stub in target.glob("*_pb2.pyi"):
         # protoc takes the modules to be at the top level.
-        text = re.sub(r"^import (\w+_pb2) as", r"from tensord._protocol import \1 as", stub.read_text(), flags=re.M)
-        stub.write_text(text)
+        source = re.sub(r"^import (\w+_pb2) as", r"from tensord._protocol import \1 as", stub.read_text(), flags=re.M)
+        stub.write_text(source)

@@ -67,8 +67,8 @@ def infer(grpc_address: str, metrics_address: str, environment: dict) -> None:
 
 def scrape(target: str) -> None:
     with urllib.request.urlopen(f"http://{target}/metrics", timeout=10) as answer:
-        text = answer.read().decode()
-    wanted = [line for line in text.splitlines() if line.startswith("tensord_requests_total") and 'model="shapes"' in line]
+        metrics = answer.read().decode()
+    wanted = [line for line in metrics.splitlines() if line.startswith("tensord_requests_total") and 'model="shapes"' in line]
     if not any(float(line.split()[-1]) >= 1 for line in wanted):
         raise SystemExit(f"the metrics do not count the request: {wanted}")
 

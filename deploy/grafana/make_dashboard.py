@@ -60,8 +60,8 @@ def make():
 
 
 if __name__ == "__main__":
-    text = make()
+    written = make()
     if "--check" not in sys.argv:
-        FILE.write_text(text)
-    elif FILE.read_text() != text:
+        FILE.write_text(written)
+    elif FILE.read_text() != written:
         sys.exit(f"{FILE} is not what make_dashboard makes: run it again")

@@ -1,4 +1,4 @@
-"""Queries and panels as the dashboard uses them, on Grafana's own builders."""
+"""Queries and panels of the dashboard, on Grafana's builders."""
 
 from grafana_foundation_sdk.builders import bargauge, common, dashboard, heatmap, prometheus, stat, statetimeline
 from grafana_foundation_sdk.builders import table, timeseries

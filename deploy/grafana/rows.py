@@ -1,4 +1,4 @@
-"""What the dashboard shows, row by row."""
+"""The rows of the dashboard."""
 
 from deploy.grafana.panels import (DAEMONS, GREEN, JOBS, MODELS, RED, WINDOW, YELLOW, bars, grid, heat, lines, mean,
                                    now, number, quantile, query, rate, ratio, states, steps)
@@ -28,7 +28,7 @@ def overview():
                query(f"sum(tensord_pending_requests{{{MODELS}}})")),
         number("Memory", "Resident memory, as a share of what the process may have; the fullest instance.",
                "percentunit", query(f"max({memory})"), steps(GREEN, (0.8, YELLOW), (0.9, RED))),
-        number("Processor", "Time used, as a share of the cores that the process may use; the busiest instance.",
+        number("CPU", "Time used, as a share of the cores that the process may use; the busiest instance.",
                "percentunit", query(f"max({cpu})"), steps(GREEN, (0.8, YELLOW), (0.95, RED))),
     ]
 
@@ -128,7 +128,7 @@ def models():
               query(rate("tensord_plan_cache_evictions_total", "model"), "{{model}} pushed out"),
               query(rate("tensord_plan_failures_total", "model"), "{{model}} failed"),
               query(rate("tensord_plan_refused_total", "model"), "{{model}} not proven")),
-        lines("Making plans", "Processor time spent on it.", "percentunit",
+        lines("Making plans", "CPU time spent on it.", "percentunit",
               query(rate("tensord_plan_build_seconds_total", "model"), "{{model}}")),
     ]
 
@@ -160,7 +160,7 @@ def memory():
 
 def process():
     return [
-        lines("Processor", "Cores in use, and how many there are to use.", "short",
+        lines("CPU", "Cores in use, and how many there are to use.", "short",
               query(f"rate(process_cpu_seconds_total{{{DAEMONS}}}{WINDOW})", "{{instance}}"),
               query(f"tensord_cpu_limit_cores{{{DAEMONS}}}", "{{instance}} limit")),
         lines("Open files", "Connections are among them; and how many may be open.", "short",

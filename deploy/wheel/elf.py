@@ -1,4 +1,4 @@
-"""What a binary asks of the system: shared libraries, and versions of their symbols; as `readelf` and `ldd` say it."""
+"""The requirements of a binary: shared libraries and versions of their symbols, by `readelf` and `ldd`."""
 
 import pathlib
 import re
@@ -24,11 +24,11 @@ def needed(dynamic):
     return re.findall(r"\(NEEDED\)\s+Shared library: \[([^\]]+)\]", dynamic)
 
 
-def versions_in(text, file=""):
+def versions_in(listing, file=""):
     """Prefix → highest version that is wanted, as (2, 35), of what `readelf -d -V` prints. What has no number has no place in a
     package: GLIBC_PRIVATE is that of one build of the C library."""
     found = {}
-    for name in re.findall(r"Name: (G[A-Z]+_\S+)", text[text.find("Version needs section"):] if "Version needs section" in text else ""):
+    for name in re.findall(r"Name: (G[A-Z]+_\S+)", listing[listing.find("Version needs section"):] if "Version needs section" in listing else ""):
         prefix, _, number = name.partition("_")
         if name == "GLIBC_ABI_DT_RELR":
             number = "2.36"
@@ -36,7 +36,7 @@ def versions_in(text, file=""):
             raise ElfError(f"{file}: it wants {name}, which other systems need not have")
         found[prefix] = max(found.get(prefix, ()), tuple(map(int, number.split("."))))
     # mold packs relocations without that mark.
-    if "(RELR)" in text:
+    if "(RELR)" in listing:
         found["GLIBC"] = max(found.get("GLIBC", ()), (2, 36))
     return found
 

@@ -1,5 +1,5 @@
 """Makes the wheel tensord-server of a binary: the daemon as the command `tensord`, and beside it, in libexec/tensord, the shared
-libraries that a system may lack. Its tag is the C library that the binary and those libraries ask for.
+libraries that a system may lack. Its tag names the C library that the binary and those libraries require.
 
 Usage: python3 -m deploy.wheel.server_wheel BUILD_FOLDER OUT_FOLDER   (scripts/wheel calls it; needs binutils and patchelf)
 """
@@ -32,7 +32,7 @@ No compiler, no Python package and no PyTorch is needed. It takes from the syste
 """
 
 
-def text_of(*command):
+def output_of(*command):
     result = subprocess.run([str(part) for part in command], capture_output=True, text=True)
     if result.returncode != 0:
         raise SystemExit(f"server_wheel: {' '.join(map(str, command))} ended with {result.returncode}:\n{result.stdout}{result.stderr}")
@@ -48,7 +48,7 @@ def patchelf():
 
 
 def version_of(binary):
-    found = re.fullmatch(r"tensord (\d+(?:\.\d+)+)", text_of(binary, "--version").splitlines()[0])
+    found = re.fullmatch(r"tensord (\d+(?:\.\d+)+)", output_of(binary, "--version").splitlines()[0])
     if not found:
         raise SystemExit(f"server_wheel: {binary} --version says no version")
     return found[1]
@@ -58,24 +58,24 @@ def lay_out(binary, libraries, folder):
     """What is installed, stripped, under the folders of a wheel's data: scripts/tensord and libexec/tensord/*."""
     program = folder / "scripts" / "tensord"
     program.parent.mkdir(parents=True)
-    text_of("strip", "-o", program, binary)
+    output_of("strip", "-o", program, binary)
     if libraries:
         beside = folder / "data" / "libexec" / "tensord"  # not lib, which `pip install --target` leaves out
         beside.mkdir(parents=True)
         for name, path in libraries.items():
             shutil.copyfile(path, beside / name)
-            text_of(patchelf(), "--force-rpath", "--set-rpath", "$ORIGIN", beside / name)
+            output_of(patchelf(), "--force-rpath", "--set-rpath", "$ORIGIN", beside / name)
         # DT_RPATH, which also holds for what libraries need, and goes before LD_LIBRARY_PATH.
-        text_of(patchelf(), "--force-rpath", "--set-rpath", "$ORIGIN/../libexec/tensord", program)
+        output_of(patchelf(), "--force-rpath", "--set-rpath", "$ORIGIN/../libexec/tensord", program)
     program.chmod(0o755)
 
 
 def licenses(build, libraries, folder):
     """Debian's licenses of what is linked in and brought along, by package; none for a build of shared libraries."""
-    text_of(ROOT / "deploy" / "docker" / "linked_packages", pathlib.Path(build) / "build.ninja", folder / "linked")
+    output_of(ROOT / "deploy" / "docker" / "linked_packages", pathlib.Path(build) / "build.ninja", folder / "linked")
     found = {path.parent.name: path.read_bytes() for path in (folder / "linked" / "usr" / "share" / "doc").glob("*/copyright")}
     for path in libraries.values():
-        package = text_of("dpkg", "-S", f"*/{path.name}").split(":")[0]
+        package = output_of("dpkg", "-S", f"*/{path.name}").split(":")[0]
         copyright = pathlib.Path("/usr/share/doc") / package / "copyright"
         if copyright.exists():
             found[package] = copyright.read_bytes()
@@ -96,7 +96,7 @@ def metadata(version, needs):
     return "".join(f"{name}: {value}\n" for name, value in head) + "\n" + body
 
 
-def write_wheel(out, version, needs, data, license_texts):
+def write_wheel(out, version, needs, data, license_contents):
     """The wheel of the files in `data`; the same files give the same bytes."""
     tag = "py3-none-" + elf.platform_tag(needs, platform.machine())
     info = f"{NAME}-{version}.dist-info"
@@ -104,7 +104,7 @@ def write_wheel(out, version, needs, data, license_texts):
              for path in sorted(data.rglob("*")) if path.is_file()}
     files[f"{info}/METADATA"] = (metadata(version, needs).encode(), 0o644)
     files[f"{info}/WHEEL"] = (f"Wheel-Version: 1.0\nGenerator: tensord\nRoot-Is-Purelib: false\nTag: {tag}\n".encode(), 0o644)
-    for package, content in sorted(license_texts.items()):
+    for package, content in sorted(license_contents.items()):
         files[f"{info}/licenses/{package}"] = (content, 0o644)
     record = "".join(f"{name},sha256={digest(content)},{len(content)}\n" for name, (content, _) in files.items())
     files[f"{info}/RECORD"] = (f"{record}{info}/RECORD,,\n".encode(), 0o644)

@@ -198,8 +198,8 @@ def test_functions_with_several_results():
             return first * 2
 
     x = engine.tensor([1.0, -2.0], requires_grad=True)
-    first, sign, text = Split.apply(x)
-    assert text == "text" and not sign.requires_grad
+    first, sign, note = Split.apply(x)
+    assert note == "text" and not sign.requires_grad
     first.sum().backward()
     assert x.grad.tolist() == [2, 2]
 

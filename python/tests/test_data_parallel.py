@@ -1,4 +1,4 @@
-"""DataParallel and the functions it is made of. Parts of one device stand for devices here, which the functions do not ask about."""
+"""DataParallel and the functions it is made of. Chunks on one device take the place of several devices, which the functions do not check."""
 
 import collections
 import copy

@@ -22,7 +22,7 @@ TIMEOUT_S = 120
 
 def start(folder: pathlib.Path, world: int, program: str, **variables):
     """Processes that run it, each with its RANK; `dist` is there, and `start()` makes the group."""
-    text = textwrap.dedent(f"""
+    source = textwrap.dedent(f"""
         import datetime, os, pickle, sys, warnings
         from tensord import engine
         from tensord.engine import distributed as dist, nn, optim
@@ -34,7 +34,7 @@ def start(folder: pathlib.Path, world: int, program: str, **variables):
             with open("{folder}/" + str(rank), "wb") as out:
                 pickle.dump(value, out)
     """) + textwrap.dedent(program)
-    (folder / "program.py").write_text(text)
+    (folder / "program.py").write_text(source)
     return [subprocess.Popen([sys.executable, str(folder / "program.py")], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                              env={**os.environ, "RANK": str(rank), **variables}) for rank in range(world)]
 
@@ -292,7 +292,7 @@ def test_mpi_under_mpirun(tmp_path, world):
         save([net.weight.tolist(), net.weight.grad.tolist(), dist.get_backend()])
         dist.destroy_process_group()
     """
-    text = textwrap.dedent(f"""
+    source = textwrap.dedent(f"""
         import os, pickle, warnings
         from tensord import engine
         from tensord.engine import distributed as dist, nn
@@ -303,7 +303,7 @@ def test_mpi_under_mpirun(tmp_path, world):
             with open("{tmp_path}/" + str(rank), "wb") as out:
                 pickle.dump(value, out)
     """) + textwrap.dedent(program)
-    (tmp_path / "program.py").write_text(text)
+    (tmp_path / "program.py").write_text(source)
     done = subprocess.run(["mpirun", "--allow-run-as-root", "--oversubscribe", "--mca", "btl_vader_single_copy_mechanism", "none", "-n",
                            str(world), sys.executable, str(tmp_path / "program.py")], capture_output=True, text=True, timeout=TIMEOUT_S)
     assert done.returncode == 0, done.stdout + done.stderr

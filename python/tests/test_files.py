@@ -19,8 +19,8 @@ def write(path):
     for name, (dtype, shape, raw) in VALUES.items():
         head[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(raw)]}
         data += raw
-    text = json.dumps(head).encode()
-    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+    header = json.dumps(head).encode()
+    path.write_bytes(struct.pack("<Q", len(header)) + header + data)
 
 
 def test_safetensors(tmp_path):

@@ -80,10 +80,10 @@ COMPLEX = ["c.masked_select(c)", "c.gather(0, c)", "c.index_select(0, c[0])", "c
            "r.take(c)"]
 
 
-@pytest.mark.parametrize("text", COMPLEX)
-def test_complex_numbers_are_no_positions(text):
+@pytest.mark.parametrize("source", COMPLEX)
+def test_complex_numbers_are_no_positions(source):
     """They were an endless recursion."""
     c, r = engine.tensor([[1 + 2j, 3 - 1j], [0.5j, 2]]), engine.ones(2, 2)
     assert c.is_contiguous() and r.shape == c.shape
     with pytest.raises((ValueError, IndexError, TypeError, NotImplementedError)):
-        eval(text)
+        eval(source)

@@ -122,9 +122,9 @@ LITERALS = ["[1, 2.5]", "[True, 2.5]", "[1, 2j]", "range(3)", "[range(2), range(
     "[numpy.float64(2)]", "numpy.array(3)", "((1, 2), (3, 4))"]
 
 
-@pytest.mark.parametrize("text", LITERALS)
-def test_literals(text):
-    value = eval(text)
+@pytest.mark.parametrize("literal", LITERALS)
+def test_literals(literal):
+    value = eval(literal)
     for make in ("tensor", "as_tensor"):
         same(getattr(engine, make)(value), getattr(torch, make)(value))
 
@@ -134,10 +134,10 @@ WRONG = [("[[1, 2], [3]]", ValueError), ("[[1, 2], 3]", ValueError), ("[1, [2]]"
          ("{1}", TypeError), ("2 ** 63", OverflowError), ("[[1], []]", ValueError), ("[range(2), [1]]", ValueError)]
 
 
-@pytest.mark.parametrize("text,error", WRONG)
-def test_wrong_literals(text, error):
+@pytest.mark.parametrize("literal,error", WRONG)
+def test_wrong_literals(literal, error):
     with pytest.raises(error):
-        engine.tensor(eval(text))
+        engine.tensor(eval(literal))
 
 
 NUMBERS = [("uint8", 300), ("uint8", 255), ("uint8", -1), ("int8", 128), ("int8", -129), ("int8", -128), ("int32", 2 ** 40), ("int64", float("nan")),

@@ -63,7 +63,7 @@ except KeyboardInterrupt:
     assert out == "stopped\n", error
 
 
-# What is over sooner: it has not written all of its target when it is stopped, whatever time it took. A timer stands for Ctrl-C.
+# What is over sooner: it has not written all of its target when it is stopped, whatever time it took. A timer simulates Ctrl-C.
 TIMED = """
 def stop(*_):
     raise KeyboardInterrupt

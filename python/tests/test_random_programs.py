@@ -177,9 +177,9 @@ def drawn_options(rng):
     return options
 
 
-def without_breaks(text):
+def without_breaks(printed):
     """Where the dtype's name is longer than PyTorch's, a line may break before it."""
-    return text if "dtype" not in text else "".join(text.split())
+    return printed if "dtype" not in printed else "".join(printed.split())
 
 
 @pytest.mark.parametrize("seed", range(5))

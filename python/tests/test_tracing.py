@@ -238,10 +238,10 @@ def test_errors_of_scripts_point_at_the_users_line():
     with open(__file__, encoding="utf-8") as file:
         lines = file.read().split("\n")
     for function, mark in ((wrong, "# here"), (unknown, "# here too")):
-        line = next(i for i, text in enumerate(lines, 1) if text.endswith(mark))
+        number = next(i for i, line in enumerate(lines, 1) if line.endswith(mark))
         with pytest.raises(engine.Error) as caught:
             engine.jit.script(function)
-        assert f"{__file__}:{line}" in str(caught.value)
+        assert f"{__file__}:{number}" in str(caught.value)
     with pytest.raises(engine.Error, match="args"):
         engine.jit.script(_any)
     with pytest.raises(TypeError, match="expected a function or a Module"):

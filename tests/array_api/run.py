@@ -47,7 +47,7 @@ def main():
         print("skipped: ARRAY_API_TESTS_SOURCES names no checkout of array-api-tests with its submodule")
         sys.exit(SKIPPED)
     with tempfile.TemporaryDirectory() as folder:
-        found, text = results(sources, os.path.join(folder, "junit.xml"))
+        found, output = results(sources, os.path.join(folder, "junit.xml"))
     known = listed()
     failed = {name for name, is_passed in found.items() if not is_passed}
     print(f"{len(found) - len(failed)} of {len(found)} pass ({100 * (1 - len(failed) / len(found)):.1f} %)")
@@ -57,7 +57,7 @@ def main():
     for name in passing:
         print("is listed, but passes or is not there:", name)
     if unexpected:
-        print(text[-6000:])
+        print(output[-6000:])
     sys.exit(1 if unexpected or passing else 0)
 
 

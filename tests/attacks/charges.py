@@ -1,5 +1,5 @@
-"""Requests of every kind at 1, 10 and 100 times a size: what they make the daemon hold stays within the quota, what is above it
-is refused, and nobody else waits for them."""
+"""Requests of every kind at 1, 10 and 100 times a size: the memory that they occupy stays within the quota, requests above it
+are refused, and other clients are not delayed."""
 
 import http.client
 import json
@@ -99,13 +99,13 @@ def control_json(context):
 @attack("large_json_answer", short=True)
 def large_json_answer(context):
     """100 MB of numbers are 400 MB of JSON, and were twice that while it grew."""
-    text = b'{"inputs":[{"name":"x","shape":[%d],"datatype":"FP32","parameters":{"binary_data_size":%d}}]}' % (25 << 20, 100 << 20)
+    body = b'{"inputs":[{"name":"x","shape":[%d],"datatype":"FP32","parameters":{"binary_data_size":%d}}]}' % (25 << 20, 100 << 20)
     flags = [flag if flag != "128MB" else "256MB" for flag in HTTP]
     flags[flags.index("64MB")] = "512MB"
     with context.daemon(*flags) as daemon:
         with context.watched(daemon, IDLE_MB + 256 + 100 + MORE_MB, live_s=2) as figures:
-            status, answer = ask(daemon, "/v2/models/identity/infer", text + b"\x01\x02\x03\x04" * (25 << 20),
-                                 {"Inference-Header-Content-Length": str(len(text))})
+            status, answer = ask(daemon, "/v2/models/identity/infer", body + b"\x01\x02\x03\x04" * (25 << 20),
+                                 {"Inference-Header-Content-Length": str(len(body))})
         figures.append(Figure("refused", status, 429, at_least=True))
         figures.append(Figure("says the figure", b"of the 268435456 bytes" in answer, 1, at_least=True))
         figures.append(settled_mb(daemon, 200, seconds=120))
@@ -119,9 +119,9 @@ def sequence_names(context):
     for name, extra in (("direct", ""), ("oldest", "oldest { max_candidate_sequences: 1000 }")):
         os.makedirs(os.path.join(repository, name, "1"))
         os.link(os.path.join(context.repository, "identity", "1", "model.pt"), os.path.join(repository, name, "1", "model.pt"))
-        text = models.MODELS["identity"][1] + "max_batch_size: 8 sequence_batching { max_sequence_idle_microseconds: 60000000 %s }" % extra
+        config = models.MODELS["identity"][1] + "max_batch_size: 8 sequence_batching { max_sequence_idle_microseconds: 60000000 %s }" % extra
         with open(os.path.join(repository, name, "config.pbtxt"), "w") as out:
-            out.write(text)
+            out.write(config)
     with context.daemon(*HTTP, repository=repository) as daemon:
         with context.watched(daemon, IDLE_MB + 128 + MORE_MB, live_s=2) as figures:
             codes = []

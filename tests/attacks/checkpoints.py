@@ -1,4 +1,4 @@
-"""What a daemon finds of its jobs when it starts: jobs, checkpoints and captures whose files are damaged, with checksums that are right again."""
+"""A daemon that starts over damaged jobs, checkpoints and captures, whose checksums were recomputed."""
 
 import io
 import json
@@ -14,26 +14,27 @@ import grpc
 
 from tests.attacks.ranks import write_norms
 from tests.attacks.registry import Figure, attack
-from tests.attacks.robust import create, job, training_flags, wait_for
+from tests.attacks.robust import create, job, training_flags
 from tests.e2e.daemon import training
+from tests.e2e.processes import wait_until
 from tests.e2e.training.training_daemon import AT_REST, STATE
 
 NUMBERS = ("0", "-1", "1", "1e400", "9223372036854775807", "-9223372036854775808", "18446744073709551616", "1.5", "null", "true", '"x"', "[]", "{}",
            "4294967296", "NaN")
 
 
-def change_text(data, chance):
+def change_json(data, chance):
     """Another number, a value of another kind, or a part less, in JSON."""
-    text = data.decode()
+    source = data.decode()
     for _ in range(chance.randrange(1, 4)):
-        numbers = list(re.finditer(r"-?\d+(\.\d+)?(e[-+]?\d+)?|\"[^\"]*\"", text))
+        numbers = list(re.finditer(r"-?\d+(\.\d+)?(e[-+]?\d+)?|\"[^\"]*\"", source))
         if numbers and chance.random() < 0.8:
             one = chance.choice(numbers)
-            text = text[:one.start()] + chance.choice(NUMBERS) + text[one.end():]
+            source = source[:one.start()] + chance.choice(NUMBERS) + source[one.end():]
         else:
-            begin = chance.randrange(len(text))
-            text = text[:begin] + text[begin + chance.randrange(1, 30):]
-    return text.encode()
+            begin = chance.randrange(len(source))
+            source = source[:begin] + source[begin + chance.randrange(1, 30):]
+    return source.encode()
 
 
 def change_bytes(data, chance):
@@ -56,7 +57,7 @@ def change_entry(data, chance):
 
 def changed(path, data, chance):
     if path.endswith(".json"):
-        return change_text(data, chance)
+        return change_json(data, chance)
     return change_entry(data, chance) if chance.random() < 0.8 else change_bytes(data, chance)
 
 
@@ -86,7 +87,7 @@ def job_with_checkpoints(context, flags):
         name = create(daemon, model=training.ModelSource(name="norms", version=1), data="norms.pt", steps=10**6, batch_size=32,
                       optimizer=training.Optimizer(name="adam", lr=0.01), checkpoints=training.CheckpointPolicy(every_steps=50),
                       evaluation=training.Evaluation(fraction=0.1, every_steps=20, metrics=["loss"]))
-        wait_for(lambda: job(daemon, name).progress.checkpoint_step >= 100)
+        wait_until(lambda: job(daemon, name).progress.checkpoint_step >= 100, timeout=60)
         daemon.kill()
     return name, context.path("jobs", "jobs", name)
 
@@ -107,8 +108,8 @@ def start_with_damaged_jobs(context, count, seed):
     for number in range(count):
         copy = context.path("jobs", "jobs", f"norms-{number:06x}")
         shutil.copytree(folder, copy)
-        with open(os.path.join(copy, "job.json")) as text:
-            changed = text.read().replace(name, os.path.basename(copy)).replace('"steps":1000000', '"steps":1')
+        with open(os.path.join(copy, "job.json")) as file:
+            changed = file.read().replace(name, os.path.basename(copy)).replace('"steps":1000000', '"steps":1')
         with open(os.path.join(copy, "job.json"), "w") as out:
             out.write(changed)
         damage(copy, chance)

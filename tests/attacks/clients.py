@@ -1,4 +1,4 @@
-"""The client commands, which are programs over the C++ client, against servers that are none, or mean harm."""
+"""The client commands, which use the C++ client, against programs that are not servers, and against malicious servers."""
 
 import random
 import resource
@@ -117,7 +117,7 @@ HTTP = {
 
 
 class LyingServer:
-    """Speaks gRPC well, and answers each call with a message of its type whose fields are anything, or with bytes that are none."""
+    """Speaks valid gRPC, and answers each call with a message of its type with random fields, or with invalid bytes."""
 
     RESPONSES = {}
 
@@ -216,7 +216,7 @@ def play(names_and_servers, commands, *flags):
     finally:
         for _, server in servers:
             server.close()
-    wrong = [f"{name}: {text}" for (name, _, _), text in zip(meetings, found) if text]
+    wrong = [f"{name}: {fault}" for (name, _, _), fault in zip(meetings, found) if fault]
     if wrong:
         raise RuntimeError("\n".join(wrong[:10]))
     return Figure("commands", len(meetings), 1, at_least=True)

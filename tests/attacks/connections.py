@@ -1,4 +1,4 @@
-"""Connections that come and say little."""
+"""Connections that are opened and stay nearly silent."""
 
 import socket
 import time

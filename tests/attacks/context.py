@@ -1,4 +1,4 @@
-"""What an attack works with: daemons of its own, and what can be seen of them from outside."""
+"""The context of an attack: daemons of its own, and their state as seen from outside."""
 
 import contextlib
 import os

@@ -1,5 +1,5 @@
-"""A process that floods: KIND PORT CONNECTIONS SECONDS ack|silent CERTIFICATE. Each connection comes from an address of its
-own (127.0.1.N), reads and forgets what the server says, and comes again when it is cut. Prints how often it was cut."""
+"""A process that floods: KIND PORT CONNECTIONS SECONDS ack|silent CERTIFICATE. Each connection has its own source address
+(127.0.1.N), discards what it reads, and is reopened when it is cut. Prints how often it was cut."""
 
 import socket
 import sys

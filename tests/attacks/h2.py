@@ -1,4 +1,4 @@
-"""HTTP/2 that does as told: frames, headers without compression, and connections that flood. No library of HTTP/2 would
+"""A raw HTTP/2 client: frames, headers without compression, and connections that flood. HTTP/2 libraries would not
 send what attackers send."""
 
 import socket

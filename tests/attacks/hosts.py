@@ -1,4 +1,4 @@
-"""Daemons that join another one for training, and the one that they join: each lies to the other, message by message."""
+"""Daemons that join a coordinator for training: each side sends the other false messages, one kind at a time."""
 
 import hashlib
 import os
@@ -12,8 +12,9 @@ import torch
 
 from tests.attacks.ranks import norms_job, result_of, write_norms
 from tests.attacks.registry import Figure, attack
-from tests.attacks.robust import training_flags, wait_for
+from tests.attacks.robust import training_flags
 from tests.e2e.daemon import training
+from tests.e2e.processes import wait_until
 from tests.e2e.training.host_protocol_test import INSTANCE, START, Fake, Host
 
 import hosts_pb2 as pb
@@ -133,7 +134,7 @@ def hosts_that_lie(context):
             daemon.training.DeleteJob(training.DeleteJobRequest(id=with_liars), timeout=60)
             _, weights = result_of(context, daemon, beside)
         different = [name for name, weight in whole.items() if not torch.equal(weight, weights[name])]
-        wait_for(lambda: not daemon.training.ListHosts(training.ListHostsRequest(), timeout=60).hosts)
+        wait_until(lambda: not daemon.training.ListHosts(training.ListHostsRequest(), timeout=60).hosts, timeout=60)
         return [*figures, Figure("different weights", len(different), 0), Figure("lies", told, 100, at_least=True)]
 
 

@@ -1,4 +1,4 @@
-"""Clients that are slow or silent on the HTTP ports, and what probes see of them."""
+"""Slow or silent clients on the HTTP ports, while probes check that health is answered."""
 
 import multiprocessing
 import resource

@@ -1,4 +1,4 @@
-"""HTTP requests and answers that cost more than they bring, under a quota of 128 MB."""
+"""HTTP requests and answers that cost much more memory than their size, under a quota of 128 MB."""
 
 import gzip
 import http.client

@@ -20,7 +20,7 @@ def connect(address, certificate):
 
 def main():
     address, limit, connections, certificate = sys.argv[1:5]
-    metadata = [tuple(text.split("=", 1)) for text in sys.argv[5:]]
+    metadata = [tuple(argument.split("=", 1)) for argument in sys.argv[5:]]
     limit_s, worst, calls, failed, channel = float(limit), 0.0, 0, 0, None
     while True:
         begin = time.monotonic()

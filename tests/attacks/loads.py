@@ -1,4 +1,4 @@
-"""Models whose files are small and ask for much: memory, time."""
+"""Small model files that demand much memory or time."""
 
 import os
 import struct
@@ -26,41 +26,41 @@ def number(field, value):
     return varint(field << 3) + varint(value)
 
 
-def text(field, value):
+def string_field(field, value):
     value = value.encode() if isinstance(value, str) else value
     return varint(field << 3 | 2) + varint(len(value)) + value
 
 
 def value_info(name):
-    return text(1, name) + text(2, text(1, number(1, 1) + text(2, text(1, text(2, "n")))))
+    return string_field(1, name) + string_field(2, string_field(1, number(1, 1) + string_field(2, string_field(1, string_field(2, "n")))))
 
 
 def node(operator, inputs, outputs, attributes=()):
-    return text(1, b"".join(text(1, name) for name in inputs) + b"".join(text(2, name) for name in outputs) + text(4, operator) +
-                b"".join(text(5, attribute) for attribute in attributes))
+    return string_field(1, b"".join(string_field(1, name) for name in inputs) + b"".join(string_field(2, name) for name in outputs) + string_field(4, operator) +
+                b"".join(string_field(5, attribute) for attribute in attributes))
 
 
 def onnx_model(nodes, inputs, outputs, more=b""):
-    graph = (nodes + text(2, "g") + more + b"".join(text(11, value_info(name)) for name in inputs) +
-             b"".join(text(12, value_info(name)) for name in outputs))
-    return number(1, 8) + text(7, graph) + text(8, text(1, "") + number(2, 17))
+    graph = (nodes + string_field(2, "g") + more + b"".join(string_field(11, value_info(name)) for name in inputs) +
+             b"".join(string_field(12, value_info(name)) for name in outputs))
+    return number(1, 8) + string_field(7, graph) + string_field(8, string_field(1, "") + number(2, 17))
 
 
 def sparse(name, *dims):
     """One element of a dense tensor of these sizes."""
-    values = number(1, 1) + number(2, 1) + text(8, name) + text(9, struct.pack("<f", 5))
+    values = number(1, 1) + number(2, 1) + string_field(8, name) + string_field(9, struct.pack("<f", 5))
     indices = number(1, 1) + number(2, 7) + number(7, 0)
-    return text(1, values) + text(2, indices) + b"".join(number(3, dim) for dim in dims)
+    return string_field(1, values) + string_field(2, indices) + b"".join(number(3, dim) for dim in dims)
 
 
 def sparse_initializers():
     """Twenty of a GB each."""
     return onnx_model(node("Relu", ["x"], ["y"]), ["x"], ["y"],
-                      b"".join(text(15, sparse(f"s{i}", 1 << 14, 1 << 14)) for i in range(20)))
+                      b"".join(string_field(15, sparse(f"s{i}", 1 << 14, 1 << 14)) for i in range(20)))
 
 
 def sparse_constants():
-    attributes = [text(1, "sparse_value") + text(22, sparse("s", 1 << 14, 1 << 14)) + number(20, 11)]
+    attributes = [string_field(1, "sparse_value") + string_field(22, sparse("s", 1 << 14, 1 << 14)) + number(20, 11)]
     return onnx_model(b"".join(node("Constant", [], [f"c{i}"], attributes) for i in range(20)) + node("Relu", ["x"], ["y"]), ["x"], ["y"])
 
 
@@ -68,9 +68,9 @@ def overlapping_external():
     """Sixty-four tensors over one large file that is not there on the disk, none of them aligned."""
     def tensor(i):
         entries = [("location", "data"), ("offset", "1"), ("length", str(1 << 29))]
-        return (number(1, 1 << 27) + number(2, 1) + text(8, f"w{i}") + number(14, 1) +
-                b"".join(text(13, text(1, key) + text(2, value)) for key, value in entries))
-    return onnx_model(node("Relu", ["x"], ["y"]), ["x"], ["y"], b"".join(text(5, tensor(i)) for i in range(64)))
+        return (number(1, 1 << 27) + number(2, 1) + string_field(8, f"w{i}") + number(14, 1) +
+                b"".join(string_field(13, string_field(1, key) + string_field(2, value)) for key, value in entries))
+    return onnx_model(node("Relu", ["x"], ["y"]), ["x"], ["y"], b"".join(string_field(5, tensor(i)) for i in range(64)))
 
 
 class Expanded(nn.Module):
@@ -115,7 +115,7 @@ def models_that_ask_for_memory(context):
     add_onnx(repository, "external", overlapping_external())
     with open(os.path.join(repository, "external", "1", "data"), "wb") as out:
         out.truncate(1 << 30)
-    add_onnx(repository, "honest", onnx_model(node("Relu", ["x"], ["y"]), ["x"], ["y"], text(15, sparse("s", 1 << 10, 1 << 10))))
+    add_onnx(repository, "honest", onnx_model(node("Relu", ["x"], ["y"]), ["x"], ["y"], string_field(15, sparse("s", 1 << 10, 1 << 10))))
     add_model(repository, "expanded", Expanded(), dims=-1)
     with context.daemon("--model-control-mode", "explicit", "--model-memory-limit", "8GB", repository=repository) as daemon:
         with context.watched(daemon, 400) as figures:

@@ -1,4 +1,4 @@
-"""Requests that cost far more than they bring."""
+"""Requests that cost much more memory than their size."""
 
 import contextlib
 import gzip
@@ -29,9 +29,9 @@ def code_of(call, *arguments, **options):
     return grpc.StatusCode.OK
 
 
-def message(text):
+def message(payload):
     """As gRPC frames it."""
-    return b"\0" + struct.pack(">I", len(text)) + text
+    return b"\0" + struct.pack(">I", len(payload)) + payload
 
 
 def refused(name, code):
@@ -84,7 +84,7 @@ def many_contents(context):
     return figures
 
 
-def texts(count):
+def empty_strings_request(count):
     return request("words", [("words", "BYTES", [count], bytes(4 * count))])
 
 
@@ -93,8 +93,8 @@ def empty_texts(context):
     """Four bytes of the message each, and many times as much where they are used."""
     with context.daemon("--client-memory-quota", "256MB") as daemon:
         with context.watched(daemon, 400) as figures:
-            figures.append(refused("60 MB", code_of(daemon.stub.ModelInfer, texts(15_000_000))))
-            figures.append(Figure("4 MB taken", code_of(daemon.stub.ModelInfer, texts(1_000_000)) == grpc.StatusCode.OK, 1,
+            figures.append(refused("60 MB", code_of(daemon.stub.ModelInfer, empty_strings_request(15_000_000))))
+            figures.append(Figure("4 MB taken", code_of(daemon.stub.ModelInfer, empty_strings_request(1_000_000)) == grpc.StatusCode.OK, 1,
                                   at_least=True))
         figures.append(settled_mb(daemon, 200))
     return figures

@@ -1,4 +1,4 @@
-"""The small models that attacks are played on, with real PyTorch."""
+"""The small models that attacks use, made with PyTorch."""
 
 import os
 from typing import List
@@ -76,9 +76,9 @@ MODELS = {
 
 
 def write_models(folder):
-    for name, (module, text) in MODELS.items():
+    for name, (module, model_config) in MODELS.items():
         os.makedirs(os.path.join(folder, name, "1"))
         torch.jit.script(module()).save(os.path.join(folder, name, "1", "model.pt"))
         with open(os.path.join(folder, name, "config.pbtxt"), "w") as out:
-            out.write(text)
+            out.write(model_config)
     return folder

@@ -1,4 +1,4 @@
-"""What surrounds the process: pipes, signals, limits, files that others could read, and its random numbers."""
+"""The environment of the process: pipes, signals, limits, file permissions, and random numbers."""
 
 import json
 import os
@@ -15,8 +15,9 @@ import torch
 from torch import Tensor, nn
 
 from tests.attacks.registry import Figure, attack
-from tests.attacks.robust import add_model, create, job, training_flags, wait_for
+from tests.attacks.robust import add_model, create, job, training_flags
 from tests.e2e.daemon import BINARY, request
+from tests.e2e.processes import wait_until
 from tests.e2e.training.training_daemon import COMPLETED, FAILED
 
 
@@ -51,7 +52,7 @@ def log_without_reader(context):
     process, ready = serve_with_pipe(context, writing)
     os.close(writing)
     try:
-        wait_for(lambda: os.path.exists(ready))
+        wait_until(lambda: os.path.exists(ready), timeout=60)
         os.close(reading)
         for _ in range(3):
             process.send_signal(signal.SIGHUP)  # says in the log what is read again
@@ -128,7 +129,7 @@ def files_of_the_daemon(context):
         with context.daemon(*flags, repository=[context.path("models"), context.repository]) as daemon:
             ask(daemon)
             done = create(daemon, data="ones.pt", steps=4)
-            wait_for(lambda: job(daemon, done).state in (COMPLETED, FAILED))
+            wait_until(lambda: job(daemon, done).state in (COMPLETED, FAILED), timeout=60)
         warned = 0
         with context.daemon("--access-tokens", tokens) as daemon:
             warned = "can be read by other users" in daemon.log_text()

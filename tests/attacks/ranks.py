@@ -1,4 +1,4 @@
-"""Strangers, slow peers and liars at the ports of a training job's ranks, of its store, and of hosts that join."""
+"""Unauthenticated, slow and lying peers at the ports of a training job's ranks, of its store, and of joining nodes."""
 
 import contextlib
 import os
@@ -12,8 +12,9 @@ import time
 import torch
 
 from tests.attacks.registry import Figure, attack
-from tests.attacks.robust import create, job, training_flags, wait_for
+from tests.attacks.robust import create, job, training_flags
 from tests.e2e.daemon import training
+from tests.e2e.processes import wait_until
 from tests.e2e.training import training_models
 from tests.e2e.training.hosts import children_of
 from tests.e2e.training.training_daemon import AT_REST, COMPLETED
@@ -105,7 +106,7 @@ def write_norms(context):
 
 
 def result_of(context, daemon, job_id, seconds=120):
-    done = wait_for(lambda: [now for now in [job(daemon, job_id)] if now.state in AT_REST], seconds)[0]
+    done = wait_until(lambda: [now for now in [job(daemon, job_id)] if now.state in AT_REST], timeout=seconds)[0]
     if done.state != COMPLETED:
         raise RuntimeError(f"the job has failed: {done.message}\n{daemon.log_text()[-3000:]}")
     file = context.path("models", "norms", str(done.published_version), "model.pt")
@@ -124,10 +125,10 @@ def strangers_at_ports_of_ranks(context):
         own = [daemon.grpc_port, daemon.metrics_port]
         with Strangers(lambda: [daemon.pid, *children_of(daemon.pid)], own) as strangers:
             # Gloo's ports are open until the ranks have met, which is late when one that does not listen is held up.
-            ranks = wait_for(lambda: strangers.ports and len(found := children_of(daemon.pid)) == 2 and found)
+            ranks = wait_until(lambda: strangers.ports and len(found := children_of(daemon.pid)) == 2 and found, timeout=60)
             late = min(ranks, key=lambda pid: len(listening_ports(pid)))
             os.kill(late, signal.SIGSTOP)
-            wait_for(lambda: strangers.connections >= 50)
+            wait_until(lambda: strangers.connections >= 50, timeout=60)
             with contextlib.suppress(ProcessLookupError):  # the ranks may have been started anew
                 os.kill(late, signal.SIGCONT)
             done, weights = result_of(context, daemon, disturbed)

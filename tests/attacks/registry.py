@@ -1,4 +1,4 @@
-"""The attacks by name, and what an attack gives back."""
+"""The attacks by name, and the figures that they return."""
 
 import dataclasses
 

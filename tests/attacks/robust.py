@@ -1,4 +1,4 @@
-"""Files, loads and configurations that mean harm: jobs' data, models, certificates, numbers of threads."""
+"""Malicious files, loads and configurations: jobs' data, models, certificates, thread counts."""
 
 import os
 import resource
@@ -14,20 +14,10 @@ from torch import Tensor
 
 from tests.attacks.models import config, tensor
 from tests.attacks.registry import Figure, attack
+from tests.e2e.processes import wait_until
 from tests.e2e.training import training_models
 from tests.e2e.daemon import pb, request, training
 from tests.e2e.training.training_daemon import FAILED, STATE, spec
-
-
-def wait_for(condition, seconds=60):
-    """What `condition` gives once that is true."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        found = condition()
-        if found:
-            return found
-        time.sleep(0.05)
-    raise RuntimeError("waited in vain")
 
 
 def training_flags(context):
@@ -58,7 +48,7 @@ def job_with_bad_text(context):
         with context.daemon(*flags, repository=context.path("models")) as daemon:
             if start == 0:
                 job_id = create(daemon, data="bad.csv", epochs=1)
-            ended = wait_for(lambda: [now for now in [job(daemon, job_id)] if now.state == FAILED])
+            ended = wait_until(lambda: [now for now in [job(daemon, job_id)] if now.state == FAILED], timeout=60)
             if "\ufffd" not in ended[0].message:
                 raise RuntimeError("the text has no bytes that were replaced: " + ended[0].message)
             starts += daemon.is_alive()
@@ -69,10 +59,10 @@ def job_with_bad_text(context):
 def job_that_cannot_be_read(context):
     """Stored jobs that are broken do not keep the daemon from starting."""
     flags = training_flags(context)
-    for number, text in enumerate([b"", b"{", b"\xff", b"[]", b'{"id": {}}', b'{"id": "5", "state": "NO", "steps": 1e400}']):
+    for number, content in enumerate([b"", b"{", b"\xff", b"[]", b'{"id": {}}', b'{"id": "5", "state": "NO", "steps": 1e400}']):
         os.makedirs(context.path("jobs", "jobs", str(number)))
         with open(context.path("jobs", "jobs", str(number), "job.json"), "wb") as out:
-            out.write(text)
+            out.write(content)
     with context.daemon(*flags, repository=context.path("models")) as daemon:
         left = len(daemon.training.ListJobs(training.ListJobsRequest()).jobs)
         if "is set aside" not in daemon.log_text():
@@ -107,7 +97,7 @@ def delete_of_endless_job(context):
     with context.daemon(*flags, repository=context.path("models")) as daemon:
         fields = dict(data="ones.pt", steps=1)
         running = create(daemon, model="endless", loss=training.Loss(method="training_step"), builtin="", label="", **fields)
-        wait_for(lambda: job(daemon, running).state == STATE.JOB_STATE_RUNNING)
+        wait_until(lambda: job(daemon, running).state == STATE.JOB_STATE_RUNNING, timeout=60)
         time.sleep(2)  # now it is in its step, which says nothing until it ends
         begin = time.monotonic()
         daemon.training.DeleteJob(training.DeleteJobRequest(id=running), timeout=60)
@@ -214,12 +204,12 @@ def endless_loads(context):
         def states():
             index = daemon.stub.RepositoryIndex(pb.RepositoryIndexRequest(), timeout=60)
             return [model for model in index.models if model.state == "LOADING"]
-        wait_for(lambda: len(states()) == len(endless))
+        wait_until(lambda: len(states()) == len(endless), timeout=60)
         figures = [Figure("index", seconds(states), 2, "s"), Figure("load", seconds(load, daemon, "good"), 10, "s")]
         unload = pb.RepositoryModelUnloadRequest(model_name="state0")
         figures.append(Figure("unload", seconds(daemon.stub.RepositoryModelUnload, unload, timeout=60), 10, "s"))
         if calls[0].exception() is None or calls[1].done():
-            raise RuntimeError("the load that was given up goes on, or another one does not")
+            raise RuntimeError("the cancelled load continues, or another one does not")
         begin = time.monotonic()
         if daemon.stop() != 0:
             raise RuntimeError("the daemon did not end well: " + daemon.log_text()[-2000:])
@@ -228,7 +218,7 @@ def endless_loads(context):
 
 @attack("load_timeout", short=True)
 def load_timeout(context):
-    """A load that never ends is given up when its time is over."""
+    """A load that never ends is cancelled after its time limit."""
     repository = context.path("models")
     add_model(repository, "state", EndlessState())
     with context.daemon("--model-control-mode", "explicit", "--model-load-timeout-secs", "1", repository=repository) as daemon:
@@ -283,7 +273,7 @@ class Table(torch.nn.Module):
 
 
 def ask_table(daemon, line):
-    """Whether the answer is right (True), or there is none (False). A wrong one is an exception."""
+    """True if the answer is right, False without an answer. A wrong one is an exception."""
     data = torch.tensor([float(line)]).numpy().tobytes()
     try:
         answer = daemon.stub.ModelInfer(request("table", [("x", "FP32", [1], data)]), timeout=60)
@@ -412,5 +402,5 @@ def certificates_being_renewed(context):
                 time.sleep(0.1)
         write(key, new_key)
         begin = time.monotonic()
-        wait_for(lambda: is_served(daemon, new_chain), 20)
+        wait_until(lambda: is_served(daemon, new_chain), timeout=20)
         return [Figure("refused", refused, 0), Figure("taken after", time.monotonic() - begin, 10, "s")]

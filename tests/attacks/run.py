@@ -1,4 +1,4 @@
-"""Plays attacks against a built binary: README.md."""
+"""Runs attacks against a built binary: README.md."""
 
 import argparse
 import importlib
@@ -29,10 +29,10 @@ def play(attack, repository):
         with temporary_folder() as folder:
             figures = attack.run(Context(repository, folder))
         figures = figures if isinstance(figures, (list, tuple)) else [figures]
-        held, text = all(figure.holds() for figure in figures), ", ".join(map(str, figures))
+        held, detail = all(figure.holds() for figure in figures), ", ".join(map(str, figures))
     except Exception:
-        held, text = False, traceback.format_exc()
-    return held, f"{attack.name:30} {'held  ' if held else 'FAILED'} {text} [{time.monotonic() - begin:.1f} s]"
+        held, detail = False, traceback.format_exc()
+    return held, f"{attack.name:30} {'held  ' if held else 'FAILED'} {detail} [{time.monotonic() - begin:.1f} s]"
 
 
 def main():

@@ -1,4 +1,4 @@
-"""What surrounds the daemon changes under it: the clock jumps, folders cannot be written, there are few processes and little memory."""
+"""The environment of a running daemon changes: the clock jumps, folders become read-only, processes and memory run short."""
 
 import glob
 import json
@@ -14,8 +14,9 @@ import torch
 from tests.attacks.process import ask
 from tests.attacks.ranks import norms_job, result_of, write_norms
 from tests.attacks.registry import Figure, attack
-from tests.attacks.robust import job, training_flags, wait_for
+from tests.attacks.robust import job, training_flags
 from tests.e2e.daemon import BINARY, inference_pb2_grpc, pb, request, training, training_pb2_grpc
+from tests.e2e.processes import wait_until
 from tests.e2e.training import disks
 from tests.e2e.training.training_daemon import AT_REST, COMPLETED, FAILED, spec
 
@@ -70,7 +71,7 @@ def clock_jumps(context):
             name = f"new_{number}"
             shutil.copytree(os.path.join(context.repository, "identity"), context.path("models", "." + name))
             os.rename(context.path("models", "." + name), context.path("models", name))
-            wait_for(lambda: daemon.stub.ModelReady(pb.ModelReadyRequest(name=name)).ready, 20)
+            wait_until(lambda: daemon.stub.ModelReady(pb.ModelReadyRequest(name=name)).ready, timeout=20)
             served += 1
             if job(daemon, trained).state in AT_REST:
                 trained = norms_job(daemon, 3000)
@@ -107,7 +108,7 @@ def folders_that_cannot_be_written(context):
     binary = context.path("tensord")
     shutil.copy(BINARY, binary)
     refused = served = 0
-    # What is written only once there are requests is none of the start.
+    # Files that are written for requests only do not matter for the start.
     cases = {"--training-dir": True, "--ready-file": True, "--log-file": True, "--grpc-unix-socket": True, "--capture-dir": False,
              "--trace-file": False}
     for flag, is_refused in cases.items():
@@ -149,7 +150,7 @@ def disk_that_becomes_read_only(context):
     with context.daemon(*flags, repository=[context.path("models"), context.repository]) as daemon:
         _, whole = result_of(context, daemon, norms_job(daemon, 500))
         disturbed = norms_job(daemon, 500)
-        wait_for(lambda: job(daemon, disturbed).progress.step > 50)
+        wait_until(lambda: job(daemon, disturbed).progress.step > 50, timeout=60)
         problem = bind_read_only(context.path("jobs"))
         try:
             if problem:
@@ -162,7 +163,7 @@ def disk_that_becomes_read_only(context):
             except grpc.RpcError as error:
                 if "Read-only file system" not in error.details():
                     raise
-            failed = wait_for(lambda: [now for now in [job(daemon, disturbed)] if now.state in AT_REST])[0]
+            failed = wait_until(lambda: [now for now in [job(daemon, disturbed)] if now.state in AT_REST], timeout=60)[0]
         finally:
             disks.unmount(context.path("jobs"))
         if failed.state != FAILED or "Read-only file system" not in failed.message:
@@ -193,9 +194,9 @@ def few_processes(context):
                          "true", "--http-port", "0", "--ready-file", ready, *flags], {**os.environ, "TMPDIR": context.folder},
                         log=context.path("log"))
     try:
-        wait_for(lambda: os.path.exists(ready))
-        with open(ready) as text:
-            places = json.load(text)
+        wait_until(lambda: os.path.exists(ready), timeout=60)
+        with open(ready) as ready_file:
+            places = json.load(ready_file)
         answered, refused = use_up_threads(process, places)
     finally:
         process.terminate()
@@ -222,7 +223,7 @@ def use_up_threads(process, places):
     message = request("identity", [("x", "FP32", [4], bytes(16))])
     with open(f"/proc/{process.pid}/status") as status:
         threads = next(int(line.split()[1]) for line in status if line.startswith("Threads:"))
-    # Of a user: nobody may have others, so there are none left in any case.
+    # The process limit of a user who has no other processes.
     limit_processes(process.pid, threads)
     answered = refused = 0
     for name in ("norms", "steps", "rounds", "words", "mlp"):
@@ -246,7 +247,7 @@ def use_up_threads(process, places):
     for name in ("steps", "norms"):
         stub.RepositoryModelLoad(pb.RepositoryModelLoadRequest(model_name=name), timeout=30)
     made = jobs.CreateJob(training.CreateJobRequest(spec=spec(model="norms", data="norms.pt", steps=5)), timeout=30).id
-    wait_for(lambda: jobs.GetJob(training.GetJobRequest(id=made), timeout=30).state == COMPLETED)
+    wait_until(lambda: jobs.GetJob(training.GetJobRequest(id=made), timeout=30).state == COMPLETED, timeout=60)
     stub.ModelInfer(message, timeout=30)
     return answered, refused
 
@@ -264,23 +265,23 @@ def first_process_of_a_namespace(context):
         process = subprocess.Popen(["unshare", "--pid", "--fork", "--kill-child", BINARY, "serve", "--model-repository", context.path("models"),
                                     "--grpc-port", "0", "--metrics-port", "0", "--ready-file", ready, *flags], stderr=log)
     try:
-        wait_for(lambda: os.path.exists(ready))
-        with open(ready) as text, grpc.insecure_channel(json.load(text)["grpc"]) as channel:
+        wait_until(lambda: os.path.exists(ready), timeout=60)
+        with open(ready) as ready_file, grpc.insecure_channel(json.load(ready_file)["grpc"]) as channel:
             daemon = SimpleNamespace(training=training_pb2_grpc.TrainingServiceStub(channel), log_text=lambda: read_text(context.path("log")))
             first = children(process.pid)[0]
             _, whole = result_of(context, daemon, norms_job(daemon, 400))
             disturbed = norms_job(daemon, 400)
             killed = 0
             while killed < 4:
-                ranks = wait_for(lambda: children(first) or job(daemon, disturbed).state in AT_REST)
+                ranks = wait_until(lambda: children(first) or job(daemon, disturbed).state in AT_REST, timeout=60)
                 time.sleep(0.3)
                 if job(daemon, disturbed).state in AT_REST:
                     break
                 os.kill(ranks[-1], 9)
                 killed += 1
-                wait_for(lambda: job(daemon, disturbed).state in AT_REST or job(daemon, disturbed).progress.restarts >= killed)
+                wait_until(lambda: job(daemon, disturbed).state in AT_REST or job(daemon, disturbed).progress.restarts >= killed, timeout=60)
             done, weights = result_of(context, daemon, disturbed)
-            wait_for(lambda: not children(first))  # not even as zombies
+            wait_until(lambda: not children(first), timeout=60)  # not even as zombies
         os.kill(first, 15)
         code = process.wait(timeout=60)
     finally:
@@ -292,8 +293,8 @@ def first_process_of_a_namespace(context):
 
 
 def read_text(path):
-    with open(path) as text:
-        return text.read()
+    with open(path) as opened:
+        return opened.read()
 
 
 def children(pid):

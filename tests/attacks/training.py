@@ -1,4 +1,4 @@
-"""Data and uploads for training that nobody uses."""
+"""Streamed data and uploads that no training job uses."""
 
 import os
 

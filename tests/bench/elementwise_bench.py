@@ -1,5 +1,5 @@
-"""Elementwise operators, forward and backward, against PyTorch eager: measured in turns, with the processor's
-time on one thread and passed time on more.
+"""Elementwise operators, forward and backward, against PyTorch eager: measured in turns, with CPU time
+on one thread and wall time on more.
 
     /usr/bin/python3 -m tests.bench.elementwise_bench build/tests/elementwise [--threads 1 2] [--rounds 3] [--only gelu]
 """
@@ -46,8 +46,8 @@ def rows():
     for part in ("forward", "recorded", "backward"):
         for name in OPERATORS:
             for elements in SIZES:
-                text = f"{part} {name} {elements}"
-                yield text, text, functools.partial(prepare, part, name, elements), elements
+                label = f"{part} {name} {elements}"
+                yield label, label, functools.partial(prepare, part, name, elements), elements
 
 
 if __name__ == "__main__":

@@ -6,10 +6,11 @@ Prints a table: microseconds, the best of many short rounds, the libraries in tu
 """
 
 import argparse
-import pathlib
 import subprocess
 import sys
 import time
+
+from tests.bench.machine import cpu_name
 
 LIBRARIES = ("engine", "torch", "numpy")
 
@@ -107,13 +108,6 @@ def import_cost(statement, rounds):
     return min(found)
 
 
-def processor():
-    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.split(":")[1].strip()
-    return "?"
-
-
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=300)
@@ -126,7 +120,7 @@ def main():
 
     torch.set_num_threads(1)
     engine.set_num_threads(1)
-    print(f"{processor()}, one thread; PyTorch {torch.__version__}, NumPy {numpy.__version__}, Python {sys.version.split()[0]}\n")
+    print(f"{cpu_name()}, one thread; PyTorch {torch.__version__}, NumPy {numpy.__version__}, Python {sys.version.split()[0]}\n")
     print("| | engine | PyTorch | NumPy | engine / PyTorch |\n|---|---|---|---|---|")
 
     def row(label, times, unit="µs", scale=1e6):

@@ -1,4 +1,4 @@
-"""What a server weighs and how soon it answers: files, start, resident memory, beside PyTorch and other servers.
+"""Size of the files, start-up time and resident memory of servers: tensord beside PyTorch and others.
 
     scripts/build static; scripts/build release; scripts/setup bench pypi_torch test
     /usr/bin/python3 -m tests.bench.footprint_bench static=build/static/server/tensord release=build/release/server/tensord

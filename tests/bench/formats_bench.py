@@ -4,7 +4,7 @@ AOTInductor on the same .pt2, measured in turns:
     build/pypi_torch/bin/python -m tests.bench.formats_bench build/dev/server/tensord [--threads 1 2] [--precisions f32 bf16]
 
 One line for each network, precision and number of threads: microseconds of the fastest run of all rounds. In bf16 tensord and OpenVINO
-are asked for it, Inductor gets the network converted to it, and ONNX Runtime has none on a processor.
+are asked for it, Inductor gets the network converted to it, and ONNX Runtime has none on a CPU.
 The Python is the one of `scripts/setup pypi_torch`; OpenVINO is measured where it can be imported, Inductor where there is a compiler.
 """
 

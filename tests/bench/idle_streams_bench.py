@@ -1,4 +1,4 @@
-"""Memory that open streams cost the daemon while nothing happens on them.
+"""Memory of the daemon per idle open stream.
 
     python3 tests/bench/idle_streams_bench.py [--streams 10000] [--connections 100]
 """

@@ -1,7 +1,7 @@
-"""What the interpreter costs on code that works with numbers, lists and texts: TorchScript run by tensord and by PyTorch.
+"""Interpreter overhead on scalars, lists and strings: TorchScript run by tensord and by PyTorch.
 
 Usage: PYTHONPATH=build/dev/python build/pypi_torch/bin/python -m tests.bench.interpreter_bench   (scripts/setup pypi_torch)
-One process, one thread, the processor's time, the two in turns; the best of several runs. Prints nanoseconds for one round of each loop.
+One process, one thread, CPU time, the two in turns; the best of several runs. Prints nanoseconds for one round of each loop.
 """
 
 import argparse
@@ -79,7 +79,7 @@ class Loops(torch.nn.Module):
         return counts[3]
 
     @torch.jit.export
-    def texts(self, n: int) -> int:
+    def strings(self, n: int) -> int:
         length = 0
         for i in range(n):
             length += len("x" + str(i))
@@ -135,7 +135,7 @@ def main():
     options = parser.parse_args()
     from tensord import engine
 
-    from tests.bench.engine_bench import processor
+    from tests.bench.machine import cpu_name
 
     torch.set_num_threads(1)
     engine.set_num_threads(1)
@@ -144,7 +144,7 @@ def main():
         path = pathlib.Path(folder) / "loops.pt"
         theirs.save(str(path))
         ours = engine.jit.load(str(path))
-    print(f"{processor()}, one thread; PyTorch {torch.__version__}; ns a round\n\n| loop | tensord | PyTorch | ratio |\n|---|---|---|---|")
+    print(f"{cpu_name()}, one thread; PyTorch {torch.__version__}; ns a round\n\n| loop | tensord | PyTorch | ratio |\n|---|---|---|---|")
     for name, label in NAMES.items():
         mine, peer = getattr(ours, name), getattr(theirs, name)
         if abs(float(mine(1000)) - float(peer(1000))) > 1e-9:

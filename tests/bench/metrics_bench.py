@@ -1,4 +1,4 @@
-"""What metrics cost: time to count a request, as a share of the server's processor time for the smallest one.
+"""The cost of metrics: time to count a request, as a share of the server's CPU time for the smallest request.
 
 The server answers an identity model of 1 KB to clients of echo_load; metrics_cost counts such requests and does
 nothing else.
@@ -18,7 +18,7 @@ from tests.e2e import serve_models  # noqa: E402
 from tests.e2e.daemon import Daemon  # noqa: E402
 
 
-def processor_seconds(pid):
+def cpu_seconds(pid):
     with open(f"/proc/{pid}/stat") as stat:
         fields = stat.read().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
@@ -35,13 +35,13 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         serve_models.save(serve_models.Identity(), folder, "identity")
         with Daemon(folder) as daemon:
-            before = processor_seconds(daemon.process.pid)
+            before = cpu_seconds(daemon.process.pid)
             subprocess.run([os.path.join(tests, "echo_load"), "load", options.seconds, "3", "1000", "1,16",
                             f"ours={daemon.ready['grpc']}"], check=True, stdout=subprocess.DEVNULL)
-            used = processor_seconds(daemon.process.pid) - before
+            used = cpu_seconds(daemon.process.pid) - before
             requests = daemon.metric("tensord_requests_total", model="identity", code="OK")
     request_ns = used / requests * 1e9
-    print(f"processor time of a request: {request_ns / 1000:.1f} us ({requests:.0f} requests)")
+    print(f"CPU time of a request: {request_ns / 1000:.1f} us ({requests:.0f} requests)")
     print("| threads that count | ns a request | share |\n|---:|---:|---:|")
     for threads, ns in costs.items():
         print(f"| {threads} | {ns:.0f} | {100 * ns / request_ns:.2f} % |")

@@ -1,5 +1,5 @@
 """Normalizations, pooling, dropout and losses of training steps, forward and with backward, against PyTorch eager:
-measured in turns, with the processor's time on one thread and passed time on more.
+measured in turns, with CPU time on one thread and wall time on more.
 
     /usr/bin/python3 -m tests.bench.norms_bench build/tests/norms [--threads 1 2] [--rounds 3] [--only batch_norm]
 """
@@ -59,8 +59,8 @@ def prepare(part, shape):
 def rows():
     for shape in SHAPES:
         for part in ("forward", "both"):
-            text = f"{shape[0]} {'x'.join(map(str, shape[1:]))} {part}"
-            yield text, f"{part} {' '.join(map(str, shape))}", functools.partial(prepare, part, shape), 0
+            label = f"{shape[0]} {'x'.join(map(str, shape[1:]))} {part}"
+            yield label, f"{part} {' '.join(map(str, shape))}", functools.partial(prepare, part, shape), 0
 
 
 if __name__ == "__main__":

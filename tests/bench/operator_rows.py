@@ -1,4 +1,4 @@
-"""What operators_bench measures: operators by the shapes that models call them with, typical and large."""
+"""The rows of operators_bench: operators with the shapes that models use, typical and large."""
 
 from __future__ import annotations
 

@@ -2,19 +2,19 @@
 
 Usage: PYTHONPATH=build/dev/python build/pypi_torch/bin/python -m tests.bench.operators_bench [--threads 1 2] [--only TEXT] [--seconds S]
 (scripts/setup pypi_torch, scripts/build dev). Both are called eagerly from Python, each in a process of its own, in turns; a cell is the
-median of the rounds' best times in µs. With one thread time is the processor's, which other processes take nothing of.
+median of the rounds' best times in µs. With one thread it is CPU time, which excludes other processes.
 Prints Markdown: a row for each operator and size, then how the ratios lie.
 """
 
 import argparse
 import json
 import os
-import pathlib
 import statistics
 import subprocess
 import sys
 import time
 
+from tests.bench.machine import cpu_name
 from tests.bench.operator_rows import rows
 
 ENGINE, TORCH = "tensord", "torch"
@@ -41,7 +41,7 @@ def best(call, seconds, threads):
 
 
 def calls_of(library, row):
-    """Forward without a record, and backward alone (None where there is none)."""
+    """Forward without recording, and backward alone (None without a backward)."""
     library.manual_seed(0)
     inputs = row.inputs(library)
     function = row.function(library)
@@ -91,13 +91,6 @@ class Peer:
         return json.loads(self.process.stdout.readline())
 
 
-def processor():
-    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return f"{line.split(':')[1].strip()}, {os.cpu_count()} cores"
-    return "?"
-
-
 def cell(ours, theirs, ratios):
     if ours is None or theirs is None:
         return "| | "
@@ -127,7 +120,7 @@ def main():
     if options.serve:
         return serve(options.serve)
     peers = {name: Peer(name) for name in (ENGINE, TORCH)}
-    print(f"{processor()}; times in µs\n\n| operator | threads | forward: tensord | PyTorch | ratio | backward: tensord | PyTorch | ratio |\n" + "|---" * 8 + "|")
+    print(f"{cpu_name()}, {os.cpu_count()} cores; times in µs\n\n| operator | threads | forward: tensord | PyTorch | ratio | backward: tensord | PyTorch | ratio |\n" + "|---" * 8 + "|")
     ratios, slow = [], []
     for row in rows():
         if options.only not in row.name:

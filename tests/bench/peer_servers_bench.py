@@ -129,8 +129,8 @@ def compare(options, servers, folder):
     peers = "".join(f" | {peer.title} | ratio" for peer in servers[1:])
     print(f"| requests/s (p50, p99 in ms) | clients | {servers[0].title}{peers} |")
     print("|---|---:|---:" + "|---:|---:" * len(servers[1:]) + "|")
-    for text, model, shape, numbers, concurrency in ROWS:
-        if options.only not in text:
+    for label, model, shape, numbers, concurrency in ROWS:
+        if options.only not in label:
             continue
         rounds = [[ask(options, server, model, shape, numbers, concurrency, folder) for server in servers]
                   for _ in range(options.rounds)]
@@ -138,7 +138,7 @@ def compare(options, servers, folder):
         cells = [f"{rate:.1f} ({p50 / 1000:.2f}, {p99 / 1000:.2f})" for rate, p50, p99 in medians]
         ratios = [f"{medians[0][0] / rate:.1f}" for rate, _, _ in medians]
         others = "".join(f" | {cell} | {ratio}" for cell, ratio in zip(cells[1:], ratios[1:]))
-        print(f"| {text} | {concurrency} | {cells[0]}{others} |", flush=True)
+        print(f"| {label} | {concurrency} | {cells[0]}{others} |", flush=True)
 
 
 def main():

@@ -1,5 +1,5 @@
 """The products of training steps, forward and backward, against PyTorch eager: measured in turns, with
-the processor's time on one thread and passed time on more.
+CPU time on one thread and wall time on more.
 
     /usr/bin/python3 -m tests.bench.products_bench build/tests/products [--threads 1 2] [--rounds 3] [--only resnet]
 """

@@ -1,4 +1,4 @@
-"""The Python client beside NVIDIA's tritonclient: the time of a call, and of it what the client itself takes.
+"""The Python client beside NVIDIA's tritonclient: the time of a call, and the client's share of it.
 
 Usage: build/clients/bin/python -m tests.bench.python_client_bench     (PYTHONPATH: clients/python as a wheel, and the
 repository's root; TENSORD_BINARY: the daemon). Both ask the same daemon for the same tensors in turns.
@@ -27,7 +27,7 @@ def ask_triton(client, values):
 
 
 def measure(asks, values, count):
-    """Median milliseconds of a call, and mean milliseconds of this process's processor time, of each way to ask."""
+    """Median milliseconds of a call, and mean milliseconds of this process's CPU time, of each way to ask."""
     walls, cpus = [[] for _ in asks], [0.0 for _ in asks]
     for number in range(count + 2):
         for index, (ask, client) in enumerate(asks):

@@ -37,7 +37,7 @@ class Mlp(nn.Module):
 AFTER_RELOAD = 0.1  # seconds in which requests still count as having met a reload
 
 
-def ask_until(daemon, message, end, requests, failures):
+def send_until(daemon, message, end, requests, failures):
     while (start := time.perf_counter()) < end:
         try:
             daemon.stub.ModelInfer(message, timeout=60)
@@ -46,12 +46,12 @@ def ask_until(daemon, message, end, requests, failures):
         requests.append((start, time.perf_counter()))
 
 
-def period(daemon, options, folder, reloads):
+def measure_period(daemon, options, folder, reloads):
     """(start, end) of all requests of one period, those of the reloads, and what failed."""
     message = request("mlp", [("x", "FP32", [1, 256], bytes(1024))])
     end = time.perf_counter() + options.seconds
     results, failures, loads = [[] for _ in range(options.clients)], [], []
-    threads = [threading.Thread(target=ask_until, args=(daemon, message, end, requests, failures))
+    threads = [threading.Thread(target=send_until, args=(daemon, message, end, requests, failures))
                for requests in results]
     for thread in threads:
         thread.start()
@@ -70,12 +70,12 @@ def p99(requests):
     return sorted(end - start for start, end in requests)[int(len(requests) * 0.99)]
 
 
-def away_from(loads, requests):
+def without_reloads(loads, requests):
     return [one for one in requests
             if not any(one[1] > start and one[0] < end + AFTER_RELOAD for start, end in loads)]
 
 
-def row(name, p99s, others, rest):
+def print_row(name, p99s, others, rest):
     ratios = [mine / other for mine, other in zip(p99s, others)]
     lower, middle, upper = statistics.quantiles(ratios, n=4)
     print(f"| {name} | {statistics.median(p99s) * 1e3:.2f} | {middle:.2f} | {lower:.2f} to {upper:.2f} | {rest} |")
@@ -93,20 +93,20 @@ def main():
         with open(os.path.join(folder, "mlp", "config.pbtxt"), "w") as config:
             config.write('input [ { name: "x" data_type: TYPE_FP32 dims: [ 1, 256 ] } ]\n')
         with Daemon(folder, "--model-control-mode", "explicit", "--load-model", "*") as daemon:
-            period(daemon, options, folder, 0)
+            measure_period(daemon, options, folder, 0)
             quiet, loaded, away, failed = [], [], [], 0
             for i in range(options.rounds):
                 for reloads in (0, options.reloads) if i % 2 == 0 else (options.reloads, 0):
-                    requests, loads, failures = period(daemon, options, folder, reloads)
+                    requests, loads, failures = measure_period(daemon, options, folder, reloads)
                     (loaded if reloads else quiet).append(p99(requests))
                     if reloads:
-                        away.append(p99(away_from(loads, requests)))
+                        away.append(p99(without_reloads(loads, requests)))
                     failed += len(failures)
     print("| | p99 ms | ratio | half of the rounds | reloads | failed requests |")
     print("|---|---:|---:|---:|---:|---:|")
-    row("without reloads", quiet, quiet, "0 | ")
-    row("with, to without", loaded, quiet, f"{options.rounds * options.reloads} | {failed}")
-    row("with, to those away from reloads", loaded, away, " | ")
+    print_row("without reloads", quiet, quiet, "0 | ")
+    print_row("with, to without", loaded, quiet, f"{options.rounds * options.reloads} | {failed}")
+    print_row("with, to those away from reloads", loaded, away, " | ")
     return 1 if failed else 0
 
 

@@ -1,4 +1,4 @@
-"""What the REST protocol costs those who do not use it: bytes of the binary, and time and processor of calls over gRPC.
+"""The cost of the REST protocol for gRPC clients: size of the binary, wall and CPU time of calls over gRPC.
 
     python3 -m tests.bench.rest_cost_bench BUILD_FOLDER CALL_LOAD [--rounds 7] [--seconds 0.6]
 
@@ -42,17 +42,17 @@ def link(folder, out):
     return out / "without", out / "whole"
 
 
-def processor_us(daemon):
+def cpu_us(daemon):
     tasks = pathlib.Path(f"/proc/{daemon.process.pid}/task")
     return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks.iterdir()) / 1e3
 
 
 def burst(options, daemon, message, clients):
-    before = processor_us(daemon)
+    before = cpu_us(daemon)
     arguments = [daemon.ready["grpc"], METHOD, message, str(clients), str(options.seconds), "0.2"]
     run = subprocess.run([options.call_load, *arguments], check=True, capture_output=True, text=True)
     rate, p50, p99, _ = map(float, run.stdout.split())
-    return (processor_us(daemon) - before) / (rate * (options.seconds + 0.2)), p50, p99, rate
+    return (cpu_us(daemon) - before) / (rate * (options.seconds + 0.2)), p50, p99, rate
 
 
 def measure(options, daemons, message, clients):

@@ -1,4 +1,4 @@
-"""What TorchServe runs for peer_servers.py: raw float32 in, raw float32 out; packed into the archives by the bench."""
+"""The TorchServe handler for peer_servers.py: raw float32 in and out; the bench packs it into the archives."""
 
 import os
 

@@ -12,7 +12,7 @@ import torch
 
 
 def now_us():
-    """Of one thread the processor's time, which other processes take nothing of; of several what has passed."""
+    """CPU time of one thread, which excludes other processes; wall time of several."""
     return (time.process_time() if torch.get_num_threads() == 1 else time.perf_counter()) * 1e6
 
 
@@ -47,7 +47,7 @@ def run(description, rows):
     print(f"{'':{width}} threads    tensord    PyTorch  ratio  ns an element: tensord, PyTorch")
     for threads in options.threads:
         torch.set_num_threads(threads)
-        for text, request, prepare, elements in chosen:
+        for label, request, prepare, elements in chosen:
             times = []
             peer = prepare()
             for _ in range(options.rounds):
@@ -55,4 +55,4 @@ def run(description, rows):
                 times.append((float(ours.stdout.readline()), peer()))
             mine, theirs = (statistics.median(column) for column in zip(*times))
             each = f"{1e3 * mine / elements:7.3f} {1e3 * theirs / elements:7.3f}" if elements > 1000 else ""
-            print(f"{text:{width}} {threads:7} {mine:10.2f} {theirs:10.2f} {mine / theirs:6.2f}  {each}".rstrip(), flush=True)
+            print(f"{label:{width}} {threads:7} {mine:10.2f} {theirs:10.2f} {mine / theirs:6.2f}  {each}".rstrip(), flush=True)

@@ -1,4 +1,4 @@
-"""Draws models whose parts share memory: writes in place, views, inputs and weights that are given back."""
+"""Draws models whose parts share memory: in-place writes, views, inputs and weights that are returned."""
 
 import random
 
@@ -99,14 +99,14 @@ class M(nn.Module):
             items = ", ".join(f'{{ name: "{name}" data_type: TYPE_FP32 dims: [ 2, 4 ] }}' for name in names)
             return f"{kind} [ {items} ]\n"
 
-        text = tensors("input", self.inputs) + tensors("output", self.outputs)
+        pbtxt = tensors("input", self.inputs) + tensors("output", self.outputs)
         if self.kind == "decoupled":
-            text += "model_transaction_policy { decoupled: true }\n"
+            pbtxt += "model_transaction_policy { decoupled: true }\n"
         if self.kind == "sequence":
-            text += f"""sequence_batching {{ max_sequence_idle_microseconds: 600000000 oldest {{ max_candidate_sequences: 4 }} state [ {{
+            pbtxt += f"""sequence_batching {{ max_sequence_idle_microseconds: 600000000 oldest {{ max_candidate_sequences: 4 }} state [ {{
   input_name: "state" output_name: "OUTPUT__{len(self.outputs)}" data_type: TYPE_FP32 dims: [ 2, 4 ] }} ] }}
 """
-        return text
+        return pbtxt
 
 
 class Chain:
@@ -148,11 +148,11 @@ class Chain:
             maps += "".join(f' output_map {{ key: "{key}" value: "{value}" }}'
                             for key, value in zip(model.outputs, outputs))
             steps.append(f'  {{ model_name: "{model.name}" model_version: -1{maps} }}')
-        text = 'platform: "ensemble"\n' + tensors("input", [name for name in ("X", "Y") if name in used])
-        text += tensors("output", self.outputs)
+        pbtxt = 'platform: "ensemble"\n' + tensors("input", [name for name in ("X", "Y") if name in used])
+        pbtxt += tensors("output", self.outputs)
         if self.is_decoupled:
-            text += "model_transaction_policy { decoupled: true }\n"
-        return text + "ensemble_scheduling { step [\n" + ",\n".join(steps) + "\n] }\n"
+            pbtxt += "model_transaction_policy { decoupled: true }\n"
+        return pbtxt + "ensemble_scheduling { step [\n" + ",\n".join(steps) + "\n] }\n"
 
     def inputs(self):
         used = {name for _, inputs, _ in self.steps for name in inputs}

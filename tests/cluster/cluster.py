@@ -8,6 +8,8 @@ import sys
 import time
 import urllib.request
 
+from tests.e2e.processes import wait_until
+
 ADDRESS = "10.200.0.1"
 API = f"https://{ADDRESS}:6443"
 PAUSE = "int pause(void); int main(void) { for (;;) pause(); }"
@@ -30,18 +32,6 @@ KUBECONFIG = {
     "clusters": [{"name": "test", "cluster": {"server": API, "insecure-skip-tls-verify": True}}],
     "users": [{"name": "test", "user": {"token": "test-token"}}],
     "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}]}
-
-
-def wait_until(what, condition, timeout_s=120, pause_s=0.25):
-    """What condition() gives, once that is true."""
-    end = time.monotonic() + timeout_s
-    while True:
-        value = condition()
-        if value:
-            return value
-        if time.monotonic() > end:
-            raise TimeoutError(f"after {timeout_s} s: {what}")
-        time.sleep(pause_s)
 
 
 class Cluster:
@@ -92,7 +82,7 @@ class Cluster:
         runc = self.write("runc", RUNC, 0o755)
         self.start("docker", "dockerd", "--data-root", self.path("docker"), "--add-runtime", f"plain={runc}",
                    "--default-runtime", "plain", "--cgroup-parent", "/tensord-cluster/docker")
-        wait_until("Docker answers", lambda: subprocess.run(["/usr/bin/docker", "info"], capture_output=True).returncode == 0)
+        wait_until(lambda: subprocess.run(["/usr/bin/docker", "info"], capture_output=True).returncode == 0, "Docker answers")
         self.command("cc", "-static", "-O1", "-xc", "-o", self.path("pause"), "-", given=PAUSE)
         self.command("sh", "-c", f"tar -C {self.work} -c pause | docker import -c 'ENTRYPOINT [\"/pause\"]' - pause:cluster")
 
@@ -118,7 +108,7 @@ class Cluster:
                    "--kubelet-preferred-address-types=InternalIP", "--service-account-issuer=https://kubernetes.default.svc",
                    f"--service-account-key-file={self.path('accounts.key')}",
                    f"--service-account-signing-key-file={self.path('accounts.key')}")
-        wait_until("the API server is ready", self.is_api_ready)
+        wait_until(self.is_api_ready, "the API server is ready")
         self.start("kube-controller-manager", f"{self.programs}/kube-controller-manager", f"--kubeconfig={kubeconfig}",
                    f"--service-account-private-key-file={self.path('accounts.key')}", "--leader-elect=false",
                    f"--root-ca-file={self.path('certificates', 'apiserver.crt')}", "--bind-address=127.0.0.1")
@@ -136,9 +126,9 @@ class Cluster:
         self.start("kube-proxy", f"{self.programs}/kube-proxy", f"--kubeconfig={kubeconfig}", "--hostname-override=node1",
                    "--proxy-mode=iptables", "--cluster-cidr=172.17.0.0/16", "--oom-score-adj=0", "--conntrack-max-per-core=0",
                    "--iptables-min-sync-period=0s")
-        wait_until("the node is ready", lambda: any(
+        wait_until(lambda: any(
             condition["type"] == "Ready" and condition["status"] == "True"
-            for node in self.get("nodes")["items"] for condition in node["status"]["conditions"]), timeout_s=240)
+            for node in self.get("nodes")["items"] for condition in node["status"]["conditions"]), "the node is ready", timeout=240)
 
     def up(self):
         # Before Docker and the kubelet, so that theirs are below it and can be removed together.

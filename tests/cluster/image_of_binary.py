@@ -1,4 +1,4 @@
-"""A container image of a tensord binary and the libraries that it needs, without a base and without a shell.
+"""Makes a container image of a tensord binary and its shared libraries, without a base image or a shell.
 
 Usage: image_of_binary.py BINARY IMAGE.tar       (for `docker load`; the image is tensord:cluster)
 """

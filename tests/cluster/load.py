@@ -1,4 +1,4 @@
-"""Calls of a model, one after the other from each of some threads, with every failure kept."""
+"""Calls a model from several threads, each one call after the other, and keeps every failure."""
 
 import threading
 import time
@@ -21,7 +21,7 @@ class Load:
         self.target, self.request = target, request(model, inputs)
         self.new_connections, self.pause_s = new_connections, pause_s
         self.calls, self.failures = 0, []
-        self.lock, self.is_over = threading.Lock(), threading.Event()
+        self.lock, self.is_stopped = threading.Lock(), threading.Event()
         self.threads = [threading.Thread(target=self.run, daemon=True) for _ in range(threads)]
 
     def channel(self):
@@ -29,9 +29,9 @@ class Load:
             ("grpc.service_config", POLICY), ("grpc.use_local_subchannel_pool", 1)])
 
     def run(self):
-        kept = None if self.new_connections else self.channel()
-        while not self.is_over.is_set():
-            channel = kept or self.channel()
+        shared_channel = None if self.new_connections else self.channel()
+        while not self.is_stopped.is_set():
+            channel = shared_channel or self.channel()
             try:
                 inference_pb2_grpc.GRPCInferenceServiceStub(channel).ModelInfer(self.request, timeout=20)
                 failure = None
@@ -41,11 +41,11 @@ class Load:
                 self.calls += 1
                 if failure:
                     self.failures.append(failure)
-            if kept is None:
+            if shared_channel is None:
                 channel.close()
             time.sleep(self.pause_s)
-        if kept:
-            kept.close()
+        if shared_channel:
+            shared_channel.close()
 
     def __enter__(self):
         for thread in self.threads:
@@ -53,6 +53,6 @@ class Load:
         return self
 
     def __exit__(self, *_):
-        self.is_over.set()
+        self.is_stopped.set()
         for thread in self.threads:
             thread.join()

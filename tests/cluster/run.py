@@ -17,8 +17,9 @@ import traceback
 import urllib.parse
 import urllib.request
 
-from tests.cluster.cluster import Cluster, wait_until
+from tests.cluster.cluster import Cluster
 from tests.cluster.image_of_binary import NAME
+from tests.e2e.processes import wait_until
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 MANIFESTS = os.path.join(ROOT, "tests", "cluster", "manifests")
@@ -64,8 +65,7 @@ class Checks:
                  volume("data", folders["data"], "ReadWriteMany", "tensord-data"),
                  volume("jobs", folders["jobs"], "ReadWriteOnce", "jobs-tensord-trainer-0")]
         cluster.kubectl("apply", "-f", "-", given=json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
-        wait_until("the service account is there",
-                   lambda: subprocess.run(["kubectl", "get", "serviceaccount", "default"], capture_output=True).returncode == 0)
+        wait_until(lambda: subprocess.run(["kubectl", "get", "serviceaccount", "default"], capture_output=True).returncode == 0, "the service account is there")
         cluster.kubectl("apply", "-k", MANIFESTS)
         self.wait_rollout()
         cluster.kubectl("rollout", "status", "statefulset/tensord-trainer", f"--timeout={ROLLOUT_S}s", timeout=ROLLOUT_S + 60)
@@ -132,9 +132,9 @@ class Checks:
         known = {"Deployment", "StatefulSet", "Service", "ServiceAccount", "PersistentVolumeClaim", "NetworkPolicy", "Job"}
         helm = os.path.join(ROOT, "build", "clients", "bin", "helm")
         for values in rendered.chart_values():
-            text = rendered.run(helm, "template", "x", rendered.CHART, "--values", values, "--set", "probes.type=http",
+            manifests = rendered.run(helm, "template", "x", rendered.CHART, "--values", values, "--set", "probes.type=http",
                                 "--kube-version", "1.23.0")
-            items = [item for item in rendered.documents(text) if item["kind"] in known]
+            items = [item for item in rendered.documents(manifests) if item["kind"] in known]
             self.cluster.kubectl("apply", "--dry-run=server", "-f", "-",
                                  given=json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
             print(f"    {os.path.basename(values)}: {len(items)} objects")
@@ -147,11 +147,10 @@ class Checks:
         process = int(self.cluster.docker("inspect", "-f", "{{.State.Pid}}", container))
         begin = time.monotonic()
         os.kill(process, signal.SIGSTOP)
-        wait_until("the frozen server takes no more calls", lambda: len(self.ready_pods()) == 1)
+        wait_until(lambda: len(self.ready_pods()) == 1, "the frozen server takes no more calls")
         out = time.monotonic() - begin
         self.infer(self.service_address())
-        wait_until("the frozen server was started again and is ready",
-                   lambda: self.restarts(name)[0] > before and self.restarts(name)[1], timeout_s=240)
+        wait_until(lambda: self.restarts(name)[0] > before and self.restarts(name)[1], "the frozen server was started again and is ready", timeout=240)
         print(f"    out of the service after {out:.0f} s, ready again after {time.monotonic() - begin:.0f} s")
 
     def check_rolling_update(self):
@@ -159,17 +158,17 @@ class Checks:
             begin = time.monotonic()
             self.cluster.kubectl("set", "image", "deployment/tensord", "tensord=tensord:second")
             self.wait_rollout()
-            wait_until("the old pods are gone", lambda: len(self.cluster.get(
-                "pods", "-l", "app.kubernetes.io/component=server")["items"]) == 2)
+            wait_until(lambda: len(self.cluster.get(
+                "pods", "-l", "app.kubernetes.io/component=server")["items"]) == 2, "the old pods are gone")
             print(f"    rolled out in {time.monotonic() - begin:.0f} s")
         assert all(pod["spec"]["containers"][0]["image"] == "tensord:second" for pod in self.pods())
 
     def check_bad_image(self):
         with self.under_load():
             self.cluster.kubectl("set", "image", "deployment/tensord", "tensord=tensord:nowhere")
-            wait_until("the new pod cannot get its image", lambda: any(
+            wait_until(lambda: any(
                 status.get("state", {}).get("waiting", {}).get("reason") in ("ErrImagePull", "ImagePullBackOff")
-                for pod in self.pods() for status in pod["status"].get("containerStatuses", [])))
+                for pod in self.pods() for status in pod["status"].get("containerStatuses", [])), "the new pod cannot get its image")
             assert len(self.ready_pods()) == 2, "the old pods serve on"
             self.cluster.kubectl("rollout", "undo", "deployment/tensord")
             self.wait_rollout()
@@ -181,25 +180,25 @@ class Checks:
             drain = subprocess.Popen(["kubectl", "drain", "node1", "--ignore-daemonsets", "--delete-emptydir-data", "--force",
                                       "--timeout=300s", "--pod-selector=app.kubernetes.io/component=server"],
                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-            wait_until("one server is out", lambda: len(self.ready_pods()) == 1)
+            wait_until(lambda: len(self.ready_pods()) == 1, "one server is out")
             time.sleep(8)
             assert len(self.ready_pods()) == 1, "the budget holds"
             assert drain.poll() is None, "the drain waits for the budget"
             self.cluster.kubectl("uncordon", "node1")
-            text, _ = drain.communicate(timeout=320)
-            assert drain.returncode == 0, text
-            assert "disruption budget" in text, text
+            output, _ = drain.communicate(timeout=320)
+            assert drain.returncode == 0, output
+            assert "disruption budget" in output, output
             self.wait_rollout()
-            wait_until("two servers are ready", lambda: len(self.ready_pods()) == 2, timeout_s=240)
+            wait_until(lambda: len(self.ready_pods()) == 2, "two servers are ready", timeout=240)
 
     def check_training_job(self):
         """The trainer is killed in the middle of a job, and so is the pod that watches; the result is served by all."""
         cluster, training = self.cluster, self.daemon.training
         with open(JOB) as file:
-            text = re.sub("epochs=15", "epochs=60", file.read())
+            manifest = re.sub("epochs=15", "epochs=60", file.read())
         # There is no DNS here.
-        text = text.replace("tensord-trainer:8001", self.service_address("tensord-trainer")).replace("tensord:0.1.0", NAME)
-        cluster.kubectl("apply", "-f", "-", given=text)
+        manifest = manifest.replace("tensord-trainer:8001", self.service_address("tensord-trainer")).replace("tensord:0.1.0", NAME)
+        cluster.kubectl("apply", "-f", "-", given=manifest)
 
         def job():
             try:
@@ -210,19 +209,19 @@ class Checks:
             assert len(found) <= 1, f"{len(found)} jobs"
             return found[0] if found else None
 
-        running = wait_until("the job has come somewhere", lambda: (
-            lambda it: it if it and it.progress.step > 100 else None)(job()), timeout_s=240)
+        running = wait_until(lambda: (
+            lambda it: it if it and it.progress.step > 100 else None)(job()), "the job has come somewhere", timeout=240)
         cluster.kubectl("delete", "pod", "tensord-trainer-0", "--grace-period=0", "--force")
         watcher = self.pods("training-job")[0]["metadata"]["name"]
         cluster.kubectl("delete", "pod", watcher, "--grace-period=0", "--force")
-        again = wait_until("the job goes on", lambda: (
-            lambda it: it if it and it.progress.step > running.progress.step else None)(job()), timeout_s=240)
+        again = wait_until(lambda: (
+            lambda it: it if it and it.progress.step > running.progress.step else None)(job()), "the job goes on", timeout=240)
         cluster.kubectl("wait", "--for=condition=complete", "job/train-digits", "--timeout=400s", timeout=450)
-        done = wait_until("the job says that it is done", job)
+        done = wait_until(job, "the job says that it is done")
         assert done.id == running.id, "another job"
         assert done.published_version == 2, done
         for pod in self.ready_pods():
-            wait_until("the server serves version 2", lambda: self.infer(f"{pod['status']['podIP']}:8001") == "2")
+            wait_until(lambda: self.infer(f"{pod['status']['podIP']}:8001") == "2", "the server serves version 2")
         print(f"    killed at step {running.progress.step}, seen again at {again.progress.step}, done at {done.progress.step} of "
               f"{done.progress.total_steps}, accuracy {done.progress.metrics.get('accuracy', 0):.3f}")
 
@@ -254,8 +253,8 @@ class Checks:
         """What prometheus-adapter makes of the autoscaler's rule."""
         import yaml
         with open(os.path.join(ROOT, "deploy/kubernetes/components/autoscaling/prometheus_adapter.yaml")) as file:
-            text = yaml.safe_load(file)["rules"]["custom"][0]["metricsQuery"]
-        return text.replace("<<.LabelMatchers>>", 'namespace="default"').replace("<<.GroupBy>>", "pod").replace("[1m]", "[10s]")
+            metrics_query = yaml.safe_load(file)["rules"]["custom"][0]["metricsQuery"]
+        return metrics_query.replace("<<.LabelMatchers>>", 'namespace="default"').replace("<<.GroupBy>>", "pod").replace("[1m]", "[10s]")
 
     def check_metrics_and_alert(self):
         pods = sorted(pod["metadata"]["name"] for pod in self.ready_pods())
@@ -268,7 +267,7 @@ class Checks:
                 except OSError:
                     return None
                 return found if sorted(found) == pods and min(found.values()) > 0 else None
-            print(f"    the autoscaler would read {wait_until('both pods have queue times', queue_seconds)}")
+            print(f"    the autoscaler would read {wait_until(queue_seconds, 'both pods have queue times')}")
             rates = self.query('sum by (pod) (rate(tensord_requests_total[10s]))')
             assert len(rates) == 2 and all(float(it["value"][1]) > 0 for it in rates), rates
         self.cluster.kubectl("scale", "deployment/tensord", "--replicas=1")
@@ -278,7 +277,7 @@ class Checks:
                 return [it for it in http_json("http://127.0.0.1:9093/api/v2/alerts") if it["labels"]["alertname"] == "TensordDown"]
             except OSError:
                 return None
-        alert = wait_until("TensordDown has come to Alertmanager", alerts)[0]
+        alert = wait_until(alerts, "TensordDown has come to Alertmanager")[0]
         print(f"    {alert['labels']['alertname']}: {alert['annotations']['summary']}")
         self.cluster.kubectl("scale", "deployment/tensord", "--replicas=2")
         self.wait_rollout()
@@ -324,7 +323,7 @@ def main():
     parser.add_argument("--programs")
     parser.add_argument("--work")
     parser.add_argument("--image", default=NAME)
-    parser.add_argument("--only", type=lambda text: text.split(","), default=ORDER)
+    parser.add_argument("--only", type=lambda argument: argument.split(","), default=ORDER)
     parser.add_argument("--list", action="store_true")
     arguments = parser.parse_args()
     unknown = set(arguments.only) - set(ORDER)

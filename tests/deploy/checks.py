@@ -1,4 +1,4 @@
-"""What is wrong with Kubernetes objects: by the published schemas, and what schemas do not see. All give lists of texts."""
+"""Faults of Kubernetes objects: by the published schemas, and those that schemas do not cover. All functions return lists of messages."""
 
 import functools
 import importlib
@@ -76,12 +76,12 @@ def schema_faults(item, version):
     if item["apiVersion"].startswith("serving.kserve.io/"):
         group, kind = item["apiVersion"].split("/")[1].capitalize(), item["kind"]
         return [f"{at(item)}: {fault}" for fault in model_faults(item, f"{group}{kind}", "")]
-    return schema_faults_of_text(json.dumps(item), version)
+    return schema_faults_of_manifest(json.dumps(item), version)
 
 
 @functools.lru_cache(maxsize=None)
-def schema_faults_of_text(text, version):
-    item = json.loads(text)
+def schema_faults_of_manifest(manifest, version):
+    item = json.loads(manifest)
     try:
         kubernetes_validate.validate(item, version, strict=True)
     except kubernetes_validate.ValidationError as error:

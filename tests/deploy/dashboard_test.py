@@ -1,4 +1,4 @@
-"""tensord.json is what its generator makes, fits Grafana's own types, and its panels lie beside each other."""
+"""tensord.json is up to date with its generator, matches Grafana's types, and its panels do not overlap."""
 
 import copy
 import enum
@@ -24,15 +24,15 @@ def misfits(value, wanted, path="dashboard"):
     if origin in (typing.Union, types.UnionType):
         found = [misfits(value, choice, path) for choice in arguments]
         # Of the choices the one that fits furthest is what was meant.
-        return max(found, key=lambda texts: texts[0].index(": ")) if all(found) else []
+        return max(found, key=lambda messages: messages[0].index(": ")) if all(found) else []
     if origin is list:
         if not isinstance(value, list):
             return [f"{path}: not a list: {value!r}"]
-        return [text for i, item in enumerate(value) for text in misfits(item, arguments[0], f"{path}[{i}]")]
+        return [message for i, item in enumerate(value) for message in misfits(item, arguments[0], f"{path}[{i}]")]
     if origin is dict:
         if not isinstance(value, dict):
             return [f"{path}: not an object: {value!r}"]
-        return [text for key, item in value.items() for text in misfits(item, arguments[1], f"{path}.{key}")]
+        return [message for key, item in value.items() for message in misfits(item, arguments[1], f"{path}.{key}")]
     if origin is typing.Literal:
         return [] if value in arguments else [f"{path}: {value!r} is none of {arguments}"]
     if isinstance(wanted, type) and issubclass(wanted, enum.Enum):
@@ -48,17 +48,17 @@ def misfits(value, wanted, path="dashboard"):
 
 def misfits_of_object(value, path):
     hints = typing.get_type_hints(type(value)) if hasattr(value, "to_json") else {}
-    return [text for name, hint in hints.items() for text in misfits(getattr(value, name), hint, f"{path}.{name}")]
+    return [message for name, hint in hints.items() for message in misfits(getattr(value, name), hint, f"{path}.{name}")]
 
 
 def unknown_keys(before, after, path="dashboard"):
     """What Grafana's types do not keep of a JSON document that they have read."""
     if isinstance(before, dict):
-        return [text for key, value in before.items() for text in (
+        return [message for key, value in before.items() for message in (
             unknown_keys(value, after[key], f"{path}.{key}") if key in after else [f"{path}.{key}: unknown"])]
     if isinstance(before, list):
-        return [text for i, (a, b) in enumerate(zip(before, after, strict=True))
-                for text in unknown_keys(a, b, f"{path}[{i}]")]
+        return [message for i, (a, b) in enumerate(zip(before, after, strict=True))
+                for message in unknown_keys(a, b, f"{path}[{i}]")]
     return []
 
 

@@ -14,8 +14,8 @@ OVERLAYS = ["base"] + [f"overlays/{name}" for name in sorted(os.listdir(os.path.
 
 
 def known_flags(command):
-    text = subprocess.run([os.environ["TENSORD_BINARY"], command, "--help"], capture_output=True, text=True, check=True).stdout
-    return set(re.findall(r"--[a-z0-9-]+", text))
+    help_output = subprocess.run([os.environ["TENSORD_BINARY"], command, "--help"], capture_output=True, text=True, check=True).stdout
+    return set(re.findall(r"--[a-z0-9-]+", help_output))
 
 
 FLAGS = {command: known_flags(command) for command in ("serve", "train")}
@@ -130,8 +130,8 @@ class Chart(unittest.TestCase):
         self.assertIn({"port": "http", "protocol": "TCP"}, policy["spec"]["ingress"][0]["ports"])
         # In the clear beside TLS only when it is asked for.
         for values, is_there in (("http.enabled=true,tls.secretName=t", False), ("http.enabled=true,tls.secretName=t,http.besideTls=true", True)):
-            text = str(rendered.chart(values))
-            self.assertEqual("--allow-http=true" in text, is_there, values)
+            manifests = str(rendered.chart(values))
+            self.assertEqual("--allow-http=true" in manifests, is_there, values)
 
     def test_workers_join_the_trainer(self):
         items = rendered.chart("training.enabled=true,training.workers.count=3")

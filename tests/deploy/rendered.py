@@ -15,8 +15,8 @@ CHART = os.path.join(ROOT, "deploy", "helm", "tensord")
 HELM = os.path.join(os.path.dirname(sys.executable), "helm")
 
 
-def documents(text):
-    return [document for document in yaml.safe_load_all(text) if document]
+def documents(manifests):
+    return [document for document in yaml.safe_load_all(manifests) if document]
 
 
 def read(path):

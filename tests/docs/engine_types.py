@@ -1,4 +1,4 @@
-"""The Python blocks of docs/engine.md by mypy, and by pyright where it is, with the stubs that the build made.
+"""Checks the Python blocks of docs/engine.md with mypy, and with pyright if installed, against the stubs of the build.
 
 Usage: python3 -m tests.docs.engine_types FOLDER   (the folder with tensord/engine)
 """
@@ -26,7 +26,7 @@ def main():
         for block in blocks(ROOT / "docs" / "engine.md"):
             if block.language == "python":
                 programs.append(pathlib.Path(work) / f"engine_line_{block.line}.py")
-                programs[-1].write_text(block.text)
+                programs[-1].write_text(block.code)
         assert programs, "docs/engine.md has no programs"
         # As of an installed package: only the programs are looked at.
         (pathlib.Path(work) / "mypy.ini").write_text("[mypy]\nignore_missing_imports = True\n[mypy-tensord.*]\nignore_errors = True\n")

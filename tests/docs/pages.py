@@ -1,4 +1,4 @@
-"""What is in a page of docs/: its blocks, its links, its headings."""
+"""Parses a page of docs/: its code blocks, links and headings."""
 
 import pathlib
 import re
@@ -11,7 +11,7 @@ MARK = re.compile(r"<!-- (run by (?P<script>\S+)|not run in CI: .+) -->")
 class Block(NamedTuple):
     line: int  # of the opening fence, from 1
     language: str
-    text: str
+    code: str
     run_by: str  # a file of the repository that runs these commands instead of the pages' test, or ""
     by_hand: bool  # takes too long for a test
 
@@ -38,8 +38,8 @@ def blocks(path: pathlib.Path) -> list[Block]:
             start, language, mark = number, line[3:].strip(), MARK.fullmatch(previous.strip())
             continue
         script = mark["script"] if mark and mark["script"] else ""
-        text = "\n".join(lines[start:number - 1]) + "\n"
-        found.append(Block(start, language, text, script, bool(mark) and not script))
+        code = "\n".join(lines[start:number - 1]) + "\n"
+        found.append(Block(start, language, code, script, bool(mark) and not script))
         start, previous = None, ""
     assert start is None, f"{path}:{start}: the block has no end"
     return found

@@ -23,8 +23,8 @@ def menu(entries):
             yield from menu(value) if isinstance(value, list) else [value]
 
 
-def commands(text):
-    joined = text.replace("\\\n", " ")
+def commands(block_source):
+    joined = block_source.replace("\\\n", " ")
     split = (shlex.split(line, comments=True) for line in joined.splitlines())
     return [" ".join(words) for words in split if words]
 
@@ -60,7 +60,7 @@ class PagesTest(unittest.TestCase):
                 if not block.run_by:
                     continue
                 script = " ".join(commands((ROOT / block.run_by).read_text()))
-                for command in commands(block.text):
+                for command in commands(block.code):
                     with self.subTest(page=page.name, command=command):
                         self.assertTrue(command.split()[0] == block.run_by or command in script)
 
@@ -78,7 +78,7 @@ class PagesTest(unittest.TestCase):
             for block in blocks(page):
                 if block.language in ("cpp", "cmake"):
                     with self.subTest(page=page.name, line=block.line):
-                        self.assertEqual([line for line in block.text.splitlines() if line.strip() not in lines], [])
+                        self.assertEqual([line for line in block.code.splitlines() if line.strip() not in lines], [])
 
     def test_every_page_with_commands_is_run(self):
         with_commands = {page.stem for page in DOCS.glob("*.md") if any(map(runs_here, blocks(page)))}

@@ -1,4 +1,4 @@
-"""Questions of newcomers to the code: ARCHITECTURE.md answers each with a file that is there."""
+"""Newcomers' questions about the code: ARCHITECTURE.md answers each with an existing file."""
 
 import pathlib
 import unittest

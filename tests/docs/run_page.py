@@ -27,9 +27,9 @@ def script(page, work):
     for block in filter(runs_here, blocks(page)):
         parts.append(f"echo '--- {page.name}:{block.line}'")
         if block.language == "bash":
-            parts.append(block.text)
+            parts.append(block.code)
             continue
-        (work / f"bin/line_{block.line}.py").write_text(block.text)
+        (work / f"bin/line_{block.line}.py").write_text(block.code)
         parts.append(f"PYTHONPATH=.:$PYTHONPATH python3 bin/line_{block.line}.py")
     return "\n".join(parts) + "\n"
 
@@ -84,17 +84,17 @@ def run(page):
                 except ProcessLookupError:
                     pass
             output.seek(0)
-            text = output.read().decode(errors="replace")
-        done = text.count(f"--- {page.name}")
-        print(f"{page.name}: {done} blocks" if code == 0 else f"{page.name}: {code}\n{text[-6000:]}")
+            printed = output.read().decode(errors="replace")
+        done = printed.count(f"--- {page.name}")
+        print(f"{page.name}: {done} blocks" if code == 0 else f"{page.name}: {code}\n{printed[-6000:]}")
         return code == 0 and done > 0
 
 
 def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # so that servers of the page are stopped too
     for name in sys.argv[1:]:
-        text = "".join(block.text for block in filter(runs_here, blocks(ROOT / "docs" / name)))
-        needed_programs.skip_without(*(program for program in needed_programs.PACKAGES if f"{program} " in text))
+        commands = "".join(block.code for block in filter(runs_here, blocks(ROOT / "docs" / name)))
+        needed_programs.skip_without(*(program for program in needed_programs.PACKAGES if f"{program} " in commands))
         wait_for_ports()
         if not run(ROOT / "docs" / name):
             sys.exit(1)

@@ -1,4 +1,4 @@
-"""The site of docs/ needs nothing from elsewhere: a browser that opens every page asks its own server alone.
+"""The site of docs/ makes no external requests: a browser that opens every page asks only its own server.
 
 Usage: python3 -m tests.docs.site_test SITE     SITE: the folder that mkdocs built
 """

@@ -105,8 +105,8 @@ class AccessTest(unittest.TestCase):
         cls.tokens = os.path.join(cls.folder.name, "tokens")
         with open(cls.tokens, "w") as out:
             out.writelines(f"{group} token-of-{group}\n" for group in GROUPS)
-        cls.restricted = [text for group in GROUPS
-                          for text in ("--grpc-restricted-protocol", f"{group}:{group}=secret-of-{group}")]
+        cls.restricted = [flag for group in GROUPS
+                          for flag in ("--grpc-restricted-protocol", f"{group}:{group}=secret-of-{group}")]
 
     @classmethod
     def tearDownClass(cls):

@@ -1,4 +1,4 @@
-"""Dynamic batching, priorities, padding and rate limits in the real daemon, against PyTorch one by one."""
+"""Dynamic batching, priorities, padding and rate limits in the real daemon, against PyTorch with single requests."""
 
 import http.client
 import json

@@ -1,4 +1,4 @@
-"""`tensord bench` from outside: numbers that fit each other, traces, comparisons, errors."""
+"""`tensord bench` as a command: consistent figures, traces, comparisons, errors."""
 
 import json
 import os
@@ -85,10 +85,10 @@ class BenchCommand(unittest.TestCase):
         self.assertEqual(report["programs"], 3)
         self.assertIn("--args", self.bench(*sets, "--input", "1,64", expect=2))
 
-    def test_the_text_names_what_was_measured(self):
-        text = self.bench("--input", "8,64", "--iterations", "3", "--by-op")
+    def test_the_output_names_what_was_measured(self):
+        printed = self.bench("--input", "8,64", "--iterations", "3", "--by-op")
         for word in ("median", "p90", "p99", "throughput", "GFLOP/s", "GB/s", "arena", "packed weights", "share"):
-            self.assertIn(word, text)
+            self.assertIn(word, printed)
 
     def test_a_trace_has_a_slice_for_each_call(self):
         path = self.path("trace.json")
@@ -119,8 +119,8 @@ class BenchCommand(unittest.TestCase):
         self.assertLess(bf16["max_relative"], 0.1)
         self.assertLessEqual(bf16["mean_abs"], bf16["max_abs"])
         self.assertGreater(bf16["cosine"], 0.999)
-        text = self.bench("--input", "8,64", "--iterations", "1", "--precision", "bf16", "--compare", "f32")
-        self.assertIn("bf16 against f32", text)
+        printed = self.bench("--input", "8,64", "--iterations", "1", "--precision", "bf16", "--compare", "f32")
+        self.assertIn("bf16 against f32", printed)
 
     def test_nested_results_are_compared_by_place(self):
         differences = self.report("--method", "nested", "--input", "2,3", "--iterations", "1", "--compare", "f32")["differences"]

@@ -85,9 +85,9 @@ class Slow(nn.Module):
         return x
 
 
-def write(text, *path):
+def write(content, *path):
     with open(os.path.join(*path), "w") as out:
-        out.write(text)
+        out.write(content)
 
 
 def save(module, root, name, config):
@@ -137,11 +137,11 @@ class ClientCommands(unittest.TestCase):
         self.assertEqual(set(answer), {"model", "version", "outputs"})
         return answer["outputs"]
 
-    def assert_fails(self, code, text, *arguments):
+    def assert_fails(self, code, message, *arguments):
         done = run(*arguments)
         self.assertEqual((done.returncode, done.stdout), (code, ""), done.stderr)
         self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
-        self.assertIn(text, done.stderr)
+        self.assertIn(message, done.stderr)
 
     # -- infer: what goes in --
 
@@ -200,9 +200,9 @@ class ClientCommands(unittest.TestCase):
     def test_text_for_people(self):
         self.assertEqual(self.command("infer", "identity", "--input", "x=[[1, 2.5], [-3e10, 0.1]]"),
                          "OUTPUT__0  float32[2, 2]\n[[1 2.5]\n [-3e+10 0.1]]\n")
-        text = self.command("infer", "identity", "--input", "x=random:1000:i32")
-        self.assertIn(" ... ", text)
-        self.assertLess(len(text), 100)
+        printed = self.command("infer", "identity", "--input", "x=random:1000:i32")
+        self.assertIn(" ... ", printed)
+        self.assertLess(len(printed), 100)
         self.assertIn('["\\u001b[2Jx', self.command("infer", "words", "--input", '["\\u001b[2Jx"]'))
 
     def test_classes(self):
@@ -222,10 +222,10 @@ class ClientCommands(unittest.TestCase):
 
     def test_what_is_wrong_is_named(self):
         infer = ("infer", "add_sub", *self.address, "--input")
-        for text, value in (("neither JSON", "{"), ("a='[[1], [1, 2]]'", "a=[[1], [1, 2]]"), ("--input b=", "b=random:x"),
+        for message, value in (("neither JSON", "{"), ("a='[[1], [1, 2]]'", "a=[[1], [1, 2]]"), ("--input b=", "b=random:x"),
                             ("no type is called", "a=random:1:f9"), ("more than a request", "a=random:99999999999"),
                             ("32 deep", "a=" + "[" * 100 + "]" * 100)):
-            self.assert_fails(2, text, *infer, value)
+            self.assert_fails(2, message, *infer, value)
         self.assert_fails(2, "name all of them", *infer, "[1]", "--input", "b=[1]")
         self.assert_fails(2, "twice", *infer, "a=[1]", "--input", "a=[1]")
         self.assert_fails(2, "2 inputs", *infer, "[1]", "--input", "[1]", "--input", "[1]")

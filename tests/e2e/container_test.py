@@ -1,11 +1,10 @@
-"""What containers run of the binary: the health check, and the commands in deploy/docker."""
+"""The commands that containers run: the health check, and those in deploy/docker."""
 
 import json
 import os
 import re
 import subprocess
 import sys
-import tempfile
 import unittest
 
 import yaml
@@ -43,9 +42,9 @@ class Files(unittest.TestCase):
     """deploy/docker names only flags and files that there are."""
 
     def check_command(self, command):
-        text = help_of(command[0])
+        help_output = help_of(command[0])
         for flag in command[1:]:
-            self.assertRegex(text, rf"{re.escape(flag.split('=')[0])}\b", flag)
+            self.assertRegex(help_output, rf"{re.escape(flag.split('=')[0])}\b", flag)
 
     def test_dockerfiles(self):
         for name in ("cpu", "cuda"):

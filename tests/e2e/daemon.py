@@ -57,6 +57,17 @@ class Daemon(DaemonProcess):
         super().__exit__(*failure)
 
 
+class RpcAssertions:
+    """For test cases: calls that must fail."""
+
+    def assert_code(self, code, message, call, *args, **kwargs):
+        """The call fails with this status code, and its details contain the message."""
+        with self.assertRaises(grpc.RpcError) as caught:
+            call(*args, **kwargs)
+        self.assertEqual(caught.exception.code(), code, caught.exception.details())
+        self.assertIn(message, caught.exception.details())
+
+
 def request(model, inputs, outputs=(), version="", request_id="", parameters=None):
     """inputs: (name, datatype, shape, raw bytes or InferTensorContents or None)."""
     message = pb.ModelInferRequest(model_name=model, model_version=version, id=request_id)

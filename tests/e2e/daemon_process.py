@@ -25,7 +25,7 @@ class DaemonProcess:
         self.log = open(self.log_path, "w")
         self.was_stopped = False
         repositories = repository if isinstance(repository, (list, tuple)) else [repository]
-        folders = [text for folder in repositories for text in ("--model-repository", str(folder))]
+        folders = [argument for folder in repositories for argument in ("--model-repository", str(folder))]
         self.process = subprocess.Popen(
             [BINARY, "serve", *folders, "--grpc-port", "0", "--metrics-port", "0", "--ready-file", self.ready_file,
              *flags], stderr=self.log, env={**os.environ, **(environment or {})})

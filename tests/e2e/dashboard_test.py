@@ -1,4 +1,4 @@
-"""The dashboard's queries and the rules of deploy/, asked of real Prometheus servers that watch a daemon under load."""
+"""The dashboard's queries and the rules of deploy/, run by real Prometheus servers that scrape a daemon under load."""
 
 import json
 import os
@@ -7,7 +7,6 @@ import socket
 import subprocess
 import tempfile
 import threading
-import time
 import unittest
 import urllib.error
 import urllib.parse
@@ -19,6 +18,7 @@ import torch
 import yaml
 
 from tests.e2e import serve_models
+from tests.e2e.processes import wait_until
 from tests.e2e.training import training_models
 from tests.e2e.daemon import ROOT, Daemon, grpc, request, training
 from tests.e2e.training.training_daemon import FAILED, TrainingDaemon
@@ -150,14 +150,6 @@ class Load:
             thread.join()
 
 
-def wait_for(condition, what, seconds=60):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            raise AssertionError(f"waited too long for {what()}")
-        time.sleep(0.2)
-
-
 @needs("prometheus")
 class DashboardTest(unittest.TestCase):
     @classmethod
@@ -182,7 +174,7 @@ class DashboardTest(unittest.TestCase):
         cls.server.create(steps=10_000_000,
                           evaluation=training.Evaluation(fraction=0.2, every_steps=50, metrics=["accuracy"]))
         for server in cls.prometheus:
-            wait_for(server.has_begun, lambda: "Prometheus")
+            wait_until(server.has_begun, "Prometheus", timeout=60)
 
     @classmethod
     def start_small(cls):
@@ -215,17 +207,17 @@ class DashboardTest(unittest.TestCase):
                 left[:] = [query for query in left if not server.query(query)]
                 return not left
 
-            wait_for(none_left, lambda: f"data of {left} in Prometheus {self.prometheus.index(server)}")
+            wait_until(none_left, lambda: f"data of {left} in Prometheus {self.prometheus.index(server)}", timeout=60)
 
     def test_a_dashboard(self):
         with open(os.path.join(ROOT, "deploy", "grafana", "tensord.json")) as file:
             dashboard = json.load(file)
 
-        def filled(text):
+        def filled(expression):
             for name, value in SUBSTITUTES.items():
-                text = text.replace(name, value)
-            self.assertNotIn("$", text)
-            return text
+                expression = expression.replace(name, value)
+            self.assertNotIn("$", expression)
+            return expression
 
         buckets = [bool(server.query("tensord_queue_duration_seconds_bucket")) for server in self.prometheus]
         self.assertEqual(buckets, [True, False], "one has classic histograms, the other native ones")
@@ -258,10 +250,10 @@ class DashboardTest(unittest.TestCase):
         for name, rule in alerts.items():
             path = rule["annotations"]["runbook"]
             with open(os.path.join(ROOT, path)) as file:
-                text = file.read()
-            self.assertEqual(text.splitlines()[0], f"# {name}")
-            self.assertIn(rule["labels"]["severity"], text.splitlines()[2])
-            for block in re.findall(r"```promql\n(.*?)```", text, re.DOTALL):
+                content = file.read()
+            self.assertEqual(content.splitlines()[0], f"# {name}")
+            self.assertIn(rule["labels"]["severity"], content.splitlines()[2])
+            for block in re.findall(r"```promql\n(.*?)```", content, re.DOTALL):
                 for query in block.strip().split("\n"):
                     self.prometheus[0].query(query)
                     for metric in METRIC.findall(re.sub(r'"[^"]*"', "", query)):
@@ -274,11 +266,11 @@ class DashboardTest(unittest.TestCase):
         wanted = {"TensordModelFailing", "TensordModelNotReady", "TensordModelLoadFailing", "TensordModelsEvicted",
                   "TensordUnknownModelRequests", "TensordTrainingJobFailed"}
         server = self.prometheus[0]
-        wait_for(lambda: wanted <= server.names_firing(), lambda: wanted - server.names_firing())
+        wait_until(lambda: wanted <= server.names_firing(), lambda: wanted - server.names_firing(), timeout=60)
         firing = server.firing()
         for alert in firing:
-            for text in alert["annotations"].values():
-                self.assertNotRegex(text, "{{|<error|<no value")
+            for annotation in alert["annotations"].values():
+                self.assertNotRegex(annotation, "{{|<error|<no value")
         not_ready = [alert["annotations"]["summary"] for alert in firing
                      if alert["labels"]["alertname"] == "TensordModelNotReady"
                      and alert["labels"]["instance"] == daemon.ready["metrics"]]
@@ -286,7 +278,7 @@ class DashboardTest(unittest.TestCase):
         self.assertFalse({"TensordDown", "TensordMissing", "TensordRestarting", "TensordErrorBudgetBurnFast",
                           "TensordOutOfMemory", "TensordMemoryNearLimit", "TensordFilesNearLimit"} & server.names_firing())
         daemon.process.kill()
-        wait_for(lambda: "TensordDown" in server.names_firing(), server.names_firing)
+        wait_until(lambda: "TensordDown" in server.names_firing(), server.names_firing, timeout=60)
 
 
 if __name__ == "__main__":

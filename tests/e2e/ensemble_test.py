@@ -203,7 +203,7 @@ class EnsembleTest(unittest.TestCase):
             self.assertEqual(ask("to_cached", "in", [2, 3, 4]), ([2, 4, 3], swapped.numpy().tobytes()))
         self.assertEqual(ask("cached", "x", [2, 4, 3]), ([2, 4, 3], sent))
 
-    def test_texts(self):
+    def test_strings(self):
         word = "tensor".encode()
         message = request("spell", [("word", "BYTES", [1], struct.pack("<I", len(word)) + word)])
         response = self.stub.ModelInfer(message)
@@ -215,10 +215,10 @@ class EnsembleTest(unittest.TestCase):
         self.assertEqual(self.error_of(request("pipeline", [pixels])),
                          (grpc.StatusCode.INVALID_ARGUMENT,
                           "inference request batch-size must be <= 8 for 'pipeline'"))
-        code, text = self.error_of(request("twice", [("in", "FP32", [2], struct.pack("<2f", 1, 2))]))
+        code, details = self.error_of(request("twice", [("in", "FP32", [2], struct.pack("<2f", 1, 2))]))
         self.assertEqual(code, grpc.StatusCode.OUT_OF_RANGE)
-        self.assertTrue(text.startswith("in ensemble 'twice', "), text)
-        code, text = self.error_of(request("lost", [("in", "FP32", [1], bytes(4))]))
+        self.assertTrue(details.startswith("in ensemble 'twice', "), details)
+        code, details = self.error_of(request("lost", [("in", "FP32", [1], bytes(4))]))
         self.assertEqual(code, grpc.StatusCode.UNAVAILABLE)
 
     def test_deadlines_and_cancellation_stop_the_steps(self):

@@ -1,4 +1,4 @@
-"""Decoders served token by token: requests join and leave the running batch, and nobody's tokens change by that."""
+"""Decoders served token by token: requests join and leave the running batch without changing the tokens of others."""
 
 import struct
 import tempfile

@@ -13,7 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from tests.e2e import serve_models
-from tests.e2e.daemon import Daemon, pb, request
+from tests.e2e.daemon import Daemon, RpcAssertions, pb, request
+from tests.e2e.raw_tensors import fp32, read_strings
 
 CODE = grpc.StatusCode
 
@@ -40,19 +41,6 @@ max_batch_size: 4
 input [ { name: "x" data_type: TYPE_FP32 dims: [ -1 ] } ]
 output [ { name: "scores" data_type: TYPE_FP32 dims: [ -1 ] label_filename: "labels.txt" } ]
 """
-
-
-def fp32(*values):
-    return struct.pack(f"<{len(values)}f", *values)
-
-
-def texts(raw):
-    out = []
-    while raw:
-        size = struct.unpack_from("<I", raw)[0]
-        out.append(raw[4:4 + size].decode())
-        raw = raw[4 + size:]
-    return out
 
 
 class Stream:
@@ -102,7 +90,7 @@ def place(parameters, offset, size):
     parameters["shared_memory_byte_size"].int64_param = size
 
 
-class InferFeaturesTest(unittest.TestCase):
+class InferFeaturesTest(RpcAssertions, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.repository = tempfile.TemporaryDirectory()
@@ -122,11 +110,8 @@ class InferFeaturesTest(unittest.TestCase):
     def tearDownClass(cls):
         cls.daemon.__exit__()
 
-    def assert_fails(self, code, text, message):
-        with self.assertRaises(grpc.RpcError) as caught:
-            self.stub.ModelInfer(message, timeout=300)
-        self.assertEqual(caught.exception.code(), code, caught.exception.details())
-        self.assertIn(text, caught.exception.details())
+    def assert_fails(self, code, details, message):
+        self.assert_code(code, details, self.stub.ModelInfer, message, timeout=300)
 
     def test_every_call_is_answered(self):
         for name, method in pb.DESCRIPTOR.services_by_name["GRPCInferenceService"].methods_by_name.items():
@@ -207,7 +192,7 @@ class InferFeaturesTest(unittest.TestCase):
         message.outputs[0].parameters["classification"].int64_param = 2
         response = self.stub.ModelInfer(message)
         self.assertEqual((response.outputs[0].datatype, list(response.outputs[0].shape)), ("BYTES", [2, 2]))
-        self.assertEqual(texts(response.raw_output_contents[0]),
+        self.assertEqual(read_strings(response.raw_output_contents[0]),
                          ["3.000000:1:dog", "2.000000:2", "9.000000:0:cat", "8.000000:2"])
 
     def test_shared_memory(self):
@@ -231,24 +216,24 @@ class InferFeaturesTest(unittest.TestCase):
             del message.outputs[:]
             self.assertEqual(self.stub.ModelInfer(message).raw_output_contents[0], memory.map[:4 * count])
 
-    def test_shared_memory_of_texts(self):
+    def test_shared_memory_of_strings(self):
         with SharedMemory(self.stub, 4096) as memory:
             memory.map[:11] = struct.pack("<I", 2) + b"ab" + struct.pack("<I", 1) + b"c"
             message = request("words", [("words", "BYTES", [2], None)], ["OUTPUT__0"])
             place(message.inputs[0].parameters, 0, 11)
             place(message.outputs[0].parameters, 100, 100)
             self.stub.ModelInfer(message)
-            self.assertEqual(texts(memory.map[100:114]), ["abab", "cc"])
+            self.assertEqual(read_strings(memory.map[100:114]), ["abab", "cc"])
 
     def test_bad_shared_memory(self):
         message = request("identity", [("x", "FP32", [4], None)], ["OUTPUT__0"])
         place(message.inputs[0].parameters, 0, 16)
         self.assert_fails(CODE.NOT_FOUND, "Unable to find shared memory region: 'r'", message)
         with SharedMemory(self.stub, 4096) as memory:
-            for offset, size, text in ((4096, 16, "Invalid offset"), (4088, 16, "Invalid offset + byte size"),
+            for offset, size, expected in ((4096, 16, "Invalid offset"), (4088, 16, "Invalid offset + byte size"),
                                        (0, 12, "Expected 16, got 12")):
                 place(message.inputs[0].parameters, offset, size)
-                self.assert_fails(CODE.INVALID_ARGUMENT, text, message)
+                self.assert_fails(CODE.INVALID_ARGUMENT, expected, message)
             place(message.inputs[0].parameters, 0, 16)
             place(message.outputs[0].parameters, 0, 8)
             self.assert_fails(CODE.INTERNAL, "should be at least 16 bytes", message)

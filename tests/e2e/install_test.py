@@ -1,4 +1,4 @@
-"""What is installed: the libraries build the example programs, which run; man pages and completions say what --help says."""
+"""The installed files: example programs build and run; man pages and completions agree with --help."""
 
 import glob
 import os
@@ -104,11 +104,11 @@ class InstallTest(unittest.TestCase):
             command = page[:-2].split("-")[1:]
             options = re.findall(r"^  (?:-\w,)?(--[\w-]+)", run(BINARY, *command, "--help"), re.M)
             self.assertTrue(options)
-            text = re.sub(r"\x1b\[[\d;]*m|.\x08", "", result.stdout)
+            shown = re.sub(r"\x1b\[[\d;]*m|.\x08", "", result.stdout)
             for option in options:
-                self.assertIn(option, text, page)
+                self.assertIn(option, shown, page)
             if command and command[0] in ("infer", "train", "bench"):
-                self.assertRegex(text, rf"EXAMPLES\n +tensord {command[0]} ")
+                self.assertRegex(shown, rf"EXAMPLES\n +tensord {command[0]} ")
 
     def complete(self, *words):
         """What bash offers for the last word."""

@@ -1,5 +1,5 @@
-"""Names of inputs and outputs: the same in metadata, in answers and in what may be asked for, over gRPC and HTTP and in
-ensembles, for every format of models."""
+"""Names of inputs and outputs are the same in metadata, answers and requests, over gRPC and HTTP and in ensembles, for
+every model format."""
 
 import os
 import subprocess
@@ -163,8 +163,8 @@ def save_program(script, inputs, path):
     subprocess.run([BINARY, "convert", script, "--to", "pt2", "-o", path, *sizes], check=True, capture_output=True)
 
 
-def quoted(text):
-    return '"' + text + '"'
+def quoted(string):
+    return '"' + string + '"'
 
 
 def make_ensemble(root, model, inputs, outputs):
@@ -316,7 +316,7 @@ class Net(nn.Module):
 
 
 class OneImage(nn.Module):
-    """Without a batch: the rows of a picture become the channels of a batch, were there one."""
+    """Without a batch: the rows of an image become the channels of a batch, were there one."""
 
     def __init__(self):
         super().__init__()

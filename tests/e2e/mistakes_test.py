@@ -1,4 +1,4 @@
-"""What new users get wrong, with real models: each mistake is refused, warned of or honored, and nothing is READY that
+"""Mistakes of new users, with real models: each is refused, warned of or honored, and no model is READY that
 cannot answer."""
 
 import json
@@ -210,24 +210,24 @@ class MistakesTest(unittest.TestCase):
                 message.inputs.add(name=name, datatype=datatype, shape=value.shape)
                 message.raw_input_contents.append(value.numpy().tobytes())
             else:
-                texts, shape = value
+                strings, shape = value
                 message.inputs.add(name=name, datatype="BYTES", shape=shape)
                 message.raw_input_contents.append(
-                    b"".join(len(text).to_bytes(4, "little") + text.encode() for text in texts))
+                    b"".join(len(string).to_bytes(4, "little") + string.encode() for string in strings))
         response = self.daemon.stub.ModelInfer(message, timeout=300)
         return [(output.name, list(output.shape), raw) for output, raw in
                 zip(response.outputs, response.raw_output_contents)]
 
-    def assert_fails(self, code, text, *args):
+    def assert_fails(self, code, message, *args):
         with self.assertRaises(grpc.RpcError) as caught:
             self.infer(*args)
         self.assertEqual(caught.exception.code(), code, caught.exception.details())
-        self.assertIn(text, caught.exception.details())
+        self.assertIn(message, caught.exception.details())
 
-    def assert_state(self, model, state, text=""):
+    def assert_state(self, model, state, message=""):
         self.assertEqual(self.index[model][0], state, self.index[model][1])
-        if text:
-            self.assertIn(text, self.index[model][1])
+        if message:
+            self.assertIn(message, self.index[model][1])
         else:
             self.assertEqual(self.index[model][1], "")
 
@@ -299,7 +299,7 @@ class MistakesTest(unittest.TestCase):
         self.assert_state("reshaped", "READY")
         self.assert_state("bad_reshape", "UNAVAILABLE", "dims and reshape of 'x' must have the same number of elements")
 
-    def test_lists_of_texts(self):
+    def test_lists_of_strings(self):
         self.assert_state("words", "READY")
         self.assertEqual(self.infer("words", ("words", (["a", "b"], [2])))[0][1], [2])
         self.assert_state("one_word", "READY", "takes exactly 1; `dims: [ -1 ]` takes any")

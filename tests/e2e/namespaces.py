@@ -1,4 +1,4 @@
-"""Daemons in network namespaces (root, iproute2, iptables), and what can happen to their network and disks."""
+"""Daemons in network namespaces (root, iproute2, iptables), and faults of their network and disks."""
 
 import json
 import os
@@ -88,7 +88,7 @@ class Network:
             str(probability), "-j", "DROP")
 
     def delay(self, name, seconds):
-        """Packets take that long, each way: the host hangs on a cable that delays, and that on the bridge."""
+        """Adds this latency each way: a delaying link between the host and the bridge."""
         run("ip", "link", "add", f"w{name}", "type", "veth", "peer", "name", f"b{name}")
         run("ip", "link", "set", f"w{name}", "up")
         run("ip", "link", "set", f"b{name}", "master", BRIDGE, "up")

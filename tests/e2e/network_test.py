@@ -16,12 +16,9 @@ import grpc
 
 from tests.e2e import serve_models
 from tests.e2e.daemon import BINARY, Daemon, health_pb2, health_pb2_grpc, inference_pb2_grpc, pb, request, training
+from tests.e2e.raw_tensors import fp32
 
 CODE = grpc.StatusCode
-
-
-def fp32(*values):
-    return struct.pack(f"<{len(values)}f", *values)
 
 
 IDENTITY = request("identity", [("x", "FP32", [2], fp32(1, 2))])
@@ -61,9 +58,9 @@ def read(path):
         return file.read()
 
 
-def replace(path, text):
+def replace(path, content):
     with open(path + ".new", "wb") as out:
-        out.write(text)
+        out.write(content)
     os.replace(path + ".new", path)
 
 
@@ -123,9 +120,9 @@ class NetworkTest(unittest.TestCase):
     def path(self, name):
         return os.path.join(self.folder.name, name)
 
-    def write(self, name, text):
+    def write(self, name, content):
         with open(self.path(name), "wb") as out:
-            out.write(text)
+            out.write(content)
         return self.path(name)
 
     def refused(self, *flags):
@@ -172,9 +169,9 @@ class NetworkTest(unittest.TestCase):
                 stub.ModelInfer(IDENTITY)
                 new_cert, new_key = second.sign("server2")
                 # What is half-written, or does not fit, does not serve; what served goes on.
-                for step, (path, text) in enumerate([(paths[0], cert[:len(cert) // 2]), (paths[0], new_cert)], 1):
+                for step, (path, content) in enumerate([(paths[0], cert[:len(cert) // 2]), (paths[0], new_cert)], 1):
                     with open(path, "wb") as out:
-                        out.write(text)
+                        out.write(content)
                     self.assertTrue(soon(
                         lambda: daemon.metric("tensord_certificate_changes_total", result="refused") == step))
                     self.assertIsNone(ask(target, trusts_first))

@@ -1,4 +1,4 @@
-"""Statistics, traces, logs, captures and metrics of the daemon, as their readers see them."""
+"""Statistics, traces, logs, captures and metrics of the daemon."""
 
 import glob
 import http.server
@@ -20,6 +20,7 @@ import torch
 
 from tests.e2e import serve_models
 from tests.e2e.daemon import Daemon, grpc, pb, request
+from tests.e2e.processes import wait_until
 from tests.needed_programs import needs
 
 CODE = grpc.StatusCode
@@ -29,14 +30,6 @@ X = [("x", "FP32", [1, 4], np.arange(4, dtype=np.float32).tobytes())]
 class Pieces(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> List[torch.Tensor]:
         return [row for row in x]
-
-
-def wait_for(condition, what, seconds=300):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            raise AssertionError(f"waited too long for {what}")
-        time.sleep(0.02)
 
 
 class Models(unittest.TestCase):
@@ -62,11 +55,11 @@ class Models(unittest.TestCase):
     def path(self, *names):
         return os.path.join(self.scratch.name, *names)
 
-    def refused(self, call, message, code, text):
+    def refused(self, call, message, code, details):
         with self.assertRaises(grpc.RpcError) as caught:
             call(message, timeout=300)
         self.assertEqual(caught.exception.code(), code, caught.exception.details())
-        self.assertIn(text, caught.exception.details())
+        self.assertIn(details, caught.exception.details())
 
 
 class StatisticsTest(Models):
@@ -113,11 +106,11 @@ class StatisticsTest(Models):
             headers, packed = get(**{"Accept-Encoding": "gzip"})
             self.assertEqual(headers["Content-Encoding"], "gzip")
             self.assertIn(b"# TYPE tensord_requests_total counter", gzip.decompress(packed))
-            headers, text = get(Accept="application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3")
+            headers, body = get(Accept="application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3")
             self.assertIn("application/openmetrics-text; version=1.0.0", headers["Content-Type"])
-            self.assertIn(b"# TYPE tensord_requests counter", text)
-            self.assertTrue(text.endswith(b"# EOF\n"))
-            names = [{line.rsplit(" ", 1)[0] for line in form.decode().splitlines() if line[0] != "#"} for form in (plain, text)]
+            self.assertIn(b"# TYPE tensord_requests counter", body)
+            self.assertTrue(body.endswith(b"# EOF\n"))
+            names = [{line.rsplit(" ", 1)[0] for line in form.decode().splitlines() if line[0] != "#"} for form in (plain, body)]
             self.assertEqual(*names)
 
     def test_responses_of_decoupled_models(self):
@@ -174,14 +167,14 @@ class LogSettingsTest(Models):
             bad.settings["log_format"].string_param = "xml"
             self.refused(daemon.stub.LogSettings, bad, CODE.INVALID_ARGUMENT, "invalid argument for log_format, got: xml")
             self.assertTrue(set_log()["log_info"].bool_param, "nothing of a refused change is kept")
-            for key, field, value, code, text in (
+            for key, field, value, code, details in (
                     ("log_file", "string_param", "/tmp/x", CODE.UNIMPLEMENTED, "can not be updated through network"),
                     ("log_info", "string_param", "yes", CODE.INVALID_ARGUMENT, "expect boolean for 'log_info'"),
                     ("log_verbose_level", "bool_param", True, CODE.INVALID_ARGUMENT, "expect int32"),
                     ("log_level", "bool_param", True, CODE.INVALID_ARGUMENT, "no log setting 'log_level'")):
                 message = pb.LogSettingsRequest()
                 setattr(message.settings[key], field, value)
-                self.refused(daemon.stub.LogSettings, message, code, text)
+                self.refused(daemon.stub.LogSettings, message, code, details)
             lines = len(written().splitlines())
             self.assertEqual(daemon.stop(), 0)
             new = [json.loads(line) for line in written().splitlines()[lines:]]
@@ -229,7 +222,7 @@ class TraceTest(Models):
             daemon.stub.ModelInfer(request("words", [("words", "BYTES", [1], struct.pack("<I", 2) + b"hi")]))
             self.change(daemon, "linear", trace_level=[], trace_rate=[])
             self.assertEqual(self.change(daemon, "linear"), off)
-            for settings, code, text in (({"trace_file": ["/tmp/x"]}, CODE.UNIMPLEMENTED, "trace file location can not"),
+            for settings, code, details in (({"trace_file": ["/tmp/x"]}, CODE.UNIMPLEMENTED, "trace file location can not"),
                                          ({"trace_rate": ["x"]}, CODE.INVALID_ARGUMENT, "Unable to parse 'trace_rate'"),
                                          ({"trace_count": ["-2"]}, CODE.INVALID_ARGUMENT, "out of range"),
                                          ({"trace_rate": ["1", "2"]}, CODE.INVALID_ARGUMENT, "expect only 1 value"),
@@ -238,7 +231,7 @@ class TraceTest(Models):
                 message = pb.TraceSettingRequest()
                 for key, values in settings.items():
                     message.settings[key].value.extend(values)
-                self.refused(daemon.stub.TraceSetting, message, code, text)
+                self.refused(daemon.stub.TraceSetting, message, code, details)
             self.refused(daemon.stub.TraceSetting, pb.TraceSettingRequest(model_name="nope"), CODE.INVALID_ARGUMENT,
                          "Request for unknown model : nope")
             self.assertEqual(daemon.stop(), 0)
@@ -312,7 +305,7 @@ class TraceTest(Models):
             urllib.request.urlopen(urllib.request.Request(
                 f"http://{daemon.ready['http']}/v2/models/linear/infer", body,
                 {"traceparent": f"00-{other_id}-{span_id}-01"}), timeout=300).read()
-            wait_for(lambda: received, "spans")
+            wait_until(lambda: received, "spans")
             daemon.stop()
         self.assertEqual({path for path, _ in received}, {"/v1/traces"})
         resources = [resource for _, body in received for resource in body["resourceSpans"]]
@@ -462,7 +455,7 @@ def ask_prometheus(port, query):
             return False
         return bool(result)
 
-    wait_for(has_answer, query, seconds=60)
+    wait_until(has_answer, query, timeout=60)
     return float(result[0]["value"][1])
 
 

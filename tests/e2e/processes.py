@@ -1,4 +1,4 @@
-"""Processes of others, as tests see them."""
+"""Waiting for conditions, and the state of other processes."""
 
 import time
 
@@ -12,9 +12,12 @@ def is_running(pid):
         return False
 
 
-def wait_until(condition, timeout=300):
+def wait_until(condition, what="", timeout=300, interval=0.02):
+    """Polls `condition` until it is true, and returns its value. `what`, a string or a function that makes one, names it in the error."""
     deadline = time.monotonic() + timeout
-    while not condition():
+    while not (value := condition()):
         if time.monotonic() > deadline:
-            raise AssertionError("waited in vain")
-        time.sleep(0.02)
+            what = what() if callable(what) else what
+            raise AssertionError(f"waited {timeout} s in vain{': ' if what else ''}{what}")
+        time.sleep(interval)
+    return value

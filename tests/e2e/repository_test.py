@@ -16,7 +16,8 @@ import grpc
 import torch
 from torch import nn
 
-from tests.e2e.daemon import BINARY, Daemon, pb, request
+from tests.e2e.daemon import BINARY, Daemon, RpcAssertions, pb, request
+from tests.e2e.processes import wait_until
 
 CODE = grpc.StatusCode
 LOAD_TIMEOUT_S = 60
@@ -49,10 +50,10 @@ def save(root, name, version, factor, size=1):
     os.rename(os.path.join(folder, ".new"), os.path.join(folder, "model.pt"))
 
 
-def configure(root, name, text):
+def configure(root, name, config):
     os.makedirs(os.path.join(root, name), exist_ok=True)
     with open(os.path.join(root, name, "config.pbtxt"), "w") as file:
-        file.write(text)
+        file.write(config)
 
 
 def parameter(value):
@@ -63,7 +64,7 @@ def parameter(value):
     return pb.ModelRepositoryParameter(string_param=value)
 
 
-class RepositoryTest(unittest.TestCase):
+class RepositoryTest(RpcAssertions, unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -104,18 +105,6 @@ class RepositoryTest(unittest.TestCase):
             request(name, [("x", "FP32", [1], struct.pack("<f", 1))], version=version), timeout=timeout)
         return struct.unpack("<f", response.raw_output_contents[0])[0]
 
-    def assert_fails(self, code, text, call, *args, **kwargs):
-        with self.assertRaises(grpc.RpcError) as caught:
-            call(*args, **kwargs)
-        self.assertEqual(caught.exception.code(), code, caught.exception.details())
-        self.assertIn(text, caught.exception.details())
-
-    def wait_for(self, condition, what):
-        deadline = time.monotonic() + 300
-        while not condition():
-            self.assertLess(time.monotonic(), deadline, what)
-            time.sleep(0.02)
-
     def test_explicit(self):
         save(self.root, "a", 1, 2)
         save(self.root, "b", 1, 3)
@@ -125,38 +114,38 @@ class RepositoryTest(unittest.TestCase):
         self.start("--model-control-mode", "explicit", "--load-model", "b")
         self.assertEqual(self.states(), [("a", "", "", ""), ("b", "1", "READY", ""), ("broken", "", "", "")])
         self.assertEqual(self.states(ready=True), [("b", "1", "READY", "")])
-        self.assert_fails(CODE.NOT_FOUND, "Request for unknown model: 'a' is not found", self.ask, "a")
+        self.assert_code(CODE.NOT_FOUND, "Request for unknown model: 'a' is not found", self.ask, "a")
         self.load("a")
         self.assertEqual(self.ask("a"), 2)
         self.load("a")
         self.unload("a")
         self.assertIn(("a", "1", "UNAVAILABLE", "unloaded"), self.states())
-        self.assert_fails(CODE.NOT_FOUND, "has no available versions", self.ask, "a")
+        self.assert_code(CODE.NOT_FOUND, "has no available versions", self.ask, "a")
         self.assertTrue(self.daemon.stub.ServerReady(pb.ServerReadyRequest()).ready)
-        self.assert_fails(CODE.INVALID_ARGUMENT, "load failed for model 'broken': version 1 is at UNAVAILABLE state",
-                          self.load, "broken")
-        self.assert_fails(CODE.NOT_FOUND, "failed to load 'missing', failed to poll from model repository", self.load,
-                          "missing")
-        self.assert_fails(CODE.INVALID_ARGUMENT, "must not contain path traversal", self.load, "../b")
-        self.assert_fails(CODE.INVALID_ARGUMENT, "Model name cannot be empty", self.load, "")
-        self.assert_fails(CODE.INVALID_ARGUMENT, "unrecognized load parameter 'confg'", self.load, "b", confg="{}")
-        self.assert_fails(CODE.INVALID_ARGUMENT, "expected string_param", self.load, "b", config=True)
+        self.assert_code(CODE.INVALID_ARGUMENT, "load failed for model 'broken': version 1 is at UNAVAILABLE state",
+                         self.load, "broken")
+        self.assert_code(CODE.NOT_FOUND, "failed to load 'missing', failed to poll from model repository", self.load,
+                         "missing")
+        self.assert_code(CODE.INVALID_ARGUMENT, "must not contain path traversal", self.load, "../b")
+        self.assert_code(CODE.INVALID_ARGUMENT, "Model name cannot be empty", self.load, "")
+        self.assert_code(CODE.INVALID_ARGUMENT, "unrecognized load parameter 'confg'", self.load, "b", confg="{}")
+        self.assert_code(CODE.INVALID_ARGUMENT, "expected string_param", self.load, "b", config=True)
         with self.assertRaises(grpc.RpcError) as caught:
             self.daemon.stub.RepositoryModelLoad(pb.RepositoryModelLoadRequest(repository_name="r", model_name="b"))
         self.assertEqual(caught.exception.code(), CODE.UNIMPLEMENTED)
         for call, message in ((self.daemon.stub.RepositoryIndex, pb.RepositoryIndexRequest(repository_name="r")),
                               (self.daemon.stub.RepositoryModelUnload,
                                pb.RepositoryModelUnloadRequest(repository_name="r", model_name="b"))):
-            self.assert_fails(CODE.UNIMPLEMENTED, "'repository_name' specification is not supported", call, message)
+            self.assert_code(CODE.UNIMPLEMENTED, "'repository_name' specification is not supported", call, message)
         self.assertTrue(self.daemon.stub.ServerReady(pb.ServerReadyRequest()).ready)
         self.assertEqual(self.daemon.stop(), 0)
 
     def test_mode_none(self):
         save(self.root, "a", 1, 2)
         self.start()
-        text = "explicit model load / unload is not allowed"
-        self.assert_fails(CODE.UNAVAILABLE, text, self.load, "a")
-        self.assert_fails(CODE.UNAVAILABLE, text, self.unload, "a")
+        message = "explicit model load / unload is not allowed"
+        self.assert_code(CODE.UNAVAILABLE, message, self.load, "a")
+        self.assert_code(CODE.UNAVAILABLE, message, self.unload, "a")
         self.assertEqual(self.states(), [("a", "1", "READY", "")])
 
     def test_overrides(self):
@@ -168,13 +157,13 @@ class RepositoryTest(unittest.TestCase):
         self.load_files("m", {"7/model.pt": archive(7)}, "{}")
         self.assertEqual(self.states(), [("m", "7", "READY", "")])
         self.assertEqual(self.ask("m"), 7)
-        self.assert_fails(CODE.INVALID_ARGUMENT, "'config' must be specified", self.load_files, "m",
-                          {"8/model.pt": archive(8)})
-        self.assert_fails(CODE.INVALID_ARGUMENT, "must stay within the model directory", self.load_files, "m",
-                          {"../../8/model.pt": archive(8)}, "{}")
-        self.assert_fails(CODE.RESOURCE_EXHAUSTED, "--model-override-limit", self.load_files, "m",
-                          {"8/model.pt": bytes(2 << 20)}, "{}")
-        self.assert_fails(CODE.INVALID_ARGUMENT, "load failed", self.load_files, "m", {"8/model.pt": b"rubbish"}, "{}")
+        self.assert_code(CODE.INVALID_ARGUMENT, "'config' must be specified", self.load_files, "m",
+                         {"8/model.pt": archive(8)})
+        self.assert_code(CODE.INVALID_ARGUMENT, "must stay within the model directory", self.load_files, "m",
+                         {"../../8/model.pt": archive(8)}, "{}")
+        self.assert_code(CODE.RESOURCE_EXHAUSTED, "--model-override-limit", self.load_files, "m",
+                         {"8/model.pt": bytes(2 << 20)}, "{}")
+        self.assert_code(CODE.INVALID_ARGUMENT, "load failed", self.load_files, "m", {"8/model.pt": b"rubbish"}, "{}")
         self.assertEqual(self.ask("m"), 7)
         self.load("m")  # what was brought stays until it is unloaded
         self.assertEqual(self.states(ready=True), [("m", "7", "READY", "")])
@@ -194,13 +183,13 @@ class RepositoryTest(unittest.TestCase):
         self.load_files("m", {"2/weights.safetensors": safetensors})
         self.assertEqual(self.states(), [("m", "2", "READY", "")])
         self.assertEqual(self.ask("m"), 6)
-        for weights, text in (({"other": torch.zeros(1)}, "no parameter or buffer of this name"),
+        for weights, message in (({"other": torch.zeros(1)}, "no parameter or buffer of this name"),
                               ({"factor": torch.zeros(2)}, "has shape [2], the model's has [1]"),
                               ({"factor": torch.zeros(1, dtype=torch.int64)}, "is of type int64")):
             data = io.BytesIO()
             torch.save(weights, data)
-            self.assert_fails(CODE.INVALID_ARGUMENT, text, self.load_files, "m", {"3/weights.pt": data.getvalue()})
-        self.assert_fails(CODE.DATA_LOSS, "", self.load_files, "m", {"3/weights.pt": b"rubbish"})
+            self.assert_code(CODE.INVALID_ARGUMENT, message, self.load_files, "m", {"3/weights.pt": data.getvalue()})
+        self.assert_code(CODE.DATA_LOSS, "", self.load_files, "m", {"3/weights.pt": b"rubbish"})
         self.assertEqual(self.ask("m"), 6)
 
     def test_ensembles(self):
@@ -218,7 +207,7 @@ class RepositoryTest(unittest.TestCase):
         self.assertEqual([state[2] for state in self.states()], ["READY"] * 3)
         self.assertEqual(self.ask("both"), 6)
         self.unload("a")
-        self.assert_fails(CODE.NOT_FOUND, "has no available versions", self.ask, "both")
+        self.assert_code(CODE.NOT_FOUND, "has no available versions", self.ask, "both")
         self.assertIn(("both", "1", "UNAVAILABLE", "unloaded with model 'a', which it runs"), self.states())
         self.load("a")
         self.assertEqual(self.ask("both"), 6)
@@ -239,10 +228,10 @@ class RepositoryTest(unittest.TestCase):
         self.load("m", version_labels="stable=2,canary=3")  # in every mode: it loads nothing
         self.assertEqual(self.ask("m", "stable"), 2)
         self.assertEqual(self.ask("m", "canary"), 3)
-        self.assert_fails(CODE.NOT_FOUND, "does not serve version 9", self.load, "m", version_labels="stable=9")
-        self.assert_fails(CODE.INVALID_ARGUMENT, "got nothing", self.load, "m", version_labels="")
-        self.assert_fails(CODE.INVALID_ARGUMENT, "failed to get model version from specified version string", self.ask,
-                          "m", "beta")
+        self.assert_code(CODE.NOT_FOUND, "does not serve version 9", self.load, "m", version_labels="stable=9")
+        self.assert_code(CODE.INVALID_ARGUMENT, "got nothing", self.load, "m", version_labels="")
+        self.assert_code(CODE.INVALID_ARGUMENT, "failed to get model version from specified version string", self.ask,
+                         "m", "beta")
 
     def test_unload_gives_memory_back(self):
         save(self.root, "large", 1, 2, size=16 << 20)
@@ -265,20 +254,20 @@ class RepositoryTest(unittest.TestCase):
         self.assertEqual(self.ask("m"), 2)
         save(self.root, "m", 2, 3)
         save(self.root, "n", 1, 4)
-        self.wait_for(lambda: ("m", "2", "READY", "") in self.states() and ("n", "1", "READY", "") in self.states(),
+        wait_until(lambda: ("m", "2", "READY", "") in self.states() and ("n", "1", "READY", "") in self.states(),
                       "new versions and models are loaded")
         # In place, and cut off: what is served must not see it.
         path = os.path.join(self.root, "m", "2", "model.pt")
         with open(path, "r+b") as file:
             file.truncate(100)
         shutil.rmtree(os.path.join(self.root, "n"))
-        self.wait_for(lambda: ("n", "1", "READY", "") not in self.states(), "what is gone is unloaded")
+        wait_until(lambda: ("n", "1", "READY", "") not in self.states(), "what is gone is unloaded")
         time.sleep(1.5)
         self.assertEqual(self.ask("m"), 3)
         self.assertTrue(self.daemon.stub.ServerReady(pb.ServerReadyRequest()).ready)
         save(self.root, "m", 2, 5)
-        self.wait_for(lambda: self.ask("m") == 5, "a file that is whole again is loaded")
-        self.assert_fails(CODE.UNAVAILABLE, "polling is enabled", self.load, "m")
+        wait_until(lambda: self.ask("m") == 5, "a file that is whole again is loaded")
+        self.assert_code(CODE.UNAVAILABLE, "polling is enabled", self.load, "m")
         self.assertEqual(self.daemon.stop(), 0)
 
     def test_demand(self):
@@ -308,9 +297,9 @@ class RepositoryTest(unittest.TestCase):
         self.assertEqual([bool(answer.error_message) for answer in answers], [False, False, True, False, False])
         self.assertFalse(stub.ModelReady(pb.ModelReadyRequest(name="missing")).ready)
         self.assertGreater(self.daemon.metric("tensord_model_evictions_total"), 5)
-        self.assert_fails(CODE.NOT_FOUND, "Request for unknown model", self.ask, "missing")
+        self.assert_code(CODE.NOT_FOUND, "Request for unknown model", self.ask, "missing")
         self.unload("a")
-        self.assert_fails(CODE.NOT_FOUND, "has no available versions", self.ask, "a")
+        self.assert_code(CODE.NOT_FOUND, "has no available versions", self.ask, "a")
 
     def test_no_request_fails_or_waits_while_versions_change(self):
         save(self.root, "m", 1, 1)

@@ -1,4 +1,4 @@
-"""A daemon with some models, asked over HTTP: what the tests of REST share."""
+"""A daemon with some models, called over HTTP, for the REST tests."""
 
 import http.client
 import json

@@ -82,11 +82,11 @@ class ControlTest(RestTest):
             with open("/dev/shm" + name, "rb") as region:
                 self.assertEqual(region.read(), data + data)
             # Numbers that no signed one holds, as tritonclient sends them.
-            for place, text in (({"shared_memory_byte_size": 16, "shared_memory_offset": 2**64 - 32}, "Invalid offset for"),
+            for place, message in (({"shared_memory_byte_size": 16, "shared_memory_offset": 2**64 - 32}, "Invalid offset for"),
                                 ({"shared_memory_byte_size": 2**64 - 32, "shared_memory_offset": 31}, "Invalid offset + byte size"),
                                 ({"shared_memory_byte_size": 2**64 - 16, "shared_memory_offset": 31}, "Integer overflow detected: ")):
                 wrong = {"name": "y", "parameters": {"shared_memory_region": "r", **place}}
-                self.assertIn(text, self.infer("identity", source, outputs=[wrong], status=400)["error"])
+                self.assertIn(message, self.infer("identity", source, outputs=[wrong], status=400)["error"])
             self.post(f"{base}/region/r/unregister")
             self.assertEqual(self.get(f"{base}/status"), [])
             self.get(f"{base}/region/r/status", 404)

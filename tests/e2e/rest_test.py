@@ -8,11 +8,11 @@ import os
 import random
 import socket
 import struct
-import time
 import unittest
 import zlib
 
 from tests.e2e.daemon import request
+from tests.e2e.processes import wait_until
 from tests.e2e.rest import RestTest, X, tensor
 
 
@@ -36,9 +36,9 @@ class InferTest(RestTest):
         self.assertIn("'inputs'", self.post("/v2/models/identity/infer", {"inputs": None}, status=400)["error"])
 
     def binary(self, head, tensors, path="/v2/models/identity/infer", headers=None, coding=lambda body: body):
-        text = json.dumps(head).encode()
-        headers = {"Inference-Header-Content-Length": str(len(text)), **(headers or {})}
-        code, headers, body = self.ask("POST", path, coding(text + tensors), headers)
+        head_json = json.dumps(head).encode()
+        headers = {"Inference-Header-Content-Length": str(len(head_json)), **(headers or {})}
+        code, headers, body = self.ask("POST", path, coding(head_json + tensors), headers)
         self.assertEqual(code, 200, body)
         if headers.get("Content-Encoding") == "gzip":
             body = gzip.decompress(body)
@@ -62,11 +62,11 @@ class InferTest(RestTest):
         half = struct.pack("<2e", 1.5, -2)
         head = {"inputs": [tensor("x", "FP16", [2], binary_data_size=4)], "parameters": {"binary_data_output": True}}
         self.assertEqual(self.binary(head, half, "/v2/models/half/infer")[1], half)
-        text = struct.pack("<I", 2) + b"\xff\0" + struct.pack("<I", 0)
-        head = {"inputs": [tensor("words", "BYTES", [2], binary_data_size=len(text))],
+        invalid = struct.pack("<I", 2) + b"\xff\0" + struct.pack("<I", 0)
+        head = {"inputs": [tensor("words", "BYTES", [2], binary_data_size=len(invalid))],
                 "parameters": {"binary_data_output": True}}
         self.assertIn(struct.pack("<I", 4) + b"\xff\0\xff\0" + struct.pack("<I", 0),
-                      self.binary(head, text, "/v2/models/words/infer")[1])
+                      self.binary(head, invalid, "/v2/models/words/infer")[1])
 
     def test_tensors_are_received_and_sent_where_they_lie(self):
         copied = lambda: self.daemon.metric("tensord_copied_bytes_total", model="identity")
@@ -105,8 +105,8 @@ class InferTest(RestTest):
                       self.error("POST", "/v2/models/identity/infer", b"xyz", 400, {"Content-Encoding": "gzip"}))
 
     def test_chunked_bodies(self):
-        text = json.dumps({"inputs": [X]}).encode()
-        code, _, body = self.ask("POST", "/v2/models/identity/infer", iter([text[:9], text[9:40], text[40:]]))
+        request_json = json.dumps({"inputs": [X]}).encode()
+        code, _, body = self.ask("POST", "/v2/models/identity/infer", iter([request_json[:9], request_json[9:40], request_json[40:]]))
         self.assertEqual((code, json.loads(body)["outputs"][0]["data"]), (200, [1.0, 2.5]))
 
     def test_errors_are_the_protocols(self):
@@ -198,14 +198,8 @@ class InferTest(RestTest):
         head = f"POST /v2/models/sleepy/infer HTTP/1.1\r\nContent-Length: {len(body)}\r\n\r\n"
         with socket.create_connection((self.host, int(self.port))) as client:
             client.sendall((head + body).encode())
-            self.wait_for(lambda: self.daemon.metric("tensord_in_flight_requests", model="sleepy") == 1)
-        self.wait_for(lambda: self.daemon.metric("tensord_in_flight_requests", model="sleepy") == 0)
-
-    def wait_for(self, holds):
-        deadline = time.monotonic() + 300
-        while not holds():
-            self.assertLess(time.monotonic(), deadline)
-            time.sleep(0.02)
+            wait_until(lambda: self.daemon.metric("tensord_in_flight_requests", model="sleepy") == 1)
+        wait_until(lambda: self.daemon.metric("tensord_in_flight_requests", model="sleepy") == 0)
 
     def test_mutated_bodies_break_nothing(self):
         whole = json.dumps({"id": "1", "inputs": [X], "outputs": [{"name": "y"}]}).encode()
@@ -223,10 +217,10 @@ class InferTest(RestTest):
             headers = {"Inference-Header-Content-Length": str(rng.randrange(len(body) + 3))} if rng.random() < 0.2 else {}
             connection.request("POST", "/v2/models/identity/infer", bytes(body), headers)
             answer = connection.getresponse()
-            text = answer.read()
+            answered = answer.read()
             codes.add(answer.status)
             if answer.status != 200:
-                self.assertIn("error", json.loads(text))
+                self.assertIn("error", json.loads(answered))
         connection.close()
         self.assertLessEqual(codes, {200, 400, 404, 500, 501})
         self.assertIn(200, codes)
@@ -241,16 +235,16 @@ class InferTest(RestTest):
         codes = set()
         connection = http.client.HTTPConnection(self.host, int(self.port), timeout=300)
         for _ in range(600):
-            text, tail, length = bytearray(head), data, None
+            mutated, tail, length = bytearray(head), data, None
             for _ in range(rng.randrange(0, 3)):
-                at = rng.randrange(len(text))
-                text[at:at + rng.randrange(0, 4)] = rng.choice((b"9", b"-", b"{", b'"', b"e", b"\xff", b"", b"1844674407370955161"))
+                at = rng.randrange(len(mutated))
+                mutated[at:at + rng.randrange(0, 4)] = rng.choice((b"9", b"-", b"{", b'"', b"e", b"\xff", b"", b"1844674407370955161"))
             if rng.random() < 0.3:
                 tail = rng.choice((b"", data[:7], data + data, bytes(100)))
             if rng.random() < 0.3:
-                length = rng.choice(("-1", "abc", "0", "1e3", "+5", " 7", "99999999999999999999", str(len(text) - 1), str(len(text) + 16)))
-            headers = {"Inference-Header-Content-Length": length or str(len(text))}
-            body = bytes(text) + tail
+                length = rng.choice(("-1", "abc", "0", "1e3", "+5", " 7", "99999999999999999999", str(len(mutated) - 1), str(len(mutated) + 16)))
+            headers = {"Inference-Header-Content-Length": length or str(len(mutated))}
+            body = bytes(mutated) + tail
             if rng.random() < 0.3:
                 coding = rng.choice(("gzip", "deflate"))
                 body = bytearray(gzip.compress(body) if coding == "gzip" else zlib.compress(body))
@@ -299,18 +293,18 @@ class SizeTest(RestTest):
                               (bytes(limit), {"Inference-Header-Content-Length": "0"})):
             self.assertEqual(self.ask("POST", path, body, headers)[0], 200, headers)
         too_large = whole.ljust(limit + 1)
-        json_text = f"request JSON size of {limit + 1} bytes exceeds the maximum allowed input size of {limit} bytes"
+        json_message = f"request JSON size of {limit + 1} bytes exceeds the maximum allowed input size of {limit} bytes"
         # Also where nobody knows before it is there, and before it is there.
-        self.assertIn(json_text, self.error("POST", path, too_large, 400))
-        self.assertIn(json_text, self.error("POST", path, iter([too_large[:9], too_large[9:]]), 400))
-        self.assertIn(json_text, self.error("POST", "/v2/models/identity/generate", too_large, 400))
-        self.assertIn(json_text, self.error("POST", "/v2/repository/models/identity/load", too_large, 400))
+        self.assertIn(json_message, self.error("POST", path, too_large, 400))
+        self.assertIn(json_message, self.error("POST", path, iter([too_large[:9], too_large[9:]]), 400))
+        self.assertIn(json_message, self.error("POST", "/v2/models/identity/generate", too_large, 400))
+        self.assertIn(json_message, self.error("POST", "/v2/repository/models/identity/load", too_large, 400))
         self.assertIn(f"Decompressed data size exceeds the maximum allowed value of {limit} bytes",
                       self.error("POST", path, gzip.compress(too_large), 400, {"Content-Encoding": "gzip"}))
         raw = {"Inference-Header-Content-Length": "0"}
-        raw_text = f"Raw input has a byte_size ({limit + 4} bytes) that exceeds the maximum allowed value of {limit} bytes"
-        self.assertIn(raw_text, self.error("POST", path, bytes(limit + 4), 400, raw))
-        self.assertIn(raw_text, self.error("POST", path, iter([bytes(limit), bytes(4)]), 400, raw))
+        raw_message = f"Raw input has a byte_size ({limit + 4} bytes) that exceeds the maximum allowed value of {limit} bytes"
+        self.assertIn(raw_message, self.error("POST", path, bytes(limit + 4), 400, raw))
+        self.assertIn(raw_message, self.error("POST", path, iter([bytes(limit), bytes(4)]), 400, raw))
         # A tensor behind the JSON is no text that grows when it is read.
         head = json.dumps({"inputs": [tensor("x", "FP32", [limit], binary_data_size=4 * limit)],
                            "parameters": {"binary_data_output": True}}).encode()

@@ -11,16 +11,9 @@ import grpc
 
 from tests.e2e import sequence_models
 from tests.e2e.daemon import Daemon, pb, request
+from tests.e2e.raw_tensors import read_fp32, read_int64
 
 NAMES = ("direct", "oldest", "brief", "first", "rows", "remember", "names", "repeat")
-
-
-def floats(data):
-    return list(struct.unpack(f"<{len(data) // 4}f", data))
-
-
-def integers(data):
-    return list(struct.unpack(f"<{len(data) // 8}q", data))
 
 
 def parameters(sequence, start=False, end=False):
@@ -53,7 +46,7 @@ class SequenceTest(WithDaemon):
         return self.daemon.stub.ModelInfer(message, timeout=300)
 
     def ask(self, *arguments, **named):
-        return floats(self.send(*arguments, **named).raw_output_contents[0])
+        return read_fp32(self.send(*arguments, **named).raw_output_contents[0])
 
     def code_of(self, *arguments, **named):
         with self.assertRaises(grpc.RpcError) as caught:
@@ -104,21 +97,21 @@ class SequenceTest(WithDaemon):
     def test_controls(self):
         response = self.send("names", "somebody", 1, start=True)
         self.assertEqual(response.raw_output_contents[0], struct.pack("<I", 8) + b"somebody")
-        self.assertEqual(floats(response.raw_output_contents[1]), [1])
+        self.assertEqual(read_fp32(response.raw_output_contents[1]), [1])
         response = self.send("names", "somebody", 1, end=True)
-        self.assertEqual(floats(response.raw_output_contents[1]), [2])
-        code, text = self.code_of("names", 77, 1, start=True, end=True)
-        self.assertEqual((code, text), (grpc.StatusCode.INVALID_ARGUMENT, "sequence batching control 'CORRID' data-type is 'UINT64', but model "
+        self.assertEqual(read_fp32(response.raw_output_contents[1]), [2])
+        code, details = self.code_of("names", 77, 1, start=True, end=True)
+        self.assertEqual((code, details), (grpc.StatusCode.INVALID_ARGUMENT, "sequence batching control 'CORRID' data-type is 'UINT64', but model "
                                         "'names' expects 'BYTES'"))
 
     def test_errors(self):
-        code, text = self.code_of("oldest", 50, 1)
+        code, details = self.code_of("oldest", 50, 1)
         self.assertEqual(code, grpc.StatusCode.INVALID_ARGUMENT)
-        self.assertEqual(text, "inference request for sequence 50 to model 'oldest' must specify the START flag on the "
+        self.assertEqual(details, "inference request for sequence 50 to model 'oldest' must specify the START flag on the "
                          "first request of the sequence")
-        code, text = self.code_of("oldest", 0, 1, start=True)
+        code, details = self.code_of("oldest", 0, 1, start=True)
         self.assertEqual(code, grpc.StatusCode.INVALID_ARGUMENT)
-        self.assertEqual(text,
+        self.assertEqual(details,
                          "inference request to model 'oldest' must specify a non-zero or non-empty correlation ID")
         wide = request("oldest", [("x", "FP32", [2, 1], struct.pack("<2f", 1, 2))], parameters=parameters(51, True))
         with self.assertRaises(grpc.RpcError) as caught:
@@ -157,9 +150,9 @@ class DecoupledTest(WithDaemon):
 
     def test_items_are_responses(self):
         answers = self.stream([self.message([7, 8, 9], "three"), self.message([5], "one")])
-        self.assertEqual([integers(one.infer_response.raw_output_contents[0]) for one in answers["three"]],
+        self.assertEqual([read_int64(one.infer_response.raw_output_contents[0]) for one in answers["three"]],
                          [[7], [8], [9]])
-        self.assertEqual([integers(one.infer_response.raw_output_contents[1]) for one in answers["three"]],
+        self.assertEqual([read_int64(one.infer_response.raw_output_contents[1]) for one in answers["three"]],
                          [[0], [1], [2]])
         self.assertEqual(len(answers["one"]), 1)
 

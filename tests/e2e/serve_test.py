@@ -16,7 +16,8 @@ import grpc
 import torch
 
 from tests.e2e import serve_models
-from tests.e2e.daemon import BINARY, Daemon, health_pb2, inference_pb2_grpc, pb, request
+from tests.e2e.daemon import BINARY, Daemon, RpcAssertions, health_pb2, inference_pb2_grpc, pb, request
+from tests.e2e.raw_tensors import byte_strings, fp32, int64, read_fp32
 
 CODE = grpc.StatusCode
 SERVING = health_pb2.HealthCheckResponse.SERVING
@@ -44,23 +45,7 @@ def raw_of(tensor):
     return tensor.numpy().tobytes()
 
 
-def fp32(*values):
-    return struct.pack(f"<{len(values)}f", *values)
-
-
-def int64(*values):
-    return struct.pack(f"<{len(values)}q", *values)
-
-
-def floats(raw):
-    return list(struct.unpack(f"<{len(raw) // 4}f", raw))
-
-
-def byte_strings(*texts):
-    return b"".join(struct.pack("<I", len(text)) + text for text in texts)
-
-
-class ServeTest(unittest.TestCase):
+class ServeTest(RpcAssertions, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.repository = tempfile.TemporaryDirectory()
@@ -74,11 +59,8 @@ class ServeTest(unittest.TestCase):
     def infer(self, *args, **kwargs):
         return self.daemon.stub.ModelInfer(request(*args, **kwargs), timeout=300)
 
-    def assert_fails(self, code, text, message):
-        with self.assertRaises(grpc.RpcError) as caught:
-            self.daemon.stub.ModelInfer(message, timeout=300)
-        self.assertEqual(caught.exception.code(), code, caught.exception.details())
-        self.assertIn(text, caught.exception.details())
+    def assert_fails(self, code, details, message):
+        self.assert_code(code, details, self.daemon.stub.ModelInfer, message, timeout=300)
 
     def outputs(self, response):
         self.assertEqual(len(response.outputs), len(response.raw_output_contents))
@@ -144,8 +126,8 @@ class ServeTest(unittest.TestCase):
         a, b = fp32(5, 6), fp32(1, 2)
         for names in (("a", "b"), ("INPUT__0", "INPUT__1"), ("a", "INPUT__1")):
             outputs = self.outputs(self.infer("add_sub", [(names[1], "FP32", [2], b), (names[0], "FP32", [2], a)]))
-            self.assertEqual(floats(outputs["OUTPUT__0"][2]), [6, 8])
-            self.assertEqual(floats(outputs["OUTPUT__1"][2]), [4, 4])
+            self.assertEqual(read_fp32(outputs["OUTPUT__0"][2]), [6, 8])
+            self.assertEqual(read_fp32(outputs["OUTPUT__1"][2]), [4, 4])
 
     def test_requested_outputs(self):
         inputs = [("a", "FP32", [1], fp32(5)), ("b", "FP32", [1], fp32(1))]
@@ -166,21 +148,21 @@ class ServeTest(unittest.TestCase):
 
     def test_dict_and_named_tuple_outputs(self):
         outputs = self.outputs(self.infer("branches", [("x", "FP32", [2], fp32(1, 2))]))
-        self.assertEqual(floats(outputs["double"][2]), [2, 4])
-        self.assertEqual(floats(outputs["negative"][2]), [-1, -2])
+        self.assertEqual(read_fp32(outputs["double"][2]), [2, 4])
+        self.assertEqual(read_fp32(outputs["negative"][2]), [-1, -2])
         outputs = self.outputs(self.infer("named", [("x", "FP32", [2], fp32(1, 2))]))
-        self.assertEqual(floats(outputs["total"][2]), [3])
+        self.assertEqual(read_fp32(outputs["total"][2]), [3])
         self.assertEqual(outputs["count"], ("INT64", [1], int64(2)))
 
     def test_scalars_strings_and_optional_arguments(self):
         base = [("x", "FP32", [2], fp32(1, 2)), ("times", "INT64", [1], int64(2))]
         outputs = self.outputs(self.infer("mixed", base))
-        self.assertEqual(floats(outputs["OUTPUT__0"][2]), [3, 6])
+        self.assertEqual(read_fp32(outputs["OUTPUT__0"][2]), [3, 6])
         self.assertEqual(outputs["OUTPUT__1"], ("BYTES", [1], byte_strings(b"none!")))
         more = base + [("scale", "FP32", [1], fp32(1)), ("invert", "BOOL", [1], b"\1"),
                        ("label", "BYTES", [1], byte_strings("ä".encode())), ("bias", "FP32", [2], fp32(10, 20))]
         outputs = self.outputs(self.infer("mixed", more))
-        self.assertEqual(floats(outputs["OUTPUT__0"][2]), [-12, -24])
+        self.assertEqual(read_fp32(outputs["OUTPUT__0"][2]), [-12, -24])
         self.assertEqual(outputs["OUTPUT__1"][2], byte_strings("ä!".encode()))
 
     def test_string_lists(self):
@@ -208,7 +190,7 @@ class ServeTest(unittest.TestCase):
         x = torch.arange(8, dtype=torch.float32).reshape(2, 4)
         response = self.infer("configured", [("INPUT__0", "FP32", [2, 4], raw_of(x))], ["scores"])
         self.assertEqual(response.outputs[0].name, "scores")
-        actual = torch.tensor(floats(response.raw_output_contents[0])).reshape(2, 3)
+        actual = torch.tensor(read_fp32(response.raw_output_contents[0])).reshape(2, 3)
         torch.testing.assert_close(actual, layer(x).detach(), rtol=1e-4, atol=1e-5)
 
     def test_concurrent_requests(self):
@@ -273,17 +255,17 @@ class ServeTest(unittest.TestCase):
 
     def test_parameters(self):
         x = [("x", "FP32", [1], fp32(1))]
-        text, number, flag = (pb.InferParameter(string_param="a"), pb.InferParameter(int64_param=1),
+        string, number, flag = (pb.InferParameter(string_param="a"), pb.InferParameter(int64_param=1),
                               pb.InferParameter(bool_param=True))
         self.infer("identity", x, parameters={"priority": number, "timeout": pb.InferParameter(int64_param=10**7),
-                                              "sequence_id": number, "sequence_start": flag, "mine": text})
-        for name, value in (("priority", text), ("timeout", text), ("sequence_id", flag), ("sequence_end", number),
-                            ("triton_enable_empty_final_response", text)):
+                                              "sequence_id": number, "sequence_start": flag, "mine": string})
+        for name, value in (("priority", string), ("timeout", string), ("sequence_id", flag), ("sequence_end", number),
+                            ("triton_enable_empty_final_response", string)):
             self.assert_fails(CODE.INVALID_ARGUMENT, f"invalid value type for '{name}' parameter",
                               request("identity", x, parameters={name: value}))
-        self.assert_fails(CODE.INVALID_ARGUMENT, "reserved", request("identity", x, parameters={"triton_other": text}))
+        self.assert_fails(CODE.INVALID_ARGUMENT, "reserved", request("identity", x, parameters={"triton_other": string}))
         # What KServe's client sends is taken.
-        self.infer("identity", x, parameters={"headers": text, "binary_data_output": flag})
+        self.infer("identity", x, parameters={"headers": string, "binary_data_output": flag})
         shared = request("identity", x)
         shared.inputs[0].parameters["shared_memory_region"].string_param = "r"
         self.assert_fails(CODE.INVALID_ARGUMENT, "'shared_memory_byte_size' parameter must be specified", shared)
@@ -372,11 +354,11 @@ class ServeTest(unittest.TestCase):
             self.assertGreater(daemon.metric(name, model="linear"), value, name)
         self.assertEqual(daemon.metric("tensord_requests_total", model="linear", code="OK"), 1)
         self.assertEqual(daemon.metric("tensord_requests_total", model="linear", code="INVALID_ARGUMENT"), 1)
-        text = daemon.metrics()
+        exposition = daemon.metrics()
         for name in ("tensord_build_info", "tensord_memory_bytes", "tensord_pool_reserved_bytes",
                      "tensord_model_load_duration_seconds", "tensord_copied_bytes_total", "tensord_model_ready"):
-            self.assertIn(f"\n{name}{{", text)
-        checked = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True)
+            self.assertIn(f"\n{name}{{", exposition)
+        checked = subprocess.run(["promtool", "check", "metrics"], input=exposition, capture_output=True, text=True)
         self.assertEqual((checked.returncode, checked.stdout + checked.stderr), (0, ""))
 
 
@@ -460,7 +442,7 @@ class LifecycleTest(unittest.TestCase):
             stopper = threading.Thread(target=lambda: codes.append(daemon.stop()))
             stopper.start()
             for call in calls:
-                self.assertEqual(floats(call.result().raw_output_contents[0]), [300_000])
+                self.assertEqual(read_fp32(call.result().raw_output_contents[0]), [300_000])
             stopper.join()
             self.assertEqual(next(watch).status, NOT_SERVING)
             with self.assertRaises(grpc.RpcError) as ended:

@@ -1,4 +1,4 @@
-"""The daemon as a service of systemd: what it tells, sockets that it is handed, reloading."""
+"""The daemon as a systemd service: notifications, inherited sockets, reloading."""
 
 import fcntl
 import os

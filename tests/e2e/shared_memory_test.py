@@ -1,4 +1,4 @@
-"""System shared memory: tensors that are not in messages, and clients that take their memory away."""
+"""System shared memory: tensors outside of messages, and clients that truncate their memory."""
 
 import mmap
 import os
@@ -12,6 +12,7 @@ import grpc
 
 from tests.e2e import serve_models
 from tests.e2e.daemon import Daemon, pb, request
+from tests.e2e.raw_tensors import fp32
 
 CODE = grpc.StatusCode
 SIZE = 1 << 20
@@ -34,10 +35,6 @@ class Region:
     def close(self):
         os.close(self.file)
         os.unlink(self.path)
-
-
-def fp32(*values):
-    return struct.pack(f"<{len(values)}f", *values)
 
 
 def place(tensor, region, size, offset=0):

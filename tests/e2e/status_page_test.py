@@ -1,4 +1,4 @@
-"""The status page of a daemon that serves and trains, in headless Chromium. With a path as argument, the picture of the
+"""The status page of a daemon that serves and trains, in headless Chromium. With a path as argument, a screenshot of the
 page goes there: /usr/bin/python3 tests/e2e/status_page_test.py docs/status_page.png"""
 
 import json
@@ -36,7 +36,7 @@ def browser(*flags):
 
 
 class StatusPageTest(unittest.TestCase):
-    picture = None
+    screenshot = None
 
     @classmethod
     def setUpClass(cls):
@@ -106,10 +106,10 @@ class StatusPageTest(unittest.TestCase):
         self.assertTrue(any(owner["bytes"] > 0 for owner in status["memory"]))
 
     def test_models_and_their_states(self):
-        text = self.model("linear/1")
-        self.assertIn("READY", text)
-        self.assertRegex(text, r"REQUESTS\s+\d+|requests\s+\d+")
-        self.assertRegex(text, r"(µs|ms)")
+        shown = self.model("linear/1")
+        self.assertIn("READY", shown)
+        self.assertRegex(shown, r"REQUESTS\s+\d+|requests\s+\d+")
+        self.assertRegex(shown, r"(µs|ms)")
         name, state, reason = self.wait(lambda page: page.execute_script(
             "const card = [...document.querySelectorAll('[data-model]')].find(c => c.dataset.model.startsWith('<i>'));"
             "return card && ['h3', '.pill', '.reason'].map((part) => card.querySelector(part).textContent)"))
@@ -135,11 +135,11 @@ class StatusPageTest(unittest.TestCase):
 
     def test_memory_and_jobs(self):
         self.wait(lambda page: page.find_elements(By.CSS_SELECTOR, "#memory .fill"))
-        text, points = self.wait(lambda page: page.execute_script(
+        shown, points = self.wait(lambda page: page.execute_script(
             "const card = document.querySelector('[data-job]');"
             "return card && [card.innerText, card.querySelector('polyline.loss').getAttribute('points')]"))
-        self.assertIn("clusters", text)
-        self.assertIn("COMPLETED", text)
+        self.assertIn("clusters", shown)
+        self.assertIn("COMPLETED", shown)
         self.assertEqual(self.job.state, COMPLETED)
         points = points.split()
         self.assertGreater(len(points), 5)
@@ -180,13 +180,13 @@ class StatusPageTest(unittest.TestCase):
 
     def test_zz_the_server_goes(self):
         self.wait(lambda page: page.execute_script("return Number(document.body.dataset.polls) >= 1"))
-        if self.picture:
-            self.take_picture()
+        if self.screenshot:
+            self.take_screenshot()
         self.assertFalse(self.page.find_element(By.ID, "offline").is_displayed())
         self.server.daemon.stop()
         self.wait(lambda page: page.find_element(By.ID, "offline").is_displayed())
 
-    def take_picture(self):
+    def take_screenshot(self):
         stub, row = self.server.daemon.stub, struct.pack("<4f", 1, 2, 3, 4)
         end = time.monotonic() + 30
         while time.monotonic() < end:
@@ -196,10 +196,10 @@ class StatusPageTest(unittest.TestCase):
         self.page.set_window_size(1200, 1040)
         self.page.execute_script("document.querySelectorAll('[data-model^=\"<i>\"], [data-model=\"raises/1\"]')"
                                  ".forEach((card) => card.remove())")
-        self.page.save_screenshot(self.picture)
+        self.page.save_screenshot(self.screenshot)
 
 
 if __name__ == "__main__":
     if len(sys.argv) > 1 and sys.argv[1].endswith(".png"):
-        StatusPageTest.picture = sys.argv.pop(1)
+        StatusPageTest.screenshot = sys.argv.pop(1)
     unittest.main()

@@ -1,4 +1,4 @@
-"""Before a model is ready: warm-up, precision, threads; and what the daemon does when it has nothing to do."""
+"""Warm-up, precision and threads of a model before it is ready; and an idle daemon."""
 
 import os
 import struct
@@ -18,7 +18,7 @@ from tests.e2e.daemon import Daemon, request
 LABELS = "input [ { name: \"x\" data_type: TYPE_FP32 dims: [ 3, 16, 16 ] } ]\nmax_batch_size: 4\n"
 
 
-class Picture(nn.Module):
+class ImageModel(nn.Module):
     def __init__(self):
         super().__init__()
         torch.manual_seed(3)
@@ -46,9 +46,9 @@ def parameter(key, value):
 
 
 def warmup(inputs, **fields):
-    text = "".join(f"{key}: {value} " for key, value in fields.items())
-    text += "".join(f'inputs {{ key: "{name}" value {{ {value} }} }} ' for name, value in inputs.items())
-    return f'model_warmup {{ name: "first" {text} }}\n'
+    config = "".join(f"{key}: {value} " for key, value in fields.items())
+    config += "".join(f'inputs {{ key: "{name}" value {{ {value} }} }} ' for name, value in inputs.items())
+    return f'model_warmup {{ name: "first" {config} }}\n'
 
 
 class WarmupTest(unittest.TestCase):
@@ -56,13 +56,13 @@ class WarmupTest(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
         root = cls.folder.name
-        for name, config in {"picture": LABELS, "three": LABELS + parameter("INTRA_OP_THREAD_COUNT", 3),
+        for name, config in {"image": LABELS, "three": LABELS + parameter("INTRA_OP_THREAD_COUNT", 3),
                              "bf16": LABELS + parameter("precision", "bf16"),
                              "int8": LABELS + parameter("precision", "int8"),
                              "fp16": LABELS + parameter("precision", "fp16"),
                              "bad_pass": LABELS + parameter("jit_disable", "nonsense"),
                              "interpreted": LABELS + parameter("plan_cache_size", 0)}.items():
-            cls.add(Picture(), name, config)
+            cls.add(ImageModel(), name, config)
         numbers = "data_type: TYPE_INT64 dims: [ 1 ]"
         cls.add(serve_models.Counter(), "counter", warmup({"x": numbers + ' input_data_file: "five"'}, count=3))
         cls.write("counter", "five", struct.pack("<q", 5))
@@ -98,11 +98,11 @@ class WarmupTest(unittest.TestCase):
         message = request(model, [("x", datatype, list(tensor.shape), tensor.numpy().tobytes())])
         return self.daemon.stub.ModelInfer(message, timeout=300).raw_output_contents[0]
 
-    def assert_unavailable(self, model, text):
+    def assert_unavailable(self, model, reason):
         with self.assertRaises(grpc.RpcError) as caught:
             self.infer(model, torch.zeros(1))
         self.assertEqual(caught.exception.code(), grpc.StatusCode.UNAVAILABLE)
-        self.assertIn(text, caught.exception.details())
+        self.assertIn(reason, caught.exception.details())
 
     def test_requests_run_on_every_worker(self):
         seen = self.infer("counter", torch.zeros(1, dtype=torch.int64), "INT64")
@@ -123,18 +123,18 @@ class WarmupTest(unittest.TestCase):
         self.infer("no_zeros", torch.ones(4))
 
     def test_plans_are_made_before_the_first_request(self):
-        made = self.daemon.metric("tensord_plan_cache_misses_total", model="picture")
+        made = self.daemon.metric("tensord_plan_cache_misses_total", model="image")
         self.assertGreaterEqual(made, 2)
         for rows in (1, 4, 1):
-            self.infer("picture", torch.rand(rows, 3, 16, 16))
-        self.assertEqual(self.daemon.metric("tensord_plan_cache_misses_total", model="picture"), made)
-        self.assertGreater(self.daemon.metric("tensord_plan_arena_bytes", model="picture"), 0)
+            self.infer("image", torch.rand(rows, 3, 16, 16))
+        self.assertEqual(self.daemon.metric("tensord_plan_cache_misses_total", model="image"), made)
+        self.assertGreater(self.daemon.metric("tensord_plan_arena_bytes", model="image"), 0)
         self.assertEqual(self.daemon.metric("tensord_plans", model="interpreted"), 0)
 
     def test_precision_and_threads(self):
         x = torch.rand(4, 3, 16, 16)
-        expected = Picture().eval()(x).detach()
-        for model, tolerance in {"picture": 1e-5, "three": 1e-5, "interpreted": 1e-5, "bf16": 2e-2,
+        expected = ImageModel().eval()(x).detach()
+        for model, tolerance in {"image": 1e-5, "three": 1e-5, "interpreted": 1e-5, "bf16": 2e-2,
                                  "int8": 5e-2}.items():
             with self.subTest(model=model):
                 raw = bytearray(self.infer(model, x))
@@ -146,7 +146,7 @@ class WarmupTest(unittest.TestCase):
         self.assert_unavailable("bad_pass", "jit_disable")
         self.assert_unavailable("bad_pass", "nonsense")
 
-    def test_idle_daemon_uses_no_processor(self):
+    def test_idle_daemon_uses_no_cpu(self):
         def ticks():
             with open(f"/proc/{self.daemon.process.pid}/stat") as stat:
                 fields = stat.read().rsplit(")", 1)[1].split()

@@ -18,14 +18,12 @@ import torch
 from torch.export.graph_signature import ConstantArgument, InputKind
 from torch.utils import _pytree as pytree
 
+from tests.pt2.make_programs import leaves
+
 KINDS = ("model.pt2", "core.pt2", "legacy.onnx", "dynamo.onnx", "optimized.onnx", "int8.onnx", "qdq.onnx", "qlinear.onnx")
 QUANTIZED = KINDS[-3:]
-SECONDS = 600  # of the processor, that all exports of one architecture may take
+SECONDS = 600  # of CPU time, that all exports of one architecture may take
 PATIENCE = 20  # as many times more that may pass meanwhile, for exporters that hang
-
-
-def leaves(value):
-    return [leaf for leaf in pytree.tree_leaves(value) if leaf is not None]
 
 
 def shake(module):
@@ -43,7 +41,7 @@ def shake(module):
 
 
 def other_sizes(args, kwargs, dynamic):
-    """The arguments with a sample more in each dimension 0 that is dynamic; None when there is none."""
+    """The arguments with one more sample in each dynamic dimension 0; None without such a dimension."""
     if not dynamic:
         return None
 

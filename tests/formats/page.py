@@ -52,20 +52,20 @@ class Page:
 
     def write(self):
         versions = [f"{title} {importlib.metadata.version(name).split('+')[0]}" for name, title in PEERS.items()]
-        text = HEAD.format(versions=", ".join(versions[:-1]) + " and " + versions[-1])
+        markdown = HEAD.format(versions=", ".join(versions[:-1]) + " and " + versions[-1])
         counts = collections.Counter()
         for row in self.rows.values():
             for kind, cell in row.items():
                 counts[kind, "right" if cell[:1].isdigit() else cell] += 1
         verdicts = {"right": "right", "refused": "refused", "differs": "differs", "WRONG": "WRONG", "–": "not exported", "late": "late"}
-        text += "| | " + " | ".join(KINDS.values()) + " |\n|---|" + "---|" * len(KINDS) + "\n"
+        markdown += "| | " + " | ".join(KINDS.values()) + " |\n|---|" + "---|" * len(KINDS) + "\n"
         for verdict, title in verdicts.items():
             numbers = [str(counts[kind, verdict]) for kind in KINDS]
             if set(numbers) != {"0"}:
-                text += f"| **{title}** | " + " | ".join(numbers) + " |\n"
+                markdown += f"| **{title}** | " + " | ".join(numbers) + " |\n"
         for name in sorted(self.rows):
-            text += f"| `{name}` | " + " | ".join(self.rows[name].get(kind, "") or " " for kind in KINDS) + " |\n"
+            markdown += f"| `{name}` | " + " | ".join(self.rows[name].get(kind, "") or " " for kind in KINDS) + " |\n"
         if self.reasons:
-            text += "\n## What is refused or differs\n\n"
-            text += "".join(f"- `{name}`, {kind}: {words}\n" for (name, kind), words in sorted(self.reasons.items()))
-        self.path.write_text(text)
+            markdown += "\n## What is refused or differs\n\n"
+            markdown += "".join(f"- `{name}`, {kind}: {words}\n" for (name, kind), words in sorted(self.reasons.items()))
+        self.path.write_text(markdown)

@@ -124,9 +124,9 @@ def judge(name, kind, got, calls, file):
     return verdict, "; ".join(dict.fromkeys(words))
 
 
-def refusal(text):
+def refusal(output):
     """The operator or sentence that a model was refused for."""
-    line = [line for line in text.split("\n") if line.strip()][0]
+    line = [line for line in output.split("\n") if line.strip()][0]
     return re.sub(r"^(error: |tensord: )+|/\S+/", "", line)[:170]
 
 

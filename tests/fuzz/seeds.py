@@ -9,6 +9,8 @@ import sys
 import zipfile
 import zlib
 
+from tests.vision.png import chunk, png
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 MAX_BYTES = 64 << 10
 
@@ -51,12 +53,9 @@ def safetensors():
     return struct.pack("<Q", len(header)) + header + bytes(17)
 
 
-def png(color, depth, row):
-    def chunk(kind, data):
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-    head = struct.pack(">IIBBBBB", 2, 2, depth, color, 0, 0, 0)
+def small_png(color, depth, row):
     palette = chunk(b"PLTE", bytes(range(12))) + chunk(b"tRNS", b"\1\2") if color == 3 else b""
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + palette + chunk(b"IDAT", zlib.compress((b"\0" + bytes(row)) * 2)) + chunk(b"IEND", b"")
+    return png(2, 2, depth, color, (b"\0" + bytes(row)) * 2, chunks=palette)
 
 
 def jpegs():
@@ -134,7 +133,7 @@ def seeds():
     yield "csv", [b"x.0,x.1,y\n1,2,3\n1.5,\"2\",3\n", b"\xef\xbb\xbf\"a\"\"b\",c\r\n1e5,-inf\r\n\r\n"]
     idx = b"\0\0\x08\x02" + struct.pack(">II", 2, 2) + bytes(4)
     yield "idx", [idx, zlib.compress(idx, wbits=31), b"\0\0\x0d\x01" + struct.pack(">I", 1) + bytes(4)]
-    yield "image", [png(0, 8, 2), png(2, 8, 6), png(3, 8, 2), png(4, 8, 4), png(6, 16, 16), png(0, 1, 1), *jpegs()]
+    yield "image", [*(small_png(*kind) for kind in ((0, 8, 2), (2, 8, 6), (3, 8, 2), (4, 8, 4), (6, 16, 16), (0, 1, 1))), *jpegs()]
     yield "store", store_messages()
     yield "capture", captures()
     yield "host_messages", host_messages()

@@ -1,4 +1,4 @@
-"""What a row of the language suite is: a function or module that PyTorch scripts, and the arguments to call it with."""
+"""A row of the language suite: a function or module that PyTorch scripts, and the arguments to call it with."""
 
 import dataclasses
 from typing import Any, Callable

@@ -1,4 +1,4 @@
-"""Which parts of a returned tuple PyTorch refuses: each is scripted alone."""
+"""Finds the parts of a returned tuple that PyTorch refuses, by scripting each alone."""
 
 import ast
 import inspect

@@ -69,12 +69,12 @@ def write(section: str, case: Case, folder: pathlib.Path) -> str:
     for call in case.calls * 2:  # a second time with what the first has changed
         named = len(call) == 2 and isinstance(call[0], str) and isinstance(call[1], tuple) and hasattr(loaded, call[0])
         name, arguments = call if named else ("forward", call)
-        texts = []
-        with printed(texts), torch.set_grad_enabled(case.grad):
+        statements = []
+        with printed(statements), torch.set_grad_enabled(case.grad):
             records = record_of(getattr(loaded, name), arguments)
         for record in records:
             record["says"] = record["error"][record["error"].find("user: "):] if "user: " in record["error"] else ""
-            record["printed"] = texts[0]
+            record["printed"] = statements[0]
         runs.append({"name": name, "calls": records, "rounds": 1, "grad": case.grad, "rtol": case.rtol})
     torch.save(runs, path.with_suffix(".calls"))
     return ""
@@ -106,8 +106,8 @@ def main() -> int:
             subject = made_or_none(case)
             parts = refused_parts(subject) if inspect.isfunction(subject) else []
             print(f"--- {name}.{case.name}: {'' if parts else complaint[:600]}")
-            for text, why in parts:
-                print(f"      {text}: {why}")
+            for part, why in parts:
+                print(f"      {part}: {why}")
     return 1 if failed else 0
 
 

@@ -1,5 +1,5 @@
-"""Small scripts on which a wrong optimization would show: aliases of lists and tensors, writes to
-what looks constant, identities of arithmetic. @case gives the arguments of the calls of forward, in order.
+"""Small scripts that reveal wrong optimizations: aliases of lists and tensors, writes to
+apparent constants, arithmetic identities. @case gives the arguments of the calls of forward, in order.
 """
 
 from typing import List, Optional

@@ -1,4 +1,4 @@
-"""Batches whose tensors are larger than a processor's last cache, for models that keep samples apart."""
+"""Batches whose tensors are larger than a CPU's last cache, for batch-independent models."""
 
 import torch
 import torch.nn.functional as F
@@ -40,8 +40,8 @@ class Batches(nn.Module):
 
 
 @case(images(8), images(5))
-class Pictures(nn.Module):
-    """The same for one result: a picture of its own for each sample."""
+class Images(nn.Module):
+    """The same for one result: an image of its own for each sample."""
 
     def __init__(self):
         super().__init__()

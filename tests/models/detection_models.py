@@ -22,7 +22,7 @@ class Backbone(nn.Module):
 
 
 def spread(model):
-    """Scores that differ by more than rounding, so that the order of boxes hangs on none."""
+    """Scores that differ by more than rounding, so that it does not decide the order of boxes."""
     generator = torch.Generator().manual_seed(5)
     with torch.no_grad():
         for name, parameter in model.named_parameters():

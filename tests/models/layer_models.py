@@ -1,5 +1,5 @@
-"""Small convolutions on which a wrong optimization would show: writes into views and into operands
-of joined operators, values that are used again, state that changes, layouts that can be seen.
+"""Small convolutions that reveal wrong optimizations: writes into views and into operands
+of fused operators, values with several uses, changing state, visible memory layouts.
 @case gives the arguments of the calls of forward, in order.
 """
 

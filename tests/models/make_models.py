@@ -165,7 +165,7 @@ MAKERS.update({snake_case(model.__name__): (lambda model=model, calls=calls: sma
                recurrent_models.CASES})
 
 
-# Which boxes stay hangs on their order, so these run in float32 and once, not in every way.
+# The kept boxes depend on their order, so these run in float32 and once, not in every way.
 DETECTORS = {name: (lambda name=name: detection_models.detector(name)) for name in detection_models.DETECTORS}
 
 

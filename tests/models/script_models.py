@@ -1,4 +1,4 @@
-"""Small models for make_models.py: their scripts use what the language has."""
+"""Small models for make_models.py that use features of the language."""
 
 from typing import Dict, List, NamedTuple, Optional, Tuple
 

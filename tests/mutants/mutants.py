@@ -1,4 +1,4 @@
-"""Mutants: one place in one file each. Finding them, drawing some of them, and the list of those that change nothing."""
+"""Mutants, each one edit of one file: finds them, draws some, and reads the list of equivalent ones."""
 
 import difflib
 import hashlib
@@ -75,9 +75,9 @@ def find_mutants(source: str, path: str) -> list[Mutant]:
     for rule, place in all_places(Code(source)):
         first, last = lines_around(source, place.start, place.end)
         result = source[first:place.start] + place.replacement + source[place.end:last]
-        text = f"{path}|{rule}|{' '.join(result.split())}"
-        seen[text] = seen.get(text, 0) + 1
-        name = hashlib.sha1(f"{text}|{seen[text]}".encode()).hexdigest()[:8]
+        key = f"{path}|{rule}|{' '.join(result.split())}"
+        seen[key] = seen.get(key, 0) + 1
+        name = hashlib.sha1(f"{key}|{seen[key]}".encode()).hexdigest()[:8]
         line = source.count("\n", 0, place.start) + 1
         mutants.append(Mutant(name, path, line, rule, place.start, place.end, place.replacement))
     return mutants

@@ -199,9 +199,9 @@ class Programs(unittest.TestCase):
 
 class Whole(unittest.TestCase):
     def make(self, root: pathlib.Path) -> None:
-        for name, text in PROJECT.items():
+        for name, content in PROJECT.items():
             (root / name).parent.mkdir(parents=True, exist_ok=True)
-            (root / name).write_text(text)
+            (root / name).write_text(content)
 
     def test_what_no_test_can_notice(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""Which tests are tried for a source, the nearest first."""
+"""Orders the tests to run for a source, the nearest first."""
 
 import fnmatch
 import pathlib
@@ -74,7 +74,7 @@ def nearest_first(path: str, places: dict[str, str], noticed: dict[str, int], se
         rank = next((i for i, pattern in enumerate(patterns) if fnmatch.fnmatch(place, pattern)), None)
         if rank is not None:
             by_name = 0 if place.startswith("e2e/") else round(likeness(path, place), 1)
-            last = 2 * place.startswith("e2e/") + (place in seen)  # the same program on another processor, say
+            last = 2 * place.startswith("e2e/") + (place in seen)  # the same program on another instruction set, say
             seen.add(place)
             keys[name] = (last, -noticed.get(name, 0), -by_name, rank, seconds.get(name, 5), name)
     return sorted(keys, key=keys.get)

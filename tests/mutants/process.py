@@ -1,4 +1,4 @@
-"""Programs that may hang, crash or leave children: one is run with a time limit, and nothing of it is left."""
+"""Runs a program that may hang, crash or leave children, with a time limit, and ends all of its processes."""
 
 import concurrent.futures
 import contextlib

@@ -1,4 +1,4 @@
-"""What ctest runs and ninja builds, asked of them: tests, the programs that they need, the sources in those."""
+"""Asks ctest and ninja for the tests, the programs that they need, and the sources of those."""
 
 import dataclasses
 import json

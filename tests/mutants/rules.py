@@ -1,4 +1,4 @@
-"""The rules: what is looked for in the tokens, and what stands there after the mutant.
+"""The rules: a pattern of tokens, and its replacement in the mutant.
 
 A pattern is a list of elements with spaces between them:
   `^`     the beginning of a statement           `/re/`  a word that the expression matches as a whole
@@ -49,8 +49,8 @@ def dropped_operands(code: Code) -> Iterator[Place]:
                 first, last = code.operand(i, step)
                 if first <= last:
                     neutral = "true || " if token.text == "&&" else "false && "
-                    text = code.text(first, last)
-                    yield Place(code.tokens[first].start, code.tokens[last].end, f"({neutral}({text}))")
+                    condition = code.text(first, last)
+                    yield Place(code.tokens[first].start, code.tokens[last].end, f"({neutral}({condition}))")
 
 
 def dropped_choices(code: Code) -> Iterator[Place]:
@@ -59,8 +59,8 @@ def dropped_choices(code: Code) -> Iterator[Place]:
         if token.kind == "sign" and token.text == "?" and token.is_spaced:
             first, last = code.operand(i, -1, CONDITION_ENDS)
             if first <= last:
-                text = code.text(first, last)
-                yield Place(code.tokens[first].start, code.tokens[last].end, f"(false && ({text}))")
+                condition = code.text(first, last)
+                yield Place(code.tokens[first].start, code.tokens[last].end, f"(false && ({condition}))")
 
 
 def dropped_clamps(code: Code) -> Iterator[Place]:
@@ -75,8 +75,8 @@ def dropped_clamps(code: Code) -> Iterator[Place]:
         arguments = code.arguments(opening)
         if len(arguments) == 2:
             for first, last in arguments:
-                text = f"{kind}({code.text(first, last)})" if kind else f"({code.text(first, last)})"
-                yield Place(code.tokens[i - 2].start, code.tokens[code.partner[opening]].end, text)
+                replacement = f"{kind}({code.text(first, last)})" if kind else f"({code.text(first, last)})"
+                yield Place(code.tokens[i - 2].start, code.tokens[code.partner[opening]].end, replacement)
 
 
 RULES = [

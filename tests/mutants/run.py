@@ -1,4 +1,4 @@
-"""Makes small mutants in the sources that it is given, one at a time, and says which of them no test notices.
+"""Makes small mutants of the given sources, one at a time, and reports those that no test notices.
 
 Usage: python3 -m tests.mutants.run core/jit server/scheduler/scheduler.cpp [--count 20] [--seed N]
 """

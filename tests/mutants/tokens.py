@@ -1,4 +1,4 @@
-"""C++ cut into tokens, as far as rules need it: comments, texts and preprocessor lines are never taken for code."""
+"""Tokenizes C++ as far as rules need it: comments, string literals and preprocessor lines are not code."""
 
 import re
 from dataclasses import dataclass

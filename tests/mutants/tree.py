@@ -1,4 +1,4 @@
-"""A copy of the user's tree, with build folders of its own: mutants are made there and nowhere else."""
+"""A copy of the working tree with its own build folders, in which all mutants are made."""
 
 import os
 import pathlib

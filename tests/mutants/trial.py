@@ -1,4 +1,4 @@
-"""Mutants are built in the copy, many at once, then made one at a time and shown to the tests until one notices it."""
+"""Builds many mutants at once in the copy, then activates one at a time and runs tests until one fails."""
 
 import concurrent.futures
 import hashlib

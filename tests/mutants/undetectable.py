@@ -1,4 +1,4 @@
-"""Which mutants no test can notice, since none makes a difference where it stands: all of them at once, by one build.
+"""Finds all mutants that no test can notice, because the code that they change makes no difference there, with one build.
 
 Usage: python3 -m tests.mutants.undetectable server/scheduler core/jit/passes [--list]
 

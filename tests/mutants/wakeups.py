@@ -1,4 +1,4 @@
-"""Takes wake-ups out of built test programs, one at a time, and says which of them no test misses.
+"""Removes wake-ups from built test programs, one at a time, and reports those that no test notices.
 
 Usage: python3 -m tests.mutants.wakeups build/dev/tests/server_scheduler_test [PROGRAM ...] [--only TEXT] [--seconds N]
 

@@ -1,4 +1,4 @@
-"""What PyTorch's DistributedDataParallel makes of small models: ranks are processes over Gloo.
+"""Saves the results of PyTorch's DistributedDataParallel on small models; ranks are processes over Gloo.
 
 Usage: python3 -m tests.nn.make_ddp_cases OUTPUT_FILE
 """

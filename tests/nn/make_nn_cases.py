@@ -1,4 +1,4 @@
-"""What PyTorch's optimizers, schedules, samplers and layers give, for the tests beside this file.
+"""Saves the results of PyTorch's optimizers, schedules, samplers and layers, for the tests in this folder.
 
 Usage: python3 -m tests.nn.make_nn_cases OUTPUT_FOLDER
 """
@@ -298,9 +298,9 @@ def newer_layers():
     hidden = torch.tensor([[False, False, False, True], [False, True, True, True]])
     ints, offsets = torch.tensor([1, 2, 4, 5, 4, 3, 2, 9]), torch.tensor([0, 3, 3, 6])
     ones = torch.ones(5, 4)
-    picture, volume = torch.randn(1, 2, 6, 6, generator=torch.Generator().manual_seed(4)), torch.randn(1, 2, 4, 4, 4)
+    image, volume = torch.randn(1, 2, 6, 6, generator=torch.Generator().manual_seed(4)), torch.randn(1, 2, 4, 4, 4)
     line = torch.randn(2, 3, 8, generator=torch.Generator().manual_seed(5))
-    pooled = [nn.functional.max_pool1d(line, 2, return_indices=True), nn.functional.max_pool2d(picture, 2, return_indices=True),
+    pooled = [nn.functional.max_pool1d(line, 2, return_indices=True), nn.functional.max_pool2d(image, 2, return_indices=True),
               nn.functional.max_pool3d(volume, 2, return_indices=True)]
     labels = torch.tensor([[1.0, 0.0, 1.0, 0.0]] * 3 + [[0.0, 1.0, 0.0, 1.0]] * 2)
     return [

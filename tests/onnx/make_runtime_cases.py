@@ -1,5 +1,5 @@
-"""Writes tests/onnx/data/runtime_cases.zip: models of operators that the ONNX standard has no tests for, or whose numbers
-it leaves open, with what ONNX Runtime makes of them; for onnx_cases_test.
+"""Writes tests/onnx/data/runtime_cases.zip: models of operators that the ONNX standard does not test, or whose values it
+leaves open, with ONNX Runtime's results; for onnx_cases_test.
 
     python -m venv /tmp/runtime && /tmp/runtime/bin/pip install onnxruntime onnx
     /tmp/runtime/bin/python -m tests.onnx.make_runtime_cases

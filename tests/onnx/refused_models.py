@@ -1,4 +1,4 @@
-"""Models that fail whatever a request brings, each in one node that make_runtime_cases.py names "bad": rows of a name, the
+"""Models that fail for every request, each in one node that make_runtime_cases.py names "bad": rows of a name, the
 node, the shapes and types of the inputs, and the weights. ONNX Runtime refuses all of them when they are loaded or run."""
 import numpy as np
 from onnx import helper, numpy_helper

@@ -1,4 +1,4 @@
-"""Whether tensord gives for samples what PyTorch gives: all samples of an operator in one archive and one run, or each by itself."""
+"""Compares tensord with PyTorch on samples: all samples of an operator in one archive and one run, or each alone."""
 
 from __future__ import annotations
 
@@ -94,11 +94,11 @@ class Program:
 def joined(programs: list, gradients: bool) -> torch.jit.ScriptModule:
     """A module with a method for each program."""
     parameters, arguments = ("tensors: list[torch.Tensor], wanted: list[int]", "tensors, wanted") if gradients else ("tensors: list[torch.Tensor]", "tensors")
-    text = "".join(f"def s{i}(self, {parameters}):\n    return self.m{i}({arguments})\n" for i in range(len(programs)))
+    methods = "".join(f"def s{i}(self, {parameters}):\n    return self.m{i}({arguments})\n" for i in range(len(programs)))
     file = "<samples>"
-    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    linecache.cache[file] = (len(methods), None, methods.splitlines(keepends=True), file)
     scope: dict = {"torch": torch}
-    exec(compile(text, file, "exec"), scope)  # noqa: S102: our own text
+    exec(compile(methods, file, "exec"), scope)  # noqa: S102: our own text
     module = type("Samples", (torch.nn.Module,), {f"s{i}": torch.jit.export(scope[f"s{i}"]) for i in range(len(programs))})()
     for i, program in enumerate(programs):
         setattr(module, f"m{i}", program.module)

@@ -74,7 +74,7 @@ def function_of(function):
 
 
 def torch_function(cls, function, types, args=(), kwargs=None):
-    # What PyTorch has given up, and passes along.
+    # Deprecated in PyTorch, but still passed.
     kwargs = {name: value for name, value in to_engine(kwargs or {}).items()
               if name != "_stacklevel" and (value is not None or name not in ("size_average", "reduce", "out"))}
     if function.__name__.endswith("_with_indices") and function.__module__ == "torch.nn.functional":

@@ -15,7 +15,7 @@ class NotWritten(Exception):
     """Nothing that TorchScript has a text for."""
 
 
-def text_of(value, tensors: list) -> str:
+def source_of(value, tensors: list) -> str:
     if isinstance(value, torch.Tensor):
         tensors.append(value)
         return f"t{len(tensors) - 1}"
@@ -28,25 +28,25 @@ def text_of(value, tensors: list) -> str:
     if isinstance(value, torch.device):
         return f'torch.device("{value}")'
     if type(value) in (list, tuple, torch.Size):
-        return "[" + ", ".join(text_of(item, tensors) for item in value) + "]"
+        return "[" + ", ".join(source_of(item, tensors) for item in value) + "]"
     raise NotWritten
 
 
 def programs_of(info, sample):
     """Functions that make the call: of torch, or a method of the first tensor."""
     tensors: list = []
-    first = text_of(sample.input, tensors)
-    others = [text_of(item, tensors) for item in sample.args] + [f"{key}={text_of(item, tensors)}" for key, item in sample.kwargs.items()]
+    first = source_of(sample.input, tensors)
+    others = [source_of(item, tensors) for item in sample.args] + [f"{key}={source_of(item, tensors)}" for key, item in sample.kwargs.items()]
     parameters = ", ".join(f"t{i}: torch.Tensor" for i in range(len(tensors)))
     for call in (f"torch.{info.name}({', '.join([first, *others])})", f"{first}.{info.name}({', '.join(others)})"):
         yield f"def call({parameters}):\n    return {call}\n", tuple(tensors)
 
 
-def scripted(text: str):
+def scripted(source: str):
     file = "<error input>"
-    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     scope: dict = {"torch": torch, "__name__": "samples"}
-    exec(compile(text, file, "exec"), scope)  # noqa: S102: our own text
+    exec(compile(source, file, "exec"), scope)  # noqa: S102: our own text
     return torch.jit.script(scope["call"])
 
 
@@ -56,9 +56,9 @@ def check_error(info, error, binary: str, folder: pathlib.Path) -> str:
         written = list(programs_of(info, error.sample_input))
     except NotWritten:
         return "-"
-    for text, arguments in written:
+    for source, arguments in written:
         try:
-            function = scripted(text)
+            function = scripted(source)
             function.save(str(folder / "model.pt"))
         except Exception:  # noqa: BLE001
             continue

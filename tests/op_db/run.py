@@ -1,4 +1,4 @@
-"""Runs samples of PyTorch's operator database with tensord and prints what is not right. See README.md."""
+"""Runs samples of PyTorch's operator database with tensord and prints the differences. See README.md."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What in-place and out= forms refuse: every such form of the engine against PyTorch's of the same schema, where the written tensor
-is of another dtype than the result, has elements that share memory, or shares memory with an input.
+"""Refusals of in-place and out= variants: each of the engine's against PyTorch's of the same schema, where the written tensor
+has another dtype than the result, has elements that share memory, or shares memory with an input.
 
 Where PyTorch refuses, the engine must; where PyTorch answers, the engine gives the same or refuses. Where memory is shared and PyTorch
 answers nevertheless, it often reads what it has just written; nothing is said of these ("unlike"). See README.md.

@@ -92,6 +92,18 @@ def t(*sizes: int, dtype: torch.dtype | None = None, low: float = -3.0, high: fl
     return TensorSpec(sizes, dtype, low, high, values)
 
 
+def ints(*values: int) -> TensorSpec:
+    """A tensor of indices: int64 with these values."""
+    return t(values=list(values), dtype=torch.int64)
+
+
+def tensors_in(value) -> list:
+    """The tensors of arguments or results, also those in lists and tuples."""
+    if isinstance(value, (list, tuple)):
+        return [tensor for item in value for tensor in tensors_in(item)]
+    return [value] if isinstance(value, torch.Tensor) else []
+
+
 @dataclasses.dataclass
 class Case:
     op: str

@@ -1,4 +1,4 @@
-"""Whether the operators that the newest PyTorch has too take the same arguments here: a program that it wrote names all of them.
+"""Compares the schemas of operators with the newest PyTorch's, whose exported programs name all arguments.
 
 Usage: build/pypi_torch/bin/python -m tests.ops.compare_schemas build/dev/server/tensord   (scripts/setup pypi_torch)
 Prints what differs; exit status 1 when something does.
@@ -19,8 +19,8 @@ def described(schema):
 
 
 def main() -> int:
-    text = subprocess.run([sys.argv[1], "ops", "--json"], capture_output=True, text=True, check=True).stdout
-    ours = {row["name"]: row["schema"] for row in map(json.loads, text.splitlines())}
+    output = subprocess.run([sys.argv[1], "ops", "--json"], capture_output=True, text=True, check=True).stdout
+    ours = {row["name"]: row["schema"] for row in map(json.loads, output.splitlines())}
     compared = differing = 0
     for theirs in torch._C._jit_get_all_schemas():
         name = theirs.name + ("." + theirs.overload_name if theirs.overload_name else "")

@@ -12,7 +12,7 @@ import sys
 import torch
 
 from tests.ops import cases as cases_package
-from tests.ops.case import INVARIANTS, Case, TensorSpec
+from tests.ops.case import INVARIANTS, Case, TensorSpec, tensors_in
 
 DTYPE_NUMBERS = {
     torch.uint8: 0, torch.int8: 1, torch.int16: 2, torch.int32: 3, torch.int64: 4, torch.float16: 5,
@@ -87,7 +87,7 @@ def positional(schema, args, kwargs):
 
 
 def comparable(row: Case, results):
-    """Results, or what of them does not hang on free choices."""
+    """Results, or the part of them that does not depend on free choices."""
     return tuple(INVARIANTS[row.check](*results)) if row.check in INVARIANTS else results
 
 
@@ -138,18 +138,16 @@ def run_case(row: Case, dtype, strided, seed):
     record["differences"] = row.gradient is True and not dtype.is_complex
     gradient = gradient_record(row, schema, dtype, strided, seed)
     if gradient is not None:
-        used = [x.dtype for x in tensors_in([args, list(kwargs.values()), record["results"]])]
+        used = [x.dtype for x in continuous_tensors_in([args, list(kwargs.values()), record["results"]])]
         coarsest = max([dtype, *used], key=lambda d: torch.finfo(d).eps)
         rtol, atol = GRADIENT_TOLERANCES[coarsest]
         record["gradient"] = {**gradient, "rtol": rtol, "atol": atol}
     return record
 
 
-def tensors_in(value) -> list:
-    """The floating point and complex tensors of arguments or results, lists and tuples taken apart."""
-    if isinstance(value, (list, tuple)):
-        return [tensor for item in value for tensor in tensors_in(item)]
-    return [value] if isinstance(value, torch.Tensor) and is_continuous(value) else []
+def continuous_tensors_in(value) -> list:
+    """The floating point and complex tensors of arguments or results."""
+    return [tensor for tensor in tensors_in(value) if is_continuous(tensor)]
 
 
 def is_continuous(tensor) -> bool:
@@ -195,13 +193,13 @@ def gradients(row: Case, schema, dtype, strided: bool, seed: int, with_written: 
     ordered = positional(schema, args, kwargs) if schema else list(args) + list(kwargs.values())
     written = [a for i, a in enumerate(ordered) if schema and isinstance(a, torch.Tensor)
                and schema.arguments[i].alias_info is not None and schema.arguments[i].alias_info.is_write]
-    numbered = list(enumerate(tensors_in(ordered)))
+    numbered = list(enumerate(continuous_tensors_in(ordered)))
     leaves = [(i, x.requires_grad_()) for i, x in numbered if with_written or not any(x is w for w in written)]
     if not leaves:
         return None
     copies = {id(w): w.clone() for w in written}
     results = comparable(row, (row.reference or operator(row.op))(*replace(args, copies), **replace(kwargs, copies)))
-    outputs = tensors_in([results])
+    outputs = continuous_tensors_in([results])
     outputs += [c for c in copies.values() if is_continuous(c) and all(c is not output for output in outputs)]
     record = {"leaves": [i for i, _ in leaves], "requires": [output.requires_grad for output in outputs]}
     roots = [output for output in outputs if output.requires_grad]

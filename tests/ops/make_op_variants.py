@@ -1,4 +1,4 @@
-"""Derives from the rows of tests/ops/cases what nobody wrote down, and saves what PyTorch makes of it.
+"""Derives variants of the rows of tests/ops/cases, and saves PyTorch's results.
 
 Usage: python3 -m tests.ops.make_op_variants OUTPUT_FOLDER [--part N] [FAMILY ...]
 
@@ -24,7 +24,7 @@ import warnings
 import torch
 
 from tests.ops import cases as cases_package
-from tests.ops.case import ALL, TensorSpec
+from tests.ops.case import ALL, TensorSpec, tensors_in
 from tests.ops.make_op_cases import operator, run_case, schema_of
 
 MOST_ELEMENTS = 4000
@@ -248,12 +248,6 @@ def is_mistaken(record) -> bool:
         return False
     name = record["op"].partition(".")[0]
     return name in ("aten::eq_", "aten::ne_") or ("conv" in name and any(tensor.numel() == 0 for tensor in tensors))
-
-
-def tensors_in(value) -> list:
-    if isinstance(value, (list, tuple)):
-        return [tensor for item in value for tensor in tensors_in(item)]
-    return [value] if isinstance(value, torch.Tensor) else []
 
 
 def dtypes_in(value) -> list:

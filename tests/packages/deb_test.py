@@ -1,4 +1,4 @@
-"""Installs the Debian packages in a clean Debian of its own, runs what they bring there, and removes them again.
+"""Installs the Debian packages in a clean Debian, runs their programs, and removes them again.
 
 Usage, as root: python3 -m tests.packages.deb_test FOLDER   (scripts/package calls it; needs debootstrap and a mirror)
 """

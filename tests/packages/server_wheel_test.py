@@ -1,5 +1,5 @@
-"""The wheel tensord-server, made by scripts/wheel and tried where there is no compiler, no OpenBLAS, no OpenMP and no package of Python's: in
-clean Debians of their own, 12 and 13, by `pip install` in a virtual environment.
+"""The wheel tensord-server, made by scripts/wheel and installed by pip in virtual environments of clean Debian 12 and 13 systems, without
+compiler, OpenBLAS, OpenMP or Python packages.
 
 Usage, as root: python3 -m tests.packages.server_wheel_test [WHEEL]   (needs debootstrap and a mirror)
 """

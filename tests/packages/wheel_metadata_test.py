@@ -1,4 +1,4 @@
-"""What the wheel tensord-server says of itself: its tag, by what its binaries ask of the system, its metadata and its record. The
+"""The wheel tensord-server: its tag, from the requirements of its binaries, its metadata and its record. The
 whole wheel is server_wheel_test's, which is long."""
 
 import base64
@@ -43,7 +43,7 @@ def dynamic(glibc="2.34", more=""):
 
 
 class ElfTest(unittest.TestCase):
-    def test_versions_are_numbers_and_no_texts(self):
+    def test_versions_are_numbers_and_not_strings(self):
         needs = elf.versions_in(dynamic())
         self.assertEqual(needs, {"GLIBC": (2, 34), "GLIBCXX": (3, 4, 30)})
         self.assertEqual(elf.platform_tag(needs, "x86_64"), "manylinux_2_34_x86_64")
@@ -54,8 +54,8 @@ class ElfTest(unittest.TestCase):
         self.assertEqual(elf.platform_tag(needs, "aarch64"), "manylinux_2_38_aarch64")
 
     def test_packed_relocations_want_the_loader_that_reads_them(self):
-        for text in (dynamic(more=" 0x0000000000000024 (RELR)               0x1000"), dynamic("ABI_DT_RELR")):
-            self.assertEqual(elf.versions_in(text)["GLIBC"], (2, 36))
+        for listing in (dynamic(more=" 0x0000000000000024 (RELR)               0x1000"), dynamic("ABI_DT_RELR")):
+            self.assertEqual(elf.versions_in(listing)["GLIBC"], (2, 36))
 
     def test_what_is_of_one_build_of_the_c_library_is_refused(self):
         with self.assertRaisesRegex(SystemExit, "GLIBC_PRIVATE"):

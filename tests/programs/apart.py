@@ -1,4 +1,4 @@
-"""Runs a function in a child process: PyTorch ends its process on some programs, and keeps in memory what it compiled."""
+"""Runs a function in a child process: PyTorch aborts on some programs, and never frees what it compiled."""
 
 from __future__ import annotations
 

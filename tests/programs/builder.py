@@ -1,4 +1,4 @@
-"""Makes up a program, statement by statement, running each with PyTorch as it goes: what fails is not written down."""
+"""Builds a random program statement by statement; each runs in PyTorch at once, and failing ones are dropped."""
 
 from __future__ import annotations
 
@@ -16,6 +16,10 @@ from tests.programs.program import Argument, Program, Statement
 
 MAX_ELEMENTS = 40000
 MAX_ABSOLUTE = 1e6
+
+
+# What statements are drawn from: grammar/ fills them.
+RULES, WEIGHTS = [], []
 
 
 class Skip(Exception):
@@ -86,9 +90,9 @@ class Builder:
             self.names[name] = argument.make(False)
             self.types[name] = "Tensor"
             return name
-        text = f"filled({seed}, {shape}, '{str(dtype)[6:]}', {low}, {high})"
+        tensor_source = f"filled({seed}, {shape}, '{str(dtype)[6:]}', {low}, {high})"
         is_parameter = dtype.is_floating_point and self.rng.random() < 0.6
-        return self.member(f"nn.Parameter({text}, requires_grad=False)" if is_parameter else f"buffer {text}", "p")
+        return self.member(f"nn.Parameter({tensor_source}, requires_grad=False)" if is_parameter else f"buffer {tensor_source}", "p")
 
     def some_float(self, shape) -> str:
         """A float32 tensor of exactly this shape: one that is there, or a new one."""
@@ -100,25 +104,25 @@ class Builder:
             pass
         return self.fresh(shape, torch.float32)
 
-    def member(self, text: str, letter: str = "m", annotation: str = "") -> str:
+    def member(self, expression: str, letter: str = "m", annotation: str = "") -> str:
         name = self.new_name(letter)
-        value = eval(text[7:] if text.startswith("buffer ") else text, self.names)
-        if text.startswith("buffer "):
+        value = eval(expression[7:] if expression.startswith("buffer ") else expression, self.names)
+        if expression.startswith("buffer "):
             self.module.register_buffer(name, value)
         elif isinstance(value, nn.Module):
             setattr(self.module, name, value.eval())
         else:
             setattr(self.module, name, value)
-        self.program.members.append((name, text, annotation))
+        self.program.members.append((name, expression, annotation))
         if isinstance(value, torch.Tensor):
             self.types[f"self.{name}"] = "Tensor"
         return f"self.{name}"
 
-    def piece(self, text: str):
+    def piece(self, expression: str):
         """A class or function before the module. Decorators are for PyTorch's compiler alone."""
-        self.execute(re.sub(r"^@.*\n", "", text))
-        self.program.pieces.append(text)
-        found = re.match(r"(?:@.*\n)*class (\w+)", text)
+        self.execute(re.sub(r"^@.*\n", "", expression))
+        self.program.pieces.append(expression)
+        found = re.match(r"(?:@.*\n)*class (\w+)", expression)
         if found:
             self.kinds[found.group(1)] = self.names[found.group(1)]
 
@@ -140,15 +144,15 @@ class Builder:
                 return False
         return True
 
-    def execute(self, text: str):
+    def execute(self, expression: str):
         try:
-            exec(text, self.names)
+            exec(expression, self.names)
         except Skip:
             raise
         except Exception as error:
             raise Skip(str(error)) from error
 
-    def let(self, text: str, kind: str = "Tensor") -> str:
+    def let(self, expression: str, kind: str = "Tensor") -> str:
         """A new variable, or an old one of the same type, becomes this expression."""
         target = self.new_name()
         if self.rng.random() < (0.35 if self.depth else 0.08):
@@ -156,26 +160,26 @@ class Builder:
             if old:
                 target = self.rng.choice(old)
         before = self.names.get(target)
-        self.execute(f"{target} = {text}")
+        self.execute(f"{target} = {expression}")
         if not self._is_sane(self.names[target]) or not _has_type(self.names[target], kind):
             self.names[target] = before
             raise Skip("a value that is not wanted")
         annotation = f": {kind}" if kind.startswith(("List", "Dict", "Optional")) and target not in self.types else ""
-        self.block.append(Statement(f"{target}{annotation} = {text}"))
+        self.block.append(Statement(f"{target}{annotation} = {expression}"))
         self.types[target] = kind
         return target
 
-    def do(self, text: str):
+    def do(self, expression: str):
         """A statement for its effect; undone when it fails or overflows."""
         kept = self.snapshot()
         try:
-            self.execute(text)
+            self.execute(expression)
             if not self._is_sane([self.value(name) for name in self.types]):
                 raise Skip("a value that is not wanted")
         except Skip:
             self.restore(kept)
             raise
-        self.block.append(Statement(text))
+        self.block.append(Statement(expression))
 
     def snapshot(self):
         state = {name: self.names[name] for name in self.names if name not in _FIXED and self._is_data(self.names[name])}
@@ -235,8 +239,6 @@ class Builder:
         self.block.append(statement)
 
     def statements(self, count: int):
-        from tests.programs.grammar import RULES, WEIGHTS
-
         made = tries = 0
         while made < count and tries < count * 6:
             tries += 1
@@ -275,15 +277,3 @@ def _has_type(value, kind: str) -> bool:
     if kind.startswith("Tuple["):
         return isinstance(value, tuple)
     return type(value).__name__ == kind or (kind == "Tensor" and isinstance(value, torch.Tensor))
-
-
-def build(seed: int) -> Program:
-    from tests.programs.grammar import finish
-
-    torch.set_grad_enabled(False)
-    builder = Builder(seed)
-    for _ in range(builder.rng.randint(1, 2)):
-        builder.fresh(builder.shape(1, 4))
-    builder.statements(builder.rng.randint(2, 14))
-    finish(builder)
-    return builder.program

@@ -1,4 +1,4 @@
-"""Differences that are meant, and are written down in tests/programs/README.md."""
+"""Intended differences from PyTorch (tests/programs/README.md)."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The smallest program that still goes wrong in the same way: statements, results, calls, members and inputs are left out one by one."""
+"""Reduces a failing program: removes statements, results, calls, members and inputs while it fails in the same way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What PyTorch makes of a program: the archive, and each call's result with how near one may ask to come to it."""
+"""PyTorch's side of a program: the archive, and each call's result with its tolerance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far rounding may carry a program: PyTorch runs it with every result moved to a neighboring number, at random.
+"""Estimates the effect of rounding on a program: PyTorch runs it with every result moved to a random neighboring float.
 
 One run alone may be lucky, above all near 0: x - x.mean() of one element is exactly 0 there, and a rounding of x elsewhere.
 """

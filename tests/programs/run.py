@@ -24,8 +24,8 @@ import torch
 
 from tests.e2e.models.bisect_passes import culprits
 from tests.programs.apart import Died, apart
-from tests.programs.builder import build
 from tests.programs.driver import BASE_MODES, PRECISION_MODES, Crash, Driver, pass_modes
+from tests.programs.generate import build
 from tests.programs.known import has_steps, is_refusal, known_difference
 from tests.programs.reduce import reduced
 from tests.programs.reference import Unusable, write
@@ -56,14 +56,14 @@ class Examiner:
             return self._crash(request, modes, str(crash)), [], len(modes)
         return answer["problems"], answer["passes"], answer["runs"]
 
-    def _crash(self, request: dict, modes: list, text: str) -> list:
+    def _crash(self, request: dict, modes: list, message: str) -> list:
         for mode in modes:
             alone = {key: value for key, value in mode.items() if key != "same_as"}
             try:
                 self.driver.ask({**request, "modes": [alone]})
             except Crash as crash:
                 return [{"mode": mode["name"], "kind": "crash", "text": str(crash)}]
-        return [{"mode": modes[0]["name"], "kind": "crash", "text": text + " (not again with one mode alone)"}]
+        return [{"mode": modes[0]["name"], "kind": "crash", "text": message + " (not again with one mode alone)"}]
 
     def write(self, program, name: str = "program", is_careful: bool = False) -> dict:
         """`write` in a process of its own. Raises Unusable and Died."""
@@ -228,11 +228,11 @@ def supervise(options) -> int:
             counts.update(result["counts"])
             rules.update(result["rules"])
             reasons.update(result["refusals"])
-            text = "\n".join(lines[:-1])
+            output_so_far = "\n".join(lines[:-1])
         except ValueError:
-            failed, text = True, output + f"\na worker ended with {worker.returncode}"
-        if text:
-            print(text, flush=True)
+            failed, output_so_far = True, output + f"\na worker ended with {worker.returncode}"
+        if output_so_far:
+            print(output_so_far, flush=True)
     print(f"{dict(counts)}\nrules: {dict(rules.most_common())}\nrefused: {dict(reasons.most_common(20))}", flush=True)
     flaws = judge(counts)
     print("\n".join(flaws))

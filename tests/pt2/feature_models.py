@@ -210,7 +210,7 @@ class AssociativeScan(torch.nn.Module):
         def combined(a, b):
             return a[0] + b[0], a[1] * b[1]
 
-        # What runs on a processor takes the one, what is exported as an operator the other.
+        # What runs on a CPU takes the one, what is exported as an operator the other.
         mode = "pointwise" if torch.compiler.is_exporting() else "generic"
         return associative_scan(combined, (xs, xs + y), dim=0, combine_mode=mode)
 

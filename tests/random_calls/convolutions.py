@@ -1,4 +1,4 @@
-"""Draws convolutions and their gradients, and what is joined to their ends."""
+"""Draws convolutions, their gradients, and epilogues."""
 
 from __future__ import annotations
 

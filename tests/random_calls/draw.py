@@ -1,4 +1,4 @@
-"""What the families of calls draw: sizes, numbers, and tensors that lie in memory in many ways."""
+"""Random sizes, scalars, and tensors of many memory layouts, for the families of calls."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Draw:
         return [self.rng.randint(low, high) for _ in range(count)]
 
     def number_list(self, count: int, low: int, high: int) -> list:
-        """One entry may stand for all."""
+        """One entry may be given for all."""
         return self.numbers(self.pick(1, count, count), low, high)
 
     def axis(self, ndim: int) -> int:

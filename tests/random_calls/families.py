@@ -267,10 +267,10 @@ def product(d: Draw):
         m, n, k = 1 + m % 9, 1 + n % 9, 1 + k % 9
         return "aten::bilinear", [t(b, m), t(b, k), t(n, m, k), t(n) if d.chance(0.5) else None], \
             {"loose": dtype == torch.bfloat16}  # whose products are rounded before they are added, as PyTorch's
-    text, shapes = d.pick(("ij,jk->ik", [(m, k), (k, n)]), ("bij,bkj->bik", [(b, m, k), (b, n, k)]),
+    equation, shapes = d.pick(("ij,jk->ik", [(m, k), (k, n)]), ("bij,bkj->bik", [(b, m, k), (b, n, k)]),
                           ("i,j->ij", [(m,), (n,)]), ("bij->bji", [(b, m, k)]), ("ii->i", [(m, m)]),
                           ("ijk,ilm,kl->jm", [(2, 3, 4), (2, 5, 3), (4, 5)]), ("...ij,...jk", [(b, m, k), (k, n)]))
-    return "aten::einsum", [text, [t(*shape) for shape in shapes]], {}
+    return "aten::einsum", [equation, [t(*shape) for shape in shapes]], {}
 
 
 def dot_product_attention(query, key, value, mask, dropout, causal, scale):

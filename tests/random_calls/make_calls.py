@@ -1,4 +1,4 @@
-"""Draws calls of operators at random, and writes them with what PyTorch makes of them.
+"""Draws random calls of operators, and saves them with PyTorch's results.
 
 Usage: python3 -m tests.random_calls.make_calls OUTPUT_FILE [COUNT [FIRST_SEED [FAMILY ...]]]
 Every call has a seed of its own: COUNT 1 and its seed make it again.
@@ -13,6 +13,7 @@ import warnings
 
 import torch
 
+from tests.ops.case import tensors_in
 from tests.ops.make_op_cases import operator, portable, schema_of
 from tests.random_calls.draw import Draw
 from tests.random_calls.families import FAMILIES, SHARES
@@ -23,12 +24,6 @@ TOLERANCES = {torch.float64: (1e-9, 1e-10), torch.float32: (2e-5, 1e-5), torch.b
 
 
 SUMS = ("conv", "product", "reduce", "scan", "norm")
-
-
-def tensors_in(value) -> list:
-    if isinstance(value, (list, tuple)):
-        return [tensor for item in value for tensor in tensors_in(item)]
-    return [value] if isinstance(value, torch.Tensor) else []
 
 
 def tolerance(args, results, is_elementwise: bool, is_loose: bool):

@@ -1,4 +1,4 @@
-"""Every dict method over every type of key, and several of values, for dicts that came to be in every way."""
+"""Every dict method over every type of key, and several of values, for dicts created in every way."""
 
 import math
 
@@ -77,12 +77,12 @@ CONSTRUCTIONS = {
 
 def _program(how, name, body, kind, key_type, key_lists, probes, value):
     shown = {"value": f"[{value.show} for v in [r]]", "values": f"[{value.show} for v in r]", "plain": "r"}.get(kind, "0")
-    text = "\n".join([
+    method_source = "\n".join([
         f"x = [{value.make} for v in [77]][0]", CONSTRUCTIONS[how].format(key=key_type, value=value.type, make=value.make),
         "e = d", body, f"return {shown}, [k for k in d.keys()], [{value.show} for v in e.values()]"])
     calls = [(keys, list(range(1, len(keys) + 1)), probe)
              for keys in key_lists for probe in [*probes, *(keys[1:2] if key_type == "Tensor" else [])]]
-    return program(f"{how}_{name}", f"ks: List[{key_type}], vs: List[int], q: {key_type}", text, *calls)
+    return program(f"{how}_{name}", f"ks: List[{key_type}], vs: List[int], q: {key_type}", method_source, *calls)
 
 
 def _extras(key_type) -> list:
@@ -91,11 +91,11 @@ def _extras(key_type) -> list:
                 "str": "{'z': 'b', '1': 'a'}"}
     out = [program("argument", f"d: Dict[{key_type}, int], q: {key_type}", "e = d\nd[q] = 5\nreturn d, e, len(d)",
                    *[({k: 1 for k in keys}, q) for keys in KEYS[key_type][1] for q in KEYS[key_type][2]])]
-    text = literals[key_type]
-    for name, body in {"literal_set": f"d = {text}\nd[q] = 'c'\nreturn d", "literal_get": f"d = {text}\nreturn d[q]",
-                       "literal_pop": f"d = {text}\nr = d.pop(q, 'none')\nreturn r, d",
-                       "literal_in_loop": f"r = 0\nfor i in range(3):\n  d = {text}\n  d[q] = 'c'\n  r += len(d)\nreturn r",
-                       "literal_clear": f"d = {text}\ne = {text}\nd.clear()\nreturn d, e"}.items():
+    literal = literals[key_type]
+    for name, body in {"literal_set": f"d = {literal}\nd[q] = 'c'\nreturn d", "literal_get": f"d = {literal}\nreturn d[q]",
+                       "literal_pop": f"d = {literal}\nr = d.pop(q, 'none')\nreturn r, d",
+                       "literal_in_loop": f"r = 0\nfor i in range(3):\n  d = {literal}\n  d[q] = 'c'\n  r += len(d)\nreturn r",
+                       "literal_clear": f"d = {literal}\ne = {literal}\nd.clear()\nreturn d, e"}.items():
         out.append(program(name, f"q: {key_type}", body, *[(q,) for q in KEYS[key_type][2]]))
     return out
 

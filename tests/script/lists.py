@@ -1,4 +1,4 @@
-"""Every list method over every element type, for lists that came to be in every way."""
+"""Every list method over every element type, for lists created in every way."""
 
 import math
 
@@ -164,10 +164,10 @@ def _literals(element: Element) -> list:
     for number, items in enumerate(element.lists[:1]):
         if any(item != item or item in (INF, -INF, MIN) for item in items):
             continue
-        text = f"l = torch.jit.annotate(List[{element.type}], {items!r})"
+        literal = f"l = torch.jit.annotate(List[{element.type}], {items!r})"
         for table, has_index in [(ON_LISTS, False), (WITH_INDEX, True)]:
             for name, (body, kind) in table.items():
-                made = _program(name, element, f"literal{number}", text, body, kind, has_index)
+                made = _program(name, element, f"literal{number}", literal, body, kind, has_index)
                 made.calls = [call for call in made.calls if call[0] == []]
                 out.append(made)
     return out

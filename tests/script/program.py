@@ -1,4 +1,4 @@
-"""Programs of the script tests: TorchScript text, the arguments to call it with, and what PyTorch makes of them."""
+"""Programs of the script tests: TorchScript source, the arguments to call it with, and PyTorch's results."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def program(name: str, parameters: str, body: str, *calls: tuple) -> Program:
 def _function(one: Program):
     """The program as a Python function, whose source PyTorch finds."""
     file = f"<script {one.name}>"
-    text = one.source()
-    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    source_of_one = one.source()
+    linecache.cache[file] = (len(source_of_one), None, source_of_one.splitlines(keepends=True), file)
     scope = dict(vars(types))
-    exec(compile(text, file, "exec"), scope)  # noqa: S102: our own text
+    exec(compile(source_of_one, file, "exec"), scope)  # noqa: S102: our own text
     return torch.jit.export(scope[one.name])
 
 

@@ -60,8 +60,8 @@ def _unary() -> list:
     out = []
     for kind, values in VALUES.items():
         calls = [(v,) for v in values]
-        for number, text in enumerate(UNARY):
-            out.append(program(f"unary{number}_{kind}", f"a: {kind}", f"return {text}", *calls))
+        for number, expression in enumerate(UNARY):
+            out.append(program(f"unary{number}_{kind}", f"a: {kind}", f"return {expression}", *calls))
         for name in MATH:
             used = [(v,) for v in (range(-2, 25) if name == "factorial" else values)]
             out.append(program(f"math_{name}_{kind}", f"a: {kind}", f"return math.{name}(a)", *used))

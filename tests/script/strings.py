@@ -1,4 +1,4 @@
-"""Every str method that TorchScript knows, formatting and slices, over many texts. A byte is a character there."""
+"""Every str method that TorchScript knows, formatting and slices, over many strings. A character is a byte there."""
 
 from tests.script.program import program
 
@@ -6,7 +6,7 @@ MAX, MIN = 2**63 - 1, -(2**63)
 TEXTS = ["", "a", "abc", "Hello World", "  padded\t\n", "a,b,,c", "x\ny\r\nz", "AbC dEf", "123", "-42", "+7", "aaa", "\t",
          "a.b.c", "é", "日本", "ab ab", "Title Case Here", "_id1", "9x", "%d", "{}"]
 # Of these the results are texts of whole characters.
-ASCII = [text for text in TEXTS if text.isascii()]
+ASCII = [string for string in TEXTS if string.isascii()]
 PARTS = ["", "a", "b", "ab", ",", " ", "é", "zz", "\n"]
 BOUNDS = [0, 1, -1, 2, -3, 5, 100, -100]
 

@@ -33,9 +33,9 @@ def write_safetensors(path, arrays, padding):
         begin = len(data)
         data += array.tobytes()
         header[name] = {"dtype": CODES[array.dtype.name], "shape": list(array.shape), "data_offsets": [begin, len(data)]}
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8 + padding)
-    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+    encoded = json.dumps(header).encode()
+    encoded += b" " * (-len(encoded) % 8 + padding)
+    path.write_bytes(struct.pack("<Q", len(encoded)) + encoded + data)
 
 
 def main(folder):

@@ -1,5 +1,5 @@
 """Bodies of scripted methods on sparse tensors. Each is a method of one module; what it gives is compared with PyTorch's,
-or with what `reference` gives where PyTorch 1.13 has no such operator for the processor."""
+or with what `reference` gives where PyTorch 1.13 has no such operator for the CPU."""
 
 from typing import Callable, NamedTuple, Optional
 

@@ -1,4 +1,4 @@
-"""Makes scripted modules of cases.py, and compares what came out."""
+"""Makes scripted modules of cases.py, and compares the results."""
 
 import importlib.util
 import itertools

@@ -1,4 +1,4 @@
-"""Who does what to the server in the stress test. Each actor repeats `act`, which raises AssertionError when an answer
+"""The clients of the stress test. Each actor repeats `act`, which raises AssertionError when an answer
 is one that the server may not give; its `Random` makes a run repeatable as far as threads are."""
 
 import collections
@@ -16,19 +16,12 @@ import time
 import grpc
 
 from tests.e2e.daemon import inference_pb2_grpc, pb, request
+from tests.e2e.raw_tensors import int32, int64
 from tests.stress import models
 
 CODE = grpc.StatusCode
 WAIT_S = 300
 BUSY = {CODE.RESOURCE_EXHAUSTED, CODE.UNAVAILABLE}  # a server with bounded queues may say so
-
-
-def int32(*values):
-    return struct.pack(f"<{len(values)}i", *values)
-
-
-def int64(*values):
-    return struct.pack(f"<{len(values)}q", *values)
 
 
 class Actor:

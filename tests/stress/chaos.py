@@ -241,7 +241,7 @@ def check_quiet(scene, memory_before, first):
     assert not left, f"files are left: {left}"
     versions = os.listdir(os.path.join(scene.models, "norms"))
     assert all(name.isdigit() for name in versions), f"half-written versions are left: {versions}"
-    for name in set(versions) - {"1"}:  # of jobs that ended before they could be given up
+    for name in set(versions) - {"1"}:  # of jobs that ended before they could be cancelled
         shutil.rmtree(os.path.join(scene.models, "norms", name))
     if not first:
         time.sleep(5)  # memory goes back some seconds later

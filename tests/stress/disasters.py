@@ -1,5 +1,5 @@
-"""What the chaos (chaos.py) does to the daemon besides asking it: jobs that train while their ranks and hosts die, disks that fill, certificates
-that change."""
+"""Faults of the chaos test (chaos.py): training jobs whose ranks and hosts die, disks that fill, certificates that
+change."""
 
 import os
 import shutil
@@ -54,7 +54,7 @@ def job_spec(world_size, hosts=1):
 
 
 class Trainer(Actor):
-    """A job after the other, of one process, several, or several hosts; some are paused, some given up. Whatever happens to one, what comes
+    """One job after the other, of one process, several, or several hosts; some are paused, some cancelled. Whatever happens to one, what comes
     out are the weights of an undisturbed job, bit by bit."""
 
     def __init__(self, address, seed, folder, shared, has_host):

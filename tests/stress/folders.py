@@ -1,5 +1,5 @@
-"""A repository that is polled while careless people write to it. What is whole is served soon, everything else never;
-a model that serves goes on with what it has."""
+"""A polled repository with careless writers. Complete versions are served soon, incomplete ones never, and a
+served model continues with its last good version."""
 
 import io
 import os
@@ -12,6 +12,7 @@ import grpc
 import torch
 from torch import Tensor, nn
 
+from tests.e2e import processes
 from tests.e2e.daemon import pb, request
 from tests.stress.actors import BUSY, CODE, WAIT_S, Actor, int64
 
@@ -107,10 +108,7 @@ class Writer(Actor):
         self.count(kind.__name__)
 
     def wait_until(self, condition, what):
-        deadline = time.monotonic() + WAIT_S / 2
-        while not condition():
-            assert time.monotonic() < deadline, f"{self.shelf.name}: waited in vain until {what}"
-            time.sleep(0.05)
+        processes.wait_until(condition, f"{self.shelf.name}: {what}", WAIT_S / 2, interval=0.05)
 
     def complaints(self):
         return self.read_log().count(f"model cannot be served model={self.shelf.name} ")
@@ -212,8 +210,8 @@ class Writer(Actor):
 
     def config(self):
         kind = self.random.randrange(3)
-        text = CONFIG[:self.random.randrange(20, len(CONFIG) - 3)] if kind == 0 else CONFIG + 'name: "another"\n'
-        data = self.random.randbytes(1000) if kind == 1 else text.encode()
+        broken_config = CONFIG[:self.random.randrange(20, len(CONFIG) - 3)] if kind == 0 else CONFIG + 'name: "another"\n'
+        data = self.random.randbytes(1000) if kind == 1 else broken_config.encode()
         path = os.path.join(self.shelf.folder, "config.pbtxt")
         with open(path, "wb") as file:
             file.write(data)

@@ -1,4 +1,4 @@
-"""Mixed load with everything that can go wrong on the clients' side. The server must not crash, hang, leak, or lose or
+"""Mixed load with every kind of client fault. The server must not crash, hang, leak, or lose or
 double an answer.
 
 Usage: python3 -m tests.stress.run [--seconds 1800] [--seed N] [--delays NAME=US,…]
@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 
+from tests.e2e import processes
 from tests.e2e.daemon import Daemon, pb, request
 from tests.stress import actors, folders
 from tests.stress.models import make_repository
@@ -24,10 +25,7 @@ DELAYS = ("scheduler.submit=500,scheduler.run=3000,scheduler.release=500,batch.a
 
 
 def wait_until(condition, what):
-    deadline = time.monotonic() + SETTLE_S
-    while not condition():
-        assert time.monotonic() < deadline, f"waited in vain: {what}"
-        time.sleep(0.2)
+    processes.wait_until(condition, what, SETTLE_S, interval=0.2)
 
 
 def load_everything(daemon, folder):
@@ -59,9 +57,9 @@ def check_after_polls(daemon, root, memory_before):
     wait_until(lambda: not folders.files_held(daemon), f"copies of archives are left: {folders.files_held(daemon)}")
 
 
-def check_log(text):
+def check_log(log_content):
     for sign in ("Sanitizer", "internal error", "runtime error:", "terminate called"):
-        assert sign not in text, text[max(0, text.index(sign) - 1000):][:8000]
+        assert sign not in log_content, log_content[max(0, log_content.index(sign) - 1000):][:8000]
 
 
 def check_alive(daemon):

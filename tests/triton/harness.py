@@ -1,4 +1,4 @@
-"""The daemon under test, third-party tests run against it, and what came out."""
+"""Runs the daemon and third-party tests against it, and records the results."""
 
 import ctypes
 import json
@@ -8,7 +8,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import time
 import urllib.request
 
@@ -117,6 +116,15 @@ def folder(name):
     shutil.rmtree(path, ignore_errors=True)
     path.mkdir(parents=True)
     return path
+
+
+def edit(path, *pairs):
+    """Replaces patterns in a file; each must be there."""
+    source = path.read_text()
+    for pattern, replacement in pairs:
+        source, count = re.subn(pattern, replacement, source)
+        assert count, (path, pattern)
+    path.write_text(source)
 
 
 def prepared(test, cwd, patches=()):

@@ -63,8 +63,8 @@ def in_page(part):
 
 
 def write_to_page(part, rows):
-    text, (begin, end) = PAGE.read_text(), marks(part)
-    PAGE.write_text(text[:text.index(begin) + len(begin)] + rows + text[text.index(end):])
+    markdown, (begin, end) = PAGE.read_text(), marks(part)
+    PAGE.write_text(markdown[:markdown.index(begin) + len(begin)] + rows + markdown[markdown.index(end):])
 
 
 def row(*cells):

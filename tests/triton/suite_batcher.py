@@ -27,8 +27,8 @@ UNDELAYED = [("L0_batcher/batcher_test.py", r"if batch_exec:", "if False:"),
 def models(name, source, dynamic):
     target = folder(name) / "models"
     for kind in ("onnx", "libtorch"):
-        text = (MODELS / source / (kind + F) / "config.pbtxt").read_text()
-        edits = [(r"(?m)^version_policy:.*", "version_policy: { specific { versions: [1] }}")] if "version_policy:" in text else []
+        pbtxt = (MODELS / source / (kind + F) / "config.pbtxt").read_text()
+        edits = [(r"(?m)^version_policy:.*", "version_policy: { specific { versions: [1] }}")] if "version_policy:" in pbtxt else []
         path = target / (kind + F)
         paths.renamed(target, MODELS / source / (kind + F), kind + F, [(r"max_batch_size: \d+", "max_batch_size: 8"), *edits])
         config = path / "config.pbtxt"

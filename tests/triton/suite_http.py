@@ -36,7 +36,7 @@ def outputs(*binary):
 def curl(name, body, code, there=(), absent=()):
     run = subprocess.run(["curl", "-s", "-w", "\n%{http_code}", "-d", body, "localhost:8000/v2/models/simple/infer"], capture_output=True)
     answer, _, got = run.stdout.decode(errors="replace").rpartition("\n")
-    good = got == str(code) and all(text in answer for text in there) and not any(text in answer for text in absent)
+    good = got == str(code) and all(wanted in answer for wanted in there) and not any(wanted in answer for wanted in absent)
     check(SUITE, f"test.sh: curl: {name}", good, f"{got}: {answer}", kind="qa")
 
 

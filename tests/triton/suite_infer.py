@@ -31,8 +31,8 @@ def infer():
         (repository / path.name / "1").mkdir()
     copy_models(MODELS / "own", repository, "custom_zero_1_float32", "custom_nobatch_zero_1_float32")
     for path in list(repository.iterdir()):  # ensembles of models that are not there
-        text = (path / "config.pbtxt").read_text()
-        wanted = paths.step_models(text)
+        pbtxt = (path / "config.pbtxt").read_text()
+        wanted = paths.step_models(pbtxt)
         if any(not (repository / step).exists() for step in wanted):
             shutil.rmtree(path)
     test = prepared("L0_infer/infer_test.py", folder("infer_test"), TWINS)

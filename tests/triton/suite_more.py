@@ -11,19 +11,11 @@ import subprocess
 import time
 
 import kit_paths as paths
-from harness import (BIN, CLIENT, MODELS, PYTHON, QA, WORK, Server, check, copy_models, folder, methods, metrics, prepared, run_methods,
+from harness import (BIN, CLIENT, MODELS, PYTHON, QA, WORK, Server, check, copy_models, edit, folder, methods, metrics, prepared, run_methods,
                      run_script, skip)
 from not_passing import LEFT_OUT_WHOLE
 
 F = "_float32_float32_float32"
-
-
-def edit(path, *pairs):
-    text = path.read_text()
-    for pattern, replacement in pairs:
-        text, count = re.subn(pattern, replacement, text)
-        assert count, (path, pattern)
-    path.write_text(text)
 
 
 def append(path, text):

@@ -5,19 +5,11 @@ import re
 import shutil
 
 import kit_paths as paths
-from harness import (MODELS, QA, Server, check, clean_shared_memory, copy_models, folder, methods, prepared, run_methods, run_script,
+from harness import (MODELS, QA, Server, check, clean_shared_memory, copy_models, edit, folder, methods, prepared, run_methods, run_script,
                      skip, PYTHON)
 from suite_infer import TWINS
 
 F = "_float32_float32_float32"
-
-
-def edit(path, *pairs):
-    text = path.read_text()
-    for pattern, replacement in pairs:
-        text, count = re.subn(pattern, replacement, text)
-        assert count, (path, pattern)
-    path.write_text(text)
 
 
 def ensembles(source, target, *names):

@@ -1,4 +1,4 @@
-"""How a run ended: verdict.py RESULTS.jsonl; exit status 1 when a test failed that is not named in not_passing.py, or
+"""The verdict on a run: verdict.py RESULTS.jsonl; exit status 1 when a test failed that is not named in not_passing.py, or
 skipped for a reason that docs/triton.md does not give."""
 
 import collections

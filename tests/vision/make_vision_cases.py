@@ -1,4 +1,4 @@
-"""Pictures, and what Pillow and torchvision make of them, for the tests beside this file.
+"""Saves images with the results of Pillow and torchvision, for the tests in this folder.
 
 Usage: python3 -m tests.vision.make_vision_cases OUTPUT_FOLDER
 """
@@ -9,7 +9,6 @@ import pathlib
 import pickle
 import struct
 import sys
-import zlib
 
 import numpy
 import torch
@@ -18,6 +17,8 @@ from PIL import Image
 from torchvision import transforms
 from torchvision.io import ImageReadMode, decode_image
 from torchvision.transforms import functional
+
+from tests.vision.png import png
 
 # Debian's version turns the hue of bytes by 255ths cut off; from 0.15 on they are rounded as everywhere else.
 tensor_hue = functional.F_t.adjust_hue
@@ -36,7 +37,7 @@ MODES = {"unchanged": ImageReadMode.UNCHANGED, "gray": ImageReadMode.GRAY, "gray
          "rgb": ImageReadMode.RGB, "rgb_alpha": ImageReadMode.RGB_ALPHA}
 
 
-def picture(height=23, width=31):
+def test_image(height=23, width=31):
     """Smooth with some noise: [height, width, 4]."""
     random = numpy.random.default_rng(7)
     y, x = numpy.mgrid[:height, :width]
@@ -50,17 +51,6 @@ def encoded(image, kind, **options):
     return file.getvalue()
 
 
-def png_chunk(name, data):
-    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
-
-
-def png(width, height, depth, color, rows, interlaced=False, chunks=b""):
-    """A PNG by hand, of what Pillow does not write. `rows` are bytes, each with its filter in front."""
-    header = struct.pack(">IIBBBBB", width, height, depth, color, 0, 0, int(interlaced))
-    return (b"\x89PNG\r\n\x1a\n" + png_chunk(b"IHDR", header) + chunks + png_chunk(b"IDAT", zlib.compress(rows))
-            + png_chunk(b"IEND", b""))
-
-
 def interlaced(array):
     rows = b""
     for y, x, dy, dx in ((0, 0, 8, 8), (0, 4, 8, 8), (4, 0, 8, 4), (0, 2, 4, 4), (2, 0, 4, 2), (0, 1, 2, 2), (1, 0, 2, 1)):
@@ -69,8 +59,8 @@ def interlaced(array):
     return png(array.shape[1], array.shape[0], 8, 2, rows, interlaced=True)
 
 
-def pictures():
-    data = picture()
+def image_cases():
+    data = test_image()
     rgb, rgba = Image.fromarray(data[..., :3]), Image.fromarray(data)
     palette = rgb.quantize(17)
     oriented = []
@@ -100,7 +90,7 @@ def chw(array):
     return torch.from_numpy(numpy.ascontiguousarray(array[None] if array.ndim == 2 else array.transpose(2, 0, 1)))
 
 
-def picture_case(name, data):
+def image_case(name, data):
     """Of 16 bits Pillow makes 8 by dropping the lower ones, and torchvision nothing, so the numbers are our own sums."""
     given = torch.frombuffer(bytearray(data), dtype=torch.uint8)
     by_torchvision, by_pillow = {}, {}
@@ -122,7 +112,7 @@ def picture_case(name, data):
 def transform_cases():
     t = transforms
     generator = torch.Generator().manual_seed(4)
-    smooth = chw(picture(37, 29)[..., :3])
+    smooth = chw(test_image(37, 29)[..., :3])
     gray = smooth[:1].clone()
     floats = torch.rand(3, 20, 26, generator=generator)
     modes = t.InterpolationMode
@@ -203,8 +193,8 @@ def datasets(folder):
         part, numbers = rows[i * 5:i * 5 + 5], [int(n) for n in targets[i * 5:i * 5 + 5]]
         (folder / "cifar-10-batches-bin" / f"{name}.bin").write_bytes(b"".join(bytes([n]) + r.tobytes() for n, r in zip(numbers, part)))
         # As Python 2 wrote them, and as Python 3 does in its protocol 2.
-        text = python2_pickle(part, ["labels"], [numbers]) if i % 2 else pickle.dumps({"data": part, "labels": numbers}, protocol=2)
-        (folder / "cifar-10-batches-py" / name).write_bytes(text)
+        pickled = python2_pickle(part, ["labels"], [numbers]) if i % 2 else pickle.dumps({"data": part, "labels": numbers}, protocol=2)
+        (folder / "cifar-10-batches-py" / name).write_bytes(pickled)
     for name, part in (("train", rows[:20]), ("test", rows[20:])):
         fine = [int(n) * 9 for n in targets[:len(part)]]
         (folder / "cifar-100-binary" / f"{name}.bin").write_bytes(b"".join(bytes([n // 5, n]) + r.tobytes() for n, r in zip(fine, part)))
@@ -214,7 +204,7 @@ def datasets(folder):
 
 
 def image_folder(folder):
-    data = picture(20, 24)
+    data = test_image(20, 24)
     for name, shift in (("b/2.png", 0), ("b/10.jpg", 1), ("b/inner/1.jpeg", 2), ("a/x.PNG", 3), ("a/note.txt", 0)):
         path = folder / "images" / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -230,7 +220,7 @@ def image_folder(folder):
 def main(output):
     folder = pathlib.Path(output)
     folder.mkdir(parents=True, exist_ok=True)
-    torch.save([picture_case(*case) for case in pictures()], folder / "pictures.pt")
+    torch.save([image_case(*case) for case in image_cases()], folder / "pictures.pt")
     torch.save(transform_cases(), folder / "transforms.pt")
     datasets(folder)
     image_folder(folder)

@@ -1,4 +1,4 @@
-"""Daemons that the tests share: the examples of Triton's models, and one that trains a copy of the picture model."""
+"""Daemons that the tests share: the examples of Triton's models, and one that trains a copy of the image model."""
 
 import pathlib
 import shutil
@@ -30,7 +30,7 @@ def client(server):
         yield out
 
 
-def pictures(rows, seed=0):
+def labeled_images(rows, seed=0):
     """Arrays of training data for the model `shapes`: rows with a bright half, which the labels say."""
     generator = np.random.default_rng(seed)
     labels = generator.integers(0, CLASSES, rows)
@@ -49,7 +49,7 @@ class Trainer:
         self._jobs = folder / "jobs"
         shutil.copytree(ROOT / "examples" / "models" / "shapes", self.models / "shapes")
         self.data.mkdir()
-        np.savez(self.data / "pictures.npz", **pictures(96))
+        np.savez(self.data / "images.npz", **labeled_images(96))
         self.daemon = None
 
     def start(self, *flags):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tensord
-from conftest import pictures
+from conftest import labeled_images
 
 ROW = np.arange(16, dtype=np.int32)[None]
 
@@ -130,7 +130,7 @@ def test_training(trainer):
             upload = await client.upload(trainer.models / "shapes" / "1" / "model.pt")
             job = await client.train({"upload_id": upload}, data={"streamed": True}, loss="cross_entropy",
                                      label="label")
-            feeding = asyncio.ensure_future(job.feed(pictures(8, number) for number in range(5)))
+            feeding = asyncio.ensure_future(job.feed(labeled_images(8, number) for number in range(5)))
             info = await job.wait(timeout=60)
             assert await feeding == 5 and info.state == tensord.JobState.COMPLETED and info.progress.next_batch == 5
             assert (await job.history())["step"].tolist()[-1] == 5

@@ -23,8 +23,8 @@ def command(server, capsys):
     return run
 
 
-def objects(text):
-    return [json.loads(line) for line in text.splitlines()]
+def objects(output):
+    return [json.loads(line) for line in output.splitlines()]
 
 
 def test_infer(command, tmp_path):
@@ -57,7 +57,7 @@ def test_infer(command, tmp_path):
     assert [item["outputs"]["OUT"] for item in streamed] == [[3]] * 3
 
 
-@pytest.mark.parametrize("arguments, text, code", [
+@pytest.mark.parametrize("arguments, message, code", [
     (("infer", "nope", "--input", "x=[1]"), "nope", 1), (("infer", "simple", "--input", "{"), "neither", 2),
     (("infer", "simple", "--input", "[1]", "--input", "INPUT0=[1]"), "name all", 2), (("nope",), "invalid choice", 2),
     (("infer", "simple", "--input", "random:a"), "shape is numbers", 2),
@@ -68,8 +68,8 @@ def test_infer(command, tmp_path):
     (("infer", "simple", "--parameter", "x"), "NAME=VALUE", 2),
     (("train", "simple"), "TrainingService|raining", 1), (("load", "m", "--config", "/not/there"), "/not/there", 1),
 ])
-def test_wrong_ones(command, arguments, text, code):
-    assert re.search(text, command(*arguments, code=code))
+def test_wrong_ones(command, arguments, message, code):
+    assert re.search(message, command(*arguments, code=code))
 
 
 def test_a_server_that_does_not_answer(capsys):
@@ -102,7 +102,7 @@ def test_train_and_jobs(trainer, capsys, tmp_path):
 
     spec = tmp_path / "job.json"
     spec.write_text(json.dumps({"loss": {"builtin": "cross_entropy"}, "optimizer": {"lr": 1.0}, "epochs": 9}))
-    flags = ("train", "shapes", "--spec", str(spec), "--data", "pictures.npz", "--label", "label", "--steps", "3",
+    flags = ("train", "shapes", "--spec", str(spec), "--data", "images.npz", "--label", "label", "--steps", "3",
              "--lr", "0.01", "--eval-fraction", "0.2", "--metrics", "loss,accuracy", "--freeze", "blocks.0.*")
     report = run(*flags)
     assert "COMPLETED" in report and "accuracy" in report

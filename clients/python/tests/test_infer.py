@@ -50,7 +50,7 @@ def test_large_results_are_cut_out_of_the_message(client):
         np.testing.assert_array_equal(client.infer("identity_fp32", values).output, values)
 
 
-def test_texts(client):
+def test_strings(client):
     numbers = [[str(i) for i in range(16)]]
     result = client.infer("simple_string", numbers, np.array([["1"] * 16], object))
     assert result["OUTPUT0"].dtype == object and result["OUTPUT0"][0, 3] == b"4"
@@ -77,7 +77,7 @@ def test_classes(client):
     assert second[0] == tensord.Class(4.0, 0, "apple")
 
 
-@pytest.mark.parametrize("call, kind, text", [
+@pytest.mark.parametrize("call, kind, message", [
     (lambda c: c.infer("nope", ROW), tensord.NotFoundError, "nope"),
     (lambda c: c.infer("simple", ROW, ONES, version=9), tensord.NotFoundError, "9"),
     (lambda c: c.infer("simple", {"INPUT0": ROW}), tensord.InvalidArgumentError, "INPUT1"),
@@ -89,8 +89,8 @@ def test_classes(client):
     (lambda c: c.infer("identity_fp32", np.ones((1, 1), "f4"), outputs={"OUTPUT0": np.zeros(1, "f4")}),
      tensord.InvalidArgumentError, "shared memory"),
 ])
-def test_errors(client, call, kind, text):
-    with pytest.raises(kind, match=text) as caught:
+def test_errors(client, call, kind, message):
+    with pytest.raises(kind, match=message) as caught:
         call(client)
     assert isinstance(caught.value, tensord.TensordError) and caught.value.code == kind.code
 
@@ -142,7 +142,7 @@ def test_shared_memory(client, server):
     np.testing.assert_array_equal(client.infer("identity_fp32", values).output, values)  # now sent
 
 
-def test_texts_into_shared_memory(client):
+def test_strings_into_shared_memory(client):
     with client.shared_memory(4096) as region:
         place = region.array(1024, np.uint8)
         result = client.infer("simple_identity", [["a", "bcd"]], outputs={"OUTPUT0": place})

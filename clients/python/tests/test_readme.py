@@ -31,7 +31,7 @@ def address(tmp_path, monkeypatch):
 
 
 def blocks(language):
-    return [text.replace("localhost:8001", "ADDRESS") for text in re.findall(rf"```{language}\n(.*?)```", README, re.S)]
+    return [code.replace("localhost:8001", "ADDRESS") for code in re.findall(rf"```{language}\n(.*?)```", README, re.S)]
 
 
 def test_examples(address):

@@ -72,9 +72,9 @@ def test_sequences(client):
     assert (int(first.output[0, 0]), int(last.output[0, 0])) == (2, 6)  # the last gets the id more
     with pytest.raises(tensord.InvalidArgumentError, match="has ended"):
         sequence.infer([[1]])
-    by_text = client.sequence("simple_string_dyna_sequence", sequence_id="7")
-    by_text.infer({"INPUT": np.array([[2]], np.int32)})
-    assert int(by_text.infer({"INPUT": np.array([[3]], np.int32)}, end=True)["OUTPUT"][0, 0]) == 2 + 3 + 7
+    by_string = client.sequence("simple_string_dyna_sequence", sequence_id="7")
+    by_string.infer({"INPUT": np.array([[2]], np.int32)})
+    assert int(by_string.infer({"INPUT": np.array([[3]], np.int32)}, end=True)["OUTPUT"][0, 0]) == 2 + 3 + 7
     with pytest.raises(tensord.InvalidArgumentError, match="sequence_id"):
         client.sequence("simple_sequence", sequence_id=0)
 

@@ -72,7 +72,7 @@ TEXTS = [b"", b"a", "é", "日本", b"\0zeros\0", b"x" * 300]
 @pytest.mark.parametrize("value", [
     np.array(TEXTS, object).reshape(2, 3), TEXTS, "alone", b"bytes\0", np.array(["a", "bc"]), np.array([b"a", b"bc"]),
     np.array([], object), [["a"], ["b"]]])
-def test_texts(value):
+def test_strings(value):
     back, name = round_trip(value, "BYTES")
     expected = np.array(value, object)
     assert name == "BYTES" and back.shape == expected.shape
@@ -81,7 +81,7 @@ def test_texts(value):
 
 @pytest.mark.parametrize("data, shape", [(b"\1\0\0\0", (1,)), (b"\1\0\0\0ab", (1,)), (b"\1\0\0\0a", (2,)),
                                          (b"\xff\xff\xff\xff", (1,)), (b"\0\0", (0,))])
-def test_texts_that_do_not_fit(data, shape):
+def test_strings_that_do_not_fit(data, shape):
     with pytest.raises(tensord.InternalError):
         from_buffer(memoryview(data), "BYTES", shape)
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import tensord
-from conftest import Trainer, pictures
+from conftest import Trainer, labeled_images
 from tensord import job_spec as specs
 from tensord._protocol import training as pb
 from tensord.job_spec import JobSpec, job_spec_message
 from tensord.jobs import history_of
 
-QUICK = {"data": "pictures.npz", "loss": "cross_entropy", "label": "label", "lr": 3e-3, "batch_size": 16}
+QUICK = {"data": "images.npz", "loss": "cross_entropy", "label": "label", "lr": 3e-3, "batch_size": 16}
 
 
 class Bar:
@@ -36,7 +36,7 @@ class Bar:
 
 def test_from_job_to_the_next_version(training_client, trainer):
     client = training_client
-    before = client.infer("shapes", pictures(4)["image"])
+    before = client.infer("shapes", labeled_images(4)["image"])
     evaluation = {"fraction": 0.25, "metrics": ["loss", "accuracy"]}
     job = client.train("shapes", name="mine", epochs=3, seed=1, evaluation=evaluation,
                        publish="at_end", optimizer="adamw", schedule="cosine", **QUICK)
@@ -53,9 +53,9 @@ def test_from_job_to_the_next_version(training_client, trainer):
     assert steps.tolist() == [5, 10, 15] and ((0 <= accuracy) & (accuracy <= 1)).all()
     assert history["loss"][-3:].mean() < history["loss"][:3].mean()
 
-    after = client.infer("shapes", pictures(4)["image"])
+    after = client.infer("shapes", labeled_images(4)["image"])
     assert (before.version, after.version) == ("1", "2") and not np.array_equal(before.output, after.output)
-    assert client.rollback("shapes") == 1 and client.infer("shapes", pictures(1)["image"]).version == "1"
+    assert client.rollback("shapes") == 1 and client.infer("shapes", labeled_images(1)["image"]).version == "1"
     job.delete()
     with pytest.raises(tensord.NotFoundError):
         client.job(job.id)
@@ -96,9 +96,9 @@ def test_pause_resume_cancel(training_client):
 
 def test_streamed_data_goes_on_where_it_stopped(training_client):
     job = training_client.train("shapes", data={"streamed": True}, loss={"builtin": "cross_entropy", "label": "label"})
-    assert job.feed((pictures(8, number) for number in range(3)), complete=False) == 3
+    assert job.feed((labeled_images(8, number) for number in range(3)), complete=False) == 3
     # The same data once more: the job has had three of it.
-    assert job.feed(pictures(8, number) for number in range(5)) <= 5
+    assert job.feed(labeled_images(8, number) for number in range(5)) <= 5
     assert job.wait(timeout=60).progress.step == 5 and job.info.progress.samples == 40
 
 
@@ -106,12 +106,12 @@ def test_what_batches_raise_comes_out(training_client):
     job = training_client.train("shapes", data={"streamed": True}, loss="cross_entropy", label="label")
 
     def broken():
-        yield pictures(4)
+        yield labeled_images(4)
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
         job.feed(broken())
-    with pytest.raises(tensord.InvalidArgumentError, match="texts"):
+    with pytest.raises(tensord.InvalidArgumentError, match="strings"):
         job.feed([{"image": np.array(["a"])}], first=job.refresh().progress.next_batch)
     job.cancel()
 
@@ -125,12 +125,12 @@ def test_uploads(training_client, trainer):
         training_client.upload(b"no archive")
 
 
-@pytest.mark.parametrize("fields, text", [
+@pytest.mark.parametrize("fields, error", [
     ({"lr": -1.0}, "lr"), ({"loss": "nope"}, "nope"), ({"optimizer": {"name": "adam", "nope": 1}}, "nope"),
     ({"epochs": "three"}, "epochs"), ({"nope": 1}, "nope"), ({"data": "../secret.npz"}, "secret"),
 ])
-def test_wrong_jobs(training_client, fields, text):
-    with pytest.raises(tensord.TensordError, match=text):
+def test_wrong_jobs(training_client, fields, error):
+    with pytest.raises(tensord.TensordError, match=error):
         training_client.train("shapes", **{"steps": 1, **QUICK, **fields})
 
 

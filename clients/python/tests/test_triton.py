@@ -76,10 +76,10 @@ def test_streams(triton):
 
 def test_shared_memory(triton):
     with triton.shared_memory(1 << 16) as region:
-        values, answer, texts = region.put(VALUES), region.array(VALUES.shape), region.array(512, np.uint8)
+        values, answer, labels = region.put(VALUES), region.array(VALUES.shape), region.array(512, np.uint8)
         triton.infer("numbers", values, outputs={"OUTPUT0": answer})
         np.testing.assert_array_equal(answer, VALUES)
-        result = triton.infer("texts", [["a", "bcd"]], outputs={"OUTPUT0": texts})
+        result = triton.infer("texts", [["a", "bcd"]], outputs={"OUTPUT0": labels})
         assert result.texts().tolist() == [["a", "bcd"]]
     assert triton.regions() == []
 

@@ -125,11 +125,11 @@ USES = [
 ]
 
 
-@pytest.mark.parametrize("text", USES)
-def test_uses_are_refused(text):
+@pytest.mark.parametrize("use", USES)
+def test_uses_are_refused(use):
     p, x = nn.UninitializedParameter(), engine.ones(3)
     with pytest.raises(ValueError):
-        eval(text)
+        eval(use)
 
 
 def test_parameters():

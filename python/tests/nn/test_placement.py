@@ -92,7 +92,7 @@ def test_skipped_first_values():
         utils.skip_init(nn.ReLU)
 
 
-TEXTS = [
+SOURCES = [
     "Conv1d(2, 2, 3, padding='same', padding_mode='circular', groups=2, dilation=2, bias=False)", "ConvTranspose2d(2, 2, 3, 2, 1, 1)", "Bilinear(1, 2, 3)",
     "Embedding(3, 4, 1, 2.0, 3, True, True)", "MaxPool1d(2)", "MaxPool2d((2, 3), None, (1, 1))", "AvgPool2d(2)", "AdaptiveAvgPool2d((2, None))",
     "Flatten()", "Unflatten(1, (2, 3))", "BatchNorm1d(3)", "GroupNorm(1, 2, affine=False)", "InstanceNorm1d(3)", "CrossMapLRN2d(3)", "EmbeddingBag(2, 2)",
@@ -100,9 +100,9 @@ TEXTS = [
 ]
 
 
-@pytest.mark.parametrize("text", TEXTS)
-def test_texts(text):
-    assert repr(eval("nn." + text)) == repr(eval("torch.nn." + text))
+@pytest.mark.parametrize("source", SOURCES)
+def test_sources(source):
+    assert repr(eval("nn." + source)) == repr(eval("torch.nn." + source))
 
 
 ERRORS = ["Conv2d(3, 4, 3, groups=2)", "Conv2d(2, 3, 3, groups=2)", "Conv2d(2, 2, 3, groups=0)", "Conv2d(1, 1, 3, padding='most')",
@@ -110,12 +110,12 @@ ERRORS = ["Conv2d(3, 4, 3, groups=2)", "Conv2d(2, 3, 3, groups=2)", "Conv2d(2, 2
           "Conv2d(1, 1, 3, 2, 'same')", "Conv1d(1, 1, 3, padding_mode='some')", "GroupNorm(2, 3)", "Embedding.from_pretrained(ones(3))"]
 
 
-@pytest.mark.parametrize("text", ERRORS)
-def test_refused(text):
+@pytest.mark.parametrize("source", ERRORS)
+def test_refused(source):
     with pytest.raises((ValueError, AssertionError, RuntimeError)):
-        eval("torch.nn." + text.replace("ones", "torch.ones"))
+        eval("torch.nn." + source.replace("ones", "torch.ones"))
     with pytest.raises(ValueError):
-        eval("nn." + text.replace("ones", "engine.ones"))
+        eval("nn." + source.replace("ones", "engine.ones"))
 
 
 @pytest.mark.parametrize("older", [{"size_average": False}, {"reduce": False}, {"size_average": True}, {"size_average": False, "reduce": True}], ids=str)

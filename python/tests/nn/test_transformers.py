@@ -25,7 +25,7 @@ def padding(rows=N, keys=S):
     return torch.arange(keys)[None, :] > torch.arange(rows)[:, None] + 1
 
 
-def hidden(*shape):
+def random_mask(*shape):
     mask = torch.rand(shape) < 0.4
     mask[..., 0] = False
     return mask
@@ -36,14 +36,14 @@ def additive(mask):
 
 
 MASKS = {
-    "none": lambda heads: {}, "padding": lambda heads: {"key_padding_mask": padding()}, "steps": lambda heads: {"attn_mask": hidden(L, S)},
-    "heads": lambda heads: {"attn_mask": hidden(N * heads, L, S)}, "numbers": lambda heads: {"attn_mask": torch.randn(N * heads, L, S)},
-    "both": lambda heads: {"attn_mask": hidden(L, S), "key_padding_mask": padding()},
+    "none": lambda heads: {}, "padding": lambda heads: {"key_padding_mask": padding()}, "steps": lambda heads: {"attn_mask": random_mask(L, S)},
+    "heads": lambda heads: {"attn_mask": random_mask(N * heads, L, S)}, "numbers": lambda heads: {"attn_mask": torch.randn(N * heads, L, S)},
+    "both": lambda heads: {"attn_mask": random_mask(L, S), "key_padding_mask": padding()},
     "numbers and padding": lambda heads: {"attn_mask": torch.randn(L, S), "key_padding_mask": padding()},
 }
 
 
-def both(theirs, mine, **masks):
+def call_with_masks(theirs, mine, **masks):
     """A call with masks of the module that is given."""
     own_masks = {name: from_torch(mask) if isinstance(mask, torch.Tensor) else mask for name, mask in masks.items()}
     return lambda module, *inputs: module(*inputs, **(masks if module is theirs else own_masks))
@@ -56,7 +56,7 @@ def test_attention(arguments, options, masks, weights):
     theirs, mine = make("MultiheadAttention", *arguments, **options)
     shapes = [(L, N, E), (S, N, options.get("kdim", E)), (S, N, options.get("vdim", E))]
     inputs = [torch.randn((shape[1], shape[0], shape[2]) if theirs.batch_first else shape, requires_grad=True) for shape in shapes]
-    compare(theirs, mine, inputs, both(theirs, mine, **MASKS[masks](arguments[1]), **weights))
+    compare(theirs, mine, inputs, call_with_masks(theirs, mine, **MASKS[masks](arguments[1]), **weights))
 
 
 @pytest.mark.parametrize("form", ["self", "memory", "no batch", "no batch with masks"])
@@ -67,15 +67,15 @@ def test_same_tensors(arguments, options, form):
     theirs, mine = make("MultiheadAttention", *arguments, **options)
     shape = (L, E) if "no batch" in form else (L, N, E)
     inputs = [torch.randn(shape, requires_grad=True) for _ in range(2 if form == "memory" else 1)]
-    masks = {"attn_mask": hidden(theirs.num_heads, L, L), "key_padding_mask": padding(1, L)[0]} if "masks" in form else {}
-    run = both(theirs, mine, **masks)
+    masks = {"attn_mask": random_mask(theirs.num_heads, L, L), "key_padding_mask": padding(1, L)[0]} if "masks" in form else {}
+    run = call_with_masks(theirs, mine, **masks)
     compare(theirs, mine, inputs, lambda module, *inputs: run(module, inputs[0], inputs[-1], inputs[-1]))
 
 
 def test_padding_in_numbers():
     """Padding masks may be added numbers, beside bool masks too."""
     _, mine = make("MultiheadAttention", E, 2)
-    x, mask = engine.randn(S, N, E), from_torch(hidden(S, S))
+    x, mask = engine.randn(S, N, E), from_torch(random_mask(S, S))
     want = mine(x, x, x, from_torch(padding()), attn_mask=mask)
     for pads, steps in ((additive(padding()), to_torch(mask)), (padding(), additive(to_torch(mask))), (additive(padding()), additive(to_torch(mask)))):
         got = mine(x, x, x, from_torch(pads), attn_mask=from_torch(steps))
@@ -124,8 +124,8 @@ LAYERS = [((E, 2, 8), {}), ((E, 3, 8, 0.5, "gelu"), {}), ((E, 2, 8), {"norm_firs
 def test_encoder_layer(arguments, options, form):
     theirs, mine = make("TransformerEncoderLayer", *arguments, **options)
     shape = (S, E) if form == "no batch" else (N, S, E) if options.get("batch_first") else (S, N, E)
-    masks = {"src_mask": hidden(S, S), "src_key_padding_mask": padding()} if form == "masks" else {}
-    compare(theirs, mine, [torch.randn(shape, requires_grad=True)], both(theirs, mine, **masks))
+    masks = {"src_mask": random_mask(S, S), "src_key_padding_mask": padding()} if form == "masks" else {}
+    compare(theirs, mine, [torch.randn(shape, requires_grad=True)], call_with_masks(theirs, mine, **masks))
 
 
 @pytest.mark.parametrize("form", ["plain", "masks", "no batch"])
@@ -133,19 +133,19 @@ def test_encoder_layer(arguments, options, form):
 def test_decoder_layer(arguments, options, form):
     theirs, mine = make("TransformerDecoderLayer", *arguments, **options)
     shapes = [(steps, E) if form == "no batch" else (N, steps, E) if options.get("batch_first") else (steps, N, E) for steps in (L, S)]
-    masks = {"tgt_mask": hidden(L, L), "memory_mask": hidden(L, S), "tgt_key_padding_mask": padding(N, L), "memory_key_padding_mask": padding()}
-    compare(theirs, mine, [torch.randn(shape, requires_grad=True) for shape in shapes], both(theirs, mine, **(masks if form == "masks" else {})))
+    masks = {"tgt_mask": random_mask(L, L), "memory_mask": random_mask(L, S), "tgt_key_padding_mask": padding(N, L), "memory_key_padding_mask": padding()}
+    compare(theirs, mine, [torch.randn(shape, requires_grad=True) for shape in shapes], call_with_masks(theirs, mine, **(masks if form == "masks" else {})))
 
 
 @pytest.mark.parametrize("masks", [False, True])
 @pytest.mark.parametrize("options", [{}, {"batch_first": True, "norm_first": True, "activation": "gelu"}], ids=str)
 def test_transformer(options, masks):
     theirs, mine = make("Transformer", E, 2, 2, 1, 8, **options)
-    given = {"src_mask": hidden(S, S), "tgt_mask": torch.nn.Transformer.generate_square_subsequent_mask(L), "memory_mask": hidden(L, S),
+    given = {"src_mask": random_mask(S, S), "tgt_mask": torch.nn.Transformer.generate_square_subsequent_mask(L), "memory_mask": random_mask(L, S),
              "src_key_padding_mask": padding(),
              "tgt_key_padding_mask": padding(N, L), "memory_key_padding_mask": padding()} if masks else {}
     shapes = [(N, steps, E) if options else (steps, N, E) for steps in (S, L)]
-    compare(theirs, mine, [torch.randn(shape, requires_grad=True) for shape in shapes], both(theirs, mine, **given))
+    compare(theirs, mine, [torch.randn(shape, requires_grad=True) for shape in shapes], call_with_masks(theirs, mine, **given))
 
 
 def test_stacks():
@@ -157,7 +157,7 @@ def test_stacks():
     theirs, mine = stacks
     assert list(mine.state_dict()) == list(theirs.state_dict()) and repr(mine) == repr(theirs)
     assert (mine.layers[0].linear1.weight == mine.layers[2].linear1.weight).all() and len(list(mine.parameters())) == 3 * 12 + 2
-    compare(theirs, mine, [torch.randn(S, N, E, requires_grad=True)], both(theirs, mine, src_key_padding_mask=padding()))
+    compare(theirs, mine, [torch.randn(S, N, E, requires_grad=True)], call_with_masks(theirs, mine, src_key_padding_mask=padding()))
     assert not (mine.layers[0].linear1.weight.grad == mine.layers[2].linear1.weight.grad).all()
     same(nn.Transformer.generate_square_subsequent_mask(4), torch.nn.Transformer.generate_square_subsequent_mask(4))
     assert nn.Transformer.generate_square_subsequent_mask(2, dtype=engine.float64).dtype is engine.float64

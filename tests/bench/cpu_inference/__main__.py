@@ -19,12 +19,12 @@ import warnings
 from tests.bench.cpu_inference import driver, files, models, report
 
 
-def numbers(text: str) -> list:
-    return [int(part) for part in text.split(",")]
+def numbers(argument: str) -> list:
+    return [int(part) for part in argument.split(",")]
 
 
-def words(text: str) -> list:
-    return [part for part in text.split(",") if part]
+def words(argument: str) -> list:
+    return [part for part in argument.split(",") if part]
 
 
 def parse() -> argparse.Namespace:

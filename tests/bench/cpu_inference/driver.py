@@ -141,8 +141,8 @@ class Ours:
         pass
 
 
-def last_line(text: str) -> str:
-    lines = text.strip().splitlines()
+def last_line(output: str) -> str:
+    lines = output.strip().splitlines()
     return lines[-1][:200] if lines else "stopped without a word"
 
 

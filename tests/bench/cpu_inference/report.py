@@ -1,4 +1,4 @@
-"""The table."""
+"""The table of results."""
 
 from tests.bench.cpu_inference.driver import OURS, PEERS
 
@@ -47,7 +47,7 @@ def line(result, clock: str, best: bool, also: list) -> str:
 def remarks(result, clock: str, best: bool) -> list:
     """Failures; where an aim is missed, where the time goes."""
     place = f"{result.row.name}, {result.threads} thread{'s' * (result.threads > 1)}, batch {result.batch}"
-    out = [f"- {place}: {name} failed: {text}" for name, text in result.failures.items()]
+    out = [f"- {place}: {name} failed: {reason}" for name, reason in result.failures.items()]
     peer = result.best_peer(clock, best)
     if peer and result.speed and result.ratio(OURS, peer, clock, best) > result.row.aim_at(result.batch):
         calls = [f"{op['name']} {100 * op['share']:.0f} % at {op['gflops']:.0f} GFLOP/s, {op['gbs']:.0f} GB/s"

@@ -103,7 +103,7 @@ def paper():
     print("| resnet18 on | bytes travel at | ring, 64 workers | 1,024 | half is lost at | bcube, 64 | 1,024 |\n|---|---|---:|---:|---:|---:|---:|")
     for cores in (1, 16):
         alone = ALONE / cores
-        for text, rate in RATES.items():
+        for label, rate in RATES.items():
             def of(workers, kind, alone=alone, rate=rate):
                 return step(alone / 3, alone * 2 / 3, GRADIENTS, workers, LATENCY, 1 / rate, kind)
 
@@ -111,7 +111,7 @@ def paper():
                 return f"{of(workers, kind) * 1e3:,.0f} ms, {alone / of(workers, kind):.0%}"
 
             half = next(workers for workers in range(2, 1 << 20) if of(workers, ring) > 2 * alone)
-            print(f"| {cores} core{'s' if cores > 1 else ''}, {alone * 1e3:.0f} ms | {text} | {cell(64, ring)} | {cell(1024, ring)} | {half} "
+            print(f"| {cores} core{'s' if cores > 1 else ''}, {alone * 1e3:.0f} ms | {label} | {cell(64, ring)} | {cell(1024, ring)} | {half} "
                   f"| {cell(64, bcube)} | {cell(1024, bcube)} |")
 
 

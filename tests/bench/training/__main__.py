@@ -26,7 +26,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="tests.bench.training", description=__doc__.splitlines()[0])
     parser.add_argument("binary", type=os.path.abspath)
     parser.add_argument("--models", default="", help="beginnings of the names of rows, separated by commas; all")
-    parser.add_argument("--threads", type=lambda text: [int(part) for part in text.split(",")], default=[1, 2])
+    parser.add_argument("--threads", type=lambda counts: [int(part) for part in counts.split(",")], default=[1, 2])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1.0, help="length of a burst")
     parser.add_argument("--plan", choices=["exact", "fused"], default="exact", help="how the planned side plans its steps")

@@ -15,7 +15,7 @@ def start(*flags, repositories=None, **kwargs):
     return DaemonProcess(repositories or REPOSITORIES, "--allow-client-shm", "true", *flags, **kwargs)
 
 
-def texts(*values):
+def strings(*values):
     return np.array([[str(value).encode() for value in values]], dtype=np.object_)
 
 

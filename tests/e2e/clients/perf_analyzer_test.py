@@ -1,4 +1,4 @@
-"""NVIDIA's perf_analyzer: load on the example models, with the server's own statistics beside the client's."""
+"""NVIDIA's perf_analyzer: load on the example models; the server's statistics agree with the client's."""
 
 import csv
 import os
@@ -40,13 +40,13 @@ class PerfAnalyzerTest(unittest.TestCase):
                 return run.stdout, list(csv.DictReader(rows))
 
     def check(self, model, *flags):
-        text, rows = self.measure(model, *flags)
-        self.assertGreater(float(rows[0]["Inferences/Second"]), 0, text)
+        printed, rows = self.measure(model, *flags)
+        self.assertGreater(float(rows[0]["Inferences/Second"]), 0, printed)
         # What it read of ModelStatistics. Not the times: it has whole microseconds, and short runs take none.
-        counts = dict(re.findall(r"(Inference count|Execution count|Successful request count): (\d+)", text.split("Server:")[1]))
-        self.assertEqual(len(counts), 3, text)
+        counts = dict(re.findall(r"(Inference count|Execution count|Successful request count): (\d+)", printed.split("Server:")[1]))
+        self.assertEqual(len(counts), 3, printed)
         for name, count in counts.items():
-            self.assertGreater(int(count), 0, f"{name} in {text}")
+            self.assertGreater(int(count), 0, f"{name} in {printed}")
         self.assertIn("Server Compute Infer", rows[0])
         return rows
 

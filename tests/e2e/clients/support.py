@@ -1,4 +1,4 @@
-"""What the tests with NVIDIA's client share."""
+"""Helpers of the tests with NVIDIA's client."""
 
 import queue
 

@@ -58,10 +58,10 @@ class CudaMemoryTest(unittest.TestCase):
         self.client.register_cuda_shared_memory(name, allocation.raw_handle(), 0, BLOCK_BYTES)
         return allocation
 
-    def assert_fails(self, code, text, call, *args):
+    def assert_fails(self, code, message, call, *args):
         with self.assertRaises(InferenceServerException) as caught:
             call(*args)
-        self.assertIn(text, caught.exception.message())
+        self.assertIn(message, caught.exception.message())
         self.assertEqual(caught.exception.status(), f"StatusCode.{code}")
 
     def test_inputs_and_outputs(self):
@@ -91,9 +91,9 @@ class CudaMemoryTest(unittest.TestCase):
         result = self.client.infer("identity_fp32", [item])
         self.assertEqual(result.as_numpy("OUTPUT0")[0, 1], x[0])
 
-    def test_texts(self):
+    def test_strings(self):
         values = [texts(*range(16)), texts(*[1] * 16)]
-        packed = [b"".join(len(text).to_bytes(4, "little") + text for text in value[0]) for value in values]
+        packed = [b"".join(len(string).to_bytes(4, "little") + string for string in value[0]) for value in values]
         memory, inputs = self.region("gpu"), []
         for i, data in enumerate(packed):
             memory.bytes[1000 * i:1000 * i + len(data)] = data
@@ -125,11 +125,11 @@ class CudaMemoryTest(unittest.TestCase):
         self.assert_fails("INVALID_ARGUMENT", "no GPU 2", register, "far", handle, 2, 64)
         self.assert_fails("INVALID_ARGUMENT", "64 bytes", register, "short", base64.b64encode(b"x"), 0, 64)
         item = grpcclient.InferInput("INPUT0", [1, 16], "FP32")
-        for code, text, place in (("NOT_FOUND", "Unable to find", ("nothing", 64, 0)),
+        for code, message, place in (("NOT_FOUND", "Unable to find", ("nothing", 64, 0)),
                                   ("INVALID_ARGUMENT", "Invalid offset", ("small", 64, 4096)),
                                   ("INVALID_ARGUMENT", "Invalid offset + byte size", ("small", 64, 4040))):
             item.set_shared_memory(*place)
-            self.assert_fails(code, text, self.client.infer, "identity_fp32", [item])
+            self.assert_fails(code, message, self.client.infer, "identity_fp32", [item])
 
     def test_memory_that_is_gone(self):
         memory = self.region("gone")

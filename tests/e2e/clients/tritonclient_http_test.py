@@ -78,17 +78,17 @@ class HttpClientTest(unittest.TestCase):
             self.client.infer("simple", inputs[:1])
         self.assertIn("expected 2 inputs but got 1", caught.exception.message())
 
-    def test_texts_and_classes(self):
+    def test_strings_and_classes(self):
         words = texts(*range(16))
         for binary in (True, False):
             inputs = [http_tensor("INPUT0", words, binary=binary), http_tensor("INPUT1", words, binary=binary)]
             outputs = [httpclient.InferRequestedOutput("OUTPUT0", binary_data=binary)]
             result = self.client.infer("simple_string", inputs, outputs=outputs)
-            self.assertEqual([int(text) for text in result.as_numpy("OUTPUT0")[0]], [2 * i for i in range(16)])
+            self.assertEqual([int(string) for string in result.as_numpy("OUTPUT0")[0]], [2 * i for i in range(16)])
         a, b = add_sub_terms()
         result = self.client.infer("simple", [http_tensor("INPUT0", a), http_tensor("INPUT1", b)], outputs=[
             httpclient.InferRequestedOutput("OUTPUT0", class_count=2)])
-        self.assertEqual([text.decode() for text in result.as_numpy("OUTPUT0")[0]], ["16:15", "15:14"])
+        self.assertEqual([string.decode() for string in result.as_numpy("OUTPUT0")[0]], ["16:15", "15:14"])
 
     def test_sequences(self):
         for sequence, last in ((77, 5 + 77), ("99", 12 + 99)):

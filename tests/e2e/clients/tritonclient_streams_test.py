@@ -48,12 +48,12 @@ class StreamTest(unittest.TestCase):
         """As simple_grpc_sequence_stream_infer_client.py, direct and oldest, with numbers and texts as ids."""
         for is_dyna in (False, True):
             numbers = "simple_dyna_sequence" if is_dyna else "simple_sequence"
-            texts = "simple_string_dyna_sequence" if is_dyna else "simple_sequence"
-            text_id = "1002" if is_dyna else str(uuid.uuid4())
+            string_model = "simple_string_dyna_sequence" if is_dyna else "simple_sequence"
+            string_id = "1002" if is_dyna else str(uuid.uuid4())
             client, answers = self.open_stream(headers={"x": "y"})
-            sent = {1000: [0] + VALUES, 1001: [100] + [-v for v in VALUES], text_id: [20] + [-v for v in VALUES]}
+            sent = {1000: [0] + VALUES, 1001: [100] + [-v for v in VALUES], string_id: [20] + [-v for v in VALUES]}
             for sequence, values in sent.items():
-                self.send(client, texts if sequence == text_id else numbers, sequence, values)
+                self.send(client, string_model if sequence == string_id else numbers, sequence, values)
             got = {str(sequence): [] for sequence in sent}
             for _ in range(3 * 8):
                 result = answers.take_result()
@@ -65,9 +65,9 @@ class StreamTest(unittest.TestCase):
                 expected[0] += 1
                 expected[-1] += sequence if is_dyna else 0
                 self.assertEqual(got[str(sequence)], expected)
-            expected = list(np.cumsum(sent[text_id])) if is_dyna else [21] + sent[text_id][1:]
+            expected = list(np.cumsum(sent[string_id])) if is_dyna else [21] + sent[string_id][1:]
             expected[-1] += 1002 if is_dyna else 0
-            self.assertEqual(got[text_id], expected)
+            self.assertEqual(got[string_id], expected)
 
     def test_sequences_by_calls(self):
         """As simple_grpc_sequence_sync_infer_client.py."""

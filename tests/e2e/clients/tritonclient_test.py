@@ -31,10 +31,10 @@ class ClientTest(unittest.TestCase):
         cls.client.close()
         cls.daemon.__exit__()
 
-    def assert_fails(self, code, text, call, *args, **kwargs):
+    def assert_fails(self, code, message, call, *args, **kwargs):
         with self.assertRaises(InferenceServerException) as caught:
             call(*args, **kwargs)
-        self.assertIn(text, caught.exception.message())
+        self.assertIn(message, caught.exception.message())
         self.assertEqual(caught.exception.status(), f"StatusCode.{code}")
 
 
@@ -175,10 +175,10 @@ class InferTest(ClientTest):
     def test_strings(self):
         a, b = texts(*range(16)), texts(*[1] * 16)
         result = self.client.infer("simple_string", [tensor("INPUT0", a), tensor("INPUT1", b)])
-        self.assertEqual([int(text) for text in result.as_numpy("OUTPUT0")[0]], [i + 1 for i in range(16)])
-        self.assertEqual([int(text) for text in result.as_numpy("OUTPUT1")[0]], [i - 1 for i in range(16)])
+        self.assertEqual([int(string) for string in result.as_numpy("OUTPUT0")[0]], [i + 1 for i in range(16)])
+        self.assertEqual([int(string) for string in result.as_numpy("OUTPUT1")[0]], [i - 1 for i in range(16)])
         odd = np.array([["", "a\0b", "äöü", "x" * 70000]], dtype=np.object_)
-        odd = np.array([[text.encode() for text in odd[0]]], dtype=np.object_)
+        odd = np.array([[string.encode() for string in odd[0]]], dtype=np.object_)
         np.testing.assert_array_equal(
             self.client.infer("simple_identity", [tensor("INPUT0", odd)]).as_numpy("OUTPUT0"), odd)
         many = np.array([[b"%d" % (i * j) for j in range(5)] for i in range(8)], dtype=np.object_)
@@ -323,7 +323,7 @@ class SharedMemoryTest(ClientTest):
         output.set_shared_memory("texts_out", 1000)
         self.client.infer("simple_string", inputs, outputs=[output])
         sums = shm.get_contents_as_numpy(out, np.object_, [1, 16])
-        self.assertEqual([int(text) for text in sums[0]], [i + 1 for i in range(16)])
+        self.assertEqual([int(string) for string in sums[0]], [i + 1 for i in range(16)])
 
     def test_status(self):
         self.region("first", 64)

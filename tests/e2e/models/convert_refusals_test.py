@@ -1,4 +1,4 @@
-"""`tensord convert --to onnx`: what has no form there is refused by its operator, and what lies next to it is not."""
+"""`tensord convert --to onnx`: unsupported cases are refused with the operator's name, neighboring ones are converted."""
 
 import itertools
 import pathlib

@@ -1,4 +1,4 @@
-"""`tensord convert` over open sizes: what the examples show by chance does not go into the file.
+"""`tensord convert` over dynamic sizes: coincidences of the example sizes do not get into the file.
 
 Programs are converted with a few sizes, then run with many others, and have to give what TorchScript gives, or be refused
 when they are converted. TENSORD_SIZE_PROGRAMS=FIRST:COUNT runs more random ones.
@@ -214,7 +214,7 @@ class ConvertSizesTest(Sizes):
                 if wrong:
                     failures.append(f"seed {seed}, {kind}: {wrong}\n{source}")
         if count > 30:
-            print("\n".join(f"{number:6} {text}" for text, number in said.most_common()))
+            print("\n".join(f"{number:6} {outcome}" for outcome, number in said.most_common()))
         self.assertEqual(failures, [], "\n\n".join(failures))
         self.assertGreater(said["pt2 written"], count // 8, said)
         self.assertGreater(said["onnx written"], count // 8, said)

@@ -1,4 +1,4 @@
-"""`tensord convert`: what it writes is opened by others and gives the same values; what cannot be said is named."""
+"""`tensord convert`: other runtimes load the files and compute the same values; unsupported operators are named."""
 
 import pathlib
 import subprocess

@@ -1,4 +1,4 @@
-"""Each operator of PyTorch's registry is here, or tests/ops/not_there.txt says why not."""
+"""Each operator of PyTorch's registry is supported or listed with a reason in tests/ops/not_there.txt."""
 
 import fnmatch
 import json

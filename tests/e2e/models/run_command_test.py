@@ -1,4 +1,4 @@
-"""`tensord run` from outside: paths, state, values of every kind, errors."""
+"""`tensord run` as a command: paths, state, values of every kind, errors."""
 
 import dataclasses
 import os
@@ -115,11 +115,11 @@ class RunCommand(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return torch.load(r)
 
-    def assert_fails(self, text, *arguments, code=1):
+    def assert_fails(self, message, *arguments, code=1):
         done = self.run_binary(*arguments)
         self.assertEqual(done.returncode, code, done.stdout)
         self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
-        self.assertIn(text, done.stderr)
+        self.assertIn(message, done.stderr)
 
     def test_calls_with_and_without_defaults(self):
         x = torch.arange(6.0).view(2, 3)
@@ -360,16 +360,16 @@ class CommandsTest(unittest.TestCase):
         model = torch.jit.load(self.path("model.pt"))
         wanted = model(x, torch.tensor([0.5]))
         for inputs in (["x=" + self.path("x.npy"), "y=[0.5]"], [self.path("both.npz")], ["[[1.0, 2, 3, 4]]", "y=[0.5]"]):
-            flags = [flag for text in inputs for flag in ("--input", text)]
+            flags = [flag for argument in inputs for flag in ("--input", argument)]
             self.run_binary("run", self.path("model.pt"), *flags, "--output", self.path("out.pt"))
             torch.testing.assert_close(torch.load(self.path("out.pt")), wanted)
             self.run_binary("bench", self.path("model.pt"), *flags, "--iterations", "1", "--latency-only")
         said = self.run_binary("run", self.path("model.pt"), "--input", "2,4", "--input", "y=random:1:float32")
         self.assertTrue(said.startswith("float32[2, 2]\n[["), said)
-        for text, message in (("z=1,4", "did you mean"), ("x=1,4:f33", "no type is called 'f33'"), ("x=1,,4", "bad shape"),
+        for argument, message in (("z=1,4", "did you mean"), ("x=1,4:f33", "no type is called 'f33'"), ("x=1,,4", "bad shape"),
                               ("x=text:a", "a tensor is made of numbers"), ("x=[[1], [1, 2]]", "not all of the same length")):
-            self.assertIn(message if text[0] == "x" else "has no argument 'z'",
-                          self.run_binary("run", self.path("model.pt"), "--input", text, code=1))
+            self.assertIn(message if argument[0] == "x" else "has no argument 'z'",
+                          self.run_binary("run", self.path("model.pt"), "--input", argument, code=1))
 
     def test_check_says_all_that_is_in_the_way(self):
         self.assertIn("it runs: forward(Tensor x, Tensor y) -> Tensor",
@@ -462,14 +462,14 @@ class CommandsTest(unittest.TestCase):
         files = {"state.pt": lambda path: torch.save(module.state_dict(), path), "module.pt": lambda path: torch.save(module, path),
                  "old.pt": lambda path: torch.save(module.state_dict(), path, _use_new_zipfile_serialization=False),
                  "checkpoint.pt": lambda path: torch.save({"epoch": 1, "model": module.state_dict()}, path)}
-        texts = {"lfs.onnx": "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n",
+        contents = {"lfs.onnx": "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n",
                  "lfs.pt": "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n",
                  "page.pt": "<!DOCTYPE html><html>not found</html>", "code.pt": "import torch\nclass M(torch.nn.Module):\n    pass\n"}
         for name, write in files.items():
             write(self.path(name))
-        for name, text in texts.items():
+        for name, content in contents.items():
             with open(self.path(name), "w") as file:
-                file.write(text)
+                file.write(content)
         for name, said in (("state.pt", "it is a state dict"), ("module.pt", "it is a pickled module"),
                            ("old.pt", "torch.save before PyTorch 1.6"), ("checkpoint.pt", "a checkpoint perhaps"),
                            ("lfs.onnx", "git lfs pull"), ("lfs.pt", "git lfs pull"), ("page.pt", "get the file again"),

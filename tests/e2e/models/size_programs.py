@@ -1,4 +1,4 @@
-"""Random programs over open sizes, as TorchScript: what they do with sizes is what a converter may get wrong."""
+"""Random TorchScript programs that compute with dynamic sizes, for converters."""
 
 import random
 from typing import List
@@ -24,13 +24,13 @@ class Writer:
     def number(self):
         return self.pick(self.numbers) if self.numbers and self.random.random() < 0.75 else str(self.pick([1, 2, 3, 4, 6, 11, 40]))
 
-    def add_tensor(self, text):
+    def add_tensor(self, expression):
         self.tensors.append(f"t{len(self.lines)}")
-        self.lines.append(f"{self.tensors[-1]} = {text}")
+        self.lines.append(f"{self.tensors[-1]} = {expression}")
 
-    def add_number(self, text):
+    def add_number(self, expression):
         self.numbers.append(f"n{len(self.lines)}")
-        self.lines.append(f"{self.numbers[-1]} = {text}")
+        self.lines.append(f"{self.numbers[-1]} = {expression}")
 
     def write_number(self):
         a, b, c = self.number(), self.number(), self.pick([2, 3, 4, 7, 13, 64])

@@ -1,6 +1,5 @@
-"""weights.safetensors beside a model: what `tensord run` and the daemon make of it, written by the package safetensors."""
+"""weights.safetensors beside a model, written by the package safetensors, in `tensord run` and the daemon."""
 
-import io
 import json
 import os
 import pathlib
@@ -14,7 +13,7 @@ import unittest
 import torch
 from torch import nn
 
-from tests.e2e.daemon import BINARY, Daemon, pb, request
+from tests.e2e.daemon import BINARY, Daemon, request
 
 TESTS = pathlib.Path(__file__).parents[2]
 # The environment that `scripts/setup test` makes has the package.
@@ -43,9 +42,9 @@ def header_and_data(tensors):
         kind = {torch.float32: "F32", torch.int64: "I64", torch.float64: "F64"}[tensor.dtype]
         header[name] = {"dtype": kind, "shape": list(tensor.shape), "data_offsets": [len(data), len(data) + len(raw)]}
         data += raw
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    return struct.pack("<Q", len(text)) + text + data
+    encoded = json.dumps(header).encode()
+    encoded += b" " * (-len(encoded) % 8)
+    return struct.pack("<Q", len(encoded)) + encoded + data
 
 
 def save_by_package(path, tensors):
@@ -127,8 +126,8 @@ class WeightsFileTest(unittest.TestCase):
     def test_refused(self):
         torch.jit.script(Tied().eval()).save(self.folder / "model.pt")
         good = {"norm.bias": torch.zeros(3)}
-        text = json.dumps({"norm.bias": {"dtype": "F32", "shape": [3], "data_offsets": [0, 12]}})
-        twice = text[:-1] + ", " + text[1:]
+        encoded = json.dumps({"norm.bias": {"dtype": "F32", "shape": [3], "data_offsets": [0, 12]}})
+        twice = encoded[:-1] + ", " + encoded[1:]
 
         def raw(header, data=bytes(12)):
             return struct.pack("<Q", len(header)) + header.encode() + data

@@ -90,7 +90,7 @@ def check(binary: str, name: str, way: str, flags: list) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("binary", type=os.path.abspath)
-    parser.add_argument("--models", type=lambda text: text.split(","), default=MODELS)
+    parser.add_argument("--models", type=lambda argument: argument.split(","), default=MODELS)
     parser.add_argument("--flags", type=shlex.split, default=[])
     options = parser.parse_args()
     warnings.filterwarnings("ignore")

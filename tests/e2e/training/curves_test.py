@@ -47,7 +47,7 @@ def text_data():
     return len(characters), windows[:, :-1].contiguous(), windows[:, 1:].contiguous()
 
 
-def without_decisions(module):
+def without_branching(module):
     """`module` with every ReLU a SiLU and every max pool a mean pool; changed in place."""
     for name, child in module.named_children():
         if isinstance(child, nn.ReLU):
@@ -55,7 +55,7 @@ def without_decisions(module):
         elif isinstance(child, nn.MaxPool2d):
             setattr(module, name, nn.AvgPool2d(child.kernel_size, child.stride, child.padding))
         else:
-            without_decisions(child)
+            without_branching(child)
     return module
 
 
@@ -68,7 +68,7 @@ class CurvesTest(unittest.TestCase):
         cls.transformer = TextModel(characters)
         cls.resnet = torchvision.models.resnet18(num_classes=5)
         save(cls.transformer, cls.server.models, "transformer")
-        cls.smooth = without_decisions(copy.deepcopy(cls.resnet))
+        cls.smooth = without_branching(copy.deepcopy(cls.resnet))
         cls.floats = copy.deepcopy(cls.resnet)
         cls.resnet.double()
         save(cls.resnet, cls.server.models, "resnet")
@@ -95,7 +95,7 @@ class CurvesTest(unittest.TestCase):
         self.assertEqual([point.step for point in points], list(range(1, job.progress.total_steps + 1)))
         return points
 
-    def theirs(self, module, optimizer, data, batch_size, steps, schedule=None, clip=None):
+    def pytorch_curve(self, module, optimizer, data, batch_size, steps, schedule=None, clip=None):
         module.train()
         losses, norms = [], []
         rows = len(data[0])
@@ -126,7 +126,7 @@ class CurvesTest(unittest.TestCase):
             schedule=training.Schedule(name="cosine"), clipping=training.Clipping(norm=1.0))
         optimizer = torch.optim.AdamW(self.transformer.parameters(), lr=3e-3, weight_decay=0.01)
         schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
-        losses, norms = self.theirs(self.transformer, optimizer, self.text, 16, steps, schedule, clip=1.0)
+        losses, norms = self.pytorch_curve(self.transformer, optimizer, self.text, 16, steps, schedule, clip=1.0)
         self.assert_close(points, losses, norms, 2e-3)
         self.assertLess(losses[-1], losses[0] / 1.5)
         self.assertAlmostEqual(points[steps // 2].learning_rate, 1.5e-3, places=6)
@@ -136,7 +136,7 @@ class CurvesTest(unittest.TestCase):
         points = self.curve(model=model, data=data, steps=steps, batch_size=8,
                             optimizer=training.Optimizer(name="sgd", lr=rate, momentum=0.9, weight_decay=1e-4))
         optimizer = torch.optim.SGD(module.parameters(), lr=rate, momentum=0.9, weight_decay=1e-4)
-        losses, norms = self.theirs(module, optimizer, images, 8, steps)
+        losses, norms = self.pytorch_curve(module, optimizer, images, 8, steps)
         self.assert_close(points, losses, norms, tolerance)
 
     def test_resnet18_on_made_images(self):

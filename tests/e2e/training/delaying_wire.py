@@ -1,4 +1,4 @@
-"""A cable that delays: passes packets on between two network interfaces, each a time after it came (root; the kernel may have no netem).
+"""A network link with delay: forwards packets between two network interfaces, each after a time (root; the kernel may have no netem).
 
 Usage: python3 -m tests.e2e.training.delaying_wire ONE OTHER SECONDS        until it is killed; prints a line once it passes packets on
        python3 -m tests.e2e.training.delaying_wire --checksums INTERFACE    has the interface's packets carry their checksums, which the cable needs

@@ -96,7 +96,7 @@ FAULTS = ("kill rank", "kill rank", "freeze rank", "kill host", "kill coordinato
 
 
 def strike(network, hosts, job_id, chance):
-    """One fault between two checkpoints; its name, or nothing once the job is at rest."""
+    """One fault between two checkpoints; its name, or nothing once the job has ended or is paused."""
     first = hosts[0]
     job = wait(first, job_id, lambda job: job.state in AT_REST or (
         len(job.progress.ranks) == len(hosts) and job.progress.step > job.progress.checkpoint_step))

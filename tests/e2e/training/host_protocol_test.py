@@ -1,4 +1,4 @@
-"""What daemons that train together say to each other, with a stand-in for one of them: who is let in, and files that are wrong."""
+"""The protocol between daemons that train together, with a fake of one of them: authentication, and wrong files."""
 
 import hashlib
 import os
@@ -25,7 +25,7 @@ START = "00112233445566778899aabbccddeeff"
 
 
 class Host:
-    """A stand-in for a daemon that joins."""
+    """A fake of a daemon that joins."""
 
     def __init__(self, address, **hello):
         self.channel = grpc.insecure_channel(address)
@@ -56,7 +56,7 @@ class Host:
 
 
 class Fake(hosts_pb2_grpc.HostServiceServicer):
-    """A stand-in for a coordinator, that gives `served` whatever is asked for."""
+    """A fake coordinator that answers every request with `served`."""
 
     def __init__(self):
         self.served, self.orders, self.reports = b"", None, queue.Queue()  # orders: of the stream that is open
@@ -125,14 +125,14 @@ class CoordinatorTest(unittest.TestCase):
         self.assertEqual(self.other_version.code(), grpc.StatusCode.FAILED_PRECONDITION)
         host = Host(self.address, version=self.version)
         host.next("welcome")
-        for code, text, hello in (
+        for code, message, hello in (
                 (grpc.StatusCode.ALREADY_EXISTS, "has joined already", dict(instance="f" * 32)),
                 (grpc.StatusCode.INVALID_ARGUMENT, "name: a host's name", dict(name="../x")),
                 (grpc.StatusCode.INVALID_ARGUMENT, "instance: must have", dict(instance="x")),
                 (grpc.StatusCode.INVALID_ARGUMENT, "processes: must be above 0", dict(processes=0))):
             refusal = Host(self.address, version=self.version, **hello).refused()
             self.assertEqual(refusal.code(), code)
-            self.assertIn(text, refusal.details())
+            self.assertIn(message, refusal.details())
         # The same daemon that comes again takes its place.
         again = Host(self.address, version=self.version)
         again.next("welcome")
@@ -239,10 +239,10 @@ class WorkerTest(unittest.TestCase):
 class AccessTest(unittest.TestCase):
     def test_by_token(self):
         with tempfile.TemporaryDirectory() as folder:
-            def token_file(name, text):
+            def token_file(name, content):
                 path = os.path.join(folder, name)
                 with open(path, "w") as file:
-                    file.write(text + "\n")
+                    file.write(content + "\n")
                 return path
 
             server = Coordinator("--access-tokens", token_file("tokens", "training-hosts right-token\ntraining user-token"))

@@ -29,7 +29,7 @@ class LaunchTest(unittest.TestCase):
     def path(self, name):
         return os.path.join(self.folder.name, name)
 
-    def script(self, text):
+    def script(self, source):
         """A worker, which leaves its pid behind."""
         with open(self.path("worker.py"), "w") as file:
             file.write(textwrap.dedent("""\
@@ -41,7 +41,7 @@ class LaunchTest(unittest.TestCase):
                 def others(count):
                     while not all(os.path.exists(f"{restart}.{other}.pid") for other in range(count)):
                         time.sleep(0.02)
-                """) + textwrap.dedent(text))
+                """) + textwrap.dedent(source))
         return self.path("worker.py")
 
     def start(self, *arguments, env=None):
@@ -265,7 +265,7 @@ class LaunchTest(unittest.TestCase):
 
     def test_wrong_command_lines(self):
         worker = self.script("")
-        for arguments, text, env in (
+        for arguments, message, env in (
                 (["--nproc", "x", worker], "--nproc-per-node: 'x' is no number", {}),
                 (["--nnodes", "1:2", worker], "--nnodes: the number of nodes cannot change", {}),
                 (["--nnodes", "2", "--rdzv", "h:1", worker], "--node-rank: which of the 2 nodes is this?", {}),
@@ -277,7 +277,7 @@ class LaunchTest(unittest.TestCase):
                 ([], "PROGRAM: what is to be run?", {})):
             code, _, errors = self.run_launch(*arguments, env=env)
             self.assertNotEqual(code, 0)
-            self.assertIn(text, errors)
+            self.assertIn(message, errors)
 
     def test_pytorch_trains_under_it(self):
         worker = self.script("""

@@ -27,7 +27,7 @@ def job_of(options):
 
 
 def strike(server, job_id, chance):
-    """One fault, somewhere between two checkpoints; False once the job is at rest."""
+    """One fault, somewhere between two checkpoints; False once the job has ended or is paused."""
     before = server.get(job_id).progress.restarts
     now = server.wait_until(job_id, lambda now: now.state in AT_REST or (
         now.progress.restarts == before and len(now.progress.ranks) > 1 and

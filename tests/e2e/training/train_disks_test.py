@@ -12,7 +12,7 @@ from tests.e2e.training import training_models as models
 from tests.e2e.daemon import training
 from tests.e2e.training.hosts import Coordinator, Worker
 from tests.e2e.processes import wait_until
-from tests.e2e.training.training_daemon import AT_REST, COMPLETED, FAILED, RUNNING
+from tests.e2e.training.training_daemon import AT_REST, FAILED, RUNNING, JobAssertions
 
 DISK_BYTES = 16 << 20
 JOB = dict(model=training.ModelSource(name="norms", version=1), data="norms.pt", batch_size=32,
@@ -20,7 +20,7 @@ JOB = dict(model=training.ModelSource(name="norms", version=1), data="norms.pt",
            resources=training.Resources(threads=1))
 
 
-class TrainDisksTest(unittest.TestCase):
+class TrainDisksTest(JobAssertions, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         with tempfile.TemporaryDirectory() as folder:
@@ -55,16 +55,6 @@ class TrainDisksTest(unittest.TestCase):
         distribution = training.Distribution(hosts=hosts, **{**wanted, **fields.pop("distribution", {})})
         return self.server.create(distribution=distribution, **{**JOB, "epochs": 1, **fields})
 
-    def finish(self, job):
-        job, points = self.server.watch(job.id)
-        self.assertEqual(job.state, COMPLETED, job.message + self.server.daemon.log_text()[-3000:])
-        return job, {point.step: point.loss for point in points}, self.server.weights("norms", job.published_version)
-
-    def assert_same(self, one, other):
-        self.assertEqual(one[1], other[1])
-        for name, weight in one[2].items():
-            self.assertTrue(torch.equal(weight, other[2][name]), name)
-
     def full(self, name):
         folder = self.workers[name].jobs
         disks.fill(folder)
@@ -78,7 +68,7 @@ class TrainDisksTest(unittest.TestCase):
         return now
 
     def test_a_job_starts_once_there_is_room(self):
-        whole = self.finish(self.create(["b"]))
+        whole = self.finished(self.create(["b"]), "norms")
         self.workers["b"].kill()
         disks.unmount(self.workers["b"].jobs)  # nothing is cached any more
         self.assertEqual(disks.mount(self.workers["b"].jobs, DISK_BYTES), "")
@@ -88,14 +78,14 @@ class TrainDisksTest(unittest.TestCase):
         job = self.create(["b"])
         self.until_it_waits(job, folder)
         disks.empty(folder)
-        done = self.finish(job)
+        done = self.finished(job, "norms")
         self.assert_same(whole, done)
         # Waiting for room costs few restarts.
         self.assertIn(done[0].progress.restarts, (1, 2, 3))
 
     def test_a_job_goes_on_from_its_checkpoint(self):
         fields = dict(epochs=20, checkpoints=training.CheckpointPolicy(every_steps=50))
-        whole = self.finish(self.create(["b"], **fields))
+        whole = self.finished(self.create(["b"], **fields), "norms")
         job = self.create(["b"], **fields)
         now = self.server.wait_until(job.id, lambda now: now.state in AT_REST or (
             now.progress.step > now.progress.checkpoint_step > 0 and len(now.progress.ranks) == 2))
@@ -106,7 +96,7 @@ class TrainDisksTest(unittest.TestCase):
         self.assertGreater(waiting.progress.checkpoint_step, 0)
         self.assertEqual(os.listdir(os.path.join(folder, "hosted")) if os.path.isdir(os.path.join(folder, "hosted")) else [], [])
         disks.empty(folder)
-        self.assert_same(whole, self.finish(job))
+        self.assert_same(whole, self.finished(job, "norms"))
 
     def test_a_disk_that_stays_full_ends_the_job(self):
         folder = self.full("b")
@@ -117,16 +107,16 @@ class TrainDisksTest(unittest.TestCase):
         # Once there is room it is resumed by hand.
         disks.empty(folder)
         self.server.stub.ResumeJob(training.ResumeJobRequest(id=failed.id), timeout=60)
-        self.finish(failed)
+        self.finished(failed, "norms")
 
     def test_another_host_takes_its_place(self):
         self.full("b")
-        job, _, _ = self.finish(self.create([], max_restarts=1, distribution=dict(world_size=2)))
+        job, _, _ = self.finished(self.create([], max_restarts=1, distribution=dict(world_size=2)), "norms")
         self.assertEqual(([rank.host for rank in job.progress.ranks], job.progress.restarts), (["a", "c"], 1))
 
     def test_goes_on_with_fewer_where_that_is_allowed(self):
         self.full("b")
-        job, _, _ = self.finish(self.create(["b", "c"], max_restarts=1, distribution=dict(min_world_size=2, join_timeout_seconds=1)))
+        job, _, _ = self.finished(self.create(["b", "c"], max_restarts=1, distribution=dict(min_world_size=2, join_timeout_seconds=1)), "norms")
         self.assertEqual(([rank.host for rank in job.progress.ranks], job.progress.restarts), (["a", "c"], 1))
 
 

@@ -1,4 +1,4 @@
-"""What goes wrong with training jobs: each has a clear error, and nothing is lost."""
+"""Failures of training jobs: each has a clear error, and no data is lost."""
 
 import json
 import os
@@ -14,7 +14,7 @@ import grpc
 import torch
 
 from tests.e2e.training import training_models as models
-from tests.e2e.daemon import BINARY, training
+from tests.e2e.daemon import BINARY, RpcAssertions, training
 from tests.e2e.training.training_daemon import COMPLETED, FAILED, PAUSED, RUNNING, TrainingDaemon, spec
 
 CODE = grpc.StatusCode
@@ -30,7 +30,7 @@ def batch(job_id, number, x, y, complete=False):
     return message
 
 
-class TrainErrorsTest(unittest.TestCase):
+class TrainErrorsTest(RpcAssertions, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         torch.manual_seed(0)
@@ -53,17 +53,11 @@ class TrainErrorsTest(unittest.TestCase):
     def tearDownClass(cls):
         cls.server.close()
 
-    def assert_code(self, code, text, call, *args, **kwargs):
-        with self.assertRaises(grpc.RpcError) as caught:
-            call(*args, **kwargs)
-        self.assertEqual(caught.exception.code(), code, caught.exception.details())
-        self.assertIn(text, caught.exception.details())
-
-    def assert_fails(self, *texts, **fields):
+    def assert_fails(self, *expected, **fields):
         job = self.server.run(**fields)
         self.assertEqual(job.state, FAILED)
-        for text in texts:
-            self.assertIn(text, job.message)
+        for part in expected:
+            self.assertIn(part, job.message)
         self.assertEqual(job.published_version, 0)
         return job
 
@@ -96,13 +90,13 @@ class TrainErrorsTest(unittest.TestCase):
         ]
         os.symlink(os.path.join(self.server.jobs, "lock"), os.path.join(self.server.data, "link"))
         before = len(self.server.stub.ListJobs(training.ListJobsRequest()).jobs)
-        for code, text, fields in cases:
-            with self.subTest(text):
+        for code, details, fields in cases:
+            with self.subTest(details):
                 inputs = fields.pop("inputs", None)
                 message = spec(**fields)
                 if inputs:
                     message.data.inputs.update(inputs)
-                self.assert_code(code, text, self.server.stub.CreateJob, training.CreateJobRequest(spec=message))
+                self.assert_code(code, details, self.server.stub.CreateJob, training.CreateJobRequest(spec=message))
         self.assertEqual(len(self.server.stub.ListJobs(training.ListJobsRequest()).jobs), before)
 
     def test_the_loss_is_no_number(self):

@@ -1,4 +1,4 @@
-"""What jobs publish is of the format of what they trained: TorchScript, exported programs, ONNX, source."""
+"""Jobs publish models in the format that they were trained from: TorchScript, exported programs, ONNX, source."""
 
 import os
 import pathlib
@@ -43,7 +43,7 @@ class FormatsTest(unittest.TestCase):
         torch.manual_seed(0)
         cls.server, cls.bases = TrainingDaemon(), {}
         cls.x = torch.randn(24, 3, 8, 8)
-        cls.server.save_data("pictures.pt", x=cls.x, input=cls.x, y=torch.arange(24) % 2)
+        cls.server.save_data("images.pt", x=cls.x, input=cls.x, y=torch.arange(24) % 2)
         net = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(144, 5)).eval()
         archive = os.path.join(cls.server.folder.name, "net.pt")
         torch.jit.script(net).save(archive)
@@ -102,8 +102,8 @@ class FormatsTest(unittest.TestCase):
         with zipfile.ZipFile(file) as archive:
             names = [name.split("/", 1)[1] for name in archive.namelist()]
             root = archive.namelist()[0].split("/", 1)[0]
-            texts = {name: archive.read(f"{root}/{name}") for name in names if name.endswith((".json", ".py", "format", "version"))}
-        return sorted(names), texts
+            contents = {name: archive.read(f"{root}/{name}") for name in names if name.endswith((".json", ".py", "format", "version"))}
+        return sorted(names), contents
 
     def check(self, model, base_file, version, kept=None, of=None):
         file = self.place(of or model, kept or base_file, version)
@@ -113,7 +113,7 @@ class FormatsTest(unittest.TestCase):
         self.assertEqual((self.interface(of or model, version), self.answers(of or model, version)), self.bases[model])
 
     def train(self, model, **fields):
-        fields = dict(dict(model=training.ModelSource(name=model, version=1), data="pictures.pt", optimizer=ADAM, batch_size=8,
+        fields = dict(dict(model=training.ModelSource(name=model, version=1), data="images.pt", optimizer=ADAM, batch_size=8,
                            epochs=2, publish=AT_END), **fields)
         if model == "source":
             fields["loss"] = training.Loss(output="scores", builtin="cross_entropy", label="y")
@@ -132,7 +132,7 @@ class FormatsTest(unittest.TestCase):
         for model, file in (("script", "model.pt"), ("program", "model.pt2"), ("onnx", "model.onnx")):
             with open(self.place(model, file), "rb") as data:
                 upload = self.server.daemon.training.UploadModel(iter([training.UploadModelRequest(data=data.read())]), timeout=300)
-            job = self.server.run(model=training.ModelSource(upload_id=upload.upload_id), data="pictures.pt", optimizer=ADAM, batch_size=8,
+            job = self.server.run(model=training.ModelSource(upload_id=upload.upload_id), data="images.pt", optimizer=ADAM, batch_size=8,
                                   epochs=2, publish=training.PublishPolicy(when="at_end", model=f"brought_{model}"))
             self.assertEqual((job.state, job.message), (COMPLETED, ""))
             version = job.published_version
@@ -154,14 +154,14 @@ class FormatsTest(unittest.TestCase):
     @unittest.skipUnless(NEWEST.exists(), "no PyTorch in build/pypi_torch: scripts/setup pypi_torch")
     def test_pytorch_loads_a_published_program(self):
         files = self.place("program", "model.pt2"), self.place("program", "model.pt2", self.train("program"))
-        texts = [subprocess.run([NEWEST, "-W", "ignore", "-c", PROGRAM, file], capture_output=True, text=True, check=True).stdout for file in files]
-        self.assertEqual(texts[0], texts[1])
-        self.assertIn("[3, 2]", texts[0])
+        outputs = [subprocess.run([NEWEST, "-W", "ignore", "-c", PROGRAM, file], capture_output=True, text=True, check=True).stdout for file in files]
+        self.assertEqual(outputs[0], outputs[1])
+        self.assertIn("[3, 2]", outputs[0])
 
     def has_ranks(self):
         """Whether the build has Gloo."""
         try:
-            self.server.run(model="script", data="pictures.pt", batch_size=8, steps=1, optimizer=ADAM, distribution=training.Distribution(world_size=2))
+            self.server.run(model="script", data="images.pt", batch_size=8, steps=1, optimizer=ADAM, distribution=training.Distribution(world_size=2))
             return True
         except grpc.RpcError as error:
             self.assertIn("need Gloo", error.details())
@@ -179,7 +179,7 @@ class FormatsTest(unittest.TestCase):
                     self.check(model, file, self.train(model, distribution=training.Distribution(world_size=2), **best))
                 new = training.PublishPolicy(when="at_end", model=model + "_new")
                 self.check(model, file, self.train(model, publish=new), of=model + "_new", kept="model.pt" if model == "named" else file)
-                job = self.server.create(model=training.ModelSource(name=model, version=1), data="pictures.pt", batch_size=8, steps=10**6,
+                job = self.server.create(model=training.ModelSource(name=model, version=1), data="images.pt", batch_size=8, steps=10**6,
                                          checkpoints=training.CheckpointPolicy(every_steps=1), publish=AT_END, optimizer=ADAM,
                                          **({"loss": training.Loss(output="scores", builtin="cross_entropy", label="y")} if model == "source" else {}))
                 self.server.wait_until(job.id, lambda now: now.progress.checkpoint_step > 0 or now.state in AT_REST)

@@ -1,4 +1,4 @@
-"""Jobs on models of 16-bit parameters: float32 copies are what is trained."""
+"""Jobs on models with 16-bit parameters train float32 master weights."""
 
 import unittest
 

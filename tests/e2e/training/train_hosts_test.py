@@ -12,7 +12,7 @@ from tests.e2e.training import training_models as models
 from tests.e2e.daemon import training
 from tests.e2e.training.hosts import Coordinator, Worker, children_of
 from tests.e2e.processes import is_running, wait_until
-from tests.e2e.training.training_daemon import AT_REST, CANCELLED, COMPLETED, FAILED, PAUSED, RUNNING, spec
+from tests.e2e.training.training_daemon import AT_REST, CANCELLED, COMPLETED, FAILED, PAUSED, RUNNING, JobAssertions, spec
 
 SGD = training.Optimizer(name="sgd", lr=0.01, momentum=0.9)
 AT_END = training.PublishPolicy(when="at_end")
@@ -25,7 +25,7 @@ def over_hosts(world_size, processes_per_host, **fields):
     return training.Distribution(world_size=world_size, processes_per_host=processes_per_host, **fields)
 
 
-class TrainHostsTest(unittest.TestCase):
+class TrainHostsTest(JobAssertions, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         torch.manual_seed(0)
@@ -47,12 +47,6 @@ class TrainHostsTest(unittest.TestCase):
         self.server.wait_for_hosts("b", "c")
         wait_until(lambda: not any(host.is_busy for host in self.server.hosts().values()))
 
-    def finish(self, job):
-        """The job at its end, its losses by step, and its weights."""
-        job, points = self.server.watch(job.id)
-        self.assertEqual(job.state, COMPLETED, job.message + self.server.daemon.log_text()[-3000:])
-        return job, {point.step: point.loss for point in points}, self.server.weights("norms", job.published_version)
-
     def create(self, world_size, processes_per_host, **fields):
         distribution = over_hosts(world_size, processes_per_host, timeout_seconds=5, max_restarts=10,
                                   **fields.pop("distribution", {}))
@@ -61,12 +55,7 @@ class TrainHostsTest(unittest.TestCase):
                                   resources=training.Resources(threads=processes_per_host), **{**JOB, **fields})
 
     def train(self, world_size, processes_per_host, **fields):
-        return self.finish(self.create(world_size, processes_per_host, **fields))
-
-    def assert_same(self, one, other):
-        self.assertEqual(one[1], other[1])
-        for name, weight in one[2].items():
-            self.assertTrue(torch.equal(weight, other[2][name]), name)
+        return self.finished(self.create(world_size, processes_per_host, **fields), "norms")
 
     def while_it_trains(self, job, hosts=("b",)):
         """The job, between two checkpoints, with its ranks on those hosts."""
@@ -131,7 +120,7 @@ class TrainHostsTest(unittest.TestCase):
         waiting = self.server.wait_until(job.id, lambda now: "waiting for hosts: 1 of 2" in now.message)
         self.assertEqual(waiting.state, RUNNING)
         worker.restart()
-        done = self.finish(job)
+        done = self.finished(job, "norms")
         self.assert_same(whole, done)
         self.assertEqual(done[0].progress.restarts, 2)
 
@@ -150,7 +139,7 @@ class TrainHostsTest(unittest.TestCase):
             wait_until(lambda: not is_running(pids[0]))
         finally:
             self.server.relay.freeze(False)
-        done = self.finish(job)
+        done = self.finished(job, "norms")
         self.assert_same(whole, done)
         # While it is silent nothing is started on it.
         self.assertLess(done[0].progress.restarts, 5)
@@ -167,7 +156,7 @@ class TrainHostsTest(unittest.TestCase):
         hosted = os.path.join(self.workers["b"].jobs, "hosted")
         wait_until(lambda: not os.path.isdir(hosted) or not os.listdir(hosted))
         self.server.restart()
-        self.assert_same(whole, self.finish(job))
+        self.assert_same(whole, self.finished(job, "norms"))
 
     def test_stopping_the_coordinator_writes_a_checkpoint(self):
         job = self.create(2, 1, steps=10**7, checkpoints=training.CheckpointPolicy(every_steps=10**6))
@@ -188,7 +177,7 @@ class TrainHostsTest(unittest.TestCase):
         wait_until(lambda: not self.workers["b"].rank_pids())
         resumed = self.server.stub.ResumeJob(training.ResumeJobRequest(id=job.id, world_size=3), timeout=300)
         self.assertEqual((resumed.spec.distribution.world_size, resumed.spec.distribution.processes_per_host), (3, 1))
-        done, _, _ = self.finish(job)
+        done, _, _ = self.finished(job, "norms")
         self.assertEqual([rank.host for rank in done.progress.ranks], ["a", "b", "c"])
 
     def test_hosts_that_do_not_come(self):
@@ -201,7 +190,7 @@ class TrainHostsTest(unittest.TestCase):
         """What comes out is that of so many ranks from the start."""
         for hosts, world_size, fewer, names in (([], 4, 3, ["a", "b", "c"]), (["c", "d"], 3, 2, ["a", "c"]), (["d", "e"], 3, 1, ["a"])):
             job = self.create(world_size, 1, epochs=1, distribution=dict(hosts=hosts, min_world_size=fewer, join_timeout_seconds=1))
-            done = self.finish(job)
+            done = self.finished(job, "norms")
             self.assertEqual([rank.host for rank in done[0].progress.ranks], names)
             self.assert_same(self.train(fewer, 1, epochs=1, distribution=dict(hosts=names[1:])), done)
         job = self.create(4, 1, epochs=1, distribution=dict(hosts=["b", "d", "e"], min_world_size=3, join_timeout_seconds=1))
@@ -216,7 +205,7 @@ class TrainHostsTest(unittest.TestCase):
         worker = self.workers["c"]
         worker.kill()
         try:
-            done, _, _ = self.finish(job)
+            done, _, _ = self.finished(job, "norms")
         finally:
             worker.start()
         self.server.wait_for_hosts("c")
@@ -229,7 +218,7 @@ class TrainHostsTest(unittest.TestCase):
         self.server.wait_until(job.id, lambda now: "2 of 3 have joined" in now.message)
         late = Worker("d", self.server.relay.address).start()
         try:
-            done, _, _ = self.finish(job)
+            done, _, _ = self.finished(job, "norms")
             self.assertEqual([rank.host for rank in done.progress.ranks], ["a", "b", "c", "d"])
         finally:
             late.close()
@@ -287,14 +276,14 @@ class TrainHostsTest(unittest.TestCase):
             for pid in [self.server.daemon.process.pid, *children_of(self.server.daemon.process.pid),
                         *self.workers["b"].rank_pids()]:
                 strangers += connect_to_all_of(pid, but=self.server.daemon.ready.values())
-        done = self.finish(job)
+        done = self.finished(job, "norms")
         for stranger in strangers:
             stranger.close()
         self.assertGreater(len(strangers), 0)
         self.assert_same(one, done)
 
     def test_what_is_refused(self):
-        for text, distribution in (
+        for message, distribution in (
                 ("distribution.processes_per_host: more than the 2 ranks", over_hosts(2, 3)),
                 ("distribution.hosts: 2 other hosts are needed, got 1", over_hosts(3, 1, hosts=["b"])),
                 ("distribution.hosts: 'b' is empty or there twice", over_hosts(3, 1, hosts=["b", "b"])),
@@ -308,7 +297,7 @@ class TrainHostsTest(unittest.TestCase):
                 self.server.stub.CreateJob(
                     training.CreateJobRequest(spec=spec(epochs=1, **{**JOB, "batch_size": 2000}, distribution=distribution)),
                     timeout=300)
-            self.assertIn(text, caught.exception.details())
+            self.assertIn(message, caught.exception.details())
 
 
 def connect_to_all_of(pid, but):

@@ -1,4 +1,4 @@
-"""Names of inputs and outputs after training and publishing, and in ensembles over what was published: those of before."""
+"""Names of inputs and outputs do not change by training and publishing, nor in ensembles of published models."""
 
 import unittest
 

@@ -11,7 +11,7 @@ import torch
 from tests.e2e.training import training_models as models
 from tests.e2e.daemon import training
 from tests.e2e.training.hosts import Coordinator, Worker
-from tests.e2e.training.training_daemon import AT_REST, CANCELLED, COMPLETED, FAILED, PAUSED, RUNNING, spec
+from tests.e2e.training.training_daemon import AT_REST, CANCELLED, FAILED, PAUSED, RUNNING, JobAssertions, spec
 
 SGD = training.Optimizer(name="sgd", lr=0.05, momentum=0.9)
 AT_END = training.PublishPolicy(when="at_end")
@@ -28,7 +28,7 @@ def message_of(job, number, batch):
     return message
 
 
-class TrainRankStreamsTest(unittest.TestCase):
+class TrainRankStreamsTest(JobAssertions, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         torch.manual_seed(0)
@@ -66,15 +66,10 @@ class TrainRankStreamsTest(unittest.TestCase):
 
         return self.server.stub.StreamData(messages(), timeout=300).batches
 
-    def result(self, job):
-        job, points = self.server.watch(job.id)
-        self.assertEqual(job.state, COMPLETED, job.message + self.server.daemon.log_text()[-3000:])
-        return job, {point.step: point.loss for point in points}, self.server.weights("mlp", job.published_version)
-
     def train(self, world_size, **fields):
         job = self.create(world_size, **fields)
         self.assertEqual(self.feed(job), len(self.batches))
-        return self.result(job)
+        return self.finished(job, "mlp")
 
     @property
     def whole(self):
@@ -90,11 +85,6 @@ class TrainRankStreamsTest(unittest.TestCase):
             self.assertAlmostEqual(loss, other[1][step], delta=1e-5 if step <= 10 else 2e-3, msg=f"step {step}")
         for name, weight in one[2].items():
             self.assertTrue(torch.allclose(weight, other[2][name], atol=2e-3), name)
-
-    def assert_same(self, one, other):
-        self.assertEqual(one[1], other[1])
-        for name, weight in one[2].items():
-            self.assertTrue(torch.equal(weight, other[2][name]), name)
 
     def test_any_number_of_ranks_gives_the_same(self):
         evaluation = training.Evaluation(file="held_out.pt", every_steps=40, metrics=["accuracy"])
@@ -132,7 +122,7 @@ class TrainRankStreamsTest(unittest.TestCase):
             self.server.wait_until(job.id, lambda now: now.progress.restarts > restarts or now.state in AT_REST)
         self.while_it_trains(job, 39, 2)
         self.assertEqual(self.feed(job, self.batches[40:], first=40), 80)
-        done = self.result(job)
+        done = self.finished(job, "mlp")
         self.assertEqual(done[0].progress.restarts, 2)
         self.assert_same(whole, done)
 
@@ -168,7 +158,7 @@ class TrainRankStreamsTest(unittest.TestCase):
         self.assertEqual(len(failed), 1)
         self.assertRegex(failed[0], r"rank 1 \(pid \d+\) was lost: signal 9 .*; batches from 25 on are needed again")
         self.assertEqual(self.feed(job), 95)
-        self.assert_same(whole, self.result(job))
+        self.assert_same(whole, self.finished(job, "mlp"))
 
     def test_pauses_and_goes_on_with_another_number_of_ranks(self):
         job = self.create(2)
@@ -182,7 +172,7 @@ class TrainRankStreamsTest(unittest.TestCase):
         self.assertIn("is PAUSED and takes no data", refused.exception.details())
         self.server.stub.ResumeJob(training.ResumeJobRequest(id=job.id, world_size=3), timeout=300)
         self.assertEqual(self.feed(job), 70)
-        done = self.result(job)
+        done = self.finished(job, "mlp")
         self.assertEqual(len(done[0].progress.ranks), 3)
         self.assert_near(self.whole, done)
 
@@ -195,7 +185,7 @@ class TrainRankStreamsTest(unittest.TestCase):
         self.server.daemon.process.wait()
         self.server.restart()
         self.assertEqual(self.feed(job), 70)
-        self.assert_same(whole, self.result(job))
+        self.assert_same(whole, self.finished(job, "mlp"))
         self.server.wait_for_hosts("b")
 
     def test_a_client_that_does_not_come_again(self):
@@ -219,7 +209,7 @@ class TrainRankStreamsTest(unittest.TestCase):
         now = self.server.wait_until(waits[1].id, lambda now: now.message == "waiting for data" or now.state in AT_REST)
         self.assertEqual((now.state, now.progress.next_batch), (RUNNING, 5), now.message)
         self.assertEqual(self.feed(waits[1]), 115)
-        self.result(waits[1])
+        self.finished(waits[1], "mlp")
         self.server.wait_for_hosts("b")
 
     def test_a_batch_that_does_not_fit_the_model(self):

@@ -199,7 +199,7 @@ class TrainRanksTest(unittest.TestCase):
         self.assertGreater(max(abs(loss - one[1][step]) for step, loss in alone[1].items()), 1e-2)
 
     def test_which_result_is_the_same_is_said_at_the_start(self):
-        for model, data, options, text in (
+        for model, data, options, message in (
                 ("plain_norms", "norms.pt", dict(sync_batch_norm=True), "any number of ranks has the same result within rounding"),
                 ("plain_norms", "norms.pt", {}, "another number of ranks has another result: batch_norm is each rank's own"),
                 ("norms", "norms.pt", dict(sync_batch_norm=True), "another number of ranks has another result: dropout"),
@@ -210,7 +210,7 @@ class TrainRanksTest(unittest.TestCase):
             now = self.server.wait_until(job.id, lambda now: now.state in AT_REST or "result" in now.message)
             self.server.stub.CancelJob(training.CancelJobRequest(id=job.id), timeout=300)
             self.assertEqual(now.state, RUNNING, now.message)
-            self.assertIn(text, now.message)
+            self.assertIn(message, now.message)
             self.server.watch(job.id)
 
     def test_zero_gives_the_same_bits(self):
@@ -357,7 +357,7 @@ class TrainRanksTest(unittest.TestCase):
             compression_rank=3, compression_start_step=5, backend="gloo"))
 
     def test_what_is_refused(self):
-        for text, job in (
+        for message, job in (
                 ("distribution.backend: mpi wants ranks that mpirun has started", spec(epochs=1, distribution=ranks(2, backend="mpi"))),
                 ("distribution.backend: nccl moves tensors of CUDA devices", spec(epochs=1, distribution=ranks(2, backend="nccl"))),
                 ("distribution.backend: 'ucc' is not gloo", spec(epochs=1, distribution=ranks(2, backend="ucc"))),
@@ -379,7 +379,7 @@ class TrainRanksTest(unittest.TestCase):
                 ("distribution.world_size: must be between", spec(epochs=1, distribution=ranks(-1)))):
             with self.assertRaises(grpc.RpcError) as caught:
                 self.server.stub.CreateJob(training.CreateJobRequest(spec=job), timeout=300)
-            self.assertIn(text, caught.exception.details())
+            self.assertIn(message, caught.exception.details())
 
 
 if __name__ == "__main__":

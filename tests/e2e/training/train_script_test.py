@@ -167,8 +167,8 @@ def script(cls, seed: int = 0):
                 path = f"getattr({path}, '{part}')" if part.isdigit() else f"{path}.{part}"
             # The bias of a convolution is declared as an Optional.
             parameters.append(f"torch.jit._unwrap_optional({path})" if parts[-1] == "bias" else path)
-    for text in (STEP, BACKWARD):
-        scripted.define(text.format(parameters=", ".join(parameters)))
+    for source in (STEP, BACKWARD):
+        scripted.define(source.format(parameters=", ".join(parameters)))
     return scripted
 
 

@@ -71,12 +71,12 @@ class TrainSparseTest(unittest.TestCase):
         self.assertTrue(torch.equal(before["scores.weight"][0], after["scores.weight"][0]))
 
     def test_others_are_refused_by_name(self):
-        for name, text in (("adamw", "AdamW does not support sparse gradients"),
+        for name, message in (("adamw", "AdamW does not support sparse gradients"),
                            ("adam", "Adam does not support sparse gradients, please consider SparseAdam instead"),
                            ("sparseadam", "SparseAdam does not support dense gradients, please consider Adam instead")):
             job = self.run_job("sparse", optimizer=training.Optimizer(name=name))
             self.assertEqual(job.state, FAILED)
-            self.assertIn(text, job.message)
+            self.assertIn(message, job.message)
 
     def test_several_ranks_take_the_steps_of_one(self):
         """The last batch of an epoch has one row, which one rank has."""

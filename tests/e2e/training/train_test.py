@@ -12,7 +12,7 @@ import grpc
 import torch
 
 from tests.e2e.training import training_models as models
-from tests.e2e.daemon import BINARY, request, training
+from tests.e2e.daemon import BINARY, RpcAssertions, request, training
 from tests.e2e.terminal import on_terminal
 from tests.e2e.training.training_daemon import AT_REST, CANCELLED, COMPLETED, PAUSED, RUNNING, TrainingDaemon, spec
 
@@ -26,7 +26,7 @@ FIRST_NORMS = training.ModelSource(name="norms", version=1)
 ENDLESS = dict(steps=10**7, optimizer=ADAM)
 
 
-class TrainingTest(unittest.TestCase):
+class TrainingTest(RpcAssertions, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         torch.manual_seed(0)
@@ -43,12 +43,6 @@ class TrainingTest(unittest.TestCase):
     @classmethod
     def tearDownClass(cls):
         cls.server.close()
-
-    def assert_code(self, code, text, call, *args, **kwargs):
-        with self.assertRaises(grpc.RpcError) as caught:
-            call(*args, **kwargs)
-        self.assertEqual(caught.exception.code(), code, caught.exception.details())
-        self.assertIn(text, caught.exception.details())
 
     def infer(self, model="mlp", rows=8):
         response = self.server.daemon.stub.ModelInfer(
@@ -358,11 +352,11 @@ class TrainingTest(unittest.TestCase):
 
     def test_commands(self):
         train = ("train", "mlp", "--data", "clusters.pt", "--label", "y", "--loss", "cross_entropy")
-        text = self.command(*train, "--epochs", "3", "--optimizer", "adam", "--lr", "0.01", "--eval-fraction", "0.2",
+        printed = self.command(*train, "--epochs", "3", "--optimizer", "adam", "--lr", "0.01", "--eval-fraction", "0.2",
                             "--metrics", "accuracy,loss", "--batch-size", "50", "--freeze", "hidden.bias")
-        self.assertIn("COMPLETED", text)
-        self.assertIn("█", text)
-        job_id = text.split()[1]
+        self.assertIn("COMPLETED", printed)
+        self.assertIn("█", printed)
+        job_id = printed.split()[1]
         lines = self.command(*train, "--epochs", "1", "--json").splitlines()
         self.assertEqual(json.loads(lines[-1])["job"]["state"], "COMPLETED")
         self.assertIn(job_id, self.command("jobs", "list"))
@@ -401,9 +395,9 @@ class TrainingTest(unittest.TestCase):
         train = ("train", "mlp", "--data", "clusters.pt", "--label", "y", "--loss", "cross_entropy", "--attach")
         first = self.command(*train, "--epochs", "2", "--name", "again", "--detach").strip()
         self.assertEqual(self.command(*train, "--epochs", "2", "--name", "again", "--detach").strip(), first)
-        text = self.command(*train, "--epochs", "2", "--name", "again")
-        self.assertIn(first, text)
-        self.assertIn("COMPLETED", text)
+        printed = self.command(*train, "--epochs", "2", "--name", "again")
+        self.assertIn(first, printed)
+        self.assertIn("COMPLETED", printed)
         self.assertIn("needs --name", self.command(*train, "--epochs", "2", code=2))
         stopped = self.command(*train, "--steps", "10000000", "--name", "stopped", "--detach").strip()
         self.assertNotEqual(stopped, first)
@@ -422,9 +416,9 @@ class TrainingTest(unittest.TestCase):
                 ("--epochs", "2", "--lr", "0.01", "--input", "x=x", "--eval-fraction", "0.5"):
                     "evaluation.fraction (none there, 0.5 here)"}.items():
             with self.subTest(difference):
-                text = self.command(*train, *flags, code=2)
-                self.assertIn(f"job '{first}' of this --name is another one: ", text)
-                self.assertIn(difference, text)
+                printed = self.command(*train, *flags, code=2)
+                self.assertIn(f"job '{first}' of this --name is another one: ", printed)
+                self.assertIn(difference, printed)
         # A default that is spelled out is the same, and so is a version that the server chose.
         self.assertEqual(self.command(*train, "--epochs", "2", "--lr", "0.01", "--input", "x=x", "--optimizer", "adamw",
                                       "--batch-size", "32", "--publish", "never").strip(), first)
@@ -434,16 +428,16 @@ class TrainingTest(unittest.TestCase):
         self.server.save_data("line.pt", x=torch.rand(64, 1), y=torch.rand(64, 1))
         self.server.restart()
         # It diverges: the first evaluation is the best one.
-        text = self.command("train", "worse", "--data", "line.pt", "--eval-data", "line.pt", "--label", "y", "--loss",
+        printed = self.command("train", "worse", "--data", "line.pt", "--eval-data", "line.pt", "--label", "y", "--loss",
                             "mse", "--epochs", "6", "--batch-size", "64", "--optimizer", "sgd", "--lr", "3", "--seed", "5",
                             "--metrics", "loss,mae", "--publish", "best", "--metric", "loss", "--bar", "1000")
-        job_id = text.split()[1]
+        job_id = printed.split()[1]
         job = self.server.get(job_id)
         self.assertEqual((job.state, job.published_version), (COMPLETED, 2), job.message)
         self.assertEqual((job.progress.step, job.progress.best_step), (6, 1))
         self.assertGreater(job.progress.metrics["loss"], 1000)
-        self.assertIn("best        step 1: loss ", text)
-        self.assertIn("published   version 2, the weights of step 1", text)
+        self.assertIn("best        step 1: loss ", printed)
+        self.assertIn("published   version 2, the weights of step 1", printed)
         with open(os.path.join(self.server.models, "worse", "2", "job.json")) as file:
             record = json.load(file)
         # An auditor: the published weights are these, they meet their bar, and come from this.

@@ -1,4 +1,4 @@
-"""A daemon that trains, in folders of its own, and what its tests ask of it."""
+"""A daemon with training enabled, in folders of its own, and helpers of its tests."""
 
 import os
 import subprocess
@@ -13,6 +13,22 @@ STATE = training.JobState
 RUNNING, PAUSED, COMPLETED = STATE.JOB_STATE_RUNNING, STATE.JOB_STATE_PAUSED, STATE.JOB_STATE_COMPLETED
 FAILED, CANCELLED, QUEUED = STATE.JOB_STATE_FAILED, STATE.JOB_STATE_CANCELLED, STATE.JOB_STATE_QUEUED
 AT_REST = (PAUSED, COMPLETED, FAILED, CANCELLED)
+
+
+class JobAssertions:
+    """For test cases with a TrainingDaemon as `server`."""
+
+    def finished(self, job, model):
+        """The job at its end, its losses by step, and the weights that it published."""
+        job, points = self.server.watch(job.id)
+        self.assertEqual(job.state, COMPLETED, job.message + self.server.daemon.log_text()[-3000:])
+        return job, {point.step: point.loss for point in points}, self.server.weights(model, job.published_version)
+
+    def assert_same(self, one, other):
+        """Equal losses and weights, bit by bit, of two finished jobs."""
+        self.assertEqual(one[1], other[1])
+        for name, weight in one[2].items():
+            self.assertTrue(torch.equal(weight, other[2][name]), name)
 
 
 class TrainingDaemon:
@@ -62,7 +78,7 @@ class TrainingDaemon:
         return self.stub.GetJob(training.GetJobRequest(id=job_id), timeout=300)
 
     def watch(self, job_id, timeout=300):
-        """The job at rest, and all points of its curves."""
+        """The job when it has ended or is paused, and all points of its curves."""
         points, job = {}, None
         for change in self.stub.WatchJob(training.WatchJobRequest(id=job_id), timeout=timeout):
             job = change.job

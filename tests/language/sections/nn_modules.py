@@ -252,7 +252,7 @@ LEFT_OUT = {
     **{name: "has no forward of its own" for name in ("Module", "Container", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "RNNBase", "RNNCellBase")},
     **{name: "becomes the module without Lazy when it is first called, which PyTorch asks for before it scripts or traces"
        for name in dir(nn) if name.startswith("Lazy")},
-    "DataParallel": "spreads over graphics processors, neither scripted nor traced",
+    "DataParallel": "spreads over GPUs, neither scripted nor traced",
     "CrossMapLRN2d": "is a Python function of autograd, neither scripted nor traced",
     "SyncBatchNorm": "needs processes in a group, and CUDA",
     "FractionalMaxPool2d": "draws its regions at random",

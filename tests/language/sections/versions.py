@@ -1,4 +1,4 @@
-"""Archives of older versions, whose operators mean what they meant then, and those that were made for phones."""
+"""Archives of older versions, whose operators keep their old semantics, and archives for mobile."""
 
 import torch
 from torch import Tensor, nn
@@ -59,7 +59,7 @@ class Mobile(nn.Module):
         return self.last(x), x
 
 
-PICTURE = torch.linspace(-1, 1, 2 * 2 * 9 * 11).reshape(2, 2, 9, 11).cos()
+IMAGE = torch.linspace(-1, 1, 2 * 2 * 9 * 11).reshape(2, 2, 9, 11).cos()
 WITHOUT_LAYERS = {MobileOptimizerType.INSERT_FOLD_PREPACK_OPS}
 
 
@@ -71,7 +71,7 @@ def newer_arguments(q: Tensor, k: Tensor):
 
 
 section.made("newer_arguments", lambda: torch.jit.script(newer_arguments), (values(2, 4, 5, 8), values(2, 2, 7, 8)), rtol=1e-4, since=(2, 7))
-section.made("mobile", lambda: optimize_for_mobile(torch.jit.script(Mobile().eval())), (PICTURE,), (PICTURE[:1, :, 2:],), rtol=1e-4, before=(2,))
-section.made("mobile_without_layers", lambda: optimize_for_mobile(torch.jit.script(Mobile().eval()), WITHOUT_LAYERS), (PICTURE,), rtol=1e-4, before=(2,))
-section.made("lite", lambda: torch.jit.script(Mobile().eval()), (PICTURE,), rtol=1e-4, lite=True)
-section.made("lite_mobile", lambda: optimize_for_mobile(torch.jit.script(Mobile().eval())), (PICTURE,), rtol=1e-4, lite=True, before=(2,))
+section.made("mobile", lambda: optimize_for_mobile(torch.jit.script(Mobile().eval())), (IMAGE,), (IMAGE[:1, :, 2:],), rtol=1e-4, before=(2,))
+section.made("mobile_without_layers", lambda: optimize_for_mobile(torch.jit.script(Mobile().eval()), WITHOUT_LAYERS), (IMAGE,), rtol=1e-4, before=(2,))
+section.made("lite", lambda: torch.jit.script(Mobile().eval()), (IMAGE,), rtol=1e-4, lite=True)
+section.made("lite_mobile", lambda: optimize_for_mobile(torch.jit.script(Mobile().eval())), (IMAGE,), rtol=1e-4, lite=True, before=(2,))

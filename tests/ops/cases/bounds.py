@@ -1,17 +1,13 @@
-"""What lies at an edge: indices at and beyond both ends, in every operator that takes some, and gradients at ties, at
-zeros, of NaN, and of more elements than one part of the work has."""
+"""Edge cases: indices at and beyond both ends, in every operator that takes indices, and gradients at ties, zeros and
+NaN, and over more elements than one block of work."""
 
 import math
 
 import torch
 
-from tests.ops.case import FULL, case, t
+from tests.ops.case import FULL, case, ints, t
 
 X, BEYOND, BELOW = t(3, 4), "is out of bounds for dimension 0 with size 3", "index out of range in self"
-
-
-def ints(*values):
-    return t(values=list(values), dtype=torch.int64)
 
 
 CASES = []

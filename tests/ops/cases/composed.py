@@ -1,4 +1,4 @@
-"""Operators that others make up."""
+"""Composite operators."""
 
 from tests.ops.case import FULL, case, t
 

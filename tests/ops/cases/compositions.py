@@ -1,4 +1,4 @@
-"""Operators that are written with others: differences, quantiles, products, distances, copies with a part replaced."""
+"""More composite operators: differences, quantiles, products, distances, copies with a part replaced."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Lists, dicts, strings of several arguments, and what scripts say to the world. Python is the reference."""
+"""Lists, dicts, string functions with several arguments, and output of scripts. Python is the reference."""
 
 import math
 
@@ -22,11 +22,11 @@ def _then(action, result=None):
     return run
 
 
-def _raises(text):
+def _raises(statement):
     def run(*_):
-        raise RuntimeError(text)
+        raise RuntimeError(statement)
 
-    return {"reference": run, "error": text}
+    return {"reference": run, "error": statement}
 
 
 def _pop_item(items):

@@ -1,4 +1,4 @@
-"""Calls of kernels exactly at the edges of their conditions: ties, NaN in one place, what is empty, what has one dimension less."""
+"""Calls at the edges of kernels' conditions: ties, a single NaN, empty tensors, one dimension less."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""What PyTorch's export and decompositions write; the newest of them by what they mean, since PyTorch 1.13 has none."""
+"""Operators in the output of torch.export and decompositions; the newest by reference functions, since PyTorch 1.13 lacks them."""
 
 import math
 

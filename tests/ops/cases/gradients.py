@@ -1,4 +1,4 @@
-"""Gradients that PyTorch has as operators, made up of others here. Reductions: 0 none, 1 mean, 2 sum."""
+"""Gradients that are operators in PyTorch and composites here. Reductions: 0 none, 1 mean, 2 sum."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""An observer and a fake quantizer in one: what comes out, and what it writes of its state."""
+"""An observer fused with a fake quantizer: the output, and the state that it writes."""
 
 import torch
 

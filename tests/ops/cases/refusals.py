@@ -1,12 +1,8 @@
-"""Arguments that no operator may take: PyTorch refuses them in words of its own, we in those that a row has."""
+"""Invalid arguments, which PyTorch and we refuse; a row has both messages."""
 
 import torch
 
-from tests.ops.case import case, t
-
-
-def ints(*values):
-    return t(values=list(values), dtype=torch.int64)
+from tests.ops.case import case, ints, t
 
 
 def bools(*sizes):

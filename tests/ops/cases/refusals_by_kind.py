@@ -1,4 +1,4 @@
-"""More that no operator may take, by what is wrong: dtypes, sizes that do not fit each other, numbers out of their range."""
+"""More invalid arguments, by kind: dtypes, mismatching sizes, values out of range."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Operators as archives of older versions mean them: PyTorch calls what stands in for them upgraders."""
+"""Upgraders: operators with the semantics of older archive versions."""
 
 import torch
 

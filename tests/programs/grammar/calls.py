@@ -1,4 +1,4 @@
-"""Inputs that are no plain tensors, results, and a program's calls."""
+"""Inputs other than plain tensors, results, and the calls of a program."""
 
 from __future__ import annotations
 

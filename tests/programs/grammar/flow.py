@@ -21,12 +21,12 @@ def condition(b) -> str:
 def branch(b):
     if b.depth >= 2:
         raise Skip
-    text = condition(b)
+    tested = condition(b)
     body = b.nested(b.rng.randint(1, 4))
     orelse = b.nested(b.rng.randint(1, 3)) if b.rng.random() < 0.5 else None
     if not body:
         raise Skip
-    b.compound(Statement(f"if {text}:", body, orelse))
+    b.compound(Statement(f"if {tested}:", body, orelse))
 
 
 @rule(3)

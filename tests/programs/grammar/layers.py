@@ -1,4 +1,4 @@
-"""Products and layers, with what may be joined to them."""
+"""Products and layers, with epilogues that may be fused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What programs declare: script classes, NamedTuples, enums, modules of their own; and strings."""
+"""Declarations: script classes, NamedTuples, enums, submodules; and strings."""
 
 from __future__ import annotations
 
@@ -146,9 +146,9 @@ def submodule(b):
     kind, argument = b.new_name("S"), b.new_name("v")
     kept, outer, is_open, module = b.snapshot(), b.block, b.forward_open, b.module
     members = len(b.program.members)
-    text = f"filled({rng.randrange(10**6)}, {shape})"
+    tensor_source = f"filled({rng.randrange(10**6)}, {shape})"
     b.block, b.forward_open, b.module = [], False, nn.Module().eval()
-    b.module.register_buffer("kept", eval(text, b.names))
+    b.module.register_buffer("kept", eval(tensor_source, b.names))
     b.module.n = 2
     b.names["self"], b.names[argument] = b.module, b.value(x)
     b.types = {argument: "Tensor", "self.kept": "Tensor", "self.n": "int"}
@@ -165,7 +165,7 @@ def submodule(b):
     if rng.random() < 0.4:
         body.insert(0, Statement("self.n += 1"))
     lines = [f"class {kind}(nn.Module):"] + [f"    {name}: {annotation}" for name, _, annotation in own if annotation]
-    lines += ["    def __init__(self):", "        super().__init__()", f"        self.register_buffer('kept', {text})", "        self.n = 2"]
+    lines += ["    def __init__(self):", "        super().__init__()", f"        self.register_buffer('kept', {tensor_source})", "        self.n = 2"]
     lines += [f"        self.register_buffer('{name}', {made[7:]})" if made.startswith("buffer ") else f"        self.{name} = {made}" for name, made, _ in own]
     b.piece("\n".join(lines + [""] + Method("forward", [(argument, "Tensor")], body, [(result, "Tensor")]).lines("    ")) + "\n")
     if rng.random() < 0.3:

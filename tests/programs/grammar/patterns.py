@@ -1,4 +1,4 @@
-"""What passes look for, and what only looks like it."""
+"""Patterns that passes rewrite, and near misses."""
 
 from __future__ import annotations
 
@@ -145,20 +145,20 @@ def pattern(b):
     shape = b.value(x).shape
     template = rng.choice(PATTERNS)
     y = b.pick("Tensor", lambda t: t.shape == shape and t.is_floating_point())
-    text = template.replace("{x}", x).replace("{y}", y)
+    source = template.replace("{x}", x).replace("{y}", y)
     for hole in ("{w}", "{w2}"):
-        if hole in text:
-            text = text.replace(hole, b.some_float(shape[-1:]))
+        if hole in source:
+            source = source.replace(hole, b.some_float(shape[-1:]))
     # Parts in variables of their own, of which some are used again.
     for _ in range(rng.choice([0, 0, 1, 2])):
-        inner = re.findall(r"(?:torch|F)\.\w+\([^()]*\)", text)
+        inner = re.findall(r"(?:torch|F)\.\w+\([^()]*\)", source)
         if not inner:
             break
         part = rng.choice(inner)
         name = b.let(part)
-        text = text.replace(part, name)
+        source = source.replace(part, name)
         if rng.random() < 0.2:
             b.do(f"{rng.choice([name, x])}.add_(1)")
-    y = b.let(text)
+    y = b.let(source)
     if rng.random() < 0.15:
         b.do(f"{x}.mul_(0.5)")

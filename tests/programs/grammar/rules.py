@@ -1,4 +1,4 @@
-"""The list of rules, and how templates get their operands: each rule adds statements to a Builder, or raises Skip."""
+"""How a rule is declared, and how templates get their operands: each rule adds statements to a Builder, or raises Skip."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ import re
 
 import torch
 
-from tests.programs.builder import Builder, Skip
+from tests.programs.builder import RULES, WEIGHTS, Builder, Skip
 
-
-RULES, WEIGHTS = [], []
 DTYPES = ["torch.float32"] * 3 + ["torch.float64", "torch.float16", "torch.bfloat16", "torch.int64", "torch.int32", "torch.bool", "torch.uint8"]
 
 

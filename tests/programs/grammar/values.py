@@ -17,12 +17,12 @@ def numbers(b):
     floats = [n for n, t in b.types.items() if t == "float"] or ["0.5"]
     i, j, f = rng.choice(ints), rng.choice(ints), rng.choice(floats)
     kind = rng.choice(["int"] * 3 + ["float"] * 2 + ["bool"])
-    texts = {"int": [f"{x}.size(0)", f"{x}.dim()", f"{x}.numel()", f"{x}.size(-1)", f"{i} + {j}", f"{i} * 2 - {j}", f"{i} // 2", f"{i} % 3", f"max({i}, {j})",
+    expressions = {"int": [f"{x}.size(0)", f"{x}.dim()", f"{x}.numel()", f"{x}.size(-1)", f"{i} + {j}", f"{i} * 2 - {j}", f"{i} // 2", f"{i} % 3", f"max({i}, {j})",
                      f"int({x}.sum())", f"{x}.shape[0] + 0", f"len({x})", f"{x}.stride(0)", f"abs(-{i})", f"-{i}", f"{i} if {i} > {j} else {j}", f"{x}.storage_offset()"],
              "float": [f"float({x}.sum())", f"{f} * 2.0", f"float({i})", f"{i} / 4", f"{f} + {i}", f"math.sqrt(abs({f}))", f"float({x}.mean())", f"{x}.max().item() * 1.0"],
              "bool": [f"{x}.dim() > 2", f"bool({x}.sum() > 0)", f"{i} == {j}", f"{x}.is_contiguous()", f"{x}.is_floating_point()", f"not {i} > 2", f"{i} > 1 and {j} < 4",
                       f"torch.equal({x}, {b.pick()})", f"{x} is {b.pick()}", f"{x}.is_contiguous(memory_format=torch.channels_last)"]}
-    name = b.let(rng.choice(texts[kind]), kind)
+    name = b.let(rng.choice(expressions[kind]), kind)
     if kind == "int" and abs(b.value(name)) > 1 << 20:
         raise Skip
 

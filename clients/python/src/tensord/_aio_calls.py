@@ -1,4 +1,4 @@
-"""How the client for asyncio calls gRPC: half of what differs from the synchronous one; `_calls` is the other half."""
+"""The gRPC calls of the asyncio client, which are all that differs from the synchronous one (`_calls`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the synchronous client calls gRPC: half of what differs from asyncio; `_aio_calls` is the other half."""
+"""The gRPC calls of the synchronous client, which are all that differs from the asyncio one (`_aio_calls`)."""
 
 from __future__ import annotations
 

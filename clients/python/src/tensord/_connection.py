@@ -22,7 +22,7 @@ Pem = Union[bytes, str, "os.PathLike[str]"]
 
 @dataclass(frozen=True)
 class TLS:
-    """How to be sure of the server, and the server of this client. PEM texts are bytes, anything else is a path.
+    """How to be sure of the server, and the server of this client. PEM contents are bytes, anything else is a path.
 
     Without `root_certificates` those of the system count. `certificate` and `private_key` are for servers that want to
     know their clients. `server_name` is the name in the server's certificate where it is not the one in the address.
@@ -85,7 +85,7 @@ class Attempts:
         return None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
 
     def delay_after(self, error: grpc.RpcError) -> float:
-        """Seconds to wait before the next attempt. Raises what the call failed with when there is none."""
+        """Seconds to wait before the next attempt. Raises the error of the call if there is no further attempt."""
         failure = from_rpc(error)
         self._left -= 1
         if self._left <= 0 or failure.code not in self._retry.codes:

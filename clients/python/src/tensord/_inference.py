@@ -1,4 +1,4 @@
-"""Inference requests and what comes back, without any input or output."""
+"""Inference requests and their results, without any I/O."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Result(Mapping[str, Array]):
         """Of a request with `classes`: for each row its largest values, the largest first."""
         rows = self.texts(name)
         rows = rows.reshape(-1, rows.shape[-1]) if rows.ndim else rows.reshape(1, 1)
-        return [[_class(text) for text in row] for row in rows]
+        return [[_class(entry) for entry in row] for row in rows]
 
     def __getitem__(self, name: str) -> Array:
         return self._outputs[name]
@@ -99,8 +99,8 @@ class Result(Mapping[str, Array]):
         return f"Result({self.model} version {self.version or '?'}: {shapes})"
 
 
-def _class(text: str) -> Class:
-    score, index, label = (text.split(":", 2) + [""])[:3]
+def _class(entry: str) -> Class:
+    score, index, label = (entry.split(":", 2) + [""])[:3]
     return Class(float(score), int(index), label)
 
 

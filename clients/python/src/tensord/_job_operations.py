@@ -1,11 +1,11 @@
-"""The calls of the training service, without any input or output."""
+"""The calls of the training service, without any I/O."""
 
 from __future__ import annotations
 
 import os
 import time
 from dataclasses import dataclass
-from typing import Any, Callable, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union
+from typing import Any, Callable, Iterator, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union
 
 import grpc
 
@@ -100,7 +100,7 @@ class Watch:
         return JobUpdate(parse_job(answer.job), points)
 
     def delay_after(self, error: grpc.RpcError) -> float:
-        """Seconds until the next attempt. Raises what went wrong when there is none."""
+        """Seconds until the next attempt. Raises the error if there is no further attempt."""
         failure = from_rpc(error)
         now = time.monotonic()
         # A daemon that starts again answers before it has read its jobs.
@@ -119,7 +119,7 @@ def batch_message(job_id: str, number: int, batch: Batch) -> bytes:
     for name, value in batch.items():
         tensor = to_tensor(value)
         if tensor.datatype == "BYTES":
-            raise InvalidArgumentError(f"batch {number}: array '{name}' has texts, which jobs do not take")
+            raise InvalidArgumentError(f"batch {number}: array '{name}' has strings, which jobs do not take")
         head.inputs.add(name=name, datatype=tensor.datatype, shape=tensor.data.shape)
         contents.append(to_buffer(tensor))
     return with_raw_contents(head.SerializeToString(), contents)

@@ -1,4 +1,4 @@
-"""The calls of the protocol that are one request and one answer, without any input or output."""
+"""The calls of the protocol that are one request and one answer, without any I/O."""
 
 from __future__ import annotations
 
@@ -124,13 +124,13 @@ def load(model: str, config: Optional[Mapping[str, Any]], files: Mapping[str, Fi
     for path, source in files.items():
         request.parameters[f"file:{path}"].bytes_param = read_source(source)
     if labels is not None:
-        text = ",".join(f"{label}={version}" for label, version in labels.items())
-        request.parameters["version_labels"].string_param = text
+        assignments = ",".join(f"{label}={version}" for label, version in labels.items())
+        request.parameters["version_labels"].string_param = assignments
     return _call("RepositoryModelLoad", request, pb.RepositoryModelLoadResponse, nothing)
 
 
 def weights_file(source: FileSource, version: int, kind: str) -> Dict[str, FileSource]:
-    """The file of a load that brings weights alone. The kind is that of the path, or said, where there is none."""
+    """The file of a load that replaces weights alone. The format is that of the path, or given explicitly."""
     if not kind:
         if isinstance(source, bytes):
             raise InvalidArgumentError("weights_format: must say 'pt' or 'safetensors' of bytes")

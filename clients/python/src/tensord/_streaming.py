@@ -1,4 +1,4 @@
-"""What the streams of both clients have in common, without any input or output."""
+"""The common part of both clients' streams, without any I/O."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tensord.errors import CancelledError, InvalidArgumentError, TensordError
 
 _RESPONSE_FIELD = 2  # ModelStreamInferResponse.infer_response
 
-# With it a server ends the stream with the status of a request that failed, instead of a text without one.
+# With it a server ends the stream with the status of a request that failed, instead of a message without one.
 STATUS_HEADERS = {"triton_grpc_error": "true"}
 
 

@@ -37,7 +37,7 @@ class Tensor:
     datatype: str
 
 
-# What an input may be: arrays of any library with DLPack or NumPy's interfaces, numbers, texts, and lists of those.
+# What an input may be: arrays of any library with DLPack or NumPy's interfaces, numbers, strings, and lists of those.
 TensorLike = Union[npt.ArrayLike, SupportsDLPack, Tensor]
 
 _DTYPES = {
@@ -122,7 +122,7 @@ def _from_list(value: Any, datatype: str) -> Tensor:
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidArgumentError(f"the values do not make a tensor of {datatype or 'any type'}: {error}") from error
     if array.dtype.kind in "SU":
-        array = np.array(value, object)  # NumPy's texts lose zeros at their ends
+        array = np.array(value, object)  # NumPy's strings lose zeros at their ends
     return Tensor(array, datatype_of(array.dtype))
 
 
@@ -194,7 +194,7 @@ def _split_elements(data: memoryview, shape: Sequence[int]) -> Array:
     array = np.empty(len(elements), object)
     array[:] = elements
     if position != len(data) or len(elements) != math.prod(shape):
-        raise InternalError(f"the server sent {len(elements)} texts in {len(data)} bytes for shape {list(shape)}")
+        raise InternalError(f"the server sent {len(elements)} strings in {len(data)} bytes for shape {list(shape)}")
     return array.reshape(shape)
 
 

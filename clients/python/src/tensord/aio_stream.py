@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, AsyncIterator, Mapping, Optional, Union
+from typing import Any, AsyncIterator, Mapping, Optional, Union
 
 from tensord._aio_calls import Duplex, Items, each
+from tensord._aio_client_base import AsyncClientBase
 from tensord._inference import InferOptions, InferRequest, Inputs, Outputs, Parameter, Result
 from tensord._operations import STREAM_INFER
 from tensord._streaming import SequenceState, StreamAnswer, StreamState
 from tensord._tensors import TensorLike
 from tensord.errors import FailedPreconditionError
-
-if TYPE_CHECKING:
-    from tensord.aio_client import AsyncClient
 
 Step = Union[TensorLike, Mapping[str, TensorLike]]
 
@@ -26,7 +24,7 @@ class AsyncInferStream:
     when there are many of both.
     """
 
-    def __init__(self, client: AsyncClient, timeout: Optional[float] = None,
+    def __init__(self, client: AsyncClientBase, timeout: Optional[float] = None,
                  headers: Optional[Mapping[str, str]] = None) -> None:
         self._client = client
         self._state = StreamState()
@@ -84,7 +82,7 @@ class AsyncInferStream:
 class AsyncInferSequence:
     """Requests whose state the model keeps from one to the next. One at a time."""
 
-    def __init__(self, client: AsyncClient, model: str, sequence_id: Union[int, str, None], version: str) -> None:
+    def __init__(self, client: AsyncClientBase, model: str, sequence_id: Union[int, str, None], version: str) -> None:
         self._client = client
         self._model = model
         self._version = version

@@ -1,4 +1,4 @@
-"""What goes wrong, as one family of exceptions.
+"""The exceptions of the client, one family.
 
 `except tensord.TensordError` catches all of it; each status of gRPC has a class of its own.
 """

@@ -4,26 +4,24 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Iterator, List, Optional, Union
+from typing import Any, Iterator, List, Optional, Union
 
 import grpc
 
 from tensord import _job_operations
 from tensord._calls import Items, each, received, sleep
+from tensord._client_base import ClientBase
 from tensord._connection import Operation
 from tensord._job_operations import Batch, JobUpdate, Watch
 from tensord._progress import ProgressBar
 from tensord.errors import DeadlineExceededError, JobFailedError
 from tensord.jobs import History, JobInfo, JobState, Point, history_of
 
-if TYPE_CHECKING:
-    from tensord.client import Client
-
 
 class Job:
     """A job on the server. `info` is what was last heard of it."""
 
-    def __init__(self, client: Client, info: JobInfo) -> None:
+    def __init__(self, client: ClientBase, info: JobInfo) -> None:
         self._client = client
         self.info = info
 

@@ -144,7 +144,7 @@ class Distribution(TypedDict, total=False):
 class JobSpec(TypedDict, total=False):
     """The keyword arguments of `train`.
 
-    A text stands for the field that matters most: `data` for its file, `loss` for the name of a built-in one,
+    A string is short for the main field: `data` for its file, `loss` for the name of a built-in one,
     `optimizer` and `schedule` for their names, `evaluation` for its file, `publish` for when. `label` and `lr` are
     those of the loss and the optimizer.
     """

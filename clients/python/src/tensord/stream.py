@@ -3,17 +3,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Iterator, Mapping, Optional, Union
+from typing import Any, Iterator, Mapping, Optional, Union
 
 from tensord._calls import Duplex, Items, each
+from tensord._client_base import ClientBase
 from tensord._inference import InferOptions, InferRequest, Inputs, Outputs, Parameter, Result
 from tensord._operations import STREAM_INFER
 from tensord._streaming import SequenceState, StreamAnswer, StreamState
 from tensord._tensors import TensorLike
 from tensord.errors import FailedPreconditionError
-
-if TYPE_CHECKING:
-    from tensord.client import Client
 
 Step = Union[TensorLike, Mapping[str, TensorLike]]
 
@@ -27,7 +25,7 @@ class InferStream:
     when there are many of both.
     """
 
-    def __init__(self, client: Client, timeout: Optional[float] = None,
+    def __init__(self, client: ClientBase, timeout: Optional[float] = None,
                  headers: Optional[Mapping[str, str]] = None) -> None:
         self._client = client
         self._state = StreamState()
@@ -85,7 +83,7 @@ class InferStream:
 class InferSequence:
     """Requests whose state the model keeps from one to the next. One at a time."""
 
-    def __init__(self, client: Client, model: str, sequence_id: Union[int, str, None], version: str) -> None:
+    def __init__(self, client: ClientBase, model: str, sequence_id: Union[int, str, None], version: str) -> None:
         self._client = client
         self._model = model
         self._version = version

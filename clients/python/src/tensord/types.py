@@ -1,4 +1,4 @@
-"""What servers say of themselves and their models, as plain data."""
+"""Metadata of servers and models, as plain data."""
 
 from __future__ import annotations
 

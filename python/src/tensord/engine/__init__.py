@@ -10,6 +10,7 @@ Every operator of the engine is here as a function and, where its first argument
 them by overload. docs/engine.md says what differs from PyTorch.
 """
 
+import builtins as _builtins
 import os as _os
 
 # OpenMP's idle threads spin for milliseconds by default, which is taken from the threads of other libraries (PyTorch's have a team of
@@ -63,7 +64,8 @@ def __getattr__(name: str):
         found = _engine._operator("aten::" + name)
     except AttributeError:
         raise AttributeError(f"module 'tensord.engine' has no attribute '{name}'") from None
-    globals()[name] = found
+    if not hasattr(_builtins, name):  # aten::sorted would hide sorted() in this file
+        globals()[name] = found
     return found
 
 

@@ -44,7 +44,7 @@ def _prepared(inputs, create_graph: bool) -> tuple:
 
 
 def _grad(outputs: tuple, inputs: tuple, vectors, create_graph: bool, strict: bool, what: str) -> tuple:
-    """Gradients of `outputs`, zeros where they do not hang on an input."""
+    """Gradients of `outputs`, zeros where they do not depend on an input."""
     live = [(output, None if vectors is None else vector) for output, vector in zip(outputs, vectors or outputs) if output.requires_grad]
     if not live and strict:
         raise RuntimeError(f"{what}: the function's results do not depend on its inputs")
@@ -103,7 +103,7 @@ def _scalar(func, given: tuple, what: str):
 
 
 def vhp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
-    """(func(inputs), v · H) of a function of one number."""
+    """(func(inputs), v · H) of a scalar-valued function."""
     with enable_grad():
         given = _prepared(inputs, create_graph)
         vectors = _vectors(v, given, "vhp")
@@ -114,7 +114,7 @@ def vhp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
 
 
 def hvp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
-    """(func(inputs), H · v) of a function of one number. A Hessian is symmetric: this is `vhp`, which costs one pass less."""
+    """(func(inputs), H · v) of a scalar-valued function. A Hessian is symmetric: this is `vhp`, which costs one pass less."""
     return vhp(func, inputs, v, create_graph, strict)
 
 
@@ -129,16 +129,16 @@ def jacobian(func, inputs, create_graph: bool = False, strict: bool = False):
             flat = output.reshape(-1)
             rows = [_grad((flat[i],), given, None, create_graph, strict, "jacobian") for i in range(flat.numel())]
             blocks = []
-            for number, one in enumerate(given):
+            for index, one in enumerate(given):
                 shape = tuple(output.shape) + tuple(one.shape)
-                parts = [row[number] for row in rows]
+                parts = [row[index] for row in rows]
                 blocks.append(_call("aten::stack", parts).reshape(shape) if parts else _call("aten::zeros_like", one.detach()).new_zeros(shape))
             found.append(_like(_finished(tuple(blocks), create_graph), inputs))
     return _like(tuple(found), result)
 
 
 def hessian(func, inputs, create_graph: bool = False, strict: bool = False):
-    """Second derivatives of a function of one number: of one input a tensor of its shape twice, else tuples of tuples."""
+    """Second derivatives of a scalar-valued function: of one input a tensor of its shape twice, else tuples of tuples."""
     alone = isinstance(inputs, Tensor)
 
     def first(*given):

@@ -1,4 +1,4 @@
-"""finfo and iinfo: what the numbers of a dtype are like."""
+"""finfo and iinfo: the numeric limits of a dtype."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from tensord.engine import _engine
 from tensord.engine._engine import Tensor
 from tensord.engine._interchange import from_dlpack
 from tensord.engine._lowrank import pca_lowrank, svd_lowrank
+from tensord.engine._operators import aten
 
 __all__ = [
     "as_strided_", "as_tensor", "asarray", "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes", "broadcast_tensors",
@@ -25,12 +26,8 @@ pi: float = math.pi
 newaxis: None = None
 
 
-def _op(name: str):
-    return _engine._operator("aten::" + name)
-
-
 def tensor(data, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
-    """A new tensor with the numbers in `data`: nested lists, a number, an array or a tensor. Always a copy."""
+    """A new tensor with the values of `data`: nested lists, a number, an array or a tensor. Always a copy."""
     try:
         made = _engine._make_tensor(data, dtype)
     except TypeError:
@@ -46,13 +43,18 @@ def tensor(data, *, dtype=None, device=None, requires_grad: bool = False) -> Ten
 
 
 def _as_lists(data):
-    """Ranges and other sequences as lists, at any depth; the object itself where there are none."""
+    """Ranges and other sequences as lists, at any depth; the object itself if it contains none."""
     if isinstance(data, (list, tuple)):
         made = [_as_lists(item) for item in data]
         return data if all(a is b for a, b in zip(made, data)) else made
     if isinstance(data, (str, bytes, dict, Tensor)) or not (hasattr(data, "__len__") and hasattr(data, "__getitem__")):
         return data
     return [_as_lists(data[i]) for i in range(len(data))]
+
+
+def as_shape(sizes) -> tuple:
+    """One size or several as a shape."""
+    return (sizes,) if isinstance(sizes, int) else tuple(sizes)
 
 
 def _device(given):
@@ -111,7 +113,7 @@ def numel(input: Tensor) -> int:
 
 
 def seed() -> int:
-    """Seeds the default generator with a number of the system's; gives the number."""
+    """Seeds the default generator with a random number of the system, and returns it."""
     import secrets
 
     value = secrets.randbits(63)
@@ -124,7 +126,7 @@ def promote_types(type1, type2):
     if type1.is_complex or type2.is_complex:
         wide = (_engine.complex128, _engine.float64)
         return _engine.complex128 if type1 in wide or type2 in wide else _engine.complex64
-    return _op("result_type")(_op("empty")((1,), dtype=type1), _op("empty")((1,), dtype=type2))
+    return aten("result_type")(aten("empty")((1,), dtype=type1), aten("empty")((1,), dtype=type2))
 
 
 def can_cast(from_, to) -> bool:
@@ -138,29 +140,29 @@ def _listed(tensors):
 
 
 def einsum(equation: str, *operands) -> Tensor:
-    return _op("einsum")(equation, _listed(operands))
+    return aten("einsum")(equation, _listed(operands))
 
 
 def meshgrid(*tensors, indexing: str = "ij"):
-    return tuple(_op("meshgrid")(_listed(tensors), indexing=indexing))
+    return tuple(aten("meshgrid")(_listed(tensors), indexing=indexing))
 
 
 def broadcast_tensors(*tensors):
-    return tuple(_op("broadcast_tensors")(_listed(tensors)))
+    return tuple(aten("broadcast_tensors")(_listed(tensors)))
 
 
 def block_diag(*tensors) -> Tensor:
-    return _op("block_diag")(_listed(tensors))
+    return aten("block_diag")(_listed(tensors))
 
 
 def cartesian_prod(*tensors) -> Tensor:
-    return _op("cartesian_prod")(_listed(tensors))
+    return aten("cartesian_prod")(_listed(tensors))
 
 
 def _at_least(name: str, tensors):
     if len(tensors) == 1 and isinstance(tensors[0], Tensor):
-        return _op(name)(tensors[0])
-    return tuple(_op(name)(item) for item in _listed(tensors))
+        return aten(name)(tensors[0])
+    return tuple(aten(name)(item) for item in _listed(tensors))
 
 
 def atleast_1d(*tensors):
@@ -189,7 +191,7 @@ def broadcast_shapes(*shapes):
 
 def split(tensor: Tensor, split_size_or_sections, dim: int = 0):
     sizes = split_size_or_sections
-    return tuple(_op("split")(tensor, list(sizes) if isinstance(sizes, (list, tuple)) else sizes, dim))
+    return tuple(aten("split")(tensor, list(sizes) if isinstance(sizes, (list, tuple)) else sizes, dim))
 
 
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Tensor:
@@ -197,8 +199,8 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_fo
     modes = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
     if compute_mode not in modes:
         raise ValueError(f"cdist: compute_mode {compute_mode!r} is not one of {', '.join(modes)}")
-    number = modes.index(compute_mode)
-    return _engine._operator("aten::cdist")(x1, x2, p, number or None)
+    mode_code = modes.index(compute_mode)
+    return _engine._operator("aten::cdist")(x1, x2, p, mode_code or None)
 
 
 def tensordot(a: Tensor, b: Tensor, dims=2) -> Tensor:
@@ -210,24 +212,24 @@ def tensordot(a: Tensor, b: Tensor, dims=2) -> Tensor:
             raise ValueError(f"tensordot: expected dims >= 0, got {dims}")
         dims = (list(range(-dims, 0)), list(range(dims)))
     first, second = ([d] if isinstance(d, int) else list(d) for d in dims)
-    return _op("tensordot")(a, b, first, second)
+    return aten("tensordot")(a, b, first, second)
 
 
 def nonzero(input: Tensor, *, as_tuple: bool = False):
     """Where elements are not zero: a row for each, or, `as_tuple`, an index tensor for each dimension."""
-    return tuple(_op("nonzero_numpy")(input)) if as_tuple else _op("nonzero")(input)
+    return tuple(aten("nonzero_numpy")(input)) if as_tuple else aten("nonzero")(input)
 
 
 def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim=None):
     if dim is None:
-        found = _op("_unique2")(input, sorted, return_inverse, return_counts)
+        found = aten("_unique2")(input, sorted, return_inverse, return_counts)
     else:
-        found = _op("unique_dim")(input, dim, sorted, return_inverse, return_counts)
+        found = aten("unique_dim")(input, dim, sorted, return_inverse, return_counts)
     return _wanted(found, return_inverse, return_counts)
 
 
 def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim=None):
-    return _wanted(_op("unique_consecutive")(input, return_inverse, return_counts, dim), return_inverse, return_counts)
+    return _wanted(aten("unique_consecutive")(input, return_inverse, return_counts, dim), return_inverse, return_counts)
 
 
 def _wanted(found, has_inverse: bool, has_counts: bool):
@@ -241,7 +243,7 @@ def norm(input: Tensor, p="fro", dim=None, keepdim: bool = False, out=None, dtyp
         return out.copy_(norm(input, p, dim, keepdim, dtype=dtype))
     if p == "nuc":
         dims = [-2, -1] if dim is None else list(dim)
-        return _op("linalg_matrix_norm")(input, "nuc", dims, keepdim, dtype=dtype)
+        return aten("linalg_matrix_norm")(input, "nuc", dims, keepdim, dtype=dtype)
     order = 2 if p in ("fro", None) else p
     dims = [dim] if isinstance(dim, int) else None if dim is None else list(dim)
-    return _op("linalg_vector_norm")(input, order, dims, keepdim, dtype=dtype)
+    return aten("linalg_vector_norm")(input, order, dims, keepdim, dtype=dtype)

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from tensord.engine import _engine
 from tensord.engine._engine import Tensor
-
-
-def _op(name: str):
-    return _engine._operator("aten::" + name)
+from tensord.engine._operators import aten
 
 
 def _basis(matrix: Tensor, count: int, rounds: int) -> Tensor:
     """Orthonormal columns that span most of the matrix's."""
-    drawn = _op("randn")((matrix.shape[-1], count), dtype=matrix.dtype, device=matrix.device)
-    found = _op("linalg_qr")(matrix @ drawn)[0]
+    drawn = aten("randn")((matrix.shape[-1], count), dtype=matrix.dtype, device=matrix.device)
+    found = aten("linalg_qr")(matrix @ drawn)[0]
     for _ in range(rounds):
-        found = _op("linalg_qr")(_op("mH")(matrix) @ found)[0]
-        found = _op("linalg_qr")(matrix @ found)[0]
+        found = aten("linalg_qr")(aten("mH")(matrix) @ found)[0]
+        found = aten("linalg_qr")(matrix @ found)[0]
     return found
 
 
@@ -26,14 +22,14 @@ def svd_lowrank(A: Tensor, q: int = 6, niter: int = 2, M: Tensor | None = None) 
         raise NotImplementedError("svd_lowrank: sparse matrices are not there")
     matrix = A if M is None else A - M
     rows, columns = matrix.shape[-2:]
-    svd = _op("linalg_svd")
+    svd = aten("linalg_svd")
     if rows < columns or columns > q:
-        right = _basis(_op("mH")(matrix), q, niter)
+        right = _basis(aten("mH")(matrix), q, niter)
         u, s, vh = svd(matrix @ right, False)
-        return u, s, right @ _op("mH")(vh)
+        return u, s, right @ aten("mH")(vh)
     left = _basis(matrix, q, niter)
-    u, s, vh = svd(_op("mH")(left) @ matrix, False)
-    return left @ u, s, _op("mH")(vh)
+    u, s, vh = svd(aten("mH")(left) @ matrix, False)
+    return left @ u, s, aten("mH")(vh)
 
 
 def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> tuple:

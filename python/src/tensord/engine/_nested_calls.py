@@ -1,4 +1,4 @@
-"""Operators that are called with nested tensors: which there are, and how they are done. nested.py has the class."""
+"""The operators that support nested tensors, and their implementation. _nested_tensor.py has the class."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import operator as python
 
 from tensord.engine import _engine
 from tensord.engine._engine import Tensor
+from tensord.engine._nested_tensor import NestedTensor, refusal
+from tensord.engine._operators import aten
 
 # Element by element: of the samples, side by side where several arguments are nested. With _ at the end in place.
 ELEMENTWISE = frozenset(name for names in (
@@ -30,8 +32,6 @@ _KEYWORDS = {"axis": "dim", "keepdims": "keepdim", "self": "input"}
 
 def by_sample(name: str, function, args, kwargs):
     """A nested tensor of function(*args, **kwargs) for each sample; what is not nested goes to each as it is."""
-    from tensord.engine.nested import NestedTensor
-
     nested = [item for item in (*args, *kwargs.values()) if isinstance(item, NestedTensor)]
     if any(not item.is_same_size(nested[0]) for item in nested):
         raise RuntimeError(f"{name} does not support broadcasting when given a NestedTensor")
@@ -54,9 +54,7 @@ def is_elementwise(name: str) -> bool:
 
 
 def call(operator, args, kwargs):
-    """What an operator gives that was called with a nested tensor among its arguments."""
-    from tensord.engine.nested import NestedTensor
-
+    """Runs an operator that was called with a nested tensor among its arguments."""
     name = operator.__name__.split(".")[0]
     kwargs = {_KEYWORDS.get(key, key): value for key, value in kwargs.items()}
     if "input" in kwargs:
@@ -76,13 +74,7 @@ def call(operator, args, kwargs):
     raise refusal(name)
 
 
-def refusal(name: str) -> NotImplementedError:
-    return NotImplementedError(f"{name} has no form for nested tensors; take unbind() or to_padded_tensor()")
-
-
 def _joined(name: str, tensors, dim: int = 0):
-    from tensord.engine.nested import NestedTensor
-
     if dim != 0 or not all(isinstance(item, NestedTensor) for item in tensors):
         raise RuntimeError(f"{name}: nested tensors are joined with nested ones, along dimension 0")
     return NestedTensor(sample for item in tensors for sample in item._samples)
@@ -99,7 +91,7 @@ def _method(name: str, function):
 def _along(name: str):
     def method(self, dim: int, dtype=None):
         at = self._inner(name, dim)
-        return self._each(lambda sample: _engine._operator("aten::" + name)(sample, at, dtype=dtype))
+        return self._each(lambda sample: aten(name)(sample, at, dtype=dtype))
 
     return method
 
@@ -111,7 +103,7 @@ def _reduction(name: str):
         if not keepdim:
             raise RuntimeError(f"{name}: a nested tensor keeps its dimensions, so keepdim=True is needed")
         at = self._inner(name, dim)
-        return self._each(lambda sample: _engine._operator("aten::" + name)(sample, at, True))
+        return self._each(lambda sample: aten(name)(sample, at, True))
 
     return method
 
@@ -123,41 +115,43 @@ def _tensor_method(name: str):
     return method
 
 
-def _sign(name: str, function):
-    """A method that Python's sign for two operands calls."""
+def _binary_operator(name: str, function):
+    """The method of a Python operator for two operands."""
     def method(self, other):
         return by_sample(name, function, (self, other), {}) if isinstance(other, (Tensor, int, float, complex)) else NotImplemented
 
     return method
 
 
-def _turned(function):
+def _reflected(function):
     return lambda a, b: function(b, a)
 
 
-def install(nested_class) -> None:
-    """Gives the class the methods of all that."""
+def install() -> None:
+    """Gives NestedTensor its operators as methods."""
+    # The binding calls this for an operator that does not take one of its arguments.
+    NestedTensor._engine_call = lambda self, operator, args, kwargs: call(operator, args, kwargs)
     known = set(_engine._operator_names())
     names = (name for base in ELEMENTWISE for name in (base, base + "_") if "aten::" + name in known)
     for name in names:
-        if name not in vars(nested_class):
-            setattr(nested_class, name, _method(name, functools.partial(_call_operator, name)))
+        if name not in vars(NestedTensor):
+            setattr(NestedTensor, name, _method(name, functools.partial(_call_operator, name)))
     for name in ALONG:
-        setattr(nested_class, name, _along(name))
+        setattr(NestedTensor, name, _along(name))
     for name in REDUCTIONS:
-        setattr(nested_class, name, _reduction(name))
+        setattr(NestedTensor, name, _reduction(name))
     for name in ("bfloat16", "bool", "cpu", "cuda", "double", "float", "half", "int", "long"):
-        setattr(nested_class, name, _tensor_method(name))
+        setattr(NestedTensor, name, _tensor_method(name))
     for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor"):
         function = getattr(python, "and_" if name == "and" else "or_" if name == "or" else name)
-        text = {"truediv": "div", "floordiv": "floor_divide", "mod": "remainder"}.get(name, name)
-        setattr(nested_class, f"__{name}__", _sign(text, function))
-        setattr(nested_class, f"__r{name}__", _sign(text, _turned(function)))
+        operator_name = {"truediv": "div", "floordiv": "floor_divide", "mod": "remainder"}.get(name, name)
+        setattr(NestedTensor, f"__{name}__", _binary_operator(operator_name, function))
+        setattr(NestedTensor, f"__r{name}__", _binary_operator(operator_name, _reflected(function)))
     for name in ("ge", "gt", "le", "lt", "eq", "ne"):
-        setattr(nested_class, f"__{name}__", _sign(name, getattr(python, name)))
+        setattr(NestedTensor, f"__{name}__", _binary_operator(name, getattr(python, name)))
     for name in ("neg", "abs", "invert"):
-        setattr(nested_class, f"__{name}__", _method(name, getattr(python, name)))
+        setattr(NestedTensor, f"__{name}__", _method(name, getattr(python, name)))
 
 
 def _call_operator(name: str, *args, **kwargs):
-    return _engine._operator("aten::" + name)(*args, **kwargs)
+    return aten(name)(*args, **kwargs)

@@ -10,6 +10,11 @@ def find(full_name: str):
     return _engine._operator(full_name)
 
 
+def aten(name: str):
+    """The callable of the operator "aten::" + name, which may have an overload: aten("add.Tensor")."""
+    return _engine._operator("aten::" + name)
+
+
 class _Packet:
     """All overloads of a name; the attributes are single ones ("default" for the one without a name)."""
 

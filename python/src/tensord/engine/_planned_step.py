@@ -1,7 +1,7 @@
-"""engine.plan_step: a training step, loss and gradients, that is planned when it repeats, as models are that are served.
+"""engine.plan_step: a training step, loss and gradients, that is planned when it repeats, as served models are.
 
-What Python does in a step is not seen: the operators are recorded, and a planned step runs them without Python. So a plan is good for one
-state of what the loss hangs on besides tensors' elements. This file finds that state: modules, tensors and plain values by what the function
+The operators of a step are recorded, and a planned step runs them without Python. So a plan is valid for one
+state of all that the loss depends on besides tensors' elements. This file finds that state: modules, tensors and plain values by what the function
 names (closure, globals, defaults, `self`), and looks at it before each step.
 """
 
@@ -24,8 +24,8 @@ _PLAIN = frozenset((int, float, bool, str, bytes, complex, type(None), _engine.d
 _MOST_PLANS = 8
 
 
-class _Outlook:
-    """What a step hangs on, as it is now: `state` compares equal while no plain value, tensor or object is another."""
+class _Dependencies:
+    """The current state that a step depends on: `state` compares equal as long as no plain value, tensor or object is replaced."""
 
     def __init__(self):
         self.state: list = []
@@ -37,18 +37,18 @@ class _Outlook:
     def visit(self, value) -> None:
         kind = type(value)
         if kind in _PLAIN:
-            # 1, 1.0 and True are equal, and not the same number to an operator.
+            # 1, 1.0 and True are equal, but different arguments of an operator.
             self.state.append((kind, value))
         elif isinstance(value, Tensor):
             self._visit_tensor(value)
         elif isinstance(value, numbers.Number):  # NumPy's
             self.state.append((kind, value))
         else:
-            number = id(value)
+            identity = id(value)
             is_container = kind in _CONTAINERS
-            self.state.append((kind, len(value)) if is_container else number)
-            if number not in self._seen:
-                self._seen[number] = value
+            self.state.append((kind, len(value)) if is_container else identity)
+            if identity not in self._seen:
+                self._seen[identity] = value
                 self._visit_container(value) if is_container else self._visit_object(value)
 
     def _visit_container(self, value) -> None:
@@ -60,10 +60,10 @@ class _Outlook:
 
     def _visit_tensor(self, tensor) -> None:
         # A tensor's hash is its identity.
-        number = hash(tensor)
-        self.state.append(number)
-        if number not in self._known:
-            self._known.add(number)
+        identity = hash(tensor)
+        self.state.append(identity)
+        if identity not in self._known:
+            self._known.add(identity)
             self.tensors.append(tensor)
 
     def _visit_object(self, value) -> None:
@@ -177,49 +177,49 @@ class PlannedStep:
         self._steps: dict = {}  # by state: the native step, and what holds the tensors and objects of the state
         self._alone: Any = _engine._PlannedStep([], True)  # for steps that are interpreted anyway
         self._last: Any = None
-        self._obstacle = ""
+        self._unsupported_reason = ""
 
     def __call__(self, *args, **kwargs) -> Tensor:
         """Leaves the gradients in the parameters' `grad`, gives the loss, detached."""
         batch: list = []
-        outlook, key = self._look(args, kwargs, batch)
-        unsupported_reason = self._obstacle or outlook.unsupported_reason
+        dependencies, key = self._look(args, kwargs, batch)
+        unsupported_reason = self._unsupported_reason or dependencies.unsupported_reason
         if any(tensor.requires_grad for tensor in batch):
             unsupported_reason = unsupported_reason or "the batch requires a gradient"
-        step = self._step_for(key, outlook) if not unsupported_reason else self._alone
+        step = self._step_for(key, dependencies) if not unsupported_reason else self._alone
         if step is self._alone and not unsupported_reason:
             unsupported_reason = "there were too many states of modules and arguments"
         self._last = step
         before = step.interpreted
         loss = step.run(batch, lambda: self._loss(*args, **kwargs), unsupported_reason)
-        if step.interpreted != before and not self._obstacle and self._look(args, kwargs, [])[1] != key:
-            self._obstacle = "the function changes attributes, tensors or variables that it hangs on"
+        if step.interpreted != before and not self._unsupported_reason and self._look(args, kwargs, [])[1] != key:
+            self._unsupported_reason = "the function changes attributes, tensors or variables that it depends on"
         return loss
 
     def _look(self, args, kwargs, batch: list):
-        outlook = _Outlook()
-        outlook.visit(self._loss)
+        dependencies = _Dependencies()
+        dependencies.visit(self._loss)
         for value in self._extra:
-            outlook.visit(value)
+            dependencies.visit(value)
         fixed: list = [id(self._loss)]
         for name, value in [*enumerate(args), *kwargs.items()]:
             fixed.append(name)
             _flatten(value, batch, fixed)
-        return outlook, (tuple(outlook.state), tuple(fixed), _engine.get_default_dtype())
+        return dependencies, (tuple(dependencies.state), tuple(fixed), _engine.get_default_dtype())
 
-    def _step_for(self, key, outlook):
+    def _step_for(self, key, dependencies):
         found = self._steps.get(key)
         if found is None:
             if len(self._steps) >= _MOST_PLANS:
                 return self._alone
-            found = _engine._PlannedStep(outlook.tensors, self._mode == "exact"), outlook
+            found = _engine._PlannedStep(dependencies.tensors, self._mode == "exact"), dependencies
             self._steps[key] = found
         return found[0]
 
     def forget(self) -> None:
         """Drops all plans: after a change that the step cannot see (see plan_step)."""
         self._steps.clear()
-        self._obstacle = ""
+        self._unsupported_reason = ""
 
     @property
     def why(self) -> str:
@@ -243,9 +243,9 @@ class PlannedStep:
         return out
 
     def __repr__(self):
-        numbers = self.stats
+        counts = self.stats
         why = f", why={self.why!r}" if self.why else ""
-        return f"PlannedStep(mode={self._mode!r}, planned={numbers['planned']}, interpreted={numbers['interpreted']}{why})"
+        return f"PlannedStep(mode={self._mode!r}, planned={counts['planned']}, interpreted={counts['interpreted']}{why})"
 
 
 def _flatten(value, batch: list, fixed: list) -> None:
@@ -265,11 +265,11 @@ def _flatten(value, batch: list, fixed: list) -> None:
             fixed.append(name)
             _flatten(item, batch, fixed)
     else:
-        raise TypeError(f"plan_step: a batch is of tensors, numbers and texts, and of lists, tuples and dicts of them; got {type(value).__name__}")
+        raise TypeError(f"plan_step: a batch is of tensors, numbers and strings, and of lists, tuples and dicts of them; got {type(value).__name__}")
 
 
 def plan_step(loss: Callable[..., Tensor], *also: Any, mode: str = "exact") -> PlannedStep:
-    """A training step that is planned when it repeats. `loss(*batch)` gives the loss, one number; the step computes it and leaves the gradients
+    """A training step that is planned when it repeats. `loss(*batch)` gives the scalar loss; the step computes it and leaves the gradients
     in the parameters, as `loss(*batch).backward()` does, and gives the loss, detached:
 
         step = engine.plan_step(lambda x, y: nn.functional.cross_entropy(model(x), y))
@@ -282,9 +282,9 @@ def plan_step(loss: Callable[..., Tensor], *also: Any, mode: str = "exact") -> P
     are checked again, and one that differs raises InternalError. mode="exact": the same bits as interpreted. mode="fused": faster, the same within
     rounding. A step that cannot be planned is interpreted; `step.why` has the reason.
 
-    The function is not called in planned steps. A plan is good for one state of the modules, tensors and plain values (numbers, texts, lists of
+    The function is not called in planned steps. A plan is good for one state of the modules, tensors and plain values (numbers, strings, lists of
     them) that the function names by its closure, globals, defaults or `self`, and of `also` (modules and tensors that it reaches another way):
-    after a change, to `eval()` say, steps are recorded anew. What else it may hang on or do (files, clocks, random numbers of Python, prints,
+    after a change, to `eval()` say, steps are recorded anew. What else it may depend on or do (files, clocks, random numbers of Python, prints,
     attributes of other objects) is not seen. One thread at a time.
     """
     return PlannedStep(loss, also, mode)

@@ -1,4 +1,4 @@
-"""Tensors as text, laid out as PyTorch's."""
+"""Prints tensors in PyTorch's layout."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=N
     _Options.sci_mode = sci_mode
 
 
-class _Numbers:
-    """How the numbers of one tensor are written: all to one width."""
+class _NumberFormat:
+    """The format of one tensor's elements, all of one width."""
 
     def __init__(self, values, is_float: bool):
         self.is_float = is_float
@@ -65,11 +65,11 @@ class _Numbers:
         if self.is_scientific:
             return f"{{:.{_Options.precision}e}}".format(value)
         if self.is_integral_float:
-            text = f"{value:.0f}"
-            return text + "." if math.isfinite(value) else text
+            digits = f"{value:.0f}"
+            return digits + "." if math.isfinite(value) else digits
         return f"{{:.{_Options.precision}f}}".format(value)
 
-    def text(self, value) -> str:
+    def format(self, value) -> str:
         if not self.is_float:
             return str(value).rjust(self.width)
         return self._plain(value).rjust(self.width)
@@ -106,20 +106,20 @@ def _edges(tensor):
     return tensor
 
 
-def _numbers_text(tensor, indent: int) -> str:
+def _format_values(tensor, indent: int) -> str:
     sizes = tuple(tensor.shape)
     seen = _edges(tensor) if tensor.numel() > _Options.threshold else tensor
     if seen.dtype in (_engine.float16, _engine.bfloat16):
         seen = seen.float()
     values = seen.reshape(-1).tolist()
     if not seen.dtype.is_complex:
-        numbers = _Numbers(values, seen.dtype.is_floating_point)
-        return _body(seen.tolist(), sizes, indent, numbers.text, numbers.width)
-    real, imag = _Numbers([value.real for value in values], True), _Numbers([value.imag for value in values], True)
+        number_format = _NumberFormat(values, seen.dtype.is_floating_point)
+        return _body(seen.tolist(), sizes, indent, number_format.format, number_format.width)
+    real, imag = _NumberFormat([value.real for value in values], True), _NumberFormat([value.imag for value in values], True)
 
     def write(value):
-        part = imag.text(value.imag).lstrip()
-        return real.text(value.real) + ("" if part.startswith("-") else "+") + part + "j"
+        part = imag.format(value.imag).lstrip()
+        return real.format(value.real) + ("" if part.startswith("-") else "+") + part + "j"
 
     return _body(seen.tolist(), sizes, indent, write, real.width + imag.width + 1)
 
@@ -128,10 +128,10 @@ def tensor_repr(self) -> str:
     with contextlib.ExitStack() as stack:
         before = _engine._set_grad_enabled(False)
         stack.callback(_engine._restore_grad_mode, before)
-        return _text(self)
+        return _format_tensor(self)
 
 
-def _sparse_text(tensor) -> str:
+def _format_sparse(tensor) -> str:
     gap = ",\n" + " " * len("tensor(")
     parts = []
     for name, part in (("indices", tensor._indices()), ("values", tensor._values())):
@@ -141,9 +141,9 @@ def _sparse_text(tensor) -> str:
     return f"tensor({gap.join(parts)}{gap}size={tuple(tensor.shape)}, nnz={tensor._nnz()}{dtype}, layout={tensor.layout})"
 
 
-def _text(tensor) -> str:
+def _format_tensor(tensor) -> str:
     if tensor.is_sparse:
-        return _sparse_text(tensor)
+        return _format_sparse(tensor)
     prefix = "tensor("
     suffixes = []
     if tensor.device.type != "cpu":
@@ -156,7 +156,7 @@ def _text(tensor) -> str:
             suffixes.append(f"size={tuple(tensor.shape)}")
         body = "[]"
     else:
-        body = _numbers_text(tensor.detach(), len(prefix))
+        body = _format_values(tensor.detach(), len(prefix))
     is_default = tensor.dtype in (_engine.float32, _engine.int64, _engine.bool, _engine.complex64) and tensor.numel() > 0
     if not is_default and not (tensor.numel() == 0 and tensor.dtype is _engine.float32):
         suffixes.append(f"dtype={tensor.dtype}")
@@ -167,9 +167,9 @@ def _text(tensor) -> str:
     return _with_suffixes(prefix + body, suffixes)
 
 
-def _with_suffixes(text: str, suffixes) -> str:
-    last = len(text) - text.rfind("\n") + 1
-    out = [text]
+def _with_suffixes(printed: str, suffixes) -> str:
+    last = len(printed) - printed.rfind("\n") + 1
+    out = [printed]
     for suffix in suffixes:
         if last + len(suffix) + 2 > _Options.linewidth:
             out.append(",\n" + " " * len("tensor(") + suffix)

@@ -6,19 +6,16 @@ import builtins
 
 from tensord.engine import _engine, _functions, _aliases, _storage
 from tensord.engine._engine import Size, Tensor
-
-
-def _op(name: str):
-    return _engine._operator("aten::" + name)
+from tensord.engine._operators import aten
 
 
 def _where(self, condition, other) -> Tensor:
     """The tensor's elements where the condition holds, `other`'s elsewhere."""
-    return _op("where")(condition, self, other)
+    return aten("where")(condition, self, other)
 
 
 def _polygamma(self, n: int) -> Tensor:
-    return _op("polygamma")(n, self)
+    return aten("polygamma")(n, self)
 
 
 def _as_strided_(self, size, stride, storage_offset=None) -> Tensor:
@@ -31,7 +28,7 @@ def _resize_as_(self, the_template) -> Tensor:
 
 
 def _conj_physical_(self) -> Tensor:
-    return self.copy_(_op("conj_physical")(self)) if self.is_complex() else self
+    return self.copy_(aten("conj_physical")(self)) if self.is_complex() else self
 
 
 def _is_set_to(self, tensor) -> bool:
@@ -41,7 +38,7 @@ def _is_set_to(self, tensor) -> bool:
 
 
 def _new(self, *args, device=None) -> Tensor:
-    """A tensor of the same dtype and device: of the given sizes and any values, or of a list's numbers."""
+    """A tensor of the same dtype and device: of the given sizes, uninitialized, or with the values of a list."""
     device = self.device if device is None else device
     if len(args) == 1 and not isinstance(args[0], (int, Size)):
         data = args[0]
@@ -51,7 +48,7 @@ def _new(self, *args, device=None) -> Tensor:
             raise TypeError(f"new(): data must be a sequence (got {type(data).__name__})")
         return _functions.tensor(data, dtype=self.dtype, device=device)
     sizes = (tuple(args[0]) if args and isinstance(args[0], Size) else args) or (0,)
-    return _op("empty")(sizes, dtype=self.dtype, device=device)
+    return aten("empty")(sizes, dtype=self.dtype, device=device)
 
 
 def _as_subclass(self, cls):
@@ -85,7 +82,7 @@ def _check_elements(name: str, *tensors) -> None:
 
 def _by_elements(self, name: str, function, *others):
     _check_elements(name, self, *others)
-    flat = [_op("broadcast_to")(tensor, self.shape).reshape(-1).tolist() for tensor in others]
+    flat = [aten("broadcast_to")(tensor, self.shape).reshape(-1).tolist() for tensor in others]
     made = [function(*values) for values in zip(self.reshape(-1).tolist(), *flat)]
     return self.copy_(_functions.tensor(made, dtype=self.dtype).reshape(self.shape))
 
@@ -112,7 +109,7 @@ def _adjoint(self):
 
 def _set_part(name: str):
     def set_part(self, value):
-        _op(name)(self).copy_(value if isinstance(value, Tensor) else _functions.tensor(value))
+        aten(name)(self).copy_(value if isinstance(value, Tensor) else _functions.tensor(value))
 
     return set_part
 
@@ -125,8 +122,8 @@ METHODS = {
 }
 # By name: the function that gets it, one that sets it or None, and its type for the stubs.
 PROPERTIES: dict = {
-    "H": (_adjoint, None, Tensor), "mH": (lambda self: _op("mH")(self), None, Tensor), "real": (lambda self: _op("real")(self), _set_part("real"), Tensor),
-    "imag": (lambda self: _op("imag")(self), _set_part("imag"), Tensor), "is_cpu": (lambda self: self.device.type == "cpu", None, builtins.bool),
+    "H": (_adjoint, None, Tensor), "mH": (lambda self: aten("mH")(self), None, Tensor), "real": (lambda self: aten("real")(self), _set_part("real"), Tensor),
+    "imag": (lambda self: aten("imag")(self), _set_part("imag"), Tensor), "is_cpu": (lambda self: self.device.type == "cpu", None, builtins.bool),
     "is_sparse_csr": (lambda self: self.layout is _engine.sparse_csr, None, builtins.bool), "is_quantized": (lambda self: False, None, builtins.bool),
     "is_nested": (lambda self: False, None, builtins.bool),
 }

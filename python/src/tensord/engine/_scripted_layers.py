@@ -1,4 +1,4 @@
-"""Layers of nn as TorchScript: what _scripting writes for them, with their numbers in it."""
+"""The TorchScript source of nn's layers, for _scripting, with their options as constants."""
 
 from __future__ import annotations
 

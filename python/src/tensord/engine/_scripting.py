@@ -1,7 +1,7 @@
 """engine.jit.script: functions and modules from their Python source, by the TorchScript front end.
 
-Python only rewrites names: `engine.relu` and `F.relu` become `torch.relu`, numbers of the module around become constants, a function that is
-called becomes a function of the archive, `self.layer(x)` a call of its forward. What they mean, the front end says; its errors are raised
+Python only rewrites names: `engine.relu` and `F.relu` become `torch.relu`, module-level numbers become constants, a function that is
+called becomes a function of the archive, `self.layer(x)` a call of its forward. The front end compiles the result; its errors are raised
 with the line of the user's file.
 """
 
@@ -17,13 +17,13 @@ import types
 
 from tensord.engine import _engine, nn
 from tensord.engine._engine import Tensor
+from tensord.engine._script_module import load_written
 from tensord.engine._scripted_layers import layer_source
-from tensord.engine._tracing import load_archive
 from tensord.engine.nn import functional
 
 _FILE = "code/__torch__/scripted.py"
 _SPACE = "__torch__.scripted"
-# By number in TorchScript.
+# TorchScript's codes of dtypes.
 _DTYPES = {"uint8": 0, "int8": 1, "int16": 2, "int32": 3, "int64": 4, "float16": 5, "float32": 6, "float64": 7, "complex64": 9, "complex128": 10, "bool": 11,
            "bfloat16": 15}
 _BUILTINS = {"len", "range", "int", "float", "bool", "str", "min", "max", "abs", "isinstance", "enumerate", "zip", "print", "round", "sorted", "list", "all",
@@ -36,17 +36,17 @@ _MISSING = object()
 
 
 class _Source:
-    """The text of the archive so far, and where each of its lines comes from."""
+    """The source of the archive so far, and where each of its lines comes from."""
 
     def __init__(self):
         self.lines, self.places = [], []
 
-    def add(self, text: str, places=None) -> None:
-        new = text.split("\n")
+    def add(self, source: str, places=None) -> None:
+        new = source.split("\n")
         self.lines += new
         self.places += places or [None] * len(new)
 
-    def text(self) -> str:
+    def joined(self) -> str:
         return "\n".join(self.lines) + "\n"
 
 
@@ -61,8 +61,8 @@ class _Compiler:
         if function not in self.functions:
             name = f"{function.__name__}_{len(self.functions)}".lstrip("_").replace("<lambda>", "function")
             self.functions[function] = f"{_SPACE}.{name}"
-            text, places = _Rewriter(self, function, None).run(name)
-            self.source.add(text + "\n", places + [None])
+            source, places = _Rewriter(self, function, None).run(name)
+            self.source.add(source + "\n", places + [None])
         return self.functions[function]
 
     def module(self, module) -> tuple:
@@ -92,8 +92,8 @@ class _Compiler:
         head = [f"class {name}(Module):", f"  __parameters__ = [{''.join(repr(p) + ', ' for p in parameters)}]",
                 f"  __buffers__ = [{''.join(repr(b) + ', ' for b in buffers)}]", *declared]
         self.source.add("\n".join(head).replace("'", '"'))
-        for text, places in bodies:
-            self.source.add(text, places)
+        for source, places in bodies:
+            self.source.add(source, places)
         self.source.add("")
         return f"{_SPACE}.{name}", attributes
 
@@ -110,8 +110,8 @@ class _Compiler:
                 continue
             done.add(method)
             rewriter = _Rewriter(self, getattr(type(module), method), module)
-            text, places = rewriter.run(method)
-            bodies.append((textwrap.indent(text, "  "), places))
+            source, places = rewriter.run(method)
+            bodies.append((textwrap.indent(source, "  "), places))
             wanted += rewriter.methods
             for key in rewriter.constants:
                 if key not in attributes:
@@ -136,7 +136,7 @@ def _type_of(value, name: str) -> str:
 
 
 class _Rewriter(ast.NodeTransformer):
-    """One function: names that Python knows are replaced by what they stand for."""
+    """Rewrites one function: Python names are replaced by what they refer to."""
 
     def __init__(self, compiler: _Compiler, function, module):
         self.compiler, self.module, self.function = compiler, module, inspect.unwrap(function)
@@ -175,13 +175,13 @@ class _Rewriter(ast.NodeTransformer):
         if tree.body and isinstance(tree.body[0], ast.Expr) and isinstance(tree.body[0].value, ast.Constant) and len(tree.body) > 1:
             del tree.body[0]  # its docstring
         tree.body = [made for statement in tree.body for made in self.statements(statement)]
-        text = ast.unparse(ast.fix_missing_locations(tree))
-        again = ast.parse(text).body[0]
-        places = [None] * (text.count("\n") + 1)
+        source = ast.unparse(ast.fix_missing_locations(tree))
+        again = ast.parse(source).body[0]
+        places = [None] * (source.count("\n") + 1)
         for before, after in zip(ast.walk(tree), ast.walk(again)):
             if isinstance(after, (ast.stmt, ast.ExceptHandler)) and hasattr(before, "lineno"):
                 places[after.lineno - 1] = (self.file, before.lineno + self.offset)
-        return text, places
+        return source, places
 
     def type_of(self, node):
         value = self.value_of(node)
@@ -223,7 +223,7 @@ class _Rewriter(ast.NodeTransformer):
         return [node]
 
     def value_of(self, node):
-        """What a name outside of the function stands for, or _MISSING."""
+        """The value of a name outside of the function, or _MISSING."""
         if isinstance(node, ast.Name) and node.id not in self.local:
             return self.known.get(node.id, _MISSING)
         if isinstance(node, ast.Attribute):
@@ -351,9 +351,9 @@ def script_object(given):
         description = (f"{_SPACE}.F", {"training": False})
     else:
         raise TypeError(f"script: expected a function or a Module, not {type(given).__name__}")
-    text = compiler.source.text()
+    source = compiler.source.joined()
     try:
-        made = load_archive(lambda path: _engine._save_script(path, [(_FILE, text)], description, compiler.with_gradient))
+        made = load_written(lambda path: _engine._save_script(path, [(_FILE, source)], description, compiler.with_gradient))
         made.schema()  # compiles it
     except _engine.Error as error:
         raise _at_the_users_line(error, compiler.source) from None

@@ -1,4 +1,4 @@
-"""engine.serve: a model behind gRPC, by a daemon beside this process."""
+"""engine.serve: serves a model over gRPC by a daemon that it starts."""
 
 from __future__ import annotations
 

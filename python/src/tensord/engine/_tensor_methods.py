@@ -27,8 +27,13 @@ def _type(self, dtype=None):
     return self.to(dtype)
 
 
+def cuda_device(device):
+    """The argument of cuda(): none, an index, or a device."""
+    return "cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device
+
+
 def _cuda(self, device=None):
-    return self.to("cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device)
+    return self.to(cuda_device(device))
 
 
 def _format(self, spec: str) -> str:

@@ -1,20 +1,23 @@
 """engine.jit.trace: a function or module, run once, as a TorchScript model.
 
-What is written down are operators with the numbers that they got. Tensors that are neither inputs nor the module's become
+The trace has operators with their scalar arguments. Tensors that are neither inputs nor the module's become
 constants. Where Python reads sizes (`x.shape`), ranks, dtypes or strides, the model checks them there and refuses others; where it reads
-elements (`if x.sum() > 0`), the trace keeps one way, and a TracerWarning says so.
+elements (`if x.sum() > 0`), the trace keeps one branch, with a TracerWarning.
 """
 
 from __future__ import annotations
 
 import inspect
-import os
-import tempfile
 import warnings
 
 from tensord.engine import _engine
 from tensord.engine._engine import Tensor
-from tensord.engine.jit import ScriptModule, TracerWarning
+from tensord.engine._grad_mode import no_grad
+from tensord.engine._script_module import ScriptModule, load_written
+
+
+class TracerWarning(UserWarning):
+    """The traced function read elements of a tensor; the trace has their values as constants."""
 
 
 def _weights(module) -> list:
@@ -43,14 +46,6 @@ def _tensors(value) -> list:
     raise TypeError(f"trace: the function gives a {type(value).__name__}; only tensors, and lists, tuples and dicts of them, can come out of a trace")
 
 
-def load_archive(write) -> ScriptModule:
-    """What `write(path)` writes, loaded. The file is gone afterwards, its memory is mapped."""
-    with tempfile.TemporaryDirectory(prefix="tensord-") as folder:
-        path = os.path.join(folder, "model.pt")
-        write(path)
-        return ScriptModule(_engine._load_module(path, True, True), path)
-
-
 def trace_function(function, example_inputs, check_trace: bool, rtol: float, atol: float) -> ScriptModule:
     inputs = [example_inputs] if isinstance(example_inputs, Tensor) else list(example_inputs)
     for value in inputs:
@@ -70,34 +65,28 @@ def trace_function(function, example_inputs, check_trace: bool, rtol: float, ato
     wanted = _tensors(result)
     if tracing.are_values_read:
         warnings.warn("trace: Python read elements of a tensor (if, int(), .item(), .numpy() …); the trace keeps what they were", TracerWarning, stacklevel=3)
-    traced = load_archive(lambda path: tracing.save(path, result))
+    traced = load_written(lambda path: tracing.save(path, result))
     # The module's buffers are as they were before the run, in it and in the trace.
     buffers = [tensor for _, tensor, is_parameter, _ in weights if not is_parameter]
-    with _engine_no_grad():
+    with no_grad():
         for tensor, before in zip(buffers, state):
             tensor.copy_(before)
         for tensor, before in zip(traced.buffers(), state):
             tensor.copy_(before)
     if check_trace:
         _check(traced, copies, wanted, rtol, atol)
-        with _engine_no_grad():
+        with no_grad():
             for tensor, before in zip(traced.buffers(), state):
                 tensor.copy_(before)
     return traced
 
 
-def _engine_no_grad():
-    from tensord.engine import no_grad
-
-    return no_grad()
-
-
 def _check(traced: ScriptModule, inputs: list, wanted: list, rtol: float, atol: float) -> None:
-    with _engine_no_grad():
+    with no_grad():
         got = _tensors(traced(*inputs))
-    for number, (one, other) in enumerate(zip(got, wanted)):
+    for index, (one, other) in enumerate(zip(got, wanted)):
         other = other.detach()
         if one.shape != other.shape or one.dtype is not other.dtype or not _engine._operator("aten::allclose")(one, other, rtol, atol, True):
-            warnings.warn(f"trace: output {number} of the trace differs from the function's on the same inputs; does it draw random numbers, or keep "
+            warnings.warn(f"trace: output {index} of the trace differs from the function's on the same inputs; does it draw random numbers, or keep "
                           "state outside of tensors?", TracerWarning, stacklevel=4)
             return

@@ -19,7 +19,7 @@ __all__ = [
 
 
 def backward(tensors, grad_tensors=None, retain_graph=None, create_graph: bool = False, inputs=None) -> None:
-    """Adds the gradients of `tensors` to the leaves they hang on."""
+    """Adds the gradients of `tensors` to the leaves that they depend on."""
     _engine._backward(tensors, grad_tensors, retain_graph, create_graph, inputs)
 
 

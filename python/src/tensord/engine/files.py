@@ -32,13 +32,13 @@ def load(path, *, trainable: bool = False, optimize: bool = True) -> Any:
         return _engine._load_safetensors(path)
     if _is_torch_file(path):
         return _engine._load_torch_file(path)
-    from tensord.engine.jit import ScriptModule
+    from tensord.engine._script_module import load_module
 
-    return ScriptModule(_engine._load_module(path, trainable, optimize), path)
+    return load_module(path, trainable, optimize)
 
 
 def save(value, path) -> None:
-    """Writes numbers, texts, tensors, and lists, tuples and dicts of them as torch.save does; models as archives; to a path that ends in
+    """Writes numbers, strings, tensors, and lists, tuples and dicts of them as torch.save does; models as archives; to a path that ends in
     .safetensors a dict of tensors in that format. `path`: a file's, or an open binary file."""
     if hasattr(path, "write"):
         import shutil

@@ -44,7 +44,7 @@ def _split_aux(result, has_aux: bool, what: str):
 
 
 def _views(leaves: list) -> list:
-    """Tensors that gradients are asked of, and that keep what they hang on: transforms may be nested."""
+    """Tensors to differentiate by, which keep their history, since transforms may be nested."""
     return [_functional._call("aten::view_as", one, one) if one.requires_grad else one.detach().requires_grad_(True) for one in leaves]
 
 
@@ -57,30 +57,30 @@ def _keeps_graph(leaves: list) -> bool:
 
 
 def _positions(argnums, count: int, what: str) -> tuple:
-    numbers = argnums if isinstance(argnums, tuple) else (argnums,)
-    for number in numbers:
-        if not -count <= number < count:
-            raise RuntimeError(f"{what}: argnums {number} for {count} arguments")
-    return tuple(number % count for number in numbers)
+    positions = argnums if isinstance(argnums, tuple) else (argnums,)
+    for position in positions:
+        if not -count <= position < count:
+            raise RuntimeError(f"{what}: argnums {position} for {count} arguments")
+    return tuple(position % count for position in positions)
 
 
 def grad_and_value(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """A function that gives (gradients, value), or (gradients, (value, aux)), of one that gives one number."""
+    """A function that gives (gradients, value), or (gradients, (value, aux)), of a scalar-valued one."""
 
     def wrapped(*args, **kwargs):
-        numbers = _positions(argnums, len(args), "grad")
-        chosen = [args[number] for number in numbers]
+        positions = _positions(argnums, len(args), "grad")
+        chosen = [args[position] for position in positions]
         before = _leaves(chosen)
         with enable_grad():
             given = _views(before)
             own = iter(_rebuilt(chosen, iter(given)))
             called = list(args)
-            for number in numbers:
-                called[number] = next(own)
+            for position in positions:
+                called[position] = next(own)
             value, aux = _split_aux(func(*called, **kwargs), has_aux, "grad")
             if not isinstance(value, Tensor) or value.dim() != 0:
                 raise RuntimeError("grad: the function must give one tensor without dimensions")
-            # What this call hangs on from outside may be differentiated again.
+            # Outer values that this call depends on may be differentiated again.
             found = _functional._grad((value,), tuple(given), None, True, False, "grad")
         keeps = any(one.requires_grad for one in before) or value.requires_grad and _hangs_outside(before, kwargs, args)
         found = list(found) if keeps else [one.detach() for one in found]
@@ -99,7 +99,7 @@ def _hangs_outside(before: list, kwargs: dict, args: tuple) -> bool:
 
 
 def grad(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """A function that gives the gradients of one that gives one number; with `has_aux` (gradients, aux)."""
+    """A function that gives the gradients of a scalar-valued one; with `has_aux` (gradients, aux)."""
 
     def wrapped(*args, **kwargs):
         gradients, value = grad_and_value(func, argnums, has_aux)(*args, **kwargs)
@@ -152,15 +152,15 @@ def jacrev(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux
     """A function that gives the Jacobian with respect to the arguments of `argnums`: a tensor, or a tuple of them."""
 
     def wrapped(*args, **kwargs):
-        numbers = _positions(argnums, len(args), "jacrev")
-        chosen = tuple(args[number] for number in numbers)
+        positions = _positions(argnums, len(args), "jacrev")
+        chosen = tuple(args[position] for position in positions)
         aux = None
 
         def call(*given):
             nonlocal aux
             called = list(args)
-            for number, one in zip(numbers, given):
-                called[number] = one
+            for position, one in zip(positions, given):
+                called[position] = one
             result, aux = _split_aux(func(*called, **kwargs), has_aux, "jacrev")
             return result
 
@@ -177,7 +177,7 @@ jacfwd = jacrev
 
 
 def hessian(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:
-    """A function that gives the second derivatives of one that gives one number."""
+    """A function that gives the second derivatives of a scalar-valued one."""
     return jacfwd(jacrev(func, argnums), argnums)
 
 

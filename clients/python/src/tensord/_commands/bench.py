@@ -28,7 +28,7 @@ def add_to(commands: Any) -> None:
 
 def bench(given: argparse.Namespace) -> int:
     try:
-        counts = [int(text) for text in given.clients.split(",")]
+        counts = [int(part) for part in given.clients.split(",")]
     except ValueError:
         counts = [0]
     if min(counts) < 1:

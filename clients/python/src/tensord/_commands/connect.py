@@ -1,4 +1,4 @@
-"""Flags that all commands have: where the server is, how to be let in, and the form of what is printed."""
+"""Flags of all commands: the server's address, credentials, and the output format."""
 
 from __future__ import annotations
 
@@ -77,23 +77,23 @@ def print_table(header: List[str], rows: List[List[str]]) -> None:
     widths = [max(map(len, column)) for column in columns]
     align = [str.rjust if rows and all(map(_is_number, column[1:])) else str.ljust for column in columns]
     for row in [header, *rows]:
-        print("  ".join(put(text, width) for put, text, width in zip(align, row, widths)).rstrip())
+        print("  ".join(put(cell, width) for put, cell, width in zip(align, row, widths)).rstrip())
 
 
-def _is_number(text: str) -> bool:
+def _is_number(string: str) -> bool:
     try:
-        float(text)
+        float(string)
     except ValueError:
         return False
     return True
 
 
-def pairs(texts: List[str], flag: str, form: str) -> Dict[str, str]:
+def pairs(arguments: List[str], flag: str, form: str) -> Dict[str, str]:
     """NAME=VALUE of a flag that may be repeated."""
     out: Dict[str, str] = {}
-    for text in texts:
-        name, mark, value = text.partition("=")
+    for argument in arguments:
+        name, mark, value = argument.partition("=")
         if not name or not mark:
-            raise InvalidArgumentError(f"{flag}: takes {form}, got '{text}'")
+            raise InvalidArgumentError(f"{flag}: takes {form}, got '{argument}'")
         out[name] = value
     return out

@@ -58,29 +58,29 @@ class Signature:
         return next((spec for spec in self.inputs if spec.name == name), None)
 
 
-def read_value(text: str, find: Callable[[], Optional[TensorSpec]]) -> Any:
+def read_value(argument: str, find: Callable[[], Optional[TensorSpec]]) -> Any:
     """What an --input means; `find` gives what the model says of it."""
-    if text == "random":
+    if argument == "random":
         spec = find()
         if spec is None:
             raise InvalidArgumentError("random: takes :SHAPE[:DTYPE] here")
         return random_input(spec)
-    if text.startswith("random:"):
-        return random_array(text[len("random:"):])
-    if text.startswith("text:"):
-        return np.full(least_shape(find()), text[len("text:"):], object)
-    if text.startswith("@"):
-        with open(text[1:], "rb") as file:
+    if argument.startswith("random:"):
+        return random_array(argument[len("random:"):])
+    if argument.startswith("text:"):
+        return np.full(least_shape(find()), argument[len("text:"):], object)
+    if argument.startswith("@"):
+        with open(argument[1:], "rb") as file:
             return np.full(least_shape(find()), file.read(), object)
-    if text.endswith(".npy"):
-        return np.load(text, allow_pickle=False)
-    if text.endswith(".json"):
-        with open(text) as file:
-            text = file.read()
+    if argument.endswith(".npy"):
+        return np.load(argument, allow_pickle=False)
+    if argument.endswith(".json"):
+        with open(argument) as file:
+            argument = file.read()
     try:
-        return json.loads(text)
+        return json.loads(argument)
     except ValueError:
-        raise InvalidArgumentError(f"--input: '{text}' is neither JSON, a file (.npy, .npz, .json, @FILE), "
+        raise InvalidArgumentError(f"--input: '{argument}' is neither JSON, a file (.npy, .npz, .json, @FILE), "
                                    "random[:SHAPE[:DTYPE]], nor text:TEXT") from None
 
 
@@ -98,14 +98,14 @@ def random_input(spec: TensorSpec) -> Any:
     return random_array(f"{','.join(map(str, shape))}:{dtype_of(spec.datatype).name}")
 
 
-def random_array(text: str) -> Any:
+def random_array(spec: str) -> Any:
     """SHAPE[:DTYPE]: floats of [0, 1), whole numbers 0 or 1; the same ones each time."""
-    shape_text, _, dtype_text = text.partition(":")
-    dtype = np.dtype(_DTYPES.get(dtype_text or "f32", dtype_text))
+    sizes, _, dtype_name = spec.partition(":")
+    dtype = np.dtype(_DTYPES.get(dtype_name or "f32", dtype_name))
     try:
-        shape = [int(size) for size in shape_text.split(",")] if shape_text else []
+        shape = [int(size) for size in sizes.split(",")] if sizes else []
     except ValueError:
-        raise InvalidArgumentError(f"random: a shape is numbers with commas between them, got '{shape_text}'") from None
+        raise InvalidArgumentError(f"random: a shape is numbers with commas between them, got '{sizes}'") from None
     generator = np.random.default_rng(0)
     if dtype.kind == "f":
         return generator.random(shape).astype(dtype)
@@ -117,18 +117,18 @@ def read_inputs(given: argparse.Namespace, client: Client, random_rest: bool) ->
     signature = Signature(client, given)
     named: Dict[str, Any] = {}
     unnamed: Dict[str, Any] = {}
-    for text in given.input:
-        name, mark, value = text.partition("=")
+    for argument in given.input:
+        name, mark, value = argument.partition("=")
         if mark and re.fullmatch(r"[\w.-]+", name):
             named[name] = read_value(value, functools.partial(signature.find, name))
-        elif text.endswith(".npz"):
-            with np.load(text, allow_pickle=False) as arrays:
+        elif argument.endswith(".npz"):
+            with np.load(argument, allow_pickle=False) as arrays:
                 named.update(arrays)
         elif len(unnamed) == len(signature.inputs):
             raise InvalidArgumentError(f"--input: model '{given.model}' has {len(signature.inputs)} inputs")
         else:
             spec = signature.inputs[len(unnamed)]
-            unnamed[spec.name] = read_value(text, functools.partial(signature.find, spec.name))
+            unnamed[spec.name] = read_value(argument, functools.partial(signature.find, spec.name))
     if named and unnamed:
         raise InvalidArgumentError("--input: name all of them, or none")
     inputs = {**named, **unnamed}
@@ -138,12 +138,12 @@ def read_inputs(given: argparse.Namespace, client: Client, random_rest: bool) ->
     return (inputs,) if inputs else ()
 
 
-def read_parameter(text: str) -> Parameter:
+def read_parameter(argument: str) -> Parameter:
     try:
-        value = json.loads(text)
+        value = json.loads(argument)
     except ValueError:
-        return text
-    return value if isinstance(value, (bool, int, float)) else text
+        return argument
+    return value if isinstance(value, (bool, int, float)) else argument
 
 
 def infer(given: argparse.Namespace) -> int:
@@ -188,8 +188,8 @@ def show(given: argparse.Namespace, result: Result) -> None:
         return
     for name, value in outputs.items():
         if isinstance(value, np.ndarray):
-            texts = result.texts(name) if value.dtype == object else value
-            print(f"{name}  {value.dtype if value.dtype != object else 'text'}{list(value.shape)}\n{texts}")
+            values = result.texts(name) if value.dtype == object else value
+            print(f"{name}  {value.dtype if value.dtype != object else 'text'}{list(value.shape)}\n{values}")
         else:
             print(name)
             for row in value:

@@ -15,15 +15,15 @@ from tensord.jobs import JobInfo
 def job_line(info: JobInfo) -> str:
     progress = info.progress
     steps = f"{progress.step}/{progress.total_steps}" if progress.total_steps else f"{progress.step}"
-    line = f"{info.id}  {info.state.name}  step {steps}  loss {progress.loss:.4g}{metrics_text(info)}"
+    line = f"{info.id}  {info.state.name}  step {steps}  loss {progress.loss:.4g}{format_metrics(info)}"
     if info.published_version:
         line += f"  published {info.published_version}"
     return line + (f"  ({info.message})" if info.message else "")
 
 
-def metrics_text(info: JobInfo) -> str:
-    texts = [f" {name} {value:.4g}" for name, value in info.progress.metrics.items()]
-    return "  evaluated:" + "".join(texts) if texts else ""
+def format_metrics(info: JobInfo) -> str:
+    parts = [f" {name} {value:.4g}" for name, value in info.progress.metrics.items()]
+    return "  evaluated:" + "".join(parts) if parts else ""
 
 
 def print_jobs(jobs: Sequence[JobInfo]) -> None:
@@ -51,16 +51,16 @@ def print_report(info: JobInfo) -> None:
         "job": info.id, "state": info.state.name, "message": info.message,
         "model": f"{info.model or info.spec.get('model', {}).get('upload_id', '')} version {info.base_version}",
         "step": f"{progress.step} of {progress.total_steps or '?'}, epoch {progress.epoch:.4g}",
-        "loss": f"{progress.loss:.4g}{metrics_text(info)}",
+        "loss": f"{progress.loss:.4g}{format_metrics(info)}",
         "rate": f"{progress.learning_rate:.4g}, gradient norm {progress.gradient_norm:.4g}",
         "speed": f"{progress.samples_per_second:.4g} samples/s",
         "memory": f"{progress.memory_bytes >> 20} MiB, at most {progress.peak_memory_bytes >> 20} MiB",
         "checkpoint": f"step {progress.checkpoint_step}" if progress.checkpoint_step else "",
         "published": f"version {info.published_version}" if info.published_version else "",
     }
-    for name, text in lines.items():
-        if text:
-            print(f"{name:<11} {text}")
+    for name, value in lines.items():
+        if value:
+            print(f"{name:<11} {value}")
 
 
 def watch(job: Job, as_json: bool) -> None:

@@ -12,8 +12,8 @@ from tensord.jobs import JobInfo, JobState
 
 
 def add_to(commands: Any) -> None:
-    text = "Training jobs of a running tensord"
-    of_jobs = commands.add_parser("jobs", help=text, description=text).add_subparsers(metavar="COMMAND", required=True)
+    description = "Training jobs of a running tensord"
+    of_jobs = commands.add_parser("jobs", help=description, description=description).add_subparsers(metavar="COMMAND", required=True)
     command = add_command(of_jobs, "list", list_jobs, "All jobs, oldest first")
     command.add_argument("--model", default="", help="only jobs of this model")
     command = add_command(of_jobs, "rollback", rollback, "Serve a model's version before the served one again")

@@ -54,8 +54,8 @@ def add_to(commands: Any) -> None:
     command.add_argument("--freeze", action="append", default=[], metavar="PATTERN",
                          help="parameters that are not trained, as layer1.*; may be repeated")
     command.add_argument("--metrics", default="", help="loss, accuracy, top_5_accuracy, mae, mse, rmse; with commas")
-    for flag, place, kind, text in _FLAGS:
-        command.add_argument(flag, dest=place, type=kind, help=text)
+    for flag, place, kind, help_text in _FLAGS:
+        command.add_argument(flag, dest=place, type=kind, help=help_text)
 
 
 def job_fields(given: argparse.Namespace) -> Dict[str, Any]:

@@ -278,7 +278,7 @@ def microsoft_MatMulNBits_1(
         __torch__.onnx.linear._check_size("the last dimension of A", A.size(-1), K)
     if bias is not None and bias.numel() != N:
         raise RuntimeError("bias has {} numbers, but N is {}".format(bias.numel(), N))
-    # ONNX Runtime's processor kernels leave packed zero points out then, its others do not.
+    # ONNX Runtime's CPU kernels omit packed zero points then, its others do not.
     if g_idx is not None and zero_points is not None and zero_points.dtype == torch.uint8:
         raise RuntimeError("g_idx together with packed zero_points is not supported")
     blocks = (K + block_size - 1) // block_size

@@ -6,14 +6,11 @@ import math
 
 from tensord import engine
 from tensord.engine import Tensor
+from tensord.engine._functions import as_shape
 from tensord.engine.array_api._promotion import filled
 
 __all__ = ["arange", "asarray", "empty", "empty_like", "eye", "from_dlpack", "full", "full_like", "linspace", "meshgrid", "ones", "ones_like",
            "tril", "triu", "zeros", "zeros_like"]
-
-
-def _shape(shape) -> tuple:
-    return (shape,) if isinstance(shape, int) else tuple(shape)
 
 
 def arange(start, /, stop=None, step=1, *, dtype=None, device=None) -> Tensor:
@@ -37,19 +34,19 @@ def from_dlpack(x, /, *, device=None, copy=None) -> Tensor:
 
 
 def empty(shape, *, dtype=None, device=None) -> Tensor:
-    return engine.empty(_shape(shape), dtype=dtype, device=device)
+    return engine.empty(as_shape(shape), dtype=dtype, device=device)
 
 
 def zeros(shape, *, dtype=None, device=None) -> Tensor:
-    return engine.zeros(_shape(shape), dtype=dtype, device=device)
+    return engine.zeros(as_shape(shape), dtype=dtype, device=device)
 
 
 def ones(shape, *, dtype=None, device=None) -> Tensor:
-    return engine.ones(_shape(shape), dtype=dtype, device=device)
+    return engine.ones(as_shape(shape), dtype=dtype, device=device)
 
 
 def full(shape, fill_value, *, dtype=None, device=None) -> Tensor:
-    return filled(_shape(shape), fill_value, dtype, device)
+    return filled(as_shape(shape), fill_value, dtype, device)
 
 
 def empty_like(x, /, *, dtype=None, device=None) -> Tensor:

@@ -1,4 +1,4 @@
-"""Functions of each element. Those of two arguments take one Python number for an array."""
+"""Functions of each element. Those of two arguments take a Python scalar for one array."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ SCALARS = (bool, int, float, complex)
 
 
 def dtype_with_scalar(dtype: engine.dtype, scalar) -> engine.dtype:
-    """That of a result of an array and a Python number."""
+    """The dtype of a result of an array and a Python scalar."""
     if isinstance(scalar, complex) and not dtype.is_complex:
         return engine.complex128 if dtype is engine.float64 else engine.complex64
     if isinstance(scalar, float) and not (dtype.is_floating_point or dtype.is_complex):
@@ -38,7 +38,7 @@ def filled(shape: tuple, value, dtype=None, device=None) -> Tensor:
 
 
 def promote(x1, x2):
-    """Both arguments of a function as tensors of one dtype; one of them may be a Python number."""
+    """Both arguments of a function as tensors of one dtype; one of them may be a Python scalar."""
     if isinstance(x1, Tensor) and isinstance(x2, Tensor):
         if x1.dtype is x2.dtype:
             return x1, x2

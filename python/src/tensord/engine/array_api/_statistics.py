@@ -12,14 +12,14 @@ __all__ = ["all", "any", "cumulative_prod", "cumulative_sum", "diff", "max", "me
 
 
 def sum(x, /, *, axis=None, dtype=None, keepdims=False) -> Tensor:
-    places, dtype = axes(axis, x.ndim), dtype or sum_dtype(x.dtype)
-    return engine.sum(x, places, keepdims, dtype=dtype) if places else x.to(dtype).clone()
+    dims, dtype = axes(axis, x.ndim), dtype or sum_dtype(x.dtype)
+    return engine.sum(x, dims, keepdims, dtype=dtype) if dims else x.to(dtype).clone()
 
 
 def prod(x, /, *, axis=None, dtype=None, keepdims=False) -> Tensor:
     out = x.to(dtype or sum_dtype(x.dtype))
-    for place in axes(axis, x.ndim):
-        out = engine.prod(out, place, True)
+    for dim in axes(axis, x.ndim):
+        out = engine.prod(out, dim, True)
     return _result(out, x, axis, keepdims)
 
 
@@ -29,13 +29,13 @@ def _result(out, x, axis, keepdims: bool) -> Tensor:
         return x.clone()
     if keepdims:
         return out
-    places = axes(axis, x.ndim)
-    return out.reshape([size for place, size in enumerate(out.shape) if place not in places])
+    dims = axes(axis, x.ndim)
+    return out.reshape([size for dim, size in enumerate(out.shape) if dim not in dims])
 
 
 def _extreme(x, axis, keepdims: bool, function) -> Tensor:
-    places = axes(axis, x.ndim)
-    return function(x, places, keepdims) if places else x.clone()
+    dims = axes(axis, x.ndim)
+    return function(x, dims, keepdims) if dims else x.clone()
 
 
 def max(x, /, *, axis=None, keepdims=False) -> Tensor:
@@ -47,8 +47,8 @@ def min(x, /, *, axis=None, keepdims=False) -> Tensor:
 
 
 def mean(x, /, *, axis=None, keepdims=False) -> Tensor:
-    places = axes(axis, x.ndim)
-    return engine.mean(x, places, keepdims) if places else x.clone()
+    dims = axes(axis, x.ndim)
+    return engine.mean(x, dims, keepdims) if dims else x.clone()
 
 
 def std(x, /, *, axis=None, correction=0.0, keepdims=False) -> Tensor:
@@ -56,28 +56,28 @@ def std(x, /, *, axis=None, correction=0.0, keepdims=False) -> Tensor:
 
 
 def var(x, /, *, axis=None, correction=0.0, keepdims=False) -> Tensor:
-    places = axes(axis, x.ndim)
-    if not places:
+    dims = axes(axis, x.ndim)
+    if not dims:
         return x - x if correction == 0 else engine.full_like(x, float("nan"))
     if correction == int(correction):
-        return engine.var(x, places, correction=int(correction), keepdim=keepdims)
-    count = math.prod(x.shape[place] for place in places)
+        return engine.var(x, dims, correction=int(correction), keepdim=keepdims)
+    count = math.prod(x.shape[dim] for dim in dims)
     if count <= correction:
-        return engine.var(x, places, correction=count, keepdim=keepdims)
-    return engine.var(x, places, correction=0, keepdim=keepdims) * (count / (count - correction))
+        return engine.var(x, dims, correction=count, keepdim=keepdims)
+    return engine.var(x, dims, correction=0, keepdim=keepdims) * (count / (count - correction))
 
 
 def all(x, /, *, axis=None, keepdims=False) -> Tensor:
     out = x.to(engine.bool)
-    for place in axes(axis, x.ndim):
-        out = engine.all(out, place, True)
+    for dim in axes(axis, x.ndim):
+        out = engine.all(out, dim, True)
     return _result(out, x, axis, keepdims)
 
 
 def any(x, /, *, axis=None, keepdims=False) -> Tensor:
     out = x.to(engine.bool)
-    for place in axes(axis, x.ndim):
-        out = engine.any(out, place, True)
+    for dim in axes(axis, x.ndim):
+        out = engine.any(out, dim, True)
     return _result(out, x, axis, keepdims)
 
 

@@ -20,7 +20,7 @@ def _pyarrow():
 
 
 def _tensor(pyarrow, name: str, column):
-    """A column of numbers, or of lists of one length of them, as a tensor of its own."""
+    """A column of numbers, or of lists of numbers of one length, as a tensor."""
     from tensord import engine
 
     array = column.combine_chunks() if isinstance(column, pyarrow.ChunkedArray) else column
@@ -86,15 +86,15 @@ class _Parts:
             _check_columns(self.path, file.schema_arrow.names, self.columns)
             empty = file.schema_arrow.empty_table()
             yield empty.select(self.columns) if self.columns else empty
-            for number in range(first, file.num_row_groups, step):
-                yield file.read_row_group(number, columns=self.columns)
+            for index in range(first, file.num_row_groups, step):
+                yield file.read_row_group(index, columns=self.columns)
         elif self.path.endswith(_IPC):
             reader = pyarrow.ipc.open_file(pyarrow.memory_map(self.path))
             _check_columns(self.path, reader.schema.names, self.columns)
             empty = reader.schema.empty_table()
             yield empty.select(self.columns) if self.columns else empty
-            for number in range(first, reader.num_record_batches, step):
-                table = pyarrow.Table.from_batches([reader.get_batch(number)])
+            for index in range(first, reader.num_record_batches, step):
+                table = pyarrow.Table.from_batches([reader.get_batch(index)])
                 yield table.select(self.columns) if self.columns else table
         else:
             raise ValueError(f"{self.path}: expected a file that ends with {', '.join((*_PARQUET, *_IPC))}")

@@ -10,7 +10,7 @@ from tensord.engine._functions import as_tensor, tensor
 
 
 def default_collate(batch: list):
-    """Tensors, arrays and numbers are stacked; dicts, tuples and lists become ones of batches; texts stay a list."""
+    """Tensors, arrays and numbers are stacked; dicts, tuples and lists become ones of batches; strings stay a list."""
     first = batch[0]
     if isinstance(first, Tensor):
         return _engine._operator("aten::stack")(batch)

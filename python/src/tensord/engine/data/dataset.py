@@ -1,4 +1,4 @@
-"""Where samples come from."""
+"""Datasets: map-style, iterable, and combinations of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import math
 
 
 class Dataset:
-    """Samples by number: subclasses have __getitem__ and, for samplers, __len__. `__getitems__(numbers)`, where it is, gives a whole batch."""
+    """Samples by index: subclasses have __getitem__ and, for samplers, __len__. `__getitems__(indices)`, where it is, gives a whole batch."""
 
     def __getitem__(self, index):
         raise NotImplementedError(f"{type(self).__name__} has no __getitem__")
@@ -62,7 +62,7 @@ class ConcatDataset(Dataset):
 
 
 class Subset(Dataset):
-    """The samples of a dataset at these numbers."""
+    """The samples of a dataset at these indices."""
 
     def __init__(self, dataset, indices):
         self.dataset, self.indices = dataset, indices

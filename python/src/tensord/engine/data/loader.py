@@ -128,13 +128,13 @@ class _Team:
         settings = {"dataset": loader.dataset, "collate": loader.collate_fn, "is_iterable": loader.is_iterable, "is_batched": loader.is_batched,
                     "init": loader.worker_init_fn, "num_workers": loader.num_workers, "seed": seed}
         context, ours = loader._context, []
-        for number in range(loader.num_workers):
+        for worker in range(loader.num_workers):
             orders_in, orders = context.Pipe(duplex=False)
             # Descriptors go over sockets alone.
             results, results_out = context.Pipe(duplex=True)
             ours += [orders, results]
             others = list(ours) if context.get_start_method() == "fork" else []
-            process = context.Process(target=run_worker, args=(settings, number, orders_in, results_out, others), daemon=True)
+            process = context.Process(target=run_worker, args=(settings, worker, orders_in, results_out, others), daemon=True)
             process.start()
             orders_in.close()
             results_out.close()

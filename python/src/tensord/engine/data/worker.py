@@ -40,13 +40,13 @@ class WorkerError:
     def __init__(self, worker: int):
         kind = sys.exc_info()[0]
         self.kind = kind if _can_be_sent(kind) else RuntimeError
-        self.text = f"Caught {kind.__name__} in DataLoader worker process {worker}.\nOriginal {traceback.format_exc()}"
+        self.message = f"Caught {kind.__name__} in DataLoader worker process {worker}.\nOriginal {traceback.format_exc()}"
 
     def reraise(self):
         try:
-            error = self.kind(self.text)
+            error = self.kind(self.message)
         except Exception:  # a kind that wants other arguments
-            error = RuntimeError(self.text)
+            error = RuntimeError(self.message)
         raise error from None
 
 
@@ -80,7 +80,7 @@ def receive(connection):
 
 
 def fetch_batches(dataset, collate, is_iterable: bool, is_batched: bool):
-    """A function: numbers (of an iterable dataset how many samples) → the batch. StopIteration says that there is none."""
+    """A function: indices (of an iterable dataset the number of samples) → the batch. Raises StopIteration at the end."""
     if is_iterable:
         samples = iter(dataset)
 
@@ -95,10 +95,10 @@ def fetch_batches(dataset, collate, is_iterable: bool, is_batched: bool):
 
         return fetch
     if is_batched and hasattr(dataset, "__getitems__"):
-        return lambda numbers: collate(dataset.__getitems__(numbers))
+        return lambda indices: collate(dataset.__getitems__(indices))
     if is_batched:
-        return lambda numbers: collate([dataset[number] for number in numbers])
-    return lambda number: collate(dataset[number])
+        return lambda indices: collate([dataset[index] for index in indices])
+    return lambda index: collate(dataset[index])
 
 
 def run_worker(settings: dict, worker: int, orders, results, others: list) -> None:

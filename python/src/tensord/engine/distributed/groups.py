@@ -133,10 +133,10 @@ def _variable(name: str) -> str:
 def _number(name: str, given: int) -> int:
     if given >= 0:
         return given
-    text = _variable(name)
-    if not text:
+    value = _variable(name)
+    if not value:
         raise ValueError(f"Error initializing torch.distributed using env:// rendezvous: environment variable {name} expected, but not set")
-    return int(text)
+    return int(value)
 
 
 def _rendezvous(init_method: str, rank: int, world_size: int, timeout: float):

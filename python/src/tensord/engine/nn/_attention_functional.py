@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from tensord.engine import _engine
-from tensord.engine.nn.functional import _op, dropout, linear, pad, softmax
+from tensord.engine._operators import aten
 
 
 def _check_inputs(query, key, value, key_padding_mask, attn_mask) -> None:
@@ -27,24 +27,24 @@ def _project(inputs, in_proj_weight, in_proj_bias, separate_weights) -> list:
         if any(weight is None for weight in separate_weights):
             raise ValueError("use_separate_proj_weight needs q_proj_weight, k_proj_weight and v_proj_weight")
         biases = [None] * 3 if in_proj_bias is None else in_proj_bias.chunk(3)
-        return [linear(*parts) for parts in zip(inputs, separate_weights, biases)]
+        return [aten("linear")(*parts) for parts in zip(inputs, separate_weights, biases)]
     if in_proj_weight is None:
         raise ValueError("in_proj_weight is needed unless use_separate_proj_weight")
     query, key, value = inputs
     if key is not value:
         weights, biases = in_proj_weight.chunk(3), [None] * 3 if in_proj_bias is None else in_proj_bias.chunk(3)
-        return [linear(*parts) for parts in zip(inputs, weights, biases)]
+        return [aten("linear")(*parts) for parts in zip(inputs, weights, biases)]
     if query is key:
-        return list(linear(query, in_proj_weight, in_proj_bias).chunk(3, -1))
+        return list(aten("linear")(query, in_proj_weight, in_proj_bias).chunk(3, -1))
     width = query.shape[-1]
     own, others = (in_proj_weight[:width], in_proj_weight[width:])
     own_bias, other_biases = (None, None) if in_proj_bias is None else (in_proj_bias[:width], in_proj_bias[width:])
-    return [linear(query, own, own_bias), *linear(key, others, other_biases).chunk(2, -1)]
+    return [aten("linear")(query, own, own_bias), *aten("linear")(key, others, other_biases).chunk(2, -1)]
 
 
 def _additive(mask, dtype):
     """What is added to the scores: -inf where a bool mask is true."""
-    return _op("zeros_like")(mask, dtype=dtype).masked_fill(mask, -math.inf) if mask.dtype == _engine.bool else mask
+    return aten("zeros_like")(mask, dtype=dtype).masked_fill(mask, -math.inf) if mask.dtype == _engine.bool else mask
 
 
 def _merge(attn_mask, key_padding_mask, batch: int, heads: int, dtype):
@@ -113,7 +113,7 @@ def multi_head_attention_forward(
     q, k, v = _project(inputs, in_proj_weight, in_proj_bias, (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else None)
     added = 0
     if bias_k is not None:
-        k, v = (_op("cat")([x, bias.expand(1, batch, width)]) for x, bias in ((k, bias_k), (v, bias_v)))
+        k, v = (aten("cat")([x, bias.expand(1, batch, width)]) for x, bias in ((k, bias_k), (v, bias_v)))
         added += 1
     head_dim = width // num_heads
     q, k, v = (x.unflatten(2, (num_heads, head_dim)).permute(1, 2, 0, 3) for x in (q, k, v))  # [batch, heads, steps, head_dim]
@@ -122,25 +122,25 @@ def multi_head_attention_forward(
     if static_v is not None:
         v = _static(static_v, "static_v", batch * num_heads, head_dim).unflatten(0, (batch, num_heads))
     if add_zero_attn:
-        k, v = (_op("cat")([x, x.new_zeros((batch, num_heads, 1, head_dim))], 2) for x in (k, v))
+        k, v = (aten("cat")([x, x.new_zeros((batch, num_heads, 1, head_dim))], 2) for x in (k, v))
         added += 1
     if added:
-        attn_mask, key_padding_mask = (mask if mask is None else pad(mask, (0, added)) for mask in (attn_mask, key_padding_mask))
+        attn_mask, key_padding_mask = (mask if mask is None else aten("pad")(mask, [0, added]) for mask in (attn_mask, key_padding_mask))
     if key_padding_mask is not None and tuple(key_padding_mask.shape) != (batch, k.shape[2]):
         raise ValueError(f"expecting key_padding_mask shape of {(batch, k.shape[2] - added)}, "
                          f"but got {(key_padding_mask.shape[0], key_padding_mask.shape[1] - added)}")
 
     dropout_p, weights = dropout_p if training else 0.0, None
     if not need_weights and is_causal and not added and key_padding_mask is None:
-        output = _op("scaled_dot_product_attention")(q, k, v, None, dropout_p, True)
+        output = aten("scaled_dot_product_attention")(q, k, v, None, dropout_p, True)
     elif not need_weights:
-        output = _op("scaled_dot_product_attention")(q, k, v, _merge(attn_mask, key_padding_mask, batch, num_heads, q.dtype), dropout_p)
+        output = aten("scaled_dot_product_attention")(q, k, v, _merge(attn_mask, key_padding_mask, batch, num_heads, q.dtype), dropout_p)
     else:
         mask, scores = _merge(attn_mask, key_padding_mask, batch, num_heads, q.dtype), (q / math.sqrt(head_dim)) @ k.transpose(2, 3)
-        weights = dropout(softmax(scores if mask is None else scores + mask, -1), dropout_p)
+        weights = aten("dropout")(aten("softmax")(scores if mask is None else scores + mask, -1), dropout_p, True)
         output = weights @ v
         weights = weights.mean(1) if average_attn_weights else weights
-    output = linear(output.permute(2, 0, 1, 3).flatten(2), out_proj_weight, out_proj_bias)
+    output = aten("linear")(output.permute(2, 0, 1, 3).flatten(2), out_proj_weight, out_proj_bias)
     if not is_batched:
         output, weights = output.squeeze(1), weights if weights is None else weights.squeeze(0)
     return output, weights

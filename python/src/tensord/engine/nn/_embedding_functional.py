@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tensord.engine._grad_mode import no_grad
-from tensord.engine.nn.functional import _op
+from tensord.engine._operators import aten
 
 _MODES = {"sum": 0, "mean": 1, "max": 2}
 
@@ -28,9 +28,9 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type: float =
         if offsets is not None:
             raise ValueError("if input is 2D, then offsets has to be None, as its rows are the bags")
         rows, width = input.shape
-        offsets = _op("arange")(rows, dtype=input.dtype, device=input.device) * width
-        if include_last_offset:  # there is none: each bag has its offset
-            offsets = _op("cat")([offsets, _op("full")((1,), rows * width, dtype=input.dtype, device=input.device)])
+        offsets = aten("arange")(rows, dtype=input.dtype, device=input.device) * width
+        if include_last_offset:  # the end of the last bag
+            offsets = aten("cat")([offsets, aten("full")((1,), rows * width, dtype=input.dtype, device=input.device)])
         input = input.reshape(-1)
     elif input.ndim != 1:
         raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")
@@ -38,6 +38,6 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type: float =
         raise ValueError(f"offsets has to be a 1D Tensor but got {'None' if offsets is None else f'{offsets.ndim} dimensions'}")
     if max_norm is not None:
         with no_grad():
-            _op("embedding_renorm_")(weight.detach(), input, max_norm, norm_type)
-    return _op("embedding_bag.padding_idx")(weight, input, offsets, scale_grad_by_freq, _MODES[mode], sparse, per_sample_weights,
-                                            include_last_offset, padding_idx)[0]
+            aten("embedding_renorm_")(weight.detach(), input, max_norm, norm_type)
+    return aten("embedding_bag.padding_idx")(weight, input, offsets, scale_grad_by_freq, _MODES[mode], sparse, per_sample_weights,
+                                             include_last_offset, padding_idx)[0]

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import math
 
-from tensord.engine import _engine
-
-
-def _op(name: str):
-    return _engine._operator("aten::" + name)
+from tensord.engine._operators import aten
 
 
 def _reduced(loss, reduction: str):
@@ -33,7 +29,7 @@ def gaussian_nll_loss(input, target, var, full: bool = False, eps: float = 1e-6,
 
 
 def multilabel_soft_margin_loss(input, target, weight=None, reduction: str = "mean"):
-    log = _op("log_sigmoid")
+    log = aten("log_sigmoid")
     loss = -(target * log(input) + (1 - target) * log(-input))
     if weight is not None:
         loss = loss * weight
@@ -42,7 +38,7 @@ def multilabel_soft_margin_loss(input, target, weight=None, reduction: str = "me
 
 def triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_function=None, margin: float = 1.0, swap: bool = False,
                                       reduction: str = "mean"):
-    distance = distance_function or _op("pairwise_distance")
+    distance = distance_function or aten("pairwise_distance")
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
         far = far.minimum(distance(positive, negative))
@@ -64,10 +60,10 @@ def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weig
     if len(of_logits) > 1 and input.ndim == 1:
         raise RuntimeError(f"linear_cross_entropy: a linear_weight of {tuple(linear_weight.shape)} needs a batch of inputs")
     bias = None if linear_bias is None else linear_bias.reshape(-1)
-    logits = _op("linear")(input, linear_weight.reshape(-1, features), bias).reshape([*input.shape[:-1], *of_logits])
+    logits = aten("linear")(input, linear_weight.reshape(-1, features), bias).reshape([*input.shape[:-1], *of_logits])
     if ignore_index is not None and tuple(target.shape) == tuple(logits.shape):
         raise RuntimeError("linear_cross_entropy: ignore_index is of classes, and the target has probabilities")
-    number = {"none": 0, "mean": 1, "sum": 2}.get(reduction)
-    if number is None:
+    reduction_code = {"none": 0, "mean": 1, "sum": 2}.get(reduction)
+    if reduction_code is None:
         raise ValueError(f"{reduction!r} is no reduction; there are none, mean and sum")
-    return _op("cross_entropy_loss")(logits, target, weight, number, -100 if ignore_index is None else ignore_index, label_smoothing)
+    return aten("cross_entropy_loss")(logits, target, weight, reduction_code, -100 if ignore_index is None else ignore_index, label_smoothing)

@@ -1,12 +1,8 @@
-"""Functions of torch.nn.functional: rarer pools, what undoes them, and norms over neighboring channels."""
+"""Functions of torch.nn.functional: LP and fractional pooling, unpooling, local response norm."""
 
 from __future__ import annotations
 
-from tensord.engine import _engine
-
-
-def _op(name: str):
-    return _engine._operator("aten::" + name)
+from tensord.engine._operators import aten
 
 
 def _each(value, dims: int) -> list:
@@ -20,7 +16,7 @@ def _lp_pool(dims: int):
         for size in sizes:
             count *= size
         options = (sizes, [] if stride is None else _each(stride, dims), [0] * dims, ceil_mode)
-        mean = _op(f"avg_pool{dims}d")(input.pow(norm_type), *options)
+        mean = aten(f"avg_pool{dims}d")(input.pow(norm_type), *options)
         return (mean.sign() * mean.abs().relu()).mul(count).pow(1.0 / norm_type)
 
     call.__name__ = call.__qualname__ = f"lp_pool{dims}d"
@@ -37,13 +33,13 @@ def local_response_norm(input, size: int, alpha: float = 1e-4, beta: float = 0.7
         return input
     squares = input.mul(input).unsqueeze(1)
     if input.ndim == 3:
-        padded = _op("pad")(squares, [0, 0, size // 2, (size - 1) // 2])
-        sums = _op("avg_pool2d")(padded, [size, 1], [1, 1]).squeeze(1)
+        padded = aten("pad")(squares, [0, 0, size // 2, (size - 1) // 2])
+        sums = aten("avg_pool2d")(padded, [size, 1], [1, 1]).squeeze(1)
     else:
         shape = tuple(input.shape)
         volumes = squares.reshape(shape[0], 1, shape[1], shape[2], -1)
-        padded = _op("pad")(volumes, [0, 0, 0, 0, size // 2, (size - 1) // 2])
-        sums = _op("avg_pool3d")(padded, [size, 1, 1], [1, 1, 1]).squeeze(1).reshape(shape)
+        padded = aten("pad")(volumes, [0, 0, 0, 0, size // 2, (size - 1) // 2])
+        sums = aten("avg_pool3d")(padded, [size, 1, 1], [1, 1, 1]).squeeze(1).reshape(shape)
     return input / sums.mul(alpha).add(k).pow(beta)
 
 
@@ -68,10 +64,10 @@ def _max_unpool(dims: int):
         edges = _each(padding, dims)
         size = _unpooled_size(input, windows, steps, edges, output_size, dims)
         if dims == 1:
-            return _op("max_unpool2d")(input.unsqueeze(-1), indices.unsqueeze(-1), [*size, 1]).squeeze(-1)
+            return aten("max_unpool2d")(input.unsqueeze(-1), indices.unsqueeze(-1), [*size, 1]).squeeze(-1)
         if dims == 2:
-            return _op("max_unpool2d")(input, indices, size)
-        return _op("max_unpool3d")(input, indices, size, steps, edges)
+            return aten("max_unpool2d")(input, indices, size)
+        return aten("max_unpool3d")(input, indices, size, steps, edges)
 
     call.__name__ = call.__qualname__ = f"max_unpool{dims}d"
     return call
@@ -89,8 +85,8 @@ def _fractional(dims: int):
             output_size = [int(have * ratio) for have, ratio in zip(input.shape[-dims:], ratios)]
         if _random_samples is None:
             batch = 1 if input.ndim == dims + 1 else input.shape[0]
-            _random_samples = _op("rand")((batch, input.shape[-dims - 1], dims), dtype=input.dtype)
-        return _op(f"fractional_max_pool{dims}d")(input, _each(kernel_size, dims), _each(output_size, dims), _random_samples)
+            _random_samples = aten("rand")((batch, input.shape[-dims - 1], dims), dtype=input.dtype)
+        return aten(f"fractional_max_pool{dims}d")(input, _each(kernel_size, dims), _each(output_size, dims), _random_samples)
 
     def call(input, kernel_size, output_size=None, output_ratio=None, return_indices: bool = False, _random_samples=None):
         found = with_indices(input, kernel_size, output_size, output_ratio, True, _random_samples)

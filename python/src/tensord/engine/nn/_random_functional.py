@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import warnings
 
-from tensord.engine import _engine
-
-
-def _op(name: str):
-    return _engine._operator("aten::" + name)
+from tensord.engine._operators import aten
 
 
 def _dropped(name: str, input, p: float, training: bool, inplace: bool):
     if not 0 <= p <= 1:
         raise ValueError(f"{name}: the probability must be between 0 and 1, got {p}")
-    found = _op(name)(input, p, training)
+    found = aten(name)(input, p, training)
     return input.copy_(found) if inplace else found
 
 
@@ -52,10 +48,10 @@ def dropout3d(input, p: float = 0.5, training: bool = True, inplace: bool = Fals
 
 def gumbel_softmax(logits, tau: float = 1.0, hard: bool = False, eps: float = 1e-10, dim: int = -1):
     """A sample of the categories as soft weights; with `hard` one-hot ones, with the gradient of the soft ones."""
-    noise = -_op("empty_like")(logits).exponential_().log()
-    soft = _op("softmax")((logits + noise) / tau, dim)
+    noise = -aten("empty_like")(logits).exponential_().log()
+    soft = aten("softmax")((logits + noise) / tau, dim)
     if not hard:
         return soft
     index = soft.max(dim, True)[1]
-    chosen = _op("zeros_like")(logits).scatter_(dim, index, 1.0)
+    chosen = aten("zeros_like")(logits).scatter_(dim, index, 1.0)
     return chosen - soft.detach() + soft

@@ -1,10 +1,10 @@
-"""Functions of torch.nn.functional that give pictures and sequences other sizes or places."""
+"""Functions of torch.nn.functional that resample images and sequences."""
 
 from __future__ import annotations
 
 import math
 
-from tensord.engine import _engine
+from tensord.engine._operators import aten
 
 _MODES = ("nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear", "area")
 _OPERATORS = {
@@ -15,11 +15,7 @@ _OPERATORS = {
 _ANTIALIAS = {"bilinear": "_upsample_bilinear2d_aa", "bicubic": "_upsample_bicubic2d_aa"}
 
 
-def _op(name: str):
-    return _engine._operator("aten::" + name)
-
-
-def _each(value, dims: int, name: str) -> list:
+def _per_dim(value, dims: int, name: str) -> list:
     if not isinstance(value, (tuple, list)):
         return [value] * dims
     if len(value) != dims:
@@ -40,20 +36,20 @@ def interpolate(input, size=None, scale_factor=None, mode: str = "nearest", alig
         raise ValueError("interpolate: exactly one of size and scale_factor must be given")
     if recompute_scale_factor and size is not None:
         raise ValueError("interpolate: recompute_scale_factor has no meaning with size")
-    factors = None if scale_factor is None else [float(factor) for factor in _each(scale_factor, dims, "scale_factor")]
-    sizes = None if size is None else _each(size, dims, "size")
+    factors = None if scale_factor is None else [float(factor) for factor in _per_dim(scale_factor, dims, "scale_factor")]
+    sizes = None if size is None else _per_dim(size, dims, "size")
     if factors is not None and (recompute_scale_factor or mode == "area"):
         sizes, factors = [math.floor(float(have) * factor) for have, factor in zip(input.shape[2:], factors)], None
     if mode == "area" and 1 <= dims <= 3:
-        return _op(f"adaptive_avg_pool{dims}d")(input, sizes)
+        return aten(f"adaptive_avg_pool{dims}d")(input, sizes)
     if antialias:
         if mode not in _ANTIALIAS or dims != 2:
             raise ValueError("interpolate: antialias is for bilinear and bicubic on inputs of four dimensions")
-        return _op(_ANTIALIAS[mode])(input, sizes, bool(align_corners), factors)
+        return aten(_ANTIALIAS[mode])(input, sizes, bool(align_corners), factors)
     name = _OPERATORS.get((mode, dims))
     if name is None:
         raise NotImplementedError(f"interpolate: mode {mode!r} is not there for inputs of {input.ndim} dimensions")
-    return _op(name)(input, sizes, bool(align_corners), factors) if is_linear else _op(name)(input, sizes, factors)
+    return aten(name)(input, sizes, bool(align_corners), factors) if is_linear else aten(name)(input, sizes, factors)
 
 
 def upsample(input, size=None, scale_factor=None, mode: str = "nearest", align_corners=None):
@@ -68,7 +64,7 @@ def upsample_bilinear(input, size=None, scale_factor=None):
     return interpolate(input, size, scale_factor, "bilinear", align_corners=True)
 
 
-def _number_of(value: str, known: tuple, what: str) -> int:
+def _index_of(value: str, known: tuple, what: str) -> int:
     if value not in known:
         raise ValueError(f"grid_sample: {what} {value!r} is not one of {', '.join(known)}")
     return known.index(value)
@@ -76,10 +72,10 @@ def _number_of(value: str, known: tuple, what: str) -> int:
 
 def grid_sample(input, grid, mode: str = "bilinear", padding_mode: str = "zeros", align_corners=None):
     """The input at the places of `grid`, from -1 to 1 along each spatial dimension."""
-    return _op("grid_sampler")(input, grid, _number_of(mode, ("bilinear", "nearest", "bicubic"), "mode"),
-                               _number_of(padding_mode, ("zeros", "border", "reflection"), "padding_mode"), bool(align_corners))
+    return aten("grid_sampler")(input, grid, _index_of(mode, ("bilinear", "nearest", "bicubic"), "mode"),
+                                _index_of(padding_mode, ("zeros", "border", "reflection"), "padding_mode"), bool(align_corners))
 
 
 def affine_grid(theta, size, align_corners=None):
-    """The grid of an affine map of pictures (theta N × 2 × 3) or volumes (N × 3 × 4), for grid_sample."""
-    return _op("affine_grid_generator")(theta, list(size), bool(align_corners))
+    """The grid of an affine map of images (theta N × 2 × 3) or volumes (N × 3 × 4), for grid_sample."""
+    return aten("affine_grid_generator")(theta, list(size), bool(align_corners))

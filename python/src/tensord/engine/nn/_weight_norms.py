@@ -1,16 +1,12 @@
-"""Weights that are computed before each call from others: by length and direction, or divided by their largest singular value."""
+"""weight_norm and spectral_norm: weights that are recomputed before each call."""
 
 from __future__ import annotations
 
-from tensord.engine import _engine
 from tensord.engine._grad_mode import no_grad
+from tensord.engine._operators import aten
 from tensord.engine.nn import functional as F
 from tensord.engine.nn.convolutions import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from tensord.engine.nn.module import Module, Parameter
-
-
-def _op(name: str):
-    return _engine._operator("aten::" + name)
 
 
 def first_dim(module: Module) -> int:
@@ -27,7 +23,7 @@ def as_matrix(weight, dim: int):
 @no_grad()
 def unit_vectors(matrix, eps: float) -> tuple:
     """Random ones, for the left and the right side."""
-    empty = _op("empty")
+    empty = aten("empty")
     made = [empty((size,), dtype=matrix.dtype, device=matrix.device).normal_(0, 1) for size in matrix.shape]
     return tuple(F.normalize(vector, dim=0, eps=eps) for vector in made)
 
@@ -87,7 +83,7 @@ class WeightNorm(_Computed):
         self.dim = dim
 
     def compute(self, module, is_update):
-        return _op("_weight_norm")(getattr(module, self.name + "_v"), getattr(module, self.name + "_g"), self.dim)
+        return aten("_weight_norm")(getattr(module, self.name + "_v"), getattr(module, self.name + "_g"), self.dim)
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
@@ -95,7 +91,7 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
     weight = WeightNorm.parameter(module, name)
     hook = WeightNorm(name, -1 if dim is None else dim)
     delattr(module, name)
-    module.register_parameter(name + "_g", Parameter(_op("norm_except_dim")(weight.detach(), 2, hook.dim)))
+    module.register_parameter(name + "_g", Parameter(aten("norm_except_dim")(weight.detach(), 2, hook.dim)))
     module.register_parameter(name + "_v", Parameter(weight.detach()))
     setattr(module, name, hook.compute(module, False))
     hook.install(module)

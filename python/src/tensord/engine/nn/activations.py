@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tensord.engine._operators import aten
 from tensord.engine.nn import functional as F
 from tensord.engine.nn import init as initial
 from tensord.engine.nn._placement import parameter, placed
@@ -52,7 +53,7 @@ LeakyReLU = _layer("LeakyReLU", _with_inplace(F.leaky_relu), "negative_slope", "
 Hardtanh = _layer("Hardtanh", _with_inplace(F.hardtanh), "min_val", "max_val", "inplace", min_val=-1.0, max_val=1.0, inplace=False)
 Threshold = _layer("Threshold", _with_inplace(F.threshold), "threshold", "value", "inplace", inplace=False)
 GELU = _layer("GELU", F.gelu, "approximate", approximate="none")
-GLU = _layer("GLU", lambda x, dim: F._op("glu")(x, dim), "dim", dim=-1)
+GLU = _layer("GLU", lambda x, dim: aten("glu")(x, dim), "dim", dim=-1)
 Sigmoid = _layer("Sigmoid", lambda x: x.sigmoid())
 Tanh = _layer("Tanh", lambda x: x.tanh())
 LogSigmoid = _layer("LogSigmoid", F.logsigmoid)
@@ -60,10 +61,10 @@ Softsign = _layer("Softsign", F.softsign)
 Softmax = _layer("Softmax", F.softmax, "dim")
 LogSoftmax = _layer("LogSoftmax", F.log_softmax, "dim")
 Softmin = _layer("Softmin", F.softmin, "dim")
-Hardshrink = _layer("Hardshrink", lambda x, lambd: F._op("hardshrink")(x, lambd), "lambd", lambd=0.5)
-Softshrink = _layer("Softshrink", lambda x, lambd: F._op("softshrink")(x, lambd), "lambd", lambd=0.5)
+Hardshrink = _layer("Hardshrink", lambda x, lambd: aten("hardshrink")(x, lambd), "lambd", lambd=0.5)
+Softshrink = _layer("Softshrink", lambda x, lambd: aten("softshrink")(x, lambd), "lambd", lambd=0.5)
 Tanhshrink = _layer("Tanhshrink", F.tanhshrink)
-Softplus = _layer("Softplus", lambda x, beta, threshold: F._op("softplus")(x, beta, threshold), "beta", "threshold", beta=1, threshold=20)
+Softplus = _layer("Softplus", lambda x, beta, threshold: aten("softplus")(x, beta, threshold), "beta", "threshold", beta=1, threshold=20)
 
 
 class PReLU(Module):
@@ -78,7 +79,7 @@ class PReLU(Module):
         initial.constant_(self.weight, self.init)
 
     def forward(self, input):
-        return F._op("prelu")(input, self.weight)
+        return aten("prelu")(input, self.weight)
 
     def extra_repr(self):
         return f"num_parameters={self.num_parameters}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 
 from tensord.engine._grad_mode import no_grad
+from tensord.engine._operators import aten
 from tensord.engine.nn import functional as F
 from tensord.engine.nn._placement import placed
 from tensord.engine.nn.containers import ModuleList, Sequential
@@ -84,7 +85,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         parts = [head[:, :self.shortlist_size]]
         for i, cluster in enumerate(self.tail):
             parts.append(F.log_softmax(cluster(input), 1) + head[:, self.shortlist_size + i].unsqueeze(1))
-        return F._op("cat")(parts, 1)
+        return aten("cat")(parts, 1)
 
     def predict(self, input):
         """The most likely class of each row. Clusters are computed only for rows where the head prefers one."""

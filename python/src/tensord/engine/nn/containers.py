@@ -7,7 +7,7 @@ from tensord.engine.nn.module import Module, Parameter
 
 
 class _Row(Module):
-    """Modules by number."""
+    """Modules by index."""
 
     def __len__(self):
         return len(self._modules)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from tensord.engine._operators import aten
 from tensord.engine.nn import functional as F
 from tensord.engine.nn import init
 from tensord.engine.nn._placement import optional_parameter, parameter, placed
@@ -72,7 +73,7 @@ class _Conv(Module):
         padding = self.padding
         if self.padding_mode != "zeros":
             input, padding = F.pad(input, self._margins(), self.padding_mode), (0,) * self.dims
-        return F._op(f"conv{self.dims}d")(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+        return aten(f"conv{self.dims}d")(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
     def extra_repr(self):
         parts = [f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"]
@@ -101,7 +102,7 @@ class _ConvTranspose(_Conv):
 
     def forward(self, input, output_size=None):
         extra = self.output_padding if output_size is None else self._extra(input, output_size)
-        return F._op(f"conv_transpose{self.dims}d")(input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation)
+        return aten(f"conv_transpose{self.dims}d")(input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation)
 
     def _extra(self, input, output_size):
         """The output padding that gives the size."""

@@ -140,7 +140,7 @@ def parallel_apply(modules, inputs, kwargs_tup=None, devices=None) -> list:
 class DataParallel(Module):
     """A module of which each device computes a part of the rows: torch.nn.DataParallel.
 
-    `device_ids` are numbers of CUDA devices, or devices; by default all CUDA devices, and where there is none the module runs as it is.
+    `device_ids` are indices of CUDA devices, or devices; by default all CUDA devices, and without any the module runs as it is.
     The module's parameters and buffers lie on the first one. Gradients of all devices add up in them.
     """
 

@@ -32,7 +32,7 @@ class _Table(Module):
         if self.padding_idx is not None:
             self.weight.detach()[self.padding_idx] = 0
 
-    def _text(self, *options) -> str:
+    def _describe(self, *options) -> str:
         parts = [f"{self.num_embeddings}, {self.embedding_dim}"]
         return ", ".join(parts + [f"{option}={getattr(self, option)}" for option, default in options if getattr(self, option) != default])
 
@@ -61,7 +61,7 @@ class Embedding(_Table):
         return F.embedding(input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse)
 
     def extra_repr(self) -> str:
-        return self._text(("padding_idx", None), ("max_norm", None), ("norm_type", 2), ("scale_grad_by_freq", False), ("sparse", False))
+        return self._describe(("padding_idx", None), ("max_norm", None), ("norm_type", 2), ("scale_grad_by_freq", False), ("sparse", False))
 
 
 class EmbeddingBag(_Table):
@@ -92,4 +92,4 @@ class EmbeddingBag(_Table):
                                per_sample_weights, self.include_last_offset, self.padding_idx)
 
     def extra_repr(self) -> str:
-        return self._text(("max_norm", None), ("norm_type", 2), ("scale_grad_by_freq", False), ("mode", ""), ("padding_idx", None))
+        return self._describe(("max_norm", None), ("norm_type", 2), ("scale_grad_by_freq", False), ("mode", ""), ("padding_idx", None))

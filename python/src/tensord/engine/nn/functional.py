@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import builtins
 import functools
 
 from tensord.engine import _engine
+from tensord.engine._operators import aten
 from tensord.engine.nested import NestedTensor
+from tensord.engine.nn._attention_functional import multi_head_attention_forward  # noqa: F401
+from tensord.engine.nn._embedding_functional import embedding_bag  # noqa: F401
 from tensord.engine.nn._loss_functional import (  # noqa: F401
     gaussian_nll_loss, linear_cross_entropy, multilabel_soft_margin_loss, triplet_margin_with_distance_loss,
 )
@@ -23,18 +27,15 @@ from tensord.engine.nn._resampling_functional import (  # noqa: F401
 _REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
 
 
-def _op(name: str):
-    return _engine._operator("aten::" + name)
-
-
 def __getattr__(name: str):
     if name.startswith("__"):
         raise AttributeError(name)
     try:
-        found = _op(name)
+        found = aten(name)
     except AttributeError:
         raise AttributeError(f"module 'tensord.engine.nn.functional' has no attribute '{name}'") from None
-    globals()[name] = found
+    if not hasattr(builtins, name):  # aten::list would hide list() in this file
+        globals()[name] = found
     return found
 
 
@@ -68,7 +69,7 @@ def _activation(name: str, *parameters: str, **defaults):
             inplace = args.pop()
         if kwargs:
             raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(kwargs))}'")
-        found = _op(name)(input, *args)
+        found = aten(name)(input, *args)
         return input.copy_(found) if inplace else found
 
     call.__name__ = call.__qualname__ = name
@@ -90,31 +91,31 @@ threshold = _activation("threshold", "threshold", "value")
 
 
 def rrelu(input, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False):
-    found = _op("rrelu")(input, lower, upper, training)
+    found = aten("rrelu")(input, lower, upper, training)
     return input.copy_(found) if inplace else found
 
 
 def logsigmoid(input):
-    return _op("log_sigmoid")(input)
+    return aten("log_sigmoid")(input)
 
 
 @_samples_too
 def gelu(input, approximate: str = "none"):
-    return _op("gelu")(input, approximate=approximate)
+    return aten("gelu")(input, approximate=approximate)
 
 
 def softmax(input, dim: int, dtype=None):
     if isinstance(input, NestedTensor):
         return input.softmax(dim, dtype)
-    return _op("softmax")(input, dim, dtype)
+    return aten("softmax")(input, dim, dtype)
 
 
 def log_softmax(input, dim: int, dtype=None):
-    return _op("log_softmax")(input, dim, dtype)
+    return aten("log_softmax")(input, dim, dtype)
 
 
 def softmin(input, dim: int, dtype=None):
-    return _op("softmax")(-input, dim, dtype)
+    return aten("softmax")(-input, dim, dtype)
 
 
 def softsign(input):
@@ -131,13 +132,13 @@ def normalize(input, p: float = 2.0, dim: int = 1, eps: float = 1e-12):
 
 @_samples_too
 def dropout(input, p: float = 0.5, training: bool = True, inplace: bool = False):
-    found = _op("dropout")(input, p, training)
+    found = aten("dropout")(input, p, training)
     return input.copy_(found) if inplace else found
 
 
 @_samples_too
 def linear(input, weight, bias=None):
-    return _op("linear")(input, weight, bias)
+    return aten("linear")(input, weight, bias)
 
 
 # Lookups and norms.
@@ -152,29 +153,29 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type: float =
     if max_norm is not None:
         before = _engine._set_grad_enabled(False)
         try:
-            _op("embedding_renorm_")(weight.detach(), input, max_norm, norm_type)
+            aten("embedding_renorm_")(weight.detach(), input, max_norm, norm_type)
         finally:
             _engine._restore_grad_mode(before)
-    return _op("embedding")(weight, input, padding_idx, scale_grad_by_freq, sparse)
+    return aten("embedding")(weight, input, padding_idx, scale_grad_by_freq, sparse)
 
 
 def batch_norm(input, running_mean, running_var, weight=None, bias=None, training: bool = False, momentum: float = 0.1,
                eps: float = 1e-5):
-    return _op("batch_norm")(input, weight, bias, running_mean, running_var, training, momentum, eps, False)
+    return aten("batch_norm")(input, weight, bias, running_mean, running_var, training, momentum, eps, False)
 
 
 def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats: bool = True,
                   momentum: float = 0.1, eps: float = 1e-5):
-    return _op("instance_norm")(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, False)
+    return aten("instance_norm")(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, False)
 
 
 @_samples_too
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps: float = 1e-5):
-    return _op("layer_norm")(input, list(normalized_shape), weight, bias, eps)
+    return aten("layer_norm")(input, list(normalized_shape), weight, bias, eps)
 
 
 def group_norm(input, num_groups: int, weight=None, bias=None, eps: float = 1e-5):
-    return _op("group_norm")(input, num_groups, weight, bias, eps)
+    return aten("group_norm")(input, num_groups, weight, bias, eps)
 
 
 # Pooling.
@@ -182,7 +183,7 @@ def group_norm(input, num_groups: int, weight=None, bias=None, eps: float = 1e-5
 
 def _max_pool(dims: int):
     def call(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False, return_indices: bool = False):
-        op = _op(f"max_pool{dims}d_with_indices" if return_indices else f"max_pool{dims}d")
+        op = aten(f"max_pool{dims}d_with_indices" if return_indices else f"max_pool{dims}d")
         return op(input, kernel_size, [] if stride is None else stride, padding, dilation, ceil_mode)
 
     call.__name__ = f"max_pool{dims}d"
@@ -193,14 +194,14 @@ max_pool1d, max_pool2d, max_pool3d = _max_pool(1), _max_pool(2), _max_pool(3)
 
 
 def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode: bool = False, count_include_pad: bool = True):
-    return _op("avg_pool1d")(input, kernel_size, [] if stride is None else stride, padding, ceil_mode, count_include_pad)
+    return aten("avg_pool1d")(input, kernel_size, [] if stride is None else stride, padding, ceil_mode, count_include_pad)
 
 
 def _avg_pool(dims: int):
     def call(input, kernel_size, stride=None, padding=0, ceil_mode: bool = False, count_include_pad: bool = True,
              divisor_override=None):
-        return _op(f"avg_pool{dims}d")(input, kernel_size, [] if stride is None else stride, padding, ceil_mode, count_include_pad,
-                                       divisor_override)
+        return aten(f"avg_pool{dims}d")(input, kernel_size, [] if stride is None else stride, padding, ceil_mode, count_include_pad,
+                                        divisor_override)
 
     call.__name__ = f"avg_pool{dims}d"
     return call
@@ -223,10 +224,10 @@ def _adaptive(name: str, dims: int):
         return [have if want is None else want for want, have in zip(given, input.shape[-dims:])]
 
     def average(input, output_size):
-        return _op(f"adaptive_avg_pool{dims}d")(input, sizes(input, output_size))
+        return aten(f"adaptive_avg_pool{dims}d")(input, sizes(input, output_size))
 
     def largest(input, output_size, return_indices: bool = False):
-        found = _op(f"adaptive_max_pool{dims}d")(input, sizes(input, output_size))
+        found = aten(f"adaptive_max_pool{dims}d")(input, sizes(input, output_size))
         return found if return_indices else found[0]
 
     return average if name == "avg" else largest
@@ -243,11 +244,11 @@ max_pool3d_with_indices = _with_indices(max_pool3d, "max_pool3d")
 
 
 def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
-    return _op("im2col")(input, *(_pair(value) for value in (kernel_size, dilation, padding, stride)))
+    return aten("im2col")(input, *(_pair(value) for value in (kernel_size, dilation, padding, stride)))
 
 
 def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
-    return _op("col2im")(input, *(_pair(value) for value in (output_size, kernel_size, dilation, padding, stride)))
+    return aten("col2im")(input, *(_pair(value) for value in (output_size, kernel_size, dilation, padding, stride)))
 
 
 def _pair(value):
@@ -255,23 +256,23 @@ def _pair(value):
 
 
 def pad(input, pad, mode: str = "constant", value=None):
-    return _op("pad")(input, list(pad), mode, value)
+    return aten("pad")(input, list(pad), mode, value)
 
 
 # Losses.
 
 
 def cross_entropy(input, target, weight=None, ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0):
-    return _op("cross_entropy_loss")(input, target, weight, _reduction(reduction), ignore_index, label_smoothing)
+    return aten("cross_entropy_loss")(input, target, weight, _reduction(reduction), ignore_index, label_smoothing)
 
 
 def nll_loss(input, target, weight=None, ignore_index: int = -100, reduction: str = "mean"):
-    return _op("nll_loss_nd")(input, target, weight, _reduction(reduction), ignore_index)
+    return aten("nll_loss_nd")(input, target, weight, _reduction(reduction), ignore_index)
 
 
 def _loss(op_name: str):
     def call(input, target, reduction: str = "mean"):
-        return _op(op_name)(input, target, _reduction(reduction))
+        return aten(op_name)(input, target, _reduction(reduction))
 
     call.__name__ = call.__qualname__ = op_name
     return call
@@ -282,56 +283,52 @@ multilabel_margin_loss = _loss("multilabel_margin_loss")
 
 
 def smooth_l1_loss(input, target, reduction: str = "mean", beta: float = 1.0):
-    return _op("smooth_l1_loss")(input, target, _reduction(reduction), beta)
+    return aten("smooth_l1_loss")(input, target, _reduction(reduction), beta)
 
 
 def huber_loss(input, target, reduction: str = "mean", delta: float = 1.0):
-    return _op("huber_loss")(input, target, _reduction(reduction), delta)
+    return aten("huber_loss")(input, target, _reduction(reduction), delta)
 
 
 def binary_cross_entropy(input, target, weight=None, reduction: str = "mean"):
-    return _op("binary_cross_entropy")(input, target, weight, _reduction(reduction))
+    return aten("binary_cross_entropy")(input, target, weight, _reduction(reduction))
 
 
 def binary_cross_entropy_with_logits(input, target, weight=None, reduction: str = "mean", pos_weight=None):
-    return _op("binary_cross_entropy_with_logits")(input, target, weight, pos_weight, _reduction(reduction))
+    return aten("binary_cross_entropy_with_logits")(input, target, weight, pos_weight, _reduction(reduction))
 
 
 def kl_div(input, target, reduction: str = "mean", log_target: bool = False):
     if reduction == "batchmean":
-        return _op("kl_div")(input, target, 2, log_target=log_target) / input.shape[0]
-    return _op("kl_div")(input, target, _reduction(reduction), log_target=log_target)
+        return aten("kl_div")(input, target, 2, log_target=log_target) / input.shape[0]
+    return aten("kl_div")(input, target, _reduction(reduction), log_target=log_target)
 
 
 def cosine_embedding_loss(input1, input2, target, margin: float = 0.0, reduction: str = "mean"):
-    return _op("cosine_embedding_loss")(input1, input2, target, margin, _reduction(reduction))
+    return aten("cosine_embedding_loss")(input1, input2, target, margin, _reduction(reduction))
 
 
 def margin_ranking_loss(input1, input2, target, margin: float = 0.0, reduction: str = "mean"):
-    return _op("margin_ranking_loss")(input1, input2, target, margin, _reduction(reduction))
+    return aten("margin_ranking_loss")(input1, input2, target, margin, _reduction(reduction))
 
 
 def hinge_embedding_loss(input, target, margin: float = 1.0, reduction: str = "mean"):
-    return _op("hinge_embedding_loss")(input, target, margin, _reduction(reduction))
+    return aten("hinge_embedding_loss")(input, target, margin, _reduction(reduction))
 
 
 def triplet_margin_loss(anchor, positive, negative, margin: float = 1.0, p: float = 2, eps: float = 1e-6, swap: bool = False,
                         reduction: str = "mean"):
-    return _op("triplet_margin_loss")(anchor, positive, negative, margin, p, eps, swap, _reduction(reduction))
+    return aten("triplet_margin_loss")(anchor, positive, negative, margin, p, eps, swap, _reduction(reduction))
 
 
 def multi_margin_loss(input, target, p: int = 1, margin: float = 1.0, weight=None, reduction: str = "mean"):
-    return _op("multi_margin_loss")(input, target, p, margin, weight, _reduction(reduction))
+    return aten("multi_margin_loss")(input, target, p, margin, weight, _reduction(reduction))
 
 
 def poisson_nll_loss(input, target, log_input: bool = True, full: bool = False, eps: float = 1e-8, reduction: str = "mean"):
-    return _op("poisson_nll_loss")(input, target, log_input, full, eps, _reduction(reduction))
+    return aten("poisson_nll_loss")(input, target, log_input, full, eps, _reduction(reduction))
 
 
 def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank: int = 0, reduction: str = "mean",
              zero_infinity: bool = False):
-    return _op("ctc_loss")(log_probs, targets, input_lengths, target_lengths, blank, _reduction(reduction), zero_infinity)
-
-
-from tensord.engine.nn._attention_functional import multi_head_attention_forward  # noqa: E402, F401
-from tensord.engine.nn._embedding_functional import embedding_bag  # noqa: E402, F401
+    return aten("ctc_loss")(log_probs, targets, input_lengths, target_lengths, blank, _reduction(reduction), zero_infinity)

@@ -101,7 +101,7 @@ def kaiming_normal_(tensor, a: float = 0, mode: str = "fan_in", nonlinearity: st
 
 @no_grad()
 def trunc_normal_(tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0):
-    """Normal numbers within [a, b], drawn as the quantiles of uniform ones."""
+    """A truncated normal distribution within [a, b], drawn as the quantiles of a uniform one."""
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn("mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect.", stacklevel=3)
     if _is_skipped():
@@ -152,7 +152,7 @@ def orthogonal_(tensor, gain: float = 1):
 
 @no_grad()
 def sparse_(tensor, sparsity: float, std: float = 0.01):
-    """Normal numbers, with this part of each column set to zero."""
+    """A normal distribution, with this part of each column set to zero."""
     if tensor.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     if _is_skipped():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from tensord.engine._operators import aten
 from tensord.engine.nn import functional as F
 from tensord.engine.nn import init
 from tensord.engine.nn._placement import optional_parameter, parameter, placed
@@ -66,7 +67,7 @@ class Bilinear(Module):
                 init.uniform_(tensor, -bound, bound)
 
     def forward(self, input1, input2):
-        return F._op("bilinear")(input1, input2, self.weight, self.bias)
+        return aten("bilinear")(input1, input2, self.weight, self.bias)
 
     def extra_repr(self):
         return (f"in1_features={self.in1_features}, in2_features={self.in2_features}, out_features={self.out_features}, "

@@ -20,7 +20,7 @@ _LEGACY = {"size_average": None, "reduce": None}
 
 
 def _legacy_reduction(size_average, reduce) -> str:
-    """What these older arguments, of which None stands for True, say together."""
+    """The reduction that these legacy arguments mean together; None means True."""
     found = "none" if reduce is not None and not reduce else "sum" if size_average is not None and not size_average else "mean"
     warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{found}' instead.", stacklevel=3)
     return found

@@ -8,23 +8,24 @@ from typing import Any
 
 from tensord.engine import _engine
 from tensord.engine._engine import Tensor
+from tensord.engine._tensor_methods import cuda_device
 from tensord.engine.nn.parameter import Buffer, Parameter, is_lazy
 
 
 class _Hooks:
-    """Hooks by number, in the order they came."""
+    """Hooks by id, in the order of registration."""
 
-    _numbers = itertools.count()
+    _ids = itertools.count()
 
     def __init__(self):
         self._hooks = collections.OrderedDict()
 
     def add(self, hook, prepend: bool = False):
-        number = next(self._numbers)
-        self._hooks[number] = hook
+        hook_id = next(self._ids)
+        self._hooks[hook_id] = hook
         if prepend:
-            self._hooks.move_to_end(number, last=False)
-        return _Handle(self._hooks, number)
+            self._hooks.move_to_end(hook_id, last=False)
+        return _Handle(self._hooks, hook_id)
 
     def __iter__(self):
         return iter(list(self._hooks.values()))
@@ -34,11 +35,11 @@ class _Hooks:
 
 
 class _Handle:
-    def __init__(self, hooks, number):
-        self._hooks, self._number = hooks, number
+    def __init__(self, hooks, hook_id):
+        self._hooks, self._hook_id = hooks, hook_id
 
     def remove(self) -> None:
-        self._hooks.pop(self._number, None)
+        self._hooks.pop(self._hook_id, None)
 
     def __enter__(self):
         return self
@@ -349,7 +350,7 @@ class Module:
         return self.to("cpu")
 
     def cuda(self, device=None) -> "Module":
-        return self.to("cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device)
+        return self.to(cuda_device(device))
 
     def float(self):
         return self.to(_engine.float32)

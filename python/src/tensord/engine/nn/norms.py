@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tensord.engine._functions import as_shape
+from tensord.engine._operators import aten
 from tensord.engine.nn import functional as F
 from tensord.engine.nn import init
 from tensord.engine.nn._placement import buffer, counter, optional_parameter, placed
@@ -123,15 +125,11 @@ class InstanceNorm3d(_InstanceNorm):
     ranks = (4, 5)
 
 
-def _as_shape(normalized_shape) -> tuple:
-    return (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
-
-
 class LayerNorm(_Affine):
     @placed
     def __init__(self, normalized_shape, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True, device=None, dtype=None):
         super().__init__()
-        self.normalized_shape, self.eps, self.elementwise_affine = _as_shape(normalized_shape), eps, elementwise_affine
+        self.normalized_shape, self.eps, self.elementwise_affine = as_shape(normalized_shape), eps, elementwise_affine
         self._make_affine(self.normalized_shape, elementwise_affine, elementwise_affine and bias)
         self.reset_parameters()
 
@@ -149,7 +147,7 @@ class RMSNorm(Module):
     @placed
     def __init__(self, normalized_shape, eps=None, elementwise_affine: bool = True, device=None, dtype=None):
         super().__init__()
-        self.normalized_shape, self.eps, self.elementwise_affine = _as_shape(normalized_shape), eps, elementwise_affine
+        self.normalized_shape, self.eps, self.elementwise_affine = as_shape(normalized_shape), eps, elementwise_affine
         self.register_parameter("weight", optional_parameter(elementwise_affine, *self.normalized_shape))
         self.reset_parameters()
 
@@ -158,7 +156,7 @@ class RMSNorm(Module):
             init.ones_(self.weight)
 
     def forward(self, input):
-        return F._op("rms_norm")(input, self.normalized_shape, self.weight, self.eps)
+        return aten("rms_norm")(input, self.normalized_shape, self.weight, self.eps)
 
     def extra_repr(self):
         return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
@@ -199,8 +197,8 @@ class CrossMapLRN2d(Module):
         window = 2 * side + 1  # an even size counts as the odd one below, but divides by what it is
         squares = input.square()
         padded = F.pad(squares.unsqueeze(1), [0, 0, 0, 0, side, side], "constant", 0.0)
-        sums = F._op("avg_pool3d")(padded, [window, 1, 1], [1, 1, 1]).squeeze(1) * window
-        channels = F._op("arange")(input.shape[1], device=input.device).reshape(1, -1, 1, 1)
+        sums = aten("avg_pool3d")(padded, [window, 1, 1], [1, 1, 1]).squeeze(1) * window
+        channels = aten("arange")(input.shape[1], device=input.device).reshape(1, -1, 1, 1)
         sums = sums + squares[:, :1] * (channels > side)
         return input * (sums * (self.alpha / self.size) + self.k).pow(-self.beta)
 

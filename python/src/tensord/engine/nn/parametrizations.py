@@ -5,6 +5,7 @@ from __future__ import annotations
 from tensord.engine import _engine
 from tensord.engine._engine import Tensor
 from tensord.engine._grad_mode import no_grad
+from tensord.engine._operators import aten
 from tensord.engine.nn import functional as F
 from tensord.engine.nn._weight_norms import as_matrix, first_dim, unit_vectors
 from tensord.engine.nn.module import Module
@@ -13,10 +14,6 @@ from tensord.engine.nn.parametrize import register_parametrization
 __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 
 _MAPS = ("matrix_exp", "cayley", "householder")
-
-
-def _op(name: str):
-    return _engine._operator("aten::" + name)
 
 
 def _tensor(module: Module, name: str) -> Tensor:
@@ -28,17 +25,17 @@ def _tensor(module: Module, name: str) -> Tensor:
 
 def _orthonormal(matrix):
     """The nearest by columns from the left."""
-    q, r = _op("linalg_qr")(matrix)
+    q, r = aten("linalg_qr")(matrix)
     return q * r.diagonal(0, -2, -1).sgn().unsqueeze(-2)
 
 
 def _eye(size: int, like):
-    return _op("eye")(size, dtype=like.dtype, device=like.device)
+    return aten("eye")(size, dtype=like.dtype, device=like.device)
 
 
 def _is_orthonormal(matrix) -> bool:
     eps = {_engine.float64: 2.0**-52, _engine.complex128: 2.0**-52}.get(matrix.dtype, 2.0**-23)
-    return bool(_op("allclose")(matrix.mT.conj() @ matrix, _eye(matrix.shape[-1], matrix), atol=10 * matrix.shape[-2] * eps))
+    return bool(aten("allclose")(matrix.mT.conj() @ matrix, _eye(matrix.shape[-1], matrix), atol=10 * matrix.shape[-2] * eps))
 
 
 class _Orthogonal(Module):
@@ -68,10 +65,10 @@ class _Orthogonal(Module):
             lower = F.pad(lower, (0, n - k))
         skew = lower - lower.mT.conj()
         if self.orthogonal_map == "matrix_exp":
-            found = _op("matrix_exp")(skew)
+            found = aten("matrix_exp")(skew)
         else:
             one = _eye(n, skew)
-            found = _op("linalg_solve")(one - skew / 2, one + skew / 2)
+            found = aten("linalg_solve")(one - skew / 2, one + skew / 2)
         return found[..., :k]
 
     def _reflected(self, tall):
@@ -79,7 +76,7 @@ class _Orthogonal(Module):
         vectors = tall.tril(-1)
         lengths = 2.0 / (1.0 + (vectors * vectors).sum(-2))
         signs = tall.detach().diagonal(0, -2, -1).trunc().unsqueeze(-2)
-        return _op("linalg_householder_product")(vectors, lengths) * signs
+        return aten("linalg_householder_product")(vectors, lengths) * signs
 
     @no_grad()
     def right_inverse(self, value):
@@ -95,20 +92,20 @@ class _Orthogonal(Module):
             return found.mT if is_wide else found
         n, k = tall.shape[-2:]
         if n != k:  # any columns that complete them
-            more = _op("randn")((*tall.shape[:-2], n, n - k), dtype=tall.dtype, device=tall.device)
-            self.base = _orthonormal(_op("cat")([tall, more], -1))
+            more = aten("randn")((*tall.shape[:-2], n, n - k), dtype=tall.dtype, device=tall.device)
+            self.base = _orthonormal(aten("cat")([tall, more], -1))
         else:
             self.base = tall.clone() if _is_orthonormal(tall) else _orthonormal(tall)
         # The base alone comes of this, by each of the maps.
-        return _op("zeros_like")(value) - _op("eye")(*value.shape[-2:], dtype=value.dtype, device=value.device)
+        return aten("zeros_like")(value) - aten("eye")(*value.shape[-2:], dtype=value.dtype, device=value.device)
 
     def _reflections(self, tall):
         """What _reflected() makes the matrix of, where it is orthonormal."""
-        packed, lengths = _op("geqrf")(tall)
+        packed, lengths = aten("geqrf")(tall)
         diagonal = packed.diagonal(0, -2, -1)
         signs = diagonal.sign()
-        signs = _op("where")(lengths == 0, -signs, signs)
-        return packed.tril(-1) + packed.triu(1) + F.pad(_op("diag_embed")(signs), (0, 0, 0, tall.shape[-2] - tall.shape[-1]))
+        signs = aten("where")(lengths == 0, -signs, signs)
+        return packed.tril(-1) + packed.triu(1) + F.pad(aten("diag_embed")(signs), (0, 0, 0, tall.shape[-2] - tall.shape[-1]))
 
 
 def orthogonal(module: Module, name: str = "weight", orthogonal_map: str | None = None, *, use_trivialization: bool = True) -> Module:
@@ -168,10 +165,10 @@ class _WeightNorm(Module):
         self.dim = dim
 
     def forward(self, length, direction):
-        return _op("_weight_norm")(direction, length, self.dim)
+        return aten("_weight_norm")(direction, length, self.dim)
 
     def right_inverse(self, value):
-        return _op("norm_except_dim")(value, 2, self.dim), value
+        return aten("norm_except_dim")(value, 2, self.dim), value
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 
-from tensord.engine.nn import functional as F
+from tensord.engine._operators import aten
 from tensord.engine.nn import init
 from tensord.engine.nn._placement import parameter, placed
 from tensord.engine.nn.module import Module
@@ -80,7 +80,7 @@ class RNNBase(Module):
         return [(count, batch, width) for width in widths]
 
     def _zeros(self, input, batch: int) -> list:
-        return [F._op("zeros")(shape, dtype=input.dtype, device=input.device) for shape in self._state_shapes(batch)]
+        return [aten("zeros")(shape, dtype=input.dtype, device=input.device) for shape in self._state_shapes(batch)]
 
     def _states(self, hx) -> list:
         """The initial states that were given, as a list: LSTM has two."""
@@ -130,15 +130,15 @@ class RNNBase(Module):
         states = self._zeros(data, batch) if hx is None else self._states(hx)
         self._check(data, states, batch)
         if hx is not None and sorted_indices is not None:
-            states = [F._op("index_select")(state, 1, sorted_indices) for state in states]
+            states = [aten("index_select")(state, 1, sorted_indices) for state in states]
         output, *states = self._call((data, batch_sizes), states, ())
         if unsorted_indices is not None:
-            states = [F._op("index_select")(state, 1, unsorted_indices) for state in states]
+            states = [aten("index_select")(state, 1, unsorted_indices) for state in states]
         return PackedSequence(output, batch_sizes, sorted_indices, unsorted_indices), self._result(states)
 
     def _call(self, inputs, states, last):
         weights = [weight for weights in self.all_weights for weight in weights]
-        op = F._op(_MODES[self.mode][1] + (".input" if len(inputs) == 1 else ".data"))
+        op = aten(_MODES[self.mode][1] + (".input" if len(inputs) == 1 else ".data"))
         return op(*inputs, states if self.mode == "LSTM" else states[0], weights, self.bias, self.num_layers, self.dropout, self.training,
                   self.bidirectional, *last)
 

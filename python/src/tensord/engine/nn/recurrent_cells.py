@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from tensord.engine.nn import functional as F
+from tensord.engine._operators import aten
 from tensord.engine.nn import init
 from tensord.engine.nn._placement import optional_parameter, parameter, placed
 from tensord.engine.nn.module import Module
@@ -35,7 +35,7 @@ class RNNCellBase(Module):
         if input.ndim not in (1, 2):
             raise ValueError(f"{name}: Expected input to be 1D or 2D, got {input.ndim}D instead")
         if states is None:
-            zeros = F._op("zeros")((*input.shape[:-1], self.hidden_size), dtype=input.dtype, device=input.device)
+            zeros = aten("zeros")((*input.shape[:-1], self.hidden_size), dtype=input.dtype, device=input.device)
             states = [zeros] * count
         for state in states:
             if state.ndim != input.ndim:
@@ -43,7 +43,7 @@ class RNNCellBase(Module):
         is_batched = input.ndim == 2
         if not is_batched:
             input, states = input.unsqueeze(0), [state.unsqueeze(0) for state in states]
-        found = F._op(op)(input, states if count == 2 else states[0], self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+        found = aten(op)(input, states if count == 2 else states[0], self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
         found = list(found) if count == 2 else [found]
         return found if is_batched else [state.squeeze(0) for state in found]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tensord.engine._operators import aten
 from tensord.engine.nn import functional as F
 from tensord.engine.nn.layers import Dropout
 from tensord.engine.nn.module import Module
@@ -38,7 +39,7 @@ class CosineSimilarity(Module):
         self.dim, self.eps = dim, eps
 
     def forward(self, x1, x2):
-        return F._op("cosine_similarity")(x1, x2, self.dim, self.eps)
+        return aten("cosine_similarity")(x1, x2, self.dim, self.eps)
 
 
 class PairwiseDistance(Module):
@@ -47,4 +48,4 @@ class PairwiseDistance(Module):
         self.norm, self.eps, self.keepdim = p, eps, keepdim
 
     def forward(self, x1, x2):
-        return F._op("pairwise_distance")(x1, x2, self.norm, self.eps, self.keepdim)
+        return aten("pairwise_distance")(x1, x2, self.norm, self.eps, self.keepdim)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tensord.engine._operators import aten
 from tensord.engine.nn import functional as F
 from tensord.engine.nn.module import Module
 
@@ -43,7 +44,7 @@ class PixelShuffle(Module):
         self.upscale_factor = upscale_factor
 
     def forward(self, input):
-        return F._op("pixel_shuffle")(input, self.upscale_factor)
+        return aten("pixel_shuffle")(input, self.upscale_factor)
 
     def extra_repr(self):
         return f"upscale_factor={self.upscale_factor}"
@@ -55,7 +56,7 @@ class PixelUnshuffle(Module):
         self.downscale_factor = downscale_factor
 
     def forward(self, input):
-        return F._op("pixel_unshuffle")(input, self.downscale_factor)
+        return aten("pixel_unshuffle")(input, self.downscale_factor)
 
     def extra_repr(self):
         return f"downscale_factor={self.downscale_factor}"
@@ -67,7 +68,7 @@ class ChannelShuffle(Module):
         self.groups = groups
 
     def forward(self, input):
-        return F._op("channel_shuffle")(input, self.groups)
+        return aten("channel_shuffle")(input, self.groups)
 
     def extra_repr(self):
         return f"groups={self.groups}"

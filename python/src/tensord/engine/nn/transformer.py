@@ -110,7 +110,7 @@ class TransformerEncoder(Module):
             src = layer(src, src_mask=mask, src_key_padding_mask=src_key_padding_mask, **_causal(is_causal=is_causal))
         if hides:
             hidden = src_key_padding_mask if src_key_padding_mask.dtype is _engine.bool else src_key_padding_mask != 0
-            has_gaps = (hidden[:, :-1] & ~hidden[:, 1:]).any()  # a tensor, so that traces and plans do not hang on it
+            has_gaps = (hidden[:, :-1] & ~hidden[:, 1:]).any()  # a tensor, so that traces and plans do not depend on it
             src = src.masked_fill((hidden & ~has_gaps).unsqueeze(2), 0.0)
         return src if self.norm is None else self.norm(src)
 

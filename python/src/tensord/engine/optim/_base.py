@@ -143,9 +143,9 @@ class Optimizer:
 
     def state_dict(self) -> dict:
         """In PyTorch's form. The tensors are the optimizer's own: save them before the next step."""
-        numbers = {id(param): i for i, param in enumerate(param for params in self._params for param in params)}
-        groups = [{**self._options.options(i), "params": [numbers[id(param)] for param in params]} for i, params in enumerate(self._params)]
-        return {"state": {numbers[id(param)]: dict(kept) for param, kept in self.state.items()}, "param_groups": groups}
+        indices = {id(param): i for i, param in enumerate(param for params in self._params for param in params)}
+        groups = [{**self._options.options(i), "params": [indices[id(param)] for param in params]} for i, params in enumerate(self._params)]
+        return {"state": {indices[id(param)]: dict(kept) for param, kept in self.state.items()}, "param_groups": groups}
 
     @no_grad()
     def load_state_dict(self, state: dict) -> None:

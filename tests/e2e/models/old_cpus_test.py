@@ -1,4 +1,4 @@
-"""Models and operators as older processors would run them: the instruction set limited by TENSORD_MAX_ISA."""
+"""Models and operators as older CPUs would run them: the instruction set limited by TENSORD_MAX_ISA."""
 
 import os
 import subprocess
