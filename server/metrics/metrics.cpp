@@ -74,13 +74,14 @@ std::shared_ptr<ModelMetrics> Metrics::share(const std::string& name, const std:
 void Metrics::forget(const std::string& name, const std::string& version) {
   const MutexLock lock(state_->mutex);
   const auto found = state_->models.find({name, version});
-  // Whoever has it got it under this lock: a load of the same version.
+  // A second owner is a load of the same version that called share() under this lock.
   if (found == state_->models.end() || found->second.use_count() > 1) return;
   state_->models.erase(found);
   state_->plans.forget(name, version);
 }
 
-// All three begin with the first: Prometheus sees no rise of a series that was not there before.
+// Creates all three series with the first load: Prometheus's rate() misses the first increment of a series that did not
+// exist before.
 void Metrics::count_load(const std::string& name, bool is_success) {
   const prometheus::Labels labels{{"model", name}};
   state_->loads.Add(labels).Increment(is_success ? 1 : 0);
