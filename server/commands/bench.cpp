@@ -20,7 +20,7 @@ namespace tensord::server {
 namespace {
 
 void run_bench(const BenchOptions& options) {
-  if (!options.compare.empty()) jit::parse_precision(options.compare);  // before all the work
+  if (!options.compare.empty()) jit::parse_precision(options.compare);  // fails before the measurement, not after it
   const BenchResult result = measure(options);
   std::vector<OutputDifference> differences;
   if (!options.compare.empty()) differences = compare_precisions(options);

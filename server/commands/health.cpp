@@ -13,7 +13,7 @@
 namespace tensord::server {
 namespace {
 
-// Where nobody says where the daemon is: its metrics port, which needs no token and no certificate.
+// Default address: the local metrics port, which needs neither a token nor a certificate.
 constexpr const char* kDefaultHealthAddress = "127.0.0.1:8002";
 constexpr double kDefaultHealthSeconds = 3;
 
@@ -28,14 +28,14 @@ std::string path_of(const HealthOptions& options) {
   return options.live ? "/v2/health/live" : "/v2/health/ready";
 }
 
-// By gRPC, as the other commands ask.
+// Asks over gRPC, as the other commands do.
 bool ask_grpc(const HealthOptions& options) {
   client::Client server = connect(options.connection);
   if (!options.model.empty()) return server.is_model_ready(options.model);
   return options.live ? server.is_live() : server.is_ready();
 }
 
-// An HTTP port answers at once with a status, and one of gRPC at once with none.
+// Tries HTTP first: an HTTP port answers with a status at once, and a gRPC port fails at once.
 bool ask_any(HealthOptions options) {
   if (!options.connection.timeout_secs) options.connection.timeout_secs = kDefaultHealthSeconds;
   const std::string given = address_of(options.connection);

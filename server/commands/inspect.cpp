@@ -26,7 +26,7 @@ namespace tensord::server {
 
 namespace {
 
-// What a page has room for.
+// Limits of the one-page summary.
 constexpr size_t kPageTensors = 20, kPageKinds = 15;
 
 struct InspectOptions {
@@ -42,7 +42,7 @@ struct InspectOptions {
   bool for_training = false;
 };
 
-// A graph as it was after one pass; pass "" is before the first.
+// The graph after one pass; the pass "" means before the first.
 struct Snapshot {
   std::string pass;
   std::string text;
@@ -94,7 +94,7 @@ void print_parameters(const jit::Module& module, bool all) {
   }
 }
 
-// Calls that a run may come to, or not: nobody knows before it runs.
+// Unsupported calls that a run may or may not reach.
 void print_missing_operators(const jit::Module& module, const jit::Method& method) {
   const std::vector<jit::MissingOperator> missing = jit::missing_operators(method.graph(), module.functions());
   if (missing.empty()) return;
@@ -121,7 +121,7 @@ void print_frequent(const std::map<std::string, size_t>& counts, size_t before) 
   if (kinds.size() > kPageKinds) std::cout << "  … and " << kinds.size() - kPageKinds << " more kinds (--all)\n";
 }
 
-// Those of the passes, then of the result by kind; the most frequent ones where a page is wanted.
+// Node counts after each pass, then counts by kind; in the one-page summary, only the most frequent kinds.
 void print_counts(const std::vector<Snapshot>& snapshots, bool all) {
   if (!all) return print_frequent(snapshots.back().counts, total(snapshots.front().counts));
   std::cout << "nodes\n";
@@ -161,7 +161,7 @@ void inspect(InspectOptions options) {
     if (is_recording) snapshots.push_back(take_snapshot(pass, graph, options));
   };
   const std::shared_ptr<jit::Module> module = load_model(options.model, load);
-  // The method is compiled here, so that the observer sees it and nothing else.
+  // Compile only this method, so that the observer sees nothing else.
   is_recording = true;
   const std::vector<std::string> names = module->method_names();
   if (options.method.empty())

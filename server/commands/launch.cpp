@@ -33,7 +33,7 @@ int number_in(const std::string& text, const char* flag, int min, int max) {
   return value;
 }
 
-// "2", or "2:2" as torchrun writes it.
+// Parses "2", or "2:2" as in torchrun.
 int nodes_of(const std::string& text) {
   const size_t colon = text.find(':');
   if (colon == std::string::npos) return number_in(text, "--nnodes", 1, 1 << 16);
@@ -57,7 +57,7 @@ int workers_of(const std::string& text) {
   return number_in(text, "--nproc-per-node", 1, 4096);
 }
 
-// "host:port", "host", "[::1]:port".
+// Parses "host:port", "host" or "[::1]:port".
 void read_endpoint(const std::string& text, LaunchOptions& options) {
   const size_t colon = text.rfind(':');
   const bool has_port = colon != std::string::npos && text.find(']', colon) == std::string::npos &&
@@ -69,7 +69,7 @@ void read_endpoint(const std::string& text, LaunchOptions& options) {
   if (has_port) options.port = static_cast<uint16_t>(number_in(text.substr(colon + 1), "--rdzv-endpoint", 0, 65535));
 }
 
-// Kubeflow's PyTorchJob says RANK and WORLD_SIZE of pods; a worker would have LOCAL_RANK too.
+// Kubeflow's PyTorchJob sets RANK and WORLD_SIZE of the pod. A worker process would have LOCAL_RANK too.
 void read_pod(Flags& flags) {
   const auto get = [](const char* name) {
     const char* const text = std::getenv(name);
@@ -90,8 +90,8 @@ void read_pod(Flags& flags) {
   }
 }
 
-// One launcher on each node of a Slurm step: `srun --ntasks-per-node=1 tensord launch …`. What is said otherwise
-// counts.
+// Reads Slurm's variables, for one launcher per node: `srun --ntasks-per-node=1 tensord launch …`. Flags take
+// precedence.
 void read_slurm(Flags& flags) {
   const auto number = [](const char* name) {
     const char* const text = std::getenv(name);
@@ -120,7 +120,7 @@ int run(Flags flags) {
     options.port = static_cast<uint16_t>(flags.port);
     if (!flags.rendezvous.empty()) read_endpoint(flags.rendezvous, options);
   }
-  // As torchrun's c10d, nodes may find out themselves; Kubeflow's elastic jobs want that.
+  // With torchrun's c10d backend nodes may agree on their ranks themselves; Kubeflow's elastic jobs need that.
   const bool finds_place = options.nodes > 1 && flags.node_rank < 0 && flags.backend == "c10d";
   options.node_rank = finds_place ? -1 : std::max(0, flags.node_rank);
   if (options.nodes > 1) {

@@ -33,7 +33,7 @@ std::string properties(const ops::Op& op) {
   return out;
 }
 
-// Something for each argument but the tensors of the call.
+// Sample values for all arguments except tensors.
 std::vector<ops::Value> sample_arguments(const ops::Schema& schema) {
   const Tensor one = Tensor::empty(Dims{1}, DType::kFloat32);
   *one.data<float>() = 1;
@@ -52,7 +52,7 @@ std::vector<ops::Value> sample_arguments(const ops::Schema& schema) {
   return out;
 }
 
-// Whether a layer with packed weights does the operator on its way out.
+// Whether a layer with packed weights can run the operator as its epilogue.
 bool is_joined(const ops::Op& op) {
   const auto* joins = op.attributes.get<ops::EpilogueMaker>();
   const ops::Op& linear = ops::get_op("aten::linear");
@@ -67,7 +67,7 @@ bool is_joined(const ops::Op& op) {
   return packed && packed->with({&op, arguments, 0, -1}, *epilogue);
 }
 
-// What docs/operators.md is made from, by scripts/operator_reference.py.
+// The record of one operator, from which scripts/operator_reference.py makes docs/operators.md.
 nlohmann::ordered_json record_of(const ops::Op& op) {
   const ops::Op& base = op.base ? *op.base : op;
   std::vector<std::string> devices;
@@ -91,7 +91,7 @@ nlohmann::ordered_json record_of(const ops::Op& op) {
           {"prepared", has_any(base.prepare)}};
 }
 
-// A line each, also where a default has a line's end in it.
+// Escaped, so that a default with a newline in it stays on one line.
 std::string line_of(const ops::Op& op) {
   const std::string flags = properties(op);
   return to_printable(op.schema.str()) + (flags.empty() ? "" : "   # " + flags);

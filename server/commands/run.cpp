@@ -30,16 +30,16 @@ struct Call {
 struct RunCommandOptions {
   ModelOptions model;
   std::vector<std::string> calls;
-  std::vector<std::string> inputs;  // of one call of `method`
+  std::vector<std::string> inputs;  // for one call of `method`
   std::string method = "forward";
-  std::string output_path;   // of its result; empty: it is printed
-  bool has_grad = false;     // grad mode on
-  bool is_training = false;  // train() before the first call
-  std::string save_path;     // empty: the model is not written
+  std::string output_path;   // file for the result; empty: it is printed
+  bool has_grad = false;     // run with grad mode on
+  bool is_training = false;  // call train() before the first call
+  std::string save_path;     // file for the model afterwards; empty: none
 };
 
-// The method has no comma. Where the paths hold commas too, the split is the first one whose
-// left side is a file that exists.
+// A method name has no comma. If the paths contain commas, the split is the first one whose left side is an existing
+// file.
 Call parse_call(const std::string& text) {
   const size_t first = text.find(',');
   const size_t last = text.rfind(',');

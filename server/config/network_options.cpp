@@ -188,7 +188,7 @@ void validate(const NetworkOptions& options) {
   check(!options.use_mutual_tls || !options.root_cert.empty(), "--grpc-use-ssl-mutual needs --grpc-root-cert");
   check(has_tls || (options.server_cert.empty() && options.server_key.empty() && options.root_cert.empty()),
         "--grpc-server-cert, --grpc-server-key and --grpc-root-cert need --grpc-use-ssl true");
-  // What is less than 0 comes as a very large one.
+  // A negative value wraps to a very large one.
   check(options.http_max_input_bytes > 0 && options.http_max_input_bytes <= INT64_MAX,
         "--http-max-input-size must be greater than 0.");
   check(!options.http_access_tokens || !options.access_tokens.empty(), "--http-access-tokens needs --access-tokens");

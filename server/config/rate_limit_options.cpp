@@ -21,7 +21,7 @@ RateLimitOptions::Resource parse_resource(const std::string& text) {
   const bool is_count = error == std::errc() && end == count.data() + count.size() && !count.empty();
   check(is_count && !out.name.empty(), "--rate-limit-resource must be NAME:COUNT or NAME:COUNT:DEVICE, got '", text,
         "'");
-  // Models run on one device, which has no number but 0.
+  // Models run on one device, number 0.
   check(second == std::string::npos || device == "global" || device == "0", "--rate-limit-resource '", text,
         "': the device must be 0 or global, got '", device, "'");
   return out;

@@ -11,7 +11,7 @@ namespace {
 
 struct TritonFlag {
   const char* name;
-  const char* reason;  // why it means nothing here
+  const char* reason;  // why it has no effect
 };
 
 constexpr TritonFlag kFlags[] = {
@@ -37,7 +37,7 @@ constexpr TritonFlag kFlags[] = {
     {"--trace-log-frequency", "a trace file is written as a whole"},
 };
 
-// Those with which only one value is possible.
+// Flags for which only one value is supported.
 struct FixedFlag {
   const char* name;
   bool value;

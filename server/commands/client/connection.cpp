@@ -46,7 +46,7 @@ int exit_code_of(client::StatusCode code) {
   }
 }
 
-// As gRPC says it; a server's own words are others.
+// Whether gRPC itself made the message, for a connection error. Messages of the server do not contain these words.
 bool is_of_connection(const std::string& message) {
   constexpr const char* kWords[] = {"onnect", "ocket", "SSL", "andshake", "recvmsg", "GOAWAY"};
   return std::ranges::any_of(kWords, [&](const char* word) { return message.find(word) != std::string::npos; });
@@ -57,14 +57,14 @@ bool says_untrusted(const std::string& message) {
          message.find("certificate verify failed") != std::string::npos;
 }
 
-// Where the command's server is, for what goes wrong with it: a command has one.
+// The address that this process talks to, for explaining connection errors. A command has only one.
 struct Connected {
   std::string address;
   bool has_tls = false, has_certificate = false;
 };
 Connected g_connected;
 
-// What is wrong with how the server is asked, where it cannot be reached so: "; the server speaks TLS, …".
+// Why the server could not be reached in this way: "; the server speaks TLS, …". Empty if unknown.
 std::string reason_unreachable(const std::string& message) {
   if (g_connected.address.empty() || says_untrusted(message)) {
     return g_connected.address.empty() ? "" : "; the server's certificate is not trusted: --root-cert, --server-name";
@@ -112,7 +112,7 @@ bool uses_tls(const ConnectionOptions& options) {
 }
 
 client::Client connect(const ConnectionOptions& options) {
-  // What goes wrong is in the errors of the calls; gRPC would log some of it beside them.
+  // The calls' errors say what went wrong; gRPC would log it a second time.
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   client::ClientOptions out;
   if (uses_tls(options)) {
@@ -165,7 +165,7 @@ std::map<std::string, std::string> pairs(const std::vector<std::string>& texts, 
 
 std::string read_file(const std::string& path, uint64_t max_bytes) {
   std::error_code error;
-  // Pipes have no size; they are read up to the limit.
+  // Pipes have no size, so they are read up to the limit.
   const bool is_file = std::filesystem::is_regular_file(path, error);
   std::ifstream in(path, std::ios::binary);
   if (!in || std::filesystem::is_directory(path, error)) throw client::NotFoundError(path + ": cannot be read");

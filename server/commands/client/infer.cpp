@@ -37,7 +37,7 @@ struct InferOptions {
   std::string save_path;
 };
 
-// A value as JSON has it: true, 3, 0.5; all else is text.
+// Parses JSON booleans and numbers; anything else is a string.
 client::Parameter parse_parameter(const std::string& text) {
   const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (json.is_boolean()) return json.get<bool>();
@@ -100,7 +100,7 @@ void save(const InferOptions& options, const client::Result& result) {
   write_npy(options.save_path, result.outputs[0].tensor);
 }
 
-// Shows the responses of a stream: a model that writes a text shows it as it comes, others a block each.
+// Prints the responses of a stream: generated text continuously, other outputs as one block per response.
 class StreamView {
  public:
   explicit StreamView(const InferOptions& options) : options_(options) {}
@@ -113,7 +113,7 @@ class StreamView {
       print_json(options_, result);
     } else if (is_piece_of_text(result)) {
       std::string text = result.outputs[0].tensor.strings()[0];
-      // A text may hold what moves a terminal's cursor, or worse.
+      // The text may contain escape sequences that control the terminal.
       if (isatty(STDOUT_FILENO) != 0) text = printable_lines(text);
       std::cout << text << std::flush;
       has_text_ = true;
@@ -135,7 +135,7 @@ class StreamView {
 void stream(const InferOptions& options, client::Client& server, const client::Request& request) {
   client::CallOptions call;
   if (options.connection.timeout_secs) call = call_options(options.connection, {});
-  // Errors end the stream with their own codes.
+  // Asks for errors that end the stream with their own status codes.
   call.headers["triton_grpc_error"] = "true";
   client::Stream stream = server.open_stream(call);
   stream.send(request);

@@ -91,7 +91,7 @@ void roll_back(const JobsOptions& options) {
 
 using Act = TrainingClient::Job (TrainingClient::*)(const std::string& id, const client::CallOptions& options);
 
-// Has a job do something, and prints it as it is then.
+// Makes a handler that performs an action on a job and prints the job's new status.
 std::function<int(const JobsOptions&)> acting(Act act) {
   return [act](const JobsOptions& options) {
     TrainingClient client = training(options);

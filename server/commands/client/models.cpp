@@ -18,7 +18,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr auto kLoadingTimeout = std::chrono::seconds(600);
-// What a message may have; the server has limits of its own.
+// The maximum size of a gRPC message; the server may allow less.
 constexpr uint64_t kMaxFileBytes = (uint64_t{1} << 31) - (1 << 20);
 
 struct ModelsOptions {
@@ -113,7 +113,7 @@ void move_labels(client::Client& daemon, const ModelsOptions& options) {
   std::istringstream text(options.labels);
   for (std::string label; std::getline(text, label, ',');) labels.push_back(label);
   pairs(labels, "labels", "LABEL=VERSION");
-  // With nothing else: versions stay as they are.
+  // Nothing but the labels, so that the versions stay loaded as they are.
   daemon.load_model(options.model, {.parameters = {{"version_labels", options.labels}}},
                     call_options(options.connection, kLoadingTimeout));
 }

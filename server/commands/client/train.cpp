@@ -30,7 +30,7 @@ struct TrainOptions {
   bool lists_optimizers = false;
   JobSpec spec;
   std::vector<std::string> inputs;  // argument=array
-  std::vector<std::string> frozen;  // patterns
+  std::vector<std::string> frozen;  // name patterns
 };
 
 JobSpec read_spec(const std::string& path) {
@@ -40,7 +40,7 @@ JobSpec read_spec(const std::string& path) {
   return job_spec_from_json(json);
 }
 
-// What flags say goes over the file.
+// Flags override the file.
 JobSpec merged(const TrainOptions& options) {
   JobSpec spec;
   if (!options.spec_file.empty()) {
@@ -72,7 +72,7 @@ JobStatus create_job(client::TrainingClient& training, JobSpec spec, const Train
   return to_job_status(training.create(message));
 }
 
-// The fields of two jobs that differ, as "epochs (2 there, 3 here)"; empty when they are the same.
+// The fields in which two jobs differ, as "epochs (2 there, 3 here)"; empty if they are equal.
 std::string differences(const JobSpec& there, const JobSpec& here) {
   const nlohmann::json of_job = to_json(there).flatten(), given = to_json(here).flatten();
   nlohmann::json all = of_job;
@@ -93,9 +93,9 @@ std::string differences(const JobSpec& there, const JobSpec& here) {
   return out;
 }
 
-// Somebody who changes a flag and runs the command again must not get the old job's result for that of the new flags.
+// A rerun of the command with changed flags must not return the old job's result.
 void check_same_job(const JobStatus& job, JobSpec given, bool has_archive) {
-  // What is only settled where a job is made.
+  // Fields that the server fills in when it creates the job.
   if (has_archive) given.model.upload_id = job.spec.model.upload_id;
   check_job_spec(given);
   if (given.model.version == 0) given.model.version = job.spec.model.version;
@@ -106,7 +106,7 @@ void check_same_job(const JobStatus& job, JobSpec given, bool has_archive) {
         ". Give the same, or another --name; `tensord jobs show ", job.id, "` says what became of it");
 }
 
-// The newest job of the name, whatever became of it, else a new one.
+// The newest job of this name, in any state; otherwise a new job.
 JobStatus attach_or_create_job(client::TrainingClient& training, const JobSpec& spec, const TrainOptions& options) {
   check(!spec.name.empty(), "--attach: needs --name");
   const std::vector<client::TrainingClient::Job> jobs = training.list();

@@ -1,4 +1,4 @@
-// The `parameters` of config.pbtxt that mean something to every model.
+// Parses the `parameters` of config.pbtxt that apply to every model.
 #include <algorithm>
 #include <charconv>
 #include <sstream>
@@ -16,7 +16,7 @@ constexpr int kMaxPlans = 65536;
 constexpr int kMaxThreads = 1024;
 constexpr size_t kMaxBuckets = 1024;
 
-// What Triton's PyTorch backend reads and tensord has no use for.
+// Parameters of Triton's PyTorch backend that have no meaning in tensord.
 constexpr const char* kUnusedParameters[] = {
     "DISABLE_CUDNN",         "ENABLE_CACHE_CLEANING", "ENABLE_JIT_EXECUTOR",
     "ENABLE_JIT_PROFILING",  "ENABLE_NVFUSER",        "ENABLE_TENSOR_FUSER",
@@ -115,7 +115,7 @@ class ParameterReader {
     std::sort(out_.ragged.buckets.begin(), out_.ragged.buckets.end());
   }
 
-  // A label that reads as a number could not be told from a version.
+  // A numeric label would be ambiguous with a version.
   void read_labels(const std::string& key, const std::string& value) const {
     for (const std::string& part : split(value)) {
       const size_t mark = part.find('=');
