@@ -10,9 +10,9 @@
 namespace tensord::server {
 namespace {
 
-// A client that lets so much of a stream wait does not read it.
+// A client with this much unsent data of a stream does not read it.
 constexpr size_t kMaxUnsentBytes = size_t{64} << 20;
-// What one text of a stream takes beside its bytes until it is sent.
+// Overhead of one queued piece of a stream.
 constexpr size_t kSendBytes = 512;
 
 }  // namespace

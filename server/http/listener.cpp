@@ -12,7 +12,7 @@
 namespace tensord::server {
 namespace {
 
-// -1: errno says why.
+// Returns -1 and sets errno on failure.
 int bind_one(const addrinfo& address) {
   const int made = socket(address.ai_family, address.ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, address.ai_protocol);
   if (made < 0) return -1;

@@ -17,7 +17,7 @@ const ops::Value* constant_of(const Node& node, size_t argument) {
   return source != nullptr && source->kind() == NodeKind::kConstant ? &source->constant() : nullptr;
 }
 
-// An operator that is told to act as in training, and whose part in it is not nothing (a dropout of 0).
+// Whether the operator runs in training mode with an effect (unlike dropout with p = 0).
 bool trains(const Node& node) {
   if (node.kind() != NodeKind::kOp) return false;
   bool is_told = false, is_nothing = false;
@@ -32,7 +32,7 @@ bool trains(const Node& node) {
   return is_told && !is_nothing;
 }
 
-// The name of the first of them; empty when there is none.
+// The name of the first such operator, or "".
 std::string find_training(const jit::Block* block) {
   for (const Node* node = block->first(); node != nullptr; node = node->next()) {
     if (trains(*node)) return node->op()->schema.name;

@@ -9,7 +9,7 @@
 namespace tensord::server {
 namespace {
 
-// Reads the row-major bytes of an input from its start to its end, wherever they lie.
+// Reads the row-major bytes of an input sequentially, contiguous or scattered.
 class ByteSource {
  public:
   explicit ByteSource(const InferTensor& input) {
@@ -43,11 +43,11 @@ class ByteSource {
   Tensor tensor_;
   std::span<const uint8_t> whole_;
   std::span<const std::span<const uint8_t>> pieces_;
-  size_t used_ = 0;  // of the first piece
+  size_t used_ = 0;  // in the first piece
 };
 
-// Copies a block of `sizes` from its dimension `dim` on to where it lies with these strides, in bytes. Behind `last`
-// the block has all of the target.
+// Copies a block of `sizes`, from dimension `dim` on, to a target with these byte strides. From dimension `last` on the
+// block and the target are contiguous.
 void copy_block(ByteSource& source, const Dims& sizes, const Dims& strides, size_t dim, size_t last, uint8_t* target) {
   if (dim == last) {
     source.copy_to(target, static_cast<size_t>(sizes[dim] * strides[dim]));
