@@ -1,6 +1,7 @@
-"""Writes client.py, job.py and stream.py from aio_client.py, aio_job.py and aio_stream.py: each method is said once.
+"""Generates client.py, job.py and stream.py from aio_client.py, aio_job.py and aio_stream.py, so that each method is
+written once.
 
-Usage: make_sync.py [--check]     --check only says which file is not up to date
+Usage: make_sync.py [--check]     --check only reports outdated files
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _RULES = [
 
 
 def _open_bracket(line: str) -> int:
-    """The column of the last bracket that the line leaves open; -1: none."""
+    """Column of the last bracket that the line leaves open; -1 if none."""
     open_columns = []
     for column, letter in enumerate(line):
         if letter in "([{":
@@ -37,9 +38,9 @@ def _open_bracket(line: str) -> int:
 
 
 def synchronous(text: str) -> str:
-    """The same module without asyncio; lines that go on in a bracket move with it."""
+    """The module without asyncio. Continuation lines inside brackets are re-indented."""
     lines = []
-    shift = depth = 0  # columns that the open bracket has moved to the left; how many are open
+    shift = depth = 0  # columns by which the open bracket moved left; number of open brackets
     in_text = False
     for line in text.splitlines(keepends=True):
         changed = line

@@ -1,4 +1,4 @@
-"""Daemons that the tests share: the examples of Triton's models, and one that trains a copy of the picture model."""
+"""Daemons that the tests share: one with examples of Triton's models, one that trains a copy of the image model."""
 
 import pathlib
 import shutil
@@ -31,7 +31,7 @@ def client(server):
 
 
 def pictures(rows, seed=0):
-    """Arrays of training data for the model `shapes`: rows with a bright half, which the labels say."""
+    """Training data for the model `shapes`: rows with a bright half, which is the label."""
     generator = np.random.default_rng(seed)
     labels = generator.integers(0, CLASSES, rows)
     images = generator.random((rows, 1, 32, 32), dtype=np.float32)
@@ -41,7 +41,7 @@ def pictures(rows, seed=0):
 
 
 class Trainer:
-    """A daemon that trains, with folders that outlive it."""
+    """A training daemon with folders that outlive it."""
 
     def __init__(self, folder):
         self.models = folder / "models"

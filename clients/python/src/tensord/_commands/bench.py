@@ -49,7 +49,7 @@ def bench(given: argparse.Namespace) -> int:
 
 
 def measure(client: Client, given: argparse.Namespace, inputs: Any, count: int) -> Dict[str, Any]:
-    """`count` threads, each with one request at a time."""
+    """Measures with `count` threads, each with one request at a time."""
     times_s: List[float] = []
     failures: List[TensordError] = []
     end = time.perf_counter() + given.seconds

@@ -1,4 +1,4 @@
-"""Flags that all commands have: where the server is, how to be let in, and the form of what is printed."""
+"""Flags of all commands: the server's address, the credentials and the output format."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def connect(given: argparse.Namespace) -> Client:
 
 
 def json_value(value: Any) -> Any:
-    """Plain data as JSON has it; bytes as text, what is not a number as null."""
+    """Converts to JSON values; bytes become strings, NaN and infinity become null."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: json_value(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, enum.Enum):
@@ -72,7 +72,7 @@ def print_json(value: Any) -> None:
 
 
 def print_table(header: List[str], rows: List[List[str]]) -> None:
-    """Two spaces between the columns, numbers to the right."""
+    """Prints columns separated by two spaces, numbers right-aligned."""
     columns = list(zip(*[header, *rows]))
     widths = [max(map(len, column)) for column in columns]
     align = [str.rjust if rows and all(map(_is_number, column[1:])) else str.ljust for column in columns]
@@ -89,7 +89,7 @@ def _is_number(text: str) -> bool:
 
 
 def pairs(texts: List[str], flag: str, form: str) -> Dict[str, str]:
-    """NAME=VALUE of a flag that may be repeated."""
+    """Parses the NAME=VALUE values of a repeatable flag."""
     out: Dict[str, str] = {}
     for text in texts:
         name, mark, value = text.partition("=")

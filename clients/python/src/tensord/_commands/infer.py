@@ -41,7 +41,7 @@ def add_to(commands: Any) -> None:
 
 
 class Signature:
-    """What a model says of its inputs; asked for when first wanted."""
+    """The model's metadata, fetched on first use."""
 
     def __init__(self, client: Client, given: argparse.Namespace) -> None:
         self._client = client
@@ -59,7 +59,7 @@ class Signature:
 
 
 def read_value(text: str, find: Callable[[], Optional[TensorSpec]]) -> Any:
-    """What an --input means; `find` gives what the model says of it."""
+    """Parses an --input value; `find` returns the model's metadata of the input."""
     if text == "random":
         spec = find()
         if spec is None:
@@ -85,7 +85,7 @@ def read_value(text: str, find: Callable[[], Optional[TensorSpec]]) -> Any:
 
 
 def least_shape(spec: Optional[TensorSpec]) -> List[int]:
-    """The model's, 1 where a size is any."""
+    """The model's shape with 1 for dynamic sizes."""
     return [1] if spec is None else [max(size, 1) for size in spec.shape]
 
 
@@ -99,7 +99,7 @@ def random_input(spec: TensorSpec) -> Any:
 
 
 def random_array(text: str) -> Any:
-    """SHAPE[:DTYPE]: floats of [0, 1), whole numbers 0 or 1; the same ones each time."""
+    """Parses SHAPE[:DTYPE]: floats in [0, 1), integers 0 or 1, from a fixed seed."""
     shape_text, _, dtype_text = text.partition(":")
     dtype = np.dtype(_DTYPES.get(dtype_text or "f32", dtype_text))
     try:
@@ -113,7 +113,7 @@ def random_array(text: str) -> Any:
 
 
 def read_inputs(given: argparse.Namespace, client: Client, random_rest: bool) -> Any:
-    """The inputs of the command line, as `Client.infer` takes them: one mapping, or none."""
+    """The inputs of the command line as `Client.infer` takes them: one mapping, or none."""
     signature = Signature(client, given)
     named: Dict[str, Any] = {}
     unnamed: Dict[str, Any] = {}
@@ -166,7 +166,7 @@ def infer(given: argparse.Namespace) -> int:
 
 
 def save(given: argparse.Namespace, result: Result) -> None:
-    """Texts as NumPy's dtype S, which every reader takes."""
+    """Saves strings as NumPy's dtype S, which every reader supports."""
     arrays: Dict[str, Any] = {name: array.astype("S") if array.dtype == object else array
                               for name, array in result.items()}
     if not given.save.endswith(".npy"):

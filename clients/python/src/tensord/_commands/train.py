@@ -11,7 +11,7 @@ from tensord._commands.job_view import print_job, watch
 from tensord.errors import InvalidArgumentError
 from tensord.jobs import JobState
 
-# Flag, place in the job, type, help; as `tensord train` has them.
+# Flag, field of the job, type, help; the same as in `tensord train`.
 _FLAGS = (
     ("--name", "name", str, "a name for people"),
     ("--data", "data.file", str, "file of the server's data folder: .npz, .safetensors, .pt, .csv"),
@@ -59,7 +59,7 @@ def add_to(commands: Any) -> None:
 
 
 def job_fields(given: argparse.Namespace) -> Dict[str, Any]:
-    """The job of the file, with what the flags say over it."""
+    """The job file's fields, overridden by flags."""
     fields: Dict[str, Any] = {}
     if given.spec:
         with open(given.spec) as file:
