@@ -1,6 +1,8 @@
-"""Prints the package's .pyi files from the module and the registry. Usage: stubs.py FOLDER (the package tensord/engine in it).
+"""Generates the package's .pyi files from the module and the registry. Usage: stubs.py FOLDER (which contains the
+package tensord/engine).
 
-Run by the build after the module was linked. Hand-bound parts come from nanobind's stubgen, operators from their schemas.
+The build runs it after linking the module. Hand-written bindings come from nanobind's stubgen, operators from their
+schemas.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ TYPES = {
     "complex": "builtins.complex", "ScalarType": "Union[dtype, builtins.type]", "Layout": "layout", "MemoryFormat": "memory_format",
     "Device": "Union[device, str]", "Generator": "Generator", "Any": "Any", "NoneType": "None",
 }
-# What nanobind calls "object".
+# Types that nanobind reports as "object".
 PROPERTIES = {
     "shape": "Size", "dtype": "dtype", "device": "device", "layout": "layout", "grad": "Union[Tensor, None]", "data": "Tensor", "T": "Tensor",
     "mT": "Tensor", "grad_fn": "Union[Node, None]", "tolist": "Any", "item": "Any",
@@ -105,7 +107,7 @@ class Printer:
                 parameters = _parameters(record, is_method, spread)
                 if parameters is None:
                     parameters = "self, *args: Any, **kwargs: Any" if is_method else "*args: Any, **kwargs: Any"
-                # NumPy's names for the same, which calls take too.
+                # Calls also accept NumPy's argument names.
                 for text in dict.fromkeys((parameters, re.sub(r"\bdim: ", "axis: ", re.sub(r"\bkeepdim: ", "keepdims: ", parameters)))):
                     line = f"def {name}({text}) -> {self._result(name, record)}: ..."
                     if line not in lines:
@@ -144,7 +146,7 @@ def errors(engine) -> str:
 
 
 def native_stub(folder: pathlib.Path, printer: Printer, engine) -> str:
-    # The module alone, before the package gives Tensor its other methods.
+    # The native module alone, before the package adds methods to Tensor.
     program = "import sys; sys.path.insert(0, sys.argv[1]); from nanobind.stubgen import main; main(['-q', '-P', '-m', '_engine', '-o', sys.argv[2]])"
     made = folder / "_engine.pyi"
     subprocess.run([sys.executable, "-c", program, str(folder), str(made)], check=True)
@@ -154,7 +156,7 @@ def native_stub(folder: pathlib.Path, printer: Printer, engine) -> str:
         text = re.sub(rf"(    def {name}\(self\)) -> object", rf"\1 -> {result}", text)
     for name, result in FUNCTIONS.items():
         text = re.sub(rf"^(def {name}\(.*\)) -> object", rf"\1 -> {result}", text, flags=re.MULTILINE)
-    # The builtins of these names are dtypes here.
+    # In this module the builtins' names are dtypes.
     text = re.sub(r"(?<=[ \[(|])(?<!def )(int|float|bool)\b(?![(:] ?[a-z])", r"builtins.\1", text)
     text += "\nclass Size(tuple[builtins.int, ...]):\n    def numel(self) -> builtins.int: ...\n" + errors(engine)
     methods = _properties(engine, native)
@@ -194,7 +196,7 @@ def package_stub(printer: Printer, engine) -> str:
 
 
 def module_stub(engine, prefix: str) -> str:
-    """Of a module whose functions are the operators of a prefix."""
+    """The stub of a module that exposes the operators with a prefix."""
     printer = Printer(engine)
     lines = ["from tensord.engine._engine import Generator, Tensor, device, dtype, layout, memory_format", "",
              "_Number = Union[builtins.int, builtins.float, builtins.complex]", ""]

@@ -1,4 +1,4 @@
-"""Operators that are called with nested tensors: which there are, and how they are done. nested.py has the class."""
+"""Operators on nested tensors: which are supported, and how they run. nested.py has the class."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import operator as python
 from tensord.engine import _engine
 from tensord.engine._engine import Tensor
 
-# Element by element: of the samples, side by side where several arguments are nested. With _ at the end in place.
+# Element-wise operators, which run per sample and pair up the samples if several arguments are nested. Names that end
+# in _ are in place.
 ELEMENTWISE = frozenset(name for names in (
     "abs absolute acos acosh asin asinh atan atanh ceil conj conj_physical cos cosh deg2rad erf erfc erfinv exp exp2 expm1 floor frac lgamma log "
     "log10 log1p log2 log_sigmoid logical_not logit nan_to_num neg negative positive rad2deg reciprocal round rsqrt sgn sigmoid sign signbit sin "
@@ -20,16 +21,17 @@ ELEMENTWISE = frozenset(name for names in (
     "clone contiguous detach empty_like fill full_like ones_like rand_like randn_like zero zeros_like",
 ) for name in names.split())
 
-# With one dimension, by the names of the method's arguments; dimension 0, that of the samples, is refused.
+# Operators along one dimension, with the names of the method's arguments. Dimension 0, the samples, is refused.
 ALONG = {"cumprod": ("dtype",), "cumsum": ("dtype",), "log_softmax": ("dtype",), "softmax": ("dtype",)}
 REDUCTIONS = frozenset("all amax amin any argmax argmin mean prod sum".split())
 
-# Other names of arguments.
+# Aliases of argument names.
 _KEYWORDS = {"axis": "dim", "keepdims": "keepdim", "self": "input"}
 
 
 def by_sample(name: str, function, args, kwargs):
-    """A nested tensor of function(*args, **kwargs) for each sample; what is not nested goes to each as it is."""
+    """Calls function(*args, **kwargs) for each sample and returns a nested tensor; arguments that are not nested are
+    the same for each sample."""
     from tensord.engine.nested import NestedTensor
 
     nested = [item for item in (*args, *kwargs.values()) if isinstance(item, NestedTensor)]
@@ -54,7 +56,7 @@ def is_elementwise(name: str) -> bool:
 
 
 def call(operator, args, kwargs):
-    """What an operator gives that was called with a nested tensor among its arguments."""
+    """The result of an operator that was called with nested tensors."""
     from tensord.engine.nested import NestedTensor
 
     name = operator.__name__.split(".")[0]
@@ -124,7 +126,7 @@ def _tensor_method(name: str):
 
 
 def _sign(name: str, function):
-    """A method that Python's sign for two operands calls."""
+    """A method for a binary operator of Python."""
     def method(self, other):
         return by_sample(name, function, (self, other), {}) if isinstance(other, (Tensor, int, float, complex)) else NotImplemented
 
@@ -136,7 +138,7 @@ def _turned(function):
 
 
 def install(nested_class) -> None:
-    """Gives the class the methods of all that."""
+    """Adds the methods for all supported operators to the class."""
     known = set(_engine._operator_names())
     names = (name for base in ELEMENTWISE for name in (base, base + "_") if "aten::" + name in known)
     for name in names:

@@ -13,7 +13,7 @@ def _op(name: str):
 
 
 def _where(self, condition, other) -> Tensor:
-    """The tensor's elements where the condition holds, `other`'s elsewhere."""
+    """Takes elements from this tensor where the condition holds, from `other` elsewhere."""
     return _op("where")(condition, self, other)
 
 
@@ -35,13 +35,13 @@ def _conj_physical_(self) -> Tensor:
 
 
 def _is_set_to(self, tensor) -> bool:
-    """Whether both are the same elements of the same memory."""
+    """Whether both tensors have the same elements of the same memory."""
     return (self.untyped_storage().data_ptr() == tensor.untyped_storage().data_ptr() and self.storage_offset() == tensor.storage_offset()
             and tuple(self.shape) == tuple(tensor.shape) and self.stride() == tensor.stride())
 
 
 def _new(self, *args, device=None) -> Tensor:
-    """A tensor of the same dtype and device: of the given sizes and any values, or of a list's numbers."""
+    """A tensor of the same dtype and device: uninitialized with the given sizes, or with a list's values."""
     device = self.device if device is None else device
     if len(args) == 1 and not isinstance(args[0], (int, Size)):
         data = args[0]
@@ -55,7 +55,7 @@ def _new(self, *args, device=None) -> Tensor:
 
 
 def _as_subclass(self, cls):
-    """The same tensor as an instance of a subclass."""
+    """The same tensor as an instance of the subclass."""
     made = cls.__new__(cls)
     Tensor.__init__(made, self)
     return made
@@ -91,7 +91,7 @@ def _by_elements(self, name: str, function, *others):
 
 
 def _apply_(self, callable) -> Tensor:
-    """Sets each element to what the function gives for it; slow."""
+    """Replaces each element by the function's result for it; slow."""
     return _by_elements(self, "apply_", callable)
 
 
@@ -123,7 +123,7 @@ METHODS = {
     "is_set_to": _is_set_to, "new": _new, "as_subclass": _as_subclass, "apply_": _apply_, "map_": _map_, "map2_": _map2_,
     "storage": _typed_storage, "to_sparse_coo": _to_sparse_coo, "is_distributed": _is_distributed,
 }
-# By name: the function that gets it, one that sets it or None, and its type for the stubs.
+# By name: getter, setter or None, and type for the stubs.
 PROPERTIES: dict = {
     "H": (_adjoint, None, Tensor), "mH": (lambda self: _op("mH")(self), None, Tensor), "real": (lambda self: _op("real")(self), _set_part("real"), Tensor),
     "imag": (lambda self: _op("imag")(self), _set_part("imag"), Tensor), "is_cpu": (lambda self: self.device.type == "cpu", None, builtins.bool),

@@ -1,4 +1,4 @@
-"""Layers of nn as TorchScript: what _scripting writes for them, with their numbers in it."""
+"""TorchScript source of nn layers for _scripting, with the layer's options as constants."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _SIMPLE = {
 
 
 def layer_source(module):
-    """The methods of a layer; None for what is not written here."""
+    """Source of the layer's methods; None for layers that are not supported here."""
     kind = type(module).__name__
     if not type(module).__module__.startswith("tensord.engine.nn"):
         return None

@@ -1,8 +1,8 @@
-"""engine.jit.trace: a function or module, run once, as a TorchScript model.
+"""engine.jit.trace: runs a function or module once and makes a TorchScript model of it.
 
-What is written down are operators with the numbers that they got. Tensors that are neither inputs nor the module's become
-constants. Where Python reads sizes (`x.shape`), ranks, dtypes or strides, the model checks them there and refuses others; where it reads
-elements (`if x.sum() > 0`), the trace keeps one way, and a TracerWarning says so.
+The trace records operators and their scalar arguments. Tensors that are neither inputs nor the module's become
+constants. Where Python reads sizes (`x.shape`), ranks, dtypes or strides, the model checks them and refuses others.
+Where it reads elements (`if x.sum() > 0`), the trace keeps the branch that was taken, with a TracerWarning.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tensord.engine.jit import ScriptModule, TracerWarning
 
 
 def _weights(module) -> list:
-    """(name, tensor, is it a parameter, requires_grad) of all names."""
+    """(name, tensor, is a parameter, requires_grad) for each name."""
     out = [(name, tensor, True, tensor.requires_grad) for name, tensor in module.named_parameters()]
     return out + [(name, tensor, False, False) for name, tensor in module.named_buffers()]
 
@@ -44,7 +44,7 @@ def _tensors(value) -> list:
 
 
 def load_archive(write) -> ScriptModule:
-    """What `write(path)` writes, loaded. The file is gone afterwards, its memory is mapped."""
+    """Loads what `write(path)` writes. The file is deleted afterwards; its memory stays mapped."""
     with tempfile.TemporaryDirectory(prefix="tensord-") as folder:
         path = os.path.join(folder, "model.pt")
         write(path)
@@ -56,7 +56,7 @@ def trace_function(function, example_inputs, check_trace: bool, rtol: float, ato
     for value in inputs:
         if not isinstance(value, Tensor):
             raise TypeError(f"trace: inputs must be tensors, not {type(value).__name__}")
-    # Views of their own, so that two inputs are never one tensor, and a parameter that is an input is one.
+    # Separate views, so that no two inputs are the same tensor, and a parameter passed as an input is an input.
     inputs = [value.detach() for value in inputs]
     copies = [value.clone() for value in inputs]
     weights = _weights(function) if hasattr(function, "named_parameters") else []
@@ -71,7 +71,7 @@ def trace_function(function, example_inputs, check_trace: bool, rtol: float, ato
     if tracing.are_values_read:
         warnings.warn("trace: Python read elements of a tensor (if, int(), .item(), .numpy() …); the trace keeps what they were", TracerWarning, stacklevel=3)
     traced = load_archive(lambda path: tracing.save(path, result))
-    # The module's buffers are as they were before the run, in it and in the trace.
+    # Restores the module's buffers to their values before the run, in the module and in the trace.
     buffers = [tensor for _, tensor, is_parameter, _ in weights if not is_parameter]
     with _engine_no_grad():
         for tensor, before in zip(buffers, state):

@@ -1,4 +1,4 @@
-"""Loaded models as something to call."""
+"""Loaded models as callables."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ __all__ = ["ScriptModule", "TracerWarning", "load", "save", "script", "trace"]
 
 
 def _bound(names, values: tuple):
-    """(args, kwargs): arguments that have a default by name. A script's calls do not say which were named."""
+    """Returns (args, kwargs): arguments with a default are passed by name. A script's calls do not record which were
+    named."""
     return (tuple(value for (_, has_default), value in zip(names, values) if not has_default),
             {name: value for (name, has_default), value in zip(names, values) if has_default})
 
 
 def _unbound(names, args: tuple, kwargs: dict) -> tuple:
-    """What a hook that takes both gave, by position."""
+    """The positional form of a hook's (args, kwargs)."""
     known = dict(kwargs)
     out = list(args)
     for name, _ in names[len(args):]:
@@ -30,13 +31,15 @@ def _unbound(names, args: tuple, kwargs: dict) -> tuple:
 
 
 class _Hooked:
-    """Hooks of a loaded module, as nn.Module has them. While there is one the model runs as it is written, without passes and plans."""
+    """Hooks of a loaded module, as in nn.Module. While a hook is registered, the model runs as written, without passes
+    and plans."""
 
     _loaded_module: Any
     _module_name: str
 
     def register_forward_pre_hook(self, hook, *, prepend: bool = False, with_kwargs: bool = False):
-        """Called with (module, args), or (module, args, kwargs), where kwargs has the arguments with a default; may give new ones."""
+        """Registers a hook called with (module, args), or (module, args, kwargs), where kwargs has the arguments with a
+        default; it may return new ones."""
 
         def call(names, values):
             if not with_kwargs:
@@ -50,7 +53,8 @@ class _Hooked:
         return self._loaded_module.add_forward_pre_hook(self._module_name, call, prepend)
 
     def register_forward_hook(self, hook, *, prepend: bool = False, with_kwargs: bool = False):
-        """Called with (module, args, output), or (module, args, kwargs, output); may give another output."""
+        """Registers a hook called with (module, args, output), or (module, args, kwargs, output); it may return another
+        output."""
 
         def call(names, values, result):
             found = hook(self, *_bound(names, values), result) if with_kwargs else hook(self, values, result)
@@ -59,11 +63,13 @@ class _Hooked:
         return self._loaded_module.add_forward_hook(self._module_name, call, prepend)
 
     def register_full_backward_hook(self, hook, prepend: bool = False):
-        """Called with (module, grad_input, grad_output); may give another grad_input. For a model loaded with trainable=True."""
+        """Registers a hook called with (module, grad_input, grad_output); it may return another grad_input. Requires a
+        model loaded with trainable=True."""
         return self._loaded_module.add_full_backward_hook(self._module_name, lambda *grads: _gradients(hook(self, *grads)), prepend)
 
     def register_full_backward_pre_hook(self, hook, prepend: bool = False):
-        """Called with (module, grad_output) before the module's own backward; may give another one."""
+        """Registers a hook called with (module, grad_output) before the module's own backward; it may return another
+        grad_output."""
         return self._loaded_module.add_full_backward_pre_hook(self._module_name, lambda *grads: _gradients(hook(self, *grads)), prepend)
 
     def named_modules(self) -> list:
@@ -86,7 +92,7 @@ def _gradients(found):
 
 
 class Submodule(_Hooked):
-    """A module inside of a loaded model, by its name: for hooks and to look at."""
+    """A submodule of a loaded model, by name: for hooks and inspection."""
 
     def __init__(self, loaded, name: str, kind: str):
         self._loaded_module, self._module_name, self._kind = loaded, name, kind
@@ -113,7 +119,7 @@ class Submodule(_Hooked):
 
 
 class ScriptModule(_Hooked):
-    """A model from a file: call it, or its other methods by name. Threads may call it side by side."""
+    """A model from a file: call it, or its other methods by name. Thread-safe."""
 
     _module_name = ""
 
@@ -146,7 +152,7 @@ class ScriptModule(_Hooked):
         return self._loaded_module.is_training()
 
     def train(self, mode: bool = True) -> "ScriptModule":
-        """Sets the mode of all modules inside. Only for a model loaded with `trainable=True`."""
+        """Sets the mode of all submodules. Requires a model loaded with `trainable=True`."""
         if mode != self.training:
             self._loaded_module.set_training(mode)
         return self
@@ -167,12 +173,13 @@ class ScriptModule(_Hooked):
         return [tensor for _, tensor in self.named_buffers()]
 
     def state_dict(self) -> dict:
-        """The tensors by name; they are the model's own. Not to be written unless it was loaded with `trainable=True`: others have
-        weights packed away, so their tensors, and arrays over them, are read-only."""
+        """The model's own tensors by name. Read-only unless the model was loaded with `trainable=True`, because weights
+        of other models are packed; arrays over them are read-only too."""
         return {name: tensor.detach() for name, tensor in [*self.named_parameters(), *self.named_buffers()]}
 
     def load_state_dict(self, state: dict, strict: bool = True) -> None:
-        """Copies into the model's tensors. Only for a model loaded with `trainable=True`: others have weights packed away."""
+        """Copies into the model's tensors. Requires a model loaded with `trainable=True`, because weights of other
+        models are packed."""
         if not self._loaded_module.is_trainable():
             raise _engine.FailedPreconditionError("load_state_dict: load the model with trainable=True to change its weights")
         own = self.state_dict()
@@ -204,7 +211,7 @@ class ScriptModule(_Hooked):
 
     @property
     def format(self) -> str:
-        """As Triton calls it: "pytorch_libtorch", "onnxruntime_onnx" …"""
+        """Triton's name of the format: "pytorch_libtorch", "onnxruntime_onnx" …"""
         return self._loaded_module.platform()
 
     def schema(self, method: str = "forward") -> str:
@@ -216,7 +223,7 @@ class ScriptModule(_Hooked):
         return self
 
     def save(self, path) -> None:
-        """Writes an archive of the format that the model came in, with its tensors as they are now."""
+        """Writes an archive in the model's original format with the current values of its tensors."""
         self._loaded_module.save(os.fspath(path))
 
     def __repr__(self):
@@ -224,7 +231,8 @@ class ScriptModule(_Hooked):
 
 
 class Graph:
-    """A method's graph after the passes: its text by str(), Graphviz by `dot`, a picture in notebooks where dot is installed."""
+    """A method's graph after the passes: text with str(), Graphviz with `dot`, an image in notebooks if dot is
+    installed."""
 
     def __init__(self, loaded, method: str):
         self._loaded, self._method = loaded, method
@@ -248,7 +256,7 @@ class Graph:
 
 
 def load(path, *, trainable: bool = False, optimize: bool = True) -> ScriptModule:
-    """As engine.load, for models alone."""
+    """Like engine.load, for models only."""
     path = os.fspath(path)
     with open(path, "rb"):
         pass
@@ -260,18 +268,19 @@ def save(module: ScriptModule, path) -> None:
 
 
 def trace(function, example_inputs, *, check_trace: bool = True, rtol: float = 1e-5, atol: float = 1e-5) -> ScriptModule:
-    """The operators that `function` (or a Module) calls for these inputs, as a model: see tensord.engine._tracing."""
+    """Makes a model of the operators that `function` (or a Module) calls for these inputs: see
+    tensord.engine._tracing."""
     from tensord.engine._tracing import trace_function
 
     return trace_function(function, example_inputs, check_trace, rtol, atol)
 
 
 def script(function_or_module) -> ScriptModule:
-    """A function or Module from its Python source, control flow and all: see tensord.engine._scripting."""
+    """Compiles a function or Module from its Python source, including control flow: see tensord.engine._scripting."""
     from tensord.engine._scripting import script_object
 
     return script_object(function_or_module)
 
 
 class TracerWarning(UserWarning):
-    """The traced function looks at numbers inside of tensors; the trace keeps what they were."""
+    """The traced function reads elements of tensors; the trace keeps their values as constants."""

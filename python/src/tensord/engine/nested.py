@@ -1,7 +1,8 @@
 """Nested tensors: samples of different sizes in one object.
 
-A NestedTensor holds its samples as tensors of their own, so gradients flow as usual. To isinstance it is a Tensor; the engine below knows it not, so
-operators hand it to _nested_calls.py, and those that are not there refuse it by name: take unbind() or to_padded_tensor() then.
+A NestedTensor holds its samples as separate tensors, so gradients work as usual. It passes isinstance(x, Tensor), but
+the engine does not know it: operators delegate to _nested_calls.py, and unsupported ones raise an error with their
+name. Use unbind() or to_padded_tensor() for those.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ def _op(name: str):
 
 
 class NestedTensor:
-    """What nested_tensor() and as_nested_tensor() make. Its first dimension counts the samples."""
+    """The result of nested_tensor() and as_nested_tensor(). Its first dimension counts the samples."""
 
     is_nested = True
     is_sparse = is_quantized = is_meta = False
     __hash__ = object.__hash__
-    __array_ufunc__ = None  # NumPy leaves arithmetic to the methods here
+    __array_ufunc__ = None  # makes NumPy use the methods of this class for arithmetic
 
     @property
     def __class__(self):  # for isinstance(n, Tensor)
@@ -44,7 +45,7 @@ class NestedTensor:
             if sample.dtype is not first.dtype or sample.device != first.device:
                 raise RuntimeError(f"nested_tensor: samples are of {sample.dtype} on {sample.device} and of {first.dtype} on {first.device}")
 
-    # What it is like.
+    # Metadata.
 
     @property
     def dtype(self):
@@ -72,7 +73,7 @@ class NestedTensor:
 
     @property
     def grad(self):
-        """The samples' gradients; None without any."""
+        """The samples' gradients; None if there are none."""
         found = [sample.grad for sample in self._samples]
         if all(grad is None for grad in found):
             return None
@@ -118,7 +119,7 @@ class NestedTensor:
         return dim % self.dim()
 
     def _inner(self, name: str, dim: int) -> int:
-        """The dimension within samples."""
+        """The dimension within a sample."""
         at = self._dim(dim)
         if at == 0:
             raise RuntimeError(f"{name}: not along dimension 0 of a nested tensor")
@@ -132,7 +133,7 @@ class NestedTensor:
         return tuple(sample.view_as(sample) for sample in self._samples)
 
     def to_padded_tensor(self, padding: float, output_size=None) -> Tensor:
-        """[samples, …]: each at the beginning, `padding` after it."""
+        """Pads the samples at the end with `padding`: [samples, …]."""
         if not self._samples:
             raise RuntimeError("to_padded_tensor: a nested tensor without samples has no size")
         sizes = [max(sample.shape[i] for sample in self._samples) for i in range(self.dim() - 1)]
@@ -157,10 +158,10 @@ class NestedTensor:
             return self[index]
         return self._each(lambda sample: sample.select(self._inner("select", dim), index))
 
-    # Operators, sample by sample; _nested_calls.py has the others.
+    # Operators that run per sample; _nested_calls.py has the others.
 
     def _engine_call(self, operator, args, kwargs):
-        """Asked by an operator that does not take one of its arguments."""
+        """Called by operators that do not support one of their arguments."""
         return _nested_calls.call(operator, args, kwargs)
 
     def _each(self, function) -> "NestedTensor":
@@ -201,7 +202,7 @@ class NestedTensor:
     bmm = __matmul__ = matmul
 
     def reshape(self, *shape) -> "NestedTensor":
-        """The first size is that of the samples; -1 in the others keeps each sample's own."""
+        """The first size is the number of samples; -1 in other places keeps each sample's own size."""
         sizes = list(shape[0]) if len(shape) == 1 and not isinstance(shape[0], int) else list(shape)
         if not sizes or sizes[0] != len(self._samples):
             raise RuntimeError(f"reshape: the first size of a nested tensor is the number of its samples, {len(self._samples)}")
@@ -242,7 +243,7 @@ _nested_calls.install(NestedTensor)
 
 
 def nested_tensor(tensor_list, *, dtype=None, layout=None, device=None, requires_grad: bool = False, pin_memory: bool = False) -> NestedTensor:
-    """Copies of the tensors in a list, or of lists of numbers, as a leaf."""
+    """A leaf made from copies of tensors, or of lists of numbers."""
     _check_layout("nested_tensor", layout, pin_memory)
     if not isinstance(tensor_list, (list, tuple)):
         raise TypeError("nested_tensor: Only lists (List[Tensor] and List[List...[Scalar]]) are accepted in nested_tensor")
@@ -252,7 +253,7 @@ def nested_tensor(tensor_list, *, dtype=None, layout=None, device=None, requires
 
 
 def as_nested_tensor(ts, dtype=None, device=None, layout=None) -> NestedTensor:
-    """Of tensors in a list, or the rows of one tensor, with their history."""
+    """Made from tensors, or the rows of one tensor, with their history."""
     _check_layout("as_nested_tensor", layout, False)
     if isinstance(ts, NestedTensor):
         return ts if dtype is None and device is None else ts.to(device=device or ts.device, dtype=dtype or ts.dtype)

@@ -1,4 +1,4 @@
-"""What the namespace says of itself, and its dtypes."""
+"""Inspection of the namespace, and its dtypes."""
 
 from __future__ import annotations
 

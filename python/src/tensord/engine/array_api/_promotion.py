@@ -1,4 +1,5 @@
-"""Dtypes as the standard promotes them: by dtype alone, where the engine, as PyTorch, also asks which tensor has dimensions."""
+"""Type promotion by dtype only, as the standard requires. The engine, like PyTorch, also considers which tensor has
+dimensions."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ SCALARS = (bool, int, float, complex)
 
 
 def dtype_with_scalar(dtype: engine.dtype, scalar) -> engine.dtype:
-    """That of a result of an array and a Python number."""
+    """The result dtype of an array and a Python scalar."""
     if isinstance(scalar, complex) and not dtype.is_complex:
         return engine.complex128 if dtype is engine.float64 else engine.complex64
     if isinstance(scalar, float) and not (dtype.is_floating_point or dtype.is_complex):
@@ -38,7 +39,7 @@ def filled(shape: tuple, value, dtype=None, device=None) -> Tensor:
 
 
 def promote(x1, x2):
-    """Both arguments of a function as tensors of one dtype; one of them may be a Python number."""
+    """Converts both arguments to tensors of one dtype; one of them may be a Python scalar."""
     if isinstance(x1, Tensor) and isinstance(x2, Tensor):
         if x1.dtype is x2.dtype:
             return x1, x2
@@ -54,12 +55,12 @@ def promote(x1, x2):
 
 
 def sum_dtype(dtype: engine.dtype) -> engine.dtype:
-    """What sums and products of it are in, where the caller says nothing."""
+    """The default dtype of sums and products."""
     return dtype if dtype.is_floating_point or dtype.is_complex else engine.int64
 
 
 def axes(axis, ndim: int) -> list:
-    """All axes for None, else the given ones; none counts from the end."""
+    """The axes as non-negative numbers; all axes for None."""
     if axis is None:
         return list(range(ndim))
     out = []

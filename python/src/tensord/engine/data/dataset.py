@@ -1,4 +1,4 @@
-"""Where samples come from."""
+"""Datasets."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import math
 
 
 class Dataset:
-    """Samples by number: subclasses have __getitem__ and, for samplers, __len__. `__getitems__(numbers)`, where it is, gives a whole batch."""
+    """Samples by index: subclasses define __getitem__ and, for samplers, __len__. If `__getitems__(indices)` is
+    defined, it fetches a whole batch."""
 
     def __getitem__(self, index):
         raise NotImplementedError(f"{type(self).__name__} has no __getitem__")
@@ -18,14 +19,15 @@ class Dataset:
 
 
 class IterableDataset(Dataset):
-    """Samples one after the other: subclasses have __iter__. Each worker process has a copy; get_worker_info says which one it is."""
+    """A stream of samples: subclasses define __iter__. Each worker process has a copy; get_worker_info identifies the
+    worker."""
 
     def __iter__(self):
         raise NotImplementedError(f"{type(self).__name__} has no __iter__")
 
 
 class TensorDataset(Dataset):
-    """Sample i is the tuple of the tensors' rows i."""
+    """Sample i is the tuple of row i of each tensor."""
 
     def __init__(self, *tensors):
         if not tensors or any(tensor.shape[0] != tensors[0].shape[0] for tensor in tensors):
@@ -40,7 +42,7 @@ class TensorDataset(Dataset):
 
 
 class ConcatDataset(Dataset):
-    """One dataset after the other."""
+    """Concatenates datasets."""
 
     def __init__(self, datasets):
         self.datasets = list(datasets)
@@ -62,7 +64,7 @@ class ConcatDataset(Dataset):
 
 
 class Subset(Dataset):
-    """The samples of a dataset at these numbers."""
+    """The samples of a dataset at the given indices."""
 
     def __init__(self, dataset, indices):
         self.dataset, self.indices = dataset, indices
@@ -75,7 +77,7 @@ class Subset(Dataset):
 
 
 def random_split(dataset, lengths, generator=None) -> list:
-    """Subsets of these lengths, or shares that sum to 1, with samples drawn at random."""
+    """Splits a dataset at random into subsets of these lengths, or of fractions that sum to 1."""
     from tensord import engine
 
     lengths = list(lengths)

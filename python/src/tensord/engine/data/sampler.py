@@ -1,4 +1,4 @@
-"""Which samples come when: iterables of numbers. The orders are PyTorch's for the same seeds."""
+"""Samplers: iterables of indices. The orders are PyTorch's for the same seeds."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ class SequentialSampler(Sampler):
 
 
 class RandomSampler(Sampler):
-    """All numbers in an order drawn anew each time; with `replacement`, or more than there are, `num_samples` draws."""
+    """All indices in a new random order each time; with `replacement`, or if `num_samples` exceeds them, `num_samples`
+    draws."""
 
     def __init__(self, data_source, replacement: bool = False, num_samples=None, generator=None):
         self.data_source, self.replacement, self.generator = data_source, replacement, generator
@@ -79,7 +80,7 @@ class SubsetRandomSampler(Sampler):
 
 
 class WeightedRandomSampler(Sampler):
-    """`num_samples` numbers, each as likely as its weight says."""
+    """Draws `num_samples` indices with probabilities proportional to the weights."""
 
     def __init__(self, weights, num_samples: int, replacement: bool = True, generator=None):
         from tensord import engine
@@ -101,7 +102,7 @@ class WeightedRandomSampler(Sampler):
 
 
 class BatchSampler(Sampler):
-    """Lists of `batch_size` numbers of another sampler."""
+    """Lists of `batch_size` indices of another sampler."""
 
     def __init__(self, sampler, batch_size: int, drop_last: bool):
         if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size <= 0:

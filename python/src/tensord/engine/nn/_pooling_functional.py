@@ -1,4 +1,4 @@
-"""Functions of torch.nn.functional: rarer pools, what undoes them, and norms over neighboring channels."""
+"""Functions of torch.nn.functional: less common poolings, unpooling, and local response normalization."""
 
 from __future__ import annotations
 

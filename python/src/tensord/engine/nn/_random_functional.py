@@ -1,4 +1,4 @@
-"""Functions of torch.nn.functional that draw random numbers: dropouts of whole channels, Gumbel's softmax."""
+"""Random functions of torch.nn.functional: channel dropouts and Gumbel-softmax."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def feature_alpha_dropout(input, p: float = 0.5, training: bool = False, inplace
 
 
 def _of_one(input, p, training, inplace):
-    """Of a sample without a batch."""
+    """For a sample without a batch dimension."""
     found = _dropped("feature_dropout", input.unsqueeze(0), p, training, False).squeeze(0)
     return input.copy_(found) if inplace else found
 
@@ -51,7 +51,7 @@ def dropout3d(input, p: float = 0.5, training: bool = True, inplace: bool = Fals
 
 
 def gumbel_softmax(logits, tau: float = 1.0, hard: bool = False, eps: float = 1e-10, dim: int = -1):
-    """A sample of the categories as soft weights; with `hard` one-hot ones, with the gradient of the soft ones."""
+    """Samples categories as soft weights; with `hard`, as one-hot vectors with the gradient of the soft ones."""
     noise = -_op("empty_like")(logits).exponential_().log()
     soft = _op("softmax")((logits + noise) / tau, dim)
     if not hard:

@@ -1,4 +1,4 @@
-"""Functions of torch.nn.functional that give pictures and sequences other sizes or places."""
+"""Functions of torch.nn.functional that resample images and sequences."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _each(value, dims: int, name: str) -> list:
 
 def interpolate(input, size=None, scale_factor=None, mode: str = "nearest", align_corners=None, recompute_scale_factor=None,
                 antialias: bool = False):
-    """Up- or downsamples the spatial dimensions (all but the first two) to `size`, or by `scale_factor`."""
+    """Resamples the spatial dimensions (all but the first two) to `size`, or by `scale_factor`."""
     dims = input.ndim - 2
     if mode not in _MODES:
         raise NotImplementedError(f"interpolate: mode {mode!r} is not one of {', '.join(_MODES)}")
@@ -75,11 +75,11 @@ def _number_of(value: str, known: tuple, what: str) -> int:
 
 
 def grid_sample(input, grid, mode: str = "bilinear", padding_mode: str = "zeros", align_corners=None):
-    """The input at the places of `grid`, from -1 to 1 along each spatial dimension."""
+    """Samples the input at the coordinates in `grid`, from -1 to 1 along each spatial dimension."""
     return _op("grid_sampler")(input, grid, _number_of(mode, ("bilinear", "nearest", "bicubic"), "mode"),
                                _number_of(padding_mode, ("zeros", "border", "reflection"), "padding_mode"), bool(align_corners))
 
 
 def affine_grid(theta, size, align_corners=None):
-    """The grid of an affine map of pictures (theta N × 2 × 3) or volumes (N × 3 × 4), for grid_sample."""
+    """The sampling grid of an affine transform of images (theta N × 2 × 3) or volumes (N × 3 × 4), for grid_sample."""
     return _op("affine_grid_generator")(theta, list(size), bool(align_corners))

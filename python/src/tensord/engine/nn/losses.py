@@ -20,14 +20,14 @@ _LEGACY = {"size_average": None, "reduce": None}
 
 
 def _legacy_reduction(size_average, reduce) -> str:
-    """What these older arguments, of which None stands for True, say together."""
+    """The reduction that these deprecated arguments select; None means True."""
     found = "none" if reduce is not None and not reduce else "sum" if size_average is not None and not size_average else "mean"
     warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{found}' instead.", stacklevel=3)
     return found
 
 
 def _loss(name: str, function, tensors=(), /, **defaults):
-    """A module that calls function(*inputs, **options). `tensors`: options that are buffers."""
+    """Makes a module class that calls function(*inputs, **options). `tensors`: options that are buffers."""
     kept = [option for option in defaults if option not in _LEGACY]
 
     def __init__(self, *args, **kwargs):
@@ -85,7 +85,7 @@ TripletMarginWithDistanceLoss = _loss("TripletMarginWithDistanceLoss", F.triplet
 
 
 class LinearCrossEntropyLoss(Module):
-    """CrossEntropyLoss of a Linear layer of its own, self.linear; logits are [N, num_classes, *out_features]."""
+    """CrossEntropyLoss over its own Linear layer, self.linear; logits are [N, num_classes, *out_features]."""
 
     def __init__(self, in_features: int, num_classes: int, *, out_features: tuple = (), bias: bool = False, device=None, dtype=None,
                  reduction: str = "mean", weight=None, ignore_index: int | None = None, label_smoothing: float = 0.0, options=None):

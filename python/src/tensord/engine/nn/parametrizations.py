@@ -1,4 +1,4 @@
-"""Parametrizations that are there already: orthonormal weights, and the norms of weights."""
+"""Predefined parametrizations: orthogonal weights, weight norm and spectral norm."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _tensor(module: Module, name: str) -> Tensor:
 
 
 def _orthonormal(matrix):
-    """The nearest by columns from the left."""
+    """The matrix with orthonormal columns that Gram-Schmidt gives."""
     q, r = _op("linalg_qr")(matrix)
     return q * r.diagonal(0, -2, -1).sgn().unsqueeze(-2)
 
@@ -42,7 +42,7 @@ def _is_orthonormal(matrix) -> bool:
 
 
 class _Orthogonal(Module):
-    """Of the lower triangle of what is given; times `base`, the tensor at first, where that is kept."""
+    """Made from the lower triangle of the value; multiplied by `base`, the initial tensor, if it is stored."""
 
     def __init__(self, weight, orthogonal_map: str, use_trivialization: bool):
         super().__init__()
@@ -61,7 +61,7 @@ class _Orthogonal(Module):
         return found.mT if is_wide else found
 
     def _rotated(self, tall):
-        """By the exponential, or Cayley's map, of a skew matrix."""
+        """Uses the matrix exponential, or the Cayley map, of a skew-symmetric matrix."""
         n, k = tall.shape[-2:]
         lower = tall.tril()
         if n != k:
@@ -75,7 +75,7 @@ class _Orthogonal(Module):
         return found[..., :k]
 
     def _reflected(self, tall):
-        """By one reflection for each column; the diagonal has the columns' signs."""
+        """Uses one Householder reflection per column; the diagonal has the signs of the columns."""
         vectors = tall.tril(-1)
         lengths = 2.0 / (1.0 + (vectors * vectors).sum(-2))
         signs = tall.detach().diagonal(0, -2, -1).trunc().unsqueeze(-2)
@@ -94,16 +94,16 @@ class _Orthogonal(Module):
             found = self._reflections(tall)
             return found.mT if is_wide else found
         n, k = tall.shape[-2:]
-        if n != k:  # any columns that complete them
+        if n != k:  # completed by arbitrary columns
             more = _op("randn")((*tall.shape[:-2], n, n - k), dtype=tall.dtype, device=tall.device)
             self.base = _orthonormal(_op("cat")([tall, more], -1))
         else:
             self.base = tall.clone() if _is_orthonormal(tall) else _orthonormal(tall)
-        # The base alone comes of this, by each of the maps.
+        # The initial value of which each of the maps gives the identity, so that the result is the base.
         return _op("zeros_like")(value) - _op("eye")(*value.shape[-2:], dtype=value.dtype, device=value.device)
 
     def _reflections(self, tall):
-        """What _reflected() makes the matrix of, where it is orthonormal."""
+        """The inverse of _reflected() for an orthonormal matrix."""
         packed, lengths = _op("geqrf")(tall)
         diagonal = packed.diagonal(0, -2, -1)
         signs = diagonal.sign()
@@ -157,7 +157,7 @@ class _SpectralNorm(Module):
 
 
 def spectral_norm(module: Module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None) -> Module:
-    """Divides by the largest singular value, which each use in training mode approaches further."""
+    """Divides by the largest singular value, whose estimate improves with each use in training mode."""
     weight = _tensor(module, name)
     return register_parametrization(module, name, _SpectralNorm(weight, n_power_iterations, first_dim(module) if dim is None else dim, eps))
 
@@ -175,6 +175,7 @@ class _WeightNorm(Module):
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
-    """By lengths, `original0`, and directions, `original1`: the norm is over all dimensions but `dim` (None: over all)."""
+    """Splits into lengths, `original0`, and directions, `original1`; the norm is over all dimensions but `dim` (None:
+    over all)."""
     _tensor(module, name)
     return register_parametrization(module, name, _WeightNorm(-1 if dim is None else dim), unsafe=True)
