@@ -79,7 +79,7 @@ def queues():
     runs = rate("tensord_executions_total", "model")
     failed = rate("tensord_failed_executions_total", "model")
     return [
-        lines("Requests under way", "Requests without a final response, and those of them that wait for a worker.", "short",
+        lines("Requests under way", "Requests without a final response, and those waiting for a worker.", "short",
               query(f"sum by (model) (tensord_in_flight_requests{{{MODELS}}})", "{{model}}"),
               query(f"sum by (model) (tensord_pending_requests{{{MODELS}}})", "{{model}} waiting")),
         lines("Wait for a worker, 95th percentile", "Includes requests that were cancelled while waiting.", "s",
@@ -123,8 +123,8 @@ def models():
               query(ratio(hits, f"({hits} + {misses})"), "{{model}}"), most=1),
         lines("Plans found", "Share of runs that found a plan for their input shapes.", "percentunit",
               query(ratio(plan_hits, f"({plan_hits} + {plan_misses})"), "{{model}}"), most=1),
-        lines("Plans made and evicted", "Plans made, plans evicted to make room, and shapes for which no plan could be made.",
-              "ops", query(plan_misses, "{{model}} made"),
+        lines("Plans made and evicted", "Plans made, plans evicted, and shapes without a plan.", "ops",
+              query(plan_misses, "{{model}} made"),
               query(rate("tensord_plan_cache_evictions_total", "model"), "{{model}} evicted"),
               query(rate("tensord_plan_failures_total", "model"), "{{model}} failed"),
               query(rate("tensord_plan_refused_total", "model"), "{{model}} refused")),
