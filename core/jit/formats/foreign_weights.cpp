@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMaxEntries = 10000;  // of a folder that are looked at
+constexpr size_t kMaxEntries = 10000;  // entries of a folder that are examined
 
 constexpr const char* kGguf =
     "is a GGUF file, weights of llama.cpp in its own quantized types without the model's code; export the model that "
@@ -62,7 +62,7 @@ constexpr Magic kMagics[] = {
     {257, "ustar"sv, "is a tar archive; unpack it first"},
 };
 
-// Printable from its first byte on: what it begins with, and which text that may be.
+// Describes a printable text file by its beginning and its likely format.
 std::string describe_text(std::string_view head) {
   const bool is_text = std::ranges::all_of(
       head, [](unsigned char c) { return c == '\n' || c == '\r' || c == '\t' || (c >= 0x20 && c != 0x7f); });
@@ -81,7 +81,7 @@ std::string describe_text(std::string_view head) {
   return "is a text file that begins with '" + shown + "'; " + way;
 }
 
-// A length, and a JSON object of that length.
+// Whether the file starts with a length and a JSON object of that length.
 bool is_safetensors(std::ifstream& file, uintmax_t size) {
   uint64_t length = 0;
   char first = 0;

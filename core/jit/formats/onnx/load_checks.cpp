@@ -10,7 +10,7 @@ namespace tensord::jit::onnx {
 
 namespace {
 
-// Sizes are all this, which can be divided and is large, or different and without divisors.
+// Assumed sizes: all equal to a large number with many divisors, or all different primes.
 constexpr int64_t kLarge = 960;
 constexpr int64_t kPrimes[] = {101, 103, 107, 109, 113, 127, 131, 137, 139, 149, 151, 157, 163, 167, 173, 179};
 constexpr size_t kChoices = 2;
@@ -187,7 +187,7 @@ void LoadChecks::for_each_output(const Node& node) {
   if (!why.empty()) fail_here(why);
 }
 
-// Whether the sizes that requests choose may be to blame after all: those that stand elsewhere in the call are tried.
+// Whether the request's sizes may cause the failure: tries other sizes that occur in the call.
 bool LoadChecks::others_help(const Function& function, const std::vector<const Choices*>& given,
                              const std::string& why) {
   constexpr size_t kMaxSizes = 32;
@@ -209,7 +209,7 @@ bool LoadChecks::others_help(const Function& function, const std::vector<const C
     const Known& known = given[i]->front();
     if (known.value && known.value->is_int() && sizes.size() < kMaxSizes) sizes.insert(known.value->to_int());
   }
-  // With `size(dim, rank)` for each size that is chosen.
+  // Calls it with `size(dim, rank)` for each chosen size.
   const auto helps = [&](const auto& size) {
     std::vector<Known> values;
     for (size_t i = 0; i < given.size(); ++i) {
@@ -232,7 +232,7 @@ bool LoadChecks::others_help(const Function& function, const std::vector<const C
   for (const int64_t each : sizes) {
     if (each > 0 && helps([&](size_t, size_t) { return each; })) return true;
   }
-  // As another of the tensors has it at the same place.
+  // Uses the size of another tensor at the same position.
   for (size_t i = 0; i < given.size(); ++i) {
     const Tensor tensor = tensor_of(i, 0);
     if (!tensor.defined()) continue;
@@ -258,10 +258,10 @@ void LoadChecks::call(const Function& function, std::span<GraphValue* const> arg
     if (found.value || found.items) results[choice] = std::move(found);
   });
   if (!why.empty() && (count == 1 || !others_help(function, given, why))) fail_here(why);
-  known_.emplace(result, std::move(results));  // a result that was an argument is what it was
+  known_.emplace(result, std::move(results));  // a result that is an argument is already known
 }
 
-// What fails of attributes alone is no matter of what a run does.
+// Errors caused by attributes alone do not depend on the run.
 void LoadChecks::check_attributes(const Function& function, const std::vector<const Choices*>& given) {
   std::vector<Known> values;
   for (const Choices* each : given) {

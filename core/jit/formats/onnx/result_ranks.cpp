@@ -11,23 +11,23 @@ namespace tensord::jit::onnx {
 namespace {
 
 enum class From {
-  kNumber,      // always this
-  kRank,        // the input's rank, and so many more
-  kLength,      // the input's length, and so many more
-  kAddLength,   // the first input's rank and the second one's length
-  kTakeLength,  // the first input's rank without the second one's length
-  kReduction,   // the same, where the dimensions are not kept
-  kAxis,        // the first input's rank along an axis, else 1
-  kLargest,     // of all inputs, which are broadcast
-  kExpanded,    // of the first input, or the second one's length where that is larger
+  kNumber,      // a fixed number
+  kRank,        // the input's rank plus a number
+  kLength,      // the input's length plus a number
+  kAddLength,   // the first input's rank plus the second one's length
+  kTakeLength,  // the first input's rank minus the second one's length
+  kReduction,   // the same, unless dimensions are kept
+  kAxis,        // the first input's rank along an axis, otherwise 1
+  kLargest,     // the largest rank of all inputs (broadcasting)
+  kExpanded,    // the first input's rank, or the second one's length if larger
 };
 
 struct Rule {
   std::string_view op_type;
   From from;
   int64_t number = 0;
-  size_t input = 0;     // that the rank is of
-  size_t dtype_of = 0;  // the input that has the type of the first output
+  size_t input = 0;     // input that determines the rank
+  size_t dtype_of = 0;  // input that has the type of the first output
 };
 
 constexpr Rule kRules[] = {
@@ -69,7 +69,7 @@ std::optional<int64_t> plus(std::optional<int64_t> a, std::optional<int64_t> b, 
 std::optional<int64_t> reduced(const NodeProto& node, const InputFacts& inputs) {
   const AttributeProto* keeps = node.find_attribute("keepdims");
   if (!keeps || keeps->i != 0) return inputs.rank(0);
-  // Without any axis it is all of them, or none.
+  // No axes means all of them, or none.
   const std::optional<int64_t> count = inputs.length(1);
   return count.value_or(0) > 0 ? plus(inputs.rank(0), count, -1) : std::nullopt;
 }
