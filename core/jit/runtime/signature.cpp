@@ -10,11 +10,11 @@ using ops::Value;
 
 namespace {
 
-// A key longer than this costs more than the plan saves.
+// A longer key costs more than the plan saves.
 constexpr size_t kMaxWords = 4096;
 constexpr int kMaxResultDepth = 8;
 
-// Hands the words of a signature to `take`, which says whether to go on.
+// Passes the words of a signature to `take`, which returns whether to continue.
 template <class Take>
 class Walker {
  public:
@@ -137,7 +137,7 @@ void specialize_inputs(Graph& graph, std::span<const Value> arguments) {
     GraphValue* input = inputs[i];
     if (!is_plain(arguments[i])) {
       input->set_known(abstract_value(arguments[i]));
-      // An Optional[Tensor] that has come is a Tensor.
+      // A given Optional[Tensor] is a Tensor.
       if (arguments[i].is_tensor()) input->set_type(ops::tensor_type());
       continue;
     }
