@@ -103,7 +103,7 @@ class Reader {
   }
   std::vector<Value> items(int depth) {
     const auto count = get<uint64_t>();
-    require(count <= rest_.size());  // each takes a byte at least
+    require(count <= rest_.size());  // each element takes at least one byte
     std::vector<Value> out;
     for (uint64_t i = 0; i < count; ++i) out.push_back(value(depth + 1));
     return out;
