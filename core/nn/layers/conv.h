@@ -5,12 +5,12 @@
 
 #include "core/nn/module.h"
 
-// Convolutions of one, two and three dimensions and their transposed forms, but Conv2d, which is in layers.h.
+// One-, two- and three-dimensional convolutions and transposed convolutions. Conv2d is in layers.h.
 namespace tensord::nn {
 
-// Empty lists: ones, for paddings zeros. A list of one number stands for all dimensions.
+// Empty lists: ones, or zeros for paddings. A list of one number applies to all dimensions.
 struct ConvOptions {
-  Dims stride = {}, padding = {}, dilation = {}, output_padding = {};  // the last one of transposed forms alone
+  Dims stride = {}, padding = {}, dilation = {}, output_padding = {};  // output_padding: transposed only
   int64_t groups = 1;
   bool has_bias = true;
 };

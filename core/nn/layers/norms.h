@@ -6,8 +6,7 @@
 
 #include "core/nn/module.h"
 
-// Norms over groups, samples and last dimensions; batch norms and LayerNorm are in layers.h. And PReLU, the activation
-// that learns.
+// Norms over groups, samples and last dimensions, and PReLU. Batch norms and LayerNorm are in layers.h.
 namespace tensord::nn {
 
 class GroupNorm final : public Layer {
@@ -22,7 +21,7 @@ class GroupNorm final : public Layer {
   const double eps_;
 };
 
-// Each sample and channel by its own mean and variance. No running statistics.
+// Normalizes each sample and channel by its own mean and variance. No running statistics.
 class InstanceNorm final : public Layer {
  public:
   explicit InstanceNorm(int64_t features, double eps = 1e-5, bool is_affine = false);
@@ -34,7 +33,7 @@ class InstanceNorm final : public Layer {
   const double eps_;
 };
 
-// Inputs [N, features, …], or [features, …] without a batch; `dims` are those behind the features.
+// Inputs [N, features, …], or [features, …] without a batch; `dims` is the number of dimensions after the features.
 class InstanceNormOf : public Layer {
  public:
   using Layer::forward;
@@ -75,7 +74,7 @@ class LocalResponseNorm final : public Layer {
 
 class RMSNorm final : public Layer {
  public:
-  // Without eps: the smallest step of the input's dtype.
+  // Without eps: the machine epsilon of the input's dtype.
   explicit RMSNorm(Dims normalized_shape, std::optional<double> eps = std::nullopt, bool is_affine = true);
   using Layer::forward;
   Tensor forward(const Tensor& input) override;
