@@ -45,7 +45,7 @@ Error error_of(const Fn& fn) {
 
 std::vector<std::string> names(std::initializer_list<std::string> list) { return list; }
 
-// Every kind of store, and each behind a prefix.
+// Every kind of store, each also behind a prefix.
 class Stores : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
@@ -89,7 +89,7 @@ TEST_P(Stores, AddsToDecimalText) {
   const Error error = error_of([&] { store_->add("text", 1); });
   EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
   EXPECT_NE(std::string(error.what()).find("text, which holds no number"), std::string::npos) << error.what();
-  // The store goes on (c10d's TCP server drops the client here).
+  // The store remains usable (c10d's TCP server drops the client here).
   EXPECT_EQ(store_->get("text"), "a1");
   store_->set("n", "9223372036854775807");
   EXPECT_EQ(error_of([&] { store_->add("n", 1); }).code(), ErrorCode::kInvalidArgument);
@@ -126,7 +126,7 @@ TEST_P(Stores, ChecksRemovesAndCounts) {
 
 TEST_P(Stores, WaitsUntilTheTimeIsOver) {
   for (const bool gets : {false, true}) {
-    // The shortest of several, so that a busy machine does not count.
+    // The shortest of several attempts, so that a busy machine does not matter.
     Clock::duration shortest = Clock::duration::max();
     for (int i = 0; i < 20 && shortest >= 590ms; ++i) {
       const auto start = Clock::now();
@@ -140,7 +140,7 @@ TEST_P(Stores, WaitsUntilTheTimeIsOver) {
       EXPECT_NE(std::string(error.what()).find("x"), std::string::npos) << error.what();
       EXPECT_GE(shortest, 290ms);
     }
-    // Not twice the time, which c10d's file store takes.
+    // Not twice the timeout, as c10d's file store takes.
     EXPECT_LT(shortest, 590ms);
   }
 }
@@ -151,7 +151,7 @@ TEST_P(Stores, WaitsForWhatComesLater) {
     std::this_thread::sleep_for(50ms);
     other->set("a", "1");
     std::this_thread::sleep_for(50ms);
-    // The same handle, while another thread of it waits: no deadlock.
+    // The same handle, while another thread waits with it: no deadlock.
     store_->set("b", "2");
   });
   store_->wait(names({"a", "b"}), 10s);
@@ -312,7 +312,7 @@ TEST(TcpStore, AServerThatEndsEndsTheWaits) {
   EXPECT_EQ(error_of([&] { client->wait("never", 600s); }).code(), ErrorCode::kUnavailable);
   EXPECT_LT(Clock::now() - start, 300s);
   ender.join();
-  // Not in silence, as c10d's first set.
+  // Not silently, as c10d's first set.
   EXPECT_EQ(error_of([&] { client->set("a", "1"); }).code(), ErrorCode::kUnavailable);
 }
 
@@ -344,11 +344,11 @@ TEST(TcpStore, RubbishEndsItsOwnConnectionOnly) {
     char greeting[32];
     ASSERT_EQ(recv(fd.get(), greeting, sizeof(greeting), MSG_WAITALL), 32);
     std::string bytes;
-    if (i % 2) {  // past the door, then rubbish
+    if (i % 2) {  // after a valid handshake, garbage
       bytes = tcp::Writer(tcp::Command::kHello).text(hmac_sha256("", std::string_view(greeting + 16, 16))).finish();
     }
     for (int j = 0; j < 40; ++j) {
-      if (i % 4 == 3 && j % 10 == 0) bytes += std::string("\x05\0\0\0", 4);  // a size that can be
+      if (i % 4 == 3 && j % 10 == 0) bytes += std::string("\x05\0\0\0", 4);  // a plausible size
       bytes.push_back(static_cast<char>(rand_r(&seed)));
     }
     EXPECT_GT(send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), 0);
@@ -357,7 +357,7 @@ TEST(TcpStore, RubbishEndsItsOwnConnectionOnly) {
   EXPECT_EQ(static_cast<Store&>(*server).get("a"), "1");
 }
 
-// Nobody waits for those that connect and say nothing, and they are not kept for ever.
+// Connections that send nothing do not block others, and are not kept forever.
 TEST(TcpStore, StrangersAreFewAndSendLittle) {
   const auto server = std::make_shared<TcpStore>(TcpStoreOptions{.port = 0, .is_server = true, .token = "secret"});
   std::vector<std::unique_ptr<FileDescriptor>> silent;
@@ -370,7 +370,7 @@ TEST(TcpStore, StrangersAreFewAndSendLittle) {
   char byte;
   for (size_t i = 0; i < 20; ++i) EXPECT_EQ(recv(silent[i]->get(), &byte, 1, 0), 0) << i;
   EXPECT_EQ(recv(silent.back()->get(), &byte, 1, MSG_DONTWAIT), -1);
-  // A hello of another token, and then no end of bytes: the answer comes, and the connection ends.
+  // A hello with a wrong token, followed by endless bytes: the server replies and closes the connection.
   const FileDescriptor loud(connect_to(server->port()));
   char greeting[32];
   ASSERT_EQ(recv(loud.get(), greeting, sizeof(greeting), MSG_WAITALL), 32);
@@ -390,7 +390,8 @@ uint64_t resident_bytes() {
   return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
-// A client that asks and does not read has its replies, all of them, once it reads; until then little is kept for it.
+// A client that sends requests and does not read gets all of its replies once it reads; until then little is buffered
+// for it.
 TEST(TcpStore, RepliesThatNobodyReadsAreFew) {
   const std::shared_ptr<Store> store = std::make_shared<TcpStore>(TcpStoreOptions{.port = 0, .is_server = true});
   const std::string value(size_t{4} << 20, 'x');
@@ -406,7 +407,7 @@ TEST(TcpStore, RepliesThatNobodyReadsAreFew) {
   const uint64_t before = resident_bytes();
   ASSERT_EQ(send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
   std::this_thread::sleep_for(300ms);
-  EXPECT_EQ(store->get("large"), value);  // others have their turn
+  EXPECT_EQ(store->get("large"), value);  // others get their turn
   EXPECT_LT(resident_bytes(), before + (uint64_t{300} << 20));
   std::string hello(6, '\0'), reply(value.size() + 9, '\0');
   ASSERT_EQ(recv(fd.get(), hello.data(), 5, MSG_WAITALL), 5);
@@ -428,7 +429,7 @@ TEST(TcpStore, OneCallWaitsForSoManyKeys) {
   EXPECT_THAT(error_of([&] { store->check(keys); }).what(), ::testing::HasSubstr("keys in one call, at most 65536"));
 }
 
-// A server keeps so much of each key, of each value and of all of them together; the rest of it goes on.
+// A server limits the size of each key, of each value and of all of them together; within the limits it keeps working.
 TEST(TcpStore, WhatAServerKeepsIsBounded) {
   const std::shared_ptr<Store> store = std::make_shared<TcpStore>(TcpStoreOptions{.port = 0, .is_server = true});
   const auto refused = [&](const std::function<void()>& call) {
@@ -439,7 +440,7 @@ TEST(TcpStore, WhatAServerKeepsIsBounded) {
   EXPECT_THAT(refused([&] { store->set(std::string(tcp::kMaxKey + 1, 'k'), ""); }), ::testing::HasSubstr("a key of"));
   const std::string large(tcp::kMaxValue, 'x');
   EXPECT_THAT(refused([&] { store->set("a", large + "x"); }), ::testing::HasSubstr("a value of"));
-  for (int i = 0; i < 100; ++i) store->set("a", large);  // in the place of what was there
+  for (int i = 0; i < 100; ++i) store->set("a", large);  // replaces the old value
   EXPECT_THAT(refused([&] { store->append("a", "x"); }), ::testing::HasSubstr("a value of"));
   for (int i = 0; i < 6; ++i) store->queue_push("q", large);
   EXPECT_THAT(refused([&] { store->queue_push("q", large); }), ::testing::HasSubstr("keys and values of"));

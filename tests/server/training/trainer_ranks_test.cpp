@@ -182,7 +182,7 @@ TEST_F(TrainerRanksTest, TheyEndWhereOneProcessDoes) {
   EXPECT_THAT(run(spec, 2), Pointwise(FloatNear(1e-4F), normed));
 }
 
-// Of three ranks one has no row of two: which gradients are sparse it is told.
+// One of three ranks gets no row of a batch of two: it is told which gradients are sparse.
 TEST_F(TrainerRanksTest, GradientsOfTablesAreSparse) {
   const auto numbers = [](const Dims& sizes, int64_t step) {
     const Tensor out = Tensor::empty(sizes, DType::kFloat32);
@@ -225,7 +225,7 @@ TEST_F(TrainerRanksTest, TheyGoOnFromWhatTheySaved) {
   }
 }
 
-// Each would count its own.
+// Each rank would count its own.
 TEST_F(TrainerRanksTest, PlacesThatDoNotCountAreOfOneRankAlone) {
   fixtures::save_rows(folder_ / "data" / "rows.csv", "1,-100\n2,-100\n3,0\n4,0\n");
   JobSpec spec = fixtures::two_classes_spec();
