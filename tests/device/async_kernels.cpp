@@ -44,7 +44,7 @@ ops::KernelFn make_late(const ops::Op& op, const ops::KernelFn& kernel) {
       }
     };
     if (!op.is_random) return queue(*context.stream, run);
-    // Numbers are drawn when the call is made, in the order of the calls of all devices.
+    // Random numbers are drawn at the time of the call, in the order of calls on all devices.
     context.stream->synchronize();
     run();
   };
@@ -52,7 +52,7 @@ ops::KernelFn make_late(const ops::Op& op, const ops::KernelFn& kernel) {
 
 bool is_on_device(const Tensor& tensor) { return tensor.defined() && tensor.device().kind == kPrivateUse; }
 
-// The first one on the device, of a tensor or of a list of them; undefined where there is none.
+// The first device tensor among tensors and lists of them; undefined if there is none.
 Tensor device_tensor(std::span<const Value> values) {
   for (const Value& value : values) {
     Tensor found;
@@ -63,7 +63,7 @@ Tensor device_tensor(std::span<const Value> values) {
   return {};
 }
 
-// What lies in an argument's memory stays there; all else is moved to the device.
+// A result in an argument's memory stays there; all others are moved to the device.
 Value moved_back(const Value& value, Device device, const SeenTensors& seen) {
   if (value.is_tensor() && value.to_tensor().defined() && !value.to_tensor().is_meta()) {
     const Tensor& tensor = value.to_tensor();
@@ -78,7 +78,7 @@ Value moved_back(const Value& value, Device device, const SeenTensors& seen) {
   return value;
 }
 
-// What is made is known when it was computed, so the host waits, as it does on any device.
+// The type and shape of the result are only known after the computation, so the host waits, as on any device.
 ops::DirectFn make_async_dynamic(const ops::Op&, const ops::DirectFn& entry) {
   return [entry](std::span<const Value> arguments, std::vector<Value>& returns) {
     const Tensor first = device_tensor(arguments);

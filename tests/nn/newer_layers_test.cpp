@@ -1,5 +1,5 @@
-// Cells, transformers, bags, containers, pools and what else torch.nn has, against PyTorch's: names and first values,
-// results, gradients, and what is drawn.
+// Cells, transformers, bags, containers, pools and other modules of torch.nn compared with PyTorch's: names and initial
+// values, results, gradients, and random draws.
 #include <functional>
 #include <map>
 
@@ -159,7 +159,7 @@ TEST(NewerLayers, RunningStatisticsAreUsedWhenNotTraining) {
   norm(x);
   EXPECT_GT(norm.running_mean.data<float>()[0], 0.3f);
   norm.eval();
-  // Far from a mean of zero: by what was seen so far, not by the picture itself.
+  // The mean is far from zero, because the norm uses the running statistics, not the image's own.
   EXPECT_GT(ops::call("aten::mean", norm(x)).item_double(), 2);
   Dropout2d dropout(0.9);
   dropout.eval();
