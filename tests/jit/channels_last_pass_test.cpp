@@ -1,4 +1,4 @@
-// Convolutions that give their results in channels-last order, as far as nobody can tell.
+// Convolutions that return results in channels-last layout, as long as this is not observable.
 #include <time.h>
 
 #include <functional>
@@ -71,7 +71,7 @@ TEST(ChannelsLast, GivesUpWhereACopyCouldBeTold) {
   EXPECT_EQ(count(*after, "tensord::packed"), 1);
 }
 
-// Of each way in which a copy would be seen one graph, whose convolutions must stay as they are.
+// One graph for each way in which a copy would be observable; its convolutions must stay unchanged.
 TEST(ChannelsLast, GivesUpWhereSomethingIsWrittenLater) {
   const ConvNet net;
   const char* const bodies[] = {// through another view, in a branch, after the reader
@@ -110,7 +110,7 @@ TEST(ChannelsLast, GivesUpWhereSomethingIsWrittenLater) {
   }
 }
 
-// Lists that others read, or that are made in another block than their readers', give contiguous tensors.
+// Lists with other readers, or built in another block than their readers', get contiguous tensors.
 TEST(ChannelsLast, ListsOfOtherBlocks) {
   const ConvNet net;
   const auto after = expect_same(net.head + R"(
@@ -129,7 +129,7 @@ TEST(ChannelsLast, ListsOfOtherBlocks) {
   EXPECT_GE(count(*after, "aten::contiguous"), 1);
 }
 
-// Of the thread, so that other work on the machine does not count.
+// CPU time of the thread, so that other load on the machine does not count.
 double pass_seconds(const std::string& body, const ConvNet& net) {
   auto graph = parse_graph(net.head + body, net.constants);
   PassContext context;
@@ -144,7 +144,7 @@ double pass_seconds(const std::string& body, const ConvNet& net) {
   return now() - start;
 }
 
-// Residual sums, each of which has all convolutions before it as its sources; lists that many convolutions go into.
+// Chains of residual sums, whose sources are all earlier convolutions; lists of many convolutions.
 TEST(ChannelsLast, TakesATimeThatGrowsAsTheGraphDoes) {
   const ConvNet net;
   const auto layer = [](int i, const std::string& input) {
@@ -166,7 +166,7 @@ TEST(ChannelsLast, TakesATimeThatGrowsAsTheGraphDoes) {
     return body + "    %k : Tensor = aten::cat(%l, %two)\n    return (%k)\n";
   };
   for (const auto& text : {std::function<std::string(int)>(residual), std::function<std::string(int)>(list)}) {
-    // Some hundredths of a second; seconds where each layer walks over all before it.
+    // Takes some hundredths of a second; it would be seconds if each layer visited all earlier ones.
     EXPECT_LT(pass_seconds(text(8000), net), 0.8);
   }
 }
