@@ -1,5 +1,5 @@
-"""A process that floods: KIND PORT CONNECTIONS SECONDS ack|silent CERTIFICATE. Each connection comes from an address of its
-own (127.0.1.N), reads and forgets what the server says, and comes again when it is cut. Prints how often it was cut."""
+"""A flooding process: KIND PORT CONNECTIONS SECONDS ack|silent CERTIFICATE. Each connection has an address of its own
+(127.0.1.N), discards what the server sends, and reconnects when it is cut. Prints how often it was cut."""
 
 import socket
 import sys
@@ -26,7 +26,7 @@ def flood(kind, port, number, end, acknowledge, certificate, cuts):
             with h2.connect(port, source=f"127.0.1.{number + 1}", certificate=certificate) as connection:
                 h2.begin(connection, acknowledge)
                 reader = threading.Thread(target=drain, args=(connection,), daemon=True)
-                if not certificate:  # one thread at a time may use a session of Python's
+                if not certificate:  # Python's TLS sessions may be used by one thread at a time
                     reader.start()
                 for piece in pieces_of():
                     connection.sendall(piece)

@@ -1,4 +1,4 @@
-"""Strangers, slow peers and liars at the ports of a training job's ranks, of its store, and of hosts that join."""
+"""Strangers, slow peers and malicious peers at the ports of a training job's ranks, its store, and joining hosts."""
 
 import os
 import random
@@ -21,7 +21,7 @@ LISTENING = "0A"
 
 
 def listening_ports(pid):
-    """Ports of TCP that the process listens on, with the address that reaches each."""
+    """The TCP ports that the process listens on, with an address that reaches each."""
     inodes = set()
     try:
         for descriptor in os.listdir(f"/proc/{pid}/fd"):
@@ -43,7 +43,7 @@ def listening_ports(pid):
 
 
 def noises(chance):
-    """What a stranger may say first."""
+    """The first bytes that a stranger may send."""
     return (b"", b"\x00", chance.randbytes(8), chance.randbytes(5000), bytes(8), struct.pack("<q", 1), struct.pack("<q", -1),
             struct.pack("<I", 0xffffffff) + bytes(100), struct.pack("<I", 40) + b"\x00" + struct.pack("<I", 32) + bytes(32),
             struct.pack("<I", 80 << 20) + bytes(1000), b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
@@ -51,7 +51,7 @@ def noises(chance):
 
 
 class Strangers:
-    """Connect to all ports of some processes, again and again, and say something, nothing, or the same as others."""
+    """Connect to all ports of some processes, repeatedly, and send something, nothing, or what others sent."""
 
     def __init__(self, pids_of, skipped=()):
         self.pids_of, self.skipped = pids_of, set(skipped)
@@ -113,8 +113,9 @@ def result_of(context, daemon, job_id, seconds=120):
 
 @attack("strangers_at_ports_of_ranks", short=True)
 def strangers_at_ports_of_ranks(context):
-    """Two ranks train while strangers talk to each port that they, and the daemon for them, listen on: the weights are those of a job that
-    nobody disturbed, and nobody crashes. Who is the first at a port of Gloo can make the ranks meet again."""
+    """Two ranks train while strangers connect to every port that they, or the daemon for them, listen on: the weights
+    are those of an undisturbed job, and no process crashes. A stranger that is first at a Gloo port can make the ranks
+    connect again."""
     flags = training_flags(context)
     write_norms(context)
     with context.daemon(*flags, repository=context.path("models")) as daemon:
@@ -122,7 +123,7 @@ def strangers_at_ports_of_ranks(context):
         disturbed = norms_job(daemon, 400)
         own = [daemon.grpc_port, daemon.metrics_port]
         with Strangers(lambda: [daemon.pid, *children_of(daemon.pid)], own) as strangers:
-            # Ranks listen until they have met: one is late.
+            # Ranks listen until all have connected: one is late.
             late = wait_for(lambda: children_of(daemon.pid))[-1]
             os.kill(late, signal.SIGSTOP)
             time.sleep(1.5)

@@ -1,4 +1,4 @@
-"""What MLServer runs for peer_servers.py."""
+"""The MLServer runtime for peer_servers.py."""
 
 import torch
 from mlserver import MLModel

@@ -1,4 +1,4 @@
-"""What operators_bench measures: operators by the shapes that models call them with, typical and large."""
+"""The rows of operators_bench: operators with the shapes that models use, typical and large."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def floats(*shapes):
 
 
 def named(name, *args, **kwargs):
-    """A function of the library (nn.functional's where it has none of this name)."""
+    """A function of the library (of nn.functional if the library has none of this name)."""
     def find(library):
         function = getattr(library, name, None) or getattr(library.nn.functional, name)
         return lambda *inputs: function(*inputs, *args, **kwargs)

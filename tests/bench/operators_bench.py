@@ -41,7 +41,7 @@ def best(call, seconds, threads):
 
 
 def calls_of(library, row):
-    """Forward without a record, and backward alone (None where there is none)."""
+    """Forward without autograd, and backward alone (None if there is none)."""
     library.manual_seed(0)
     inputs = row.inputs(library)
     function = row.function(library)

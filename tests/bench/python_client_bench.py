@@ -27,14 +27,14 @@ def ask_triton(client, values):
 
 
 def measure(asks, values, count):
-    """Median milliseconds of a call, and mean milliseconds of this process's processor time, of each way to ask."""
+    """For each client: median milliseconds of a call, and mean CPU milliseconds of this process."""
     walls, cpus = [[] for _ in asks], [0.0 for _ in asks]
     for number in range(count + 2):
         for index, (ask, client) in enumerate(asks):
             wall, cpu = time.perf_counter(), time.process_time()
             answer = ask(client, values)
             wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-            if number < 2:  # warms up, and looks at the answer
+            if number < 2:  # warms up, and checks the response
                 np.testing.assert_array_equal(answer, values)
                 continue
             walls[index].append(wall)

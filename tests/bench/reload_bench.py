@@ -34,7 +34,7 @@ class Mlp(nn.Module):
         return self.layers(x)
 
 
-AFTER_RELOAD = 0.1  # seconds in which requests still count as having met a reload
+AFTER_RELOAD = 0.1  # seconds after a reload in which requests still count as affected by it
 
 
 def ask_until(daemon, message, end, requests, failures):
@@ -47,7 +47,7 @@ def ask_until(daemon, message, end, requests, failures):
 
 
 def period(daemon, options, folder, reloads):
-    """(start, end) of all requests of one period, those of the reloads, and what failed."""
+    """(start, end) of all requests of one period, those of the reloads, and the failures."""
     message = request("mlp", [("x", "FP32", [1, 256], bytes(1024))])
     end = time.perf_counter() + options.seconds
     results, failures, loads = [[] for _ in range(options.clients)], [], []

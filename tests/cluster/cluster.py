@@ -1,4 +1,5 @@
-"""A Kubernetes cluster of one node in the namespaces of this process: etcd, Docker, the control plane, kubelet, kube-proxy."""
+"""A Kubernetes cluster of one node in the namespaces of this process: etcd, Docker, the control plane, kubelet,
+kube-proxy."""
 
 import json
 import os
@@ -12,7 +13,7 @@ ADDRESS = "10.200.0.1"
 API = f"https://{ADDRESS}:6443"
 PAUSE = "int pause(void); int main(void) { for (;;) pause(); }"
 
-# The kubelet gives containers negative scores for the out-of-memory killer; not every root may.
+# The kubelet sets negative OOM scores for containers, which not every root may do.
 RUNC = """#!/bin/sh
 previous=
 for word; do
@@ -33,7 +34,7 @@ KUBECONFIG = {
 
 
 def wait_until(what, condition, timeout_s=120, pause_s=0.25):
-    """What condition() gives, once that is true."""
+    """Waits for condition() and returns its result."""
     end = time.monotonic() + timeout_s
     while True:
         value = condition()
@@ -141,7 +142,7 @@ class Cluster:
             for node in self.get("nodes")["items"] for condition in node["status"]["conditions"]), timeout_s=240)
 
     def up(self):
-        # Before Docker and the kubelet, so that theirs are below it and can be removed together.
+        # Before Docker and the kubelet start, so that their cgroups are below this one and can be removed together.
         for controller in os.listdir("/sys/fs/cgroup"):
             folder = f"/sys/fs/cgroup/{controller}/tensord-cluster"
             if os.path.isdir(os.path.dirname(folder)) and not os.path.islink(os.path.dirname(folder)):
@@ -179,7 +180,7 @@ class Cluster:
                 process.wait()
 
     def tell(self, lines=15):
-        """What the daemons said last, for a failure's report."""
+        """Prints the last output of the daemons, for a failure report."""
         for name in self.processes:
             with open(self.path(f"{name}.log"), errors="replace") as log:
                 print(f"--- {name}\n{''.join(log.readlines()[-lines:])}", file=sys.stderr)

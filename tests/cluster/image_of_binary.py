@@ -1,4 +1,4 @@
-"""A container image of a tensord binary and the libraries that it needs, without a base and without a shell.
+"""Builds a container image of a tensord binary and its libraries, without a base image and without a shell.
 
 Usage: image_of_binary.py BINARY IMAGE.tar       (for `docker load`; the image is tensord:cluster)
 """

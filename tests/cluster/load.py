@@ -1,4 +1,4 @@
-"""Calls of a model, one after the other from each of some threads, with every failure kept."""
+"""Calls a model from several threads, each one call after the other, and records every failure."""
 
 import threading
 import time

@@ -1,4 +1,5 @@
-"""The Python blocks of docs/engine.md by mypy, and by pyright where it is, with the stubs that the build made.
+"""Checks the Python blocks of docs/engine.md with mypy, and with pyright if it is installed, using the stubs that the
+build made.
 
 Usage: python3 -m tests.docs.engine_types FOLDER   (the folder with tensord/engine)
 """
@@ -28,7 +29,7 @@ def main():
                 programs.append(pathlib.Path(work) / f"engine_line_{block.line}.py")
                 programs[-1].write_text(block.text)
         assert programs, "docs/engine.md has no programs"
-        # As of an installed package: only the programs are looked at.
+        # Like an installed package: only the programs are checked.
         (pathlib.Path(work) / "mypy.ini").write_text("[mypy]\nignore_missing_imports = True\n[mypy-tensord.*]\nignore_errors = True\n")
         checks = [[tools / "mypy", "--cache-dir", os.path.join(work, "cache"), *programs]]
         if (tools / "pyright").exists():

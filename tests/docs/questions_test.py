@@ -1,4 +1,4 @@
-"""Questions of newcomers to the code: ARCHITECTURE.md answers each with a file that is there."""
+"""Questions of newcomers to the code: ARCHITECTURE.md answers each with a file that exists."""
 
 import pathlib
 import unittest

@@ -1,4 +1,4 @@
-"""`tensord bench` from outside: numbers that fit each other, traces, comparisons, errors."""
+"""`tensord bench` from outside: consistent numbers, traces, comparisons, errors."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What containers run of the binary: the health check, and the commands in deploy/docker."""
+"""How containers use the binary: the health check, and the commands in deploy/docker."""
 
 import json
 import os
@@ -40,7 +40,7 @@ class Health(unittest.TestCase):
 
 
 class Files(unittest.TestCase):
-    """deploy/docker names only flags and files that there are."""
+    """deploy/docker names only existing flags and files."""
 
     def check_command(self, command):
         text = help_of(command[0])

@@ -1,10 +1,10 @@
-"""Processes of others, as tests see them."""
+"""Helpers for processes that are not our children."""
 
 import time
 
 
 def is_running(pid):
-    """One that has ended may wait for its parent to ask for it."""
+    """A process that has ended may be a zombie until its parent waits for it."""
     try:
         with open(f"/proc/{pid}/stat") as stat:
             return stat.read().rsplit(")", 1)[1].split()[0] != "Z"

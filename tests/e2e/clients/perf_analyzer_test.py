@@ -24,11 +24,11 @@ class PerfAnalyzerTest(unittest.TestCase):
         cls.daemon.__exit__()
 
     def measure(self, model, *flags):
-        """What it printed, and the rows of its table."""
+        """Its output, and the rows of its table."""
         with tempfile.TemporaryDirectory() as folder:
             table = os.path.join(folder, "table.csv")
-            # The shortest measurement it can make; how fast we are is not what this asks. Where a busy machine leaves one of
-            # the windows without a request, others follow.
+            # The shortest possible measurement, since performance is not tested here. If a busy machine leaves a window
+            # without a request, others follow.
             run = subprocess.run(
                 [PERF / "bin" / "perf_analyzer", "-m", model, "-u", self.daemon.ready["grpc"], "-i", "grpc",
                  "--measurement-mode", "count_windows", "--measurement-request-count", "50", "--max-trials", "30",
@@ -42,7 +42,7 @@ class PerfAnalyzerTest(unittest.TestCase):
     def check(self, model, *flags):
         text, rows = self.measure(model, *flags)
         self.assertGreater(float(rows[0]["Inferences/Second"]), 0, text)
-        # What it read of ModelStatistics. Not the times: it has whole microseconds, and short runs take none.
+        # The counts from ModelStatistics. Not the times: they are in whole microseconds, and short runs take 0.
         counts = dict(re.findall(r"(Inference count|Execution count|Successful request count): (\d+)", text.split("Server:")[1]))
         self.assertEqual(len(counts), 3, text)
         for name, count in counts.items():

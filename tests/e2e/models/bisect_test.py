@@ -1,4 +1,4 @@
-"""The search of bisect_passes, with a fault that is known, and its list of passes from the real binary."""
+"""The search of bisect_passes, with a known fault, and its list of passes from the real binary."""
 
 import os
 import sys

@@ -1,4 +1,5 @@
-"""`tensord convert --to onnx`: what has no form there is refused by its operator, and what lies next to it is not."""
+"""`tensord convert --to onnx`: calls without an ONNX equivalent are refused with the operator's name; the nearest
+convertible calls are not."""
 
 import itertools
 import pathlib
@@ -57,7 +58,7 @@ BODIES = [
     ("torch.slice_scatter(x, x[1:3], 0, 1, 3)", "4", ""),
     ("3", "4", "the result holds a"),
 ]
-# With the first dimension open.
+# With an open first dimension.
 OPEN = [
     ("torch.nn.functional.max_pool1d(x, 2, ceil_mode=True)", "3,4", "x:1", "ceil_mode over an open size"),
     ("torch.nn.functional.max_pool1d(x, 2, ceil_mode=True)", "3,4", "x:0", ""),

@@ -1,4 +1,4 @@
-"""Models and operators as older processors would run them: the instruction set limited by TENSORD_MAX_ISA."""
+"""Models and operators as on older CPUs: TENSORD_MAX_ISA limits the instruction set."""
 
 import os
 import subprocess

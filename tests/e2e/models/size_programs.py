@@ -1,4 +1,4 @@
-"""Random programs over open sizes, as TorchScript: what they do with sizes is what a converter may get wrong."""
+"""Random programs with open sizes, as TorchScript: their uses of sizes are what a converter may get wrong."""
 
 import random
 from typing import List
@@ -7,7 +7,7 @@ HEADER = "def forward(self, x: Tensor, y: Tensor) -> List[Tensor]:"
 
 
 class Writer:
-    """Writes statements over tensors of two dimensions and over ints."""
+    """Writes statements over two-dimensional tensors and ints."""
 
     def __init__(self, seed: int):
         self.random = random.Random(seed)
