@@ -1,4 +1,4 @@
-"""Inference over REST with the real daemon: JSON, binary tensors, generation, broken bodies. NVIDIA's client is in
+"""Inference over REST with the real daemon: JSON, binary tensors, generation, malformed bodies. NVIDIA's client is in
 clients/tritonclient_http_test.py."""
 
 import gzip
@@ -53,7 +53,7 @@ class InferTest(RestTest):
         answer, tensors = self.binary(head, data)
         self.assertEqual(answer["outputs"], [tensor("y", "FP32", [3], binary_data_size=12)])
         self.assertEqual(tensors, data)
-        head["outputs"] = [{"name": "y"}]  # those that are listed say so themselves
+        head["outputs"] = [{"name": "y"}]  # listed outputs have parameters of their own
         self.assertEqual(self.binary(head, data)[0]["outputs"][0]["data"], [1.0, 2.0, 3.0])
         large = os.urandom(3 << 20)
         head = {"inputs": [tensor("x", "FP32", [len(large) // 4], binary_data_size=len(large))],
@@ -72,7 +72,7 @@ class InferTest(RestTest):
         copied = lambda: self.daemon.metric("tensord_copied_bytes_total", model="identity")
         before, size = copied(), 4 << 20
         head = {"inputs": [tensor("x", "FP32", [size // 4], binary_data_size=size)], "parameters": {"binary_data_output": True}}
-        for padding in range(0, 7, 3):  # wherever the JSON ends
+        for padding in range(0, 7, 3):  # at any offset after the JSON
             head["id"] = "1" * padding
             self.binary(head, bytes(size))
         self.assertEqual(self.ask("POST", "/v2/models/identity/infer", bytes(size), {"Inference-Header-Content-Length": "0"})[0], 200)
@@ -84,7 +84,7 @@ class InferTest(RestTest):
                                        {"Inference-Header-Content-Length": "0"})
         self.assertEqual(code, 200, body)
         self.assertEqual(body[int(headers["Inference-Header-Content-Length"]):], data)
-        # Of texts it is one, and the model has to take one.
+        # For strings it is a single one, and the model must accept one.
         self.assertIn("the model must have input shape [1]", self.error("POST", "/v2/models/words/infer", b"text", 400,
                                                                         {"Inference-Header-Content-Length": "0"}))
         code, headers, body = self.ask("POST", "/v2/models/word/infer", b"text", {"Inference-Header-Content-Length": "0"})
@@ -300,7 +300,7 @@ class SizeTest(RestTest):
             self.assertEqual(self.ask("POST", path, body, headers)[0], 200, headers)
         too_large = whole.ljust(limit + 1)
         json_text = f"request JSON size of {limit + 1} bytes exceeds the maximum allowed input size of {limit} bytes"
-        # Also where nobody knows before it is there, and before it is there.
+        # Also if the length is not announced, and before the body arrives.
         self.assertIn(json_text, self.error("POST", path, too_large, 400))
         self.assertIn(json_text, self.error("POST", path, iter([too_large[:9], too_large[9:]]), 400))
         self.assertIn(json_text, self.error("POST", "/v2/models/identity/generate", too_large, 400))
@@ -311,7 +311,7 @@ class SizeTest(RestTest):
         raw_text = f"Raw input has a byte_size ({limit + 4} bytes) that exceeds the maximum allowed value of {limit} bytes"
         self.assertIn(raw_text, self.error("POST", path, bytes(limit + 4), 400, raw))
         self.assertIn(raw_text, self.error("POST", path, iter([bytes(limit), bytes(4)]), 400, raw))
-        # A tensor behind the JSON is no text that grows when it is read.
+        # A tensor after the JSON does not grow when it is read, unlike strings.
         head = json.dumps({"inputs": [tensor("x", "FP32", [limit], binary_data_size=4 * limit)],
                            "parameters": {"binary_data_output": True}}).encode()
         code, _, body = self.ask("POST", path, head + bytes(4 * limit), {"Inference-Header-Content-Length": str(len(head))})

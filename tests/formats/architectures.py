@@ -1,5 +1,5 @@
 """Architectures of transformers, timm and torchvision with random weights: name -> function that makes (module, args,
-kwargs, dynamic shapes). Small configurations: what is looked at are the operators. more_architectures.py adds to it."""
+kwargs, dynamic shapes). Configurations are small, since only the operators matter. more_architectures.py adds to it."""
 
 import torch
 from torch.export import Dim

@@ -1,6 +1,5 @@
-"""Small scripts on which a wrong optimization would show: aliases of lists and tensors, writes to
-what looks constant, identities of arithmetic. @case gives the arguments of the calls of forward, in order.
-"""
+"""Small scripts that expose wrong optimizations: aliases of lists and tensors, writes to apparent constants, arithmetic
+identities. @case gives the arguments of the calls of forward, in order."""
 
 from typing import List, Optional
 
@@ -255,7 +254,7 @@ class TupleAlias(nn.Module):
 @case((torch.tensor([True]), torch.randn(16, 1)), (torch.tensor([False]), torch.randn(16, 1)),
       (torch.tensor([False]), torch.randn(2, 3)))
 class OutResizes(nn.Module):
-    """A result's tensor gets another shape, and its memory is free for the next run."""
+    """The tensor of a result is resized, and its memory is free for the next run."""
 
     def __init__(self):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Batches whose tensors are larger than a processor's last cache, for models that keep samples apart."""
+"""Batches whose tensors exceed the last-level cache, for batch-independent models."""
 
 import torch
 import torch.nn.functional as F
@@ -17,7 +17,8 @@ def images(count):
 
 @case(images(8), images(5), images(8)[:, :, :7, :9].contiguous(), images(3).to(memory_format=torch.channels_last))
 class Batches(nn.Module):
-    """Convolutions of all kinds, a sum around some, gates from means, pools, a softmax, and samples that meet at the end."""
+    """Convolutions of all kinds, residual sums, gates from means, pools, a softmax, and a cross-sample operator at the
+    end."""
 
     def __init__(self):
         super().__init__()
@@ -41,7 +42,7 @@ class Batches(nn.Module):
 
 @case(images(8), images(5))
 class Pictures(nn.Module):
-    """The same for one result: a picture of its own for each sample."""
+    """The same for one result: an image for each sample."""
 
     def __init__(self):
         super().__init__()

@@ -22,7 +22,7 @@ class Backbone(nn.Module):
 
 
 def spread(model):
-    """Scores that differ by more than rounding, so that the order of boxes hangs on none."""
+    """Spreads scores by more than rounding errors, so that the order of boxes does not depend on them."""
     generator = torch.Generator().manual_seed(5)
     with torch.no_grad():
         for name, parameter in model.named_parameters():

@@ -1,7 +1,5 @@
-"""Small convolutions on which a wrong optimization would show: writes into views and into operands
-of joined operators, values that are used again, state that changes, layouts that can be seen.
-@case gives the arguments of the calls of forward, in order.
-"""
+"""Small convolutions that expose wrong optimizations: writes into views and into operands of fused operators, values
+used again, mutable state, observable layouts. @case gives the arguments of the calls of forward, in order."""
 
 import torch
 import torch.nn.functional as F

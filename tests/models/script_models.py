@@ -1,4 +1,4 @@
-"""Small models for make_models.py: their scripts use what the language has."""
+"""Small models for make_models.py whose scripts use the language's features."""
 
 from typing import Dict, List, NamedTuple, Optional, Tuple
 

@@ -1,4 +1,5 @@
-"""Every format of model file in every mode of model control, copied or not: loads, ensembles, changes, uploads, training and rollback."""
+"""Every model file format in every model control mode, copied or not: loads, ensembles, changes, uploads, training and
+rollback."""
 
 import http.client
 import itertools
@@ -50,7 +51,7 @@ class Net(torch.nn.Module):
 
 
 def make_version(folder, kind, weight):
-    """Writes the files of a version; all at once, as a rename of its folder."""
+    """Writes the files of a version atomically, by renaming its folder."""
     made = tempfile.mkdtemp(dir=os.path.dirname(os.path.dirname(folder)))
     archive = os.path.join(made, "model.pt")
     torch.jit.script(Net(weight)).save(archive)
@@ -105,7 +106,7 @@ class FormatModesTest(unittest.TestCase):
         self.server.start()
 
     def scale(self, model, version=""):
-        """By what the model multiplies; the same over gRPC and HTTP."""
+        """The model's factor; the same over gRPC and HTTP."""
         daemon = self.server.daemon
         answer = daemon.stub.ModelInfer(request(model, [("x", "FP32", [2, 3], struct.pack("<6f", *[3.0] * 6))], version=version), timeout=300)
         values = struct.unpack("<6f", answer.raw_output_contents[0])
@@ -144,7 +145,7 @@ class FormatModesTest(unittest.TestCase):
         self.assertEqual(daemon.metric("tensord_pass_failed_total"), 0)
 
     def check_change(self, mode, kind):
-        """A new version, and in mode explicit files that a client brings."""
+        """A new version, and in explicit mode files sent by a client."""
         stub, model = self.server.daemon.stub, os.path.join(self.server.models, kind)
         temporary = os.path.join(self.server.folder.name, "new")
         shutil.copytree(self.version(kind, 2), temporary)

@@ -1,4 +1,5 @@
-"""What daemons that train together say to each other, with a stand-in for one of them: who is let in, and files that are wrong."""
+"""The protocol between daemons that train together, with a fake for one of them: which hosts are admitted, and invalid
+files."""
 
 import hashlib
 import os
@@ -25,7 +26,7 @@ START = "00112233445566778899aabbccddeeff"
 
 
 class Host:
-    """A stand-in for a daemon that joins."""
+    """A fake joining daemon."""
 
     def __init__(self, address, **hello):
         self.channel = grpc.insecure_channel(address)
@@ -56,10 +57,10 @@ class Host:
 
 
 class Fake(hosts_pb2_grpc.HostServiceServicer):
-    """A stand-in for a coordinator, that gives `served` whatever is asked for."""
+    """A fake coordinator that sends `served` for every requested file."""
 
     def __init__(self):
-        self.served, self.orders, self.reports = b"", None, queue.Queue()  # orders: of the stream that is open
+        self.served, self.orders, self.reports = b"", None, queue.Queue()  # orders: the queue of the open stream
         self.server = grpc.server(futures.ThreadPoolExecutor(8))
         hosts_pb2_grpc.add_HostServiceServicer_to_server(self, self.server)
         self.port = self.server.add_insecure_port("127.0.0.1:0")
@@ -95,7 +96,7 @@ class Fake(hosts_pb2_grpc.HostServiceServicer):
         return self.next()
 
     def next(self):
-        """The next report but greetings; None: the host has ended the stream."""
+        """The next report that is not a greeting; None: the host has ended the stream."""
         while True:
             report = self.reports.get(timeout=300)
             if report is None or report.WhichOneof("report") != "hello":
@@ -112,7 +113,7 @@ class CoordinatorTest(unittest.TestCase):
         cls.server.save_data("norms.pt", x=x, y=y)
         cls.server.start()
         cls.address = cls.server.daemon.ready["grpc"]
-        # The version that it wants is what it says to another one.
+        # A daemon's refusal of another version names its own.
         refusal = Host(cls.address, version="0").refused()
         cls.other_version = refusal
         cls.version = refusal.details().split("this daemon ")[1].split(":")[0]
@@ -133,7 +134,7 @@ class CoordinatorTest(unittest.TestCase):
             refusal = Host(self.address, version=self.version, **hello).refused()
             self.assertEqual(refusal.code(), code)
             self.assertIn(text, refusal.details())
-        # The same daemon that comes again takes its place.
+        # The same daemon replaces its earlier connection.
         again = Host(self.address, version=self.version)
         again.next("welcome")
         self.assertEqual(host.refused().code(), grpc.StatusCode.CANCELLED)
@@ -177,7 +178,7 @@ class CoordinatorTest(unittest.TestCase):
         self.assertEqual(hashlib.sha256(data).hexdigest(), file.sha256)
         host.say(prepared=pb.Prepared(start=START))
         host.say(failed=pb.Failed(start=START, code=0, message="of the past"))
-        # It lives, but the files of this start are not there: no rank is started.
+        # It lives, but the files of this start are missing: no rank is started.
         for _ in range(3):
             host.next(None)
         self.assertEqual(self.server.get(job.id).message, "giving 1 host the job's files")

@@ -16,7 +16,7 @@ import torch
 from tests.e2e.training import training_models as models
 from tests.e2e.training.training_daemon import AT_REST, COMPLETED, TrainingDaemon, training
 
-WAIT_S = 600  # for what a fault leads to, on a busy machine
+WAIT_S = 600  # for the effects of a fault, on a busy machine
 
 
 def job_of(options):
@@ -27,7 +27,7 @@ def job_of(options):
 
 
 def strike(server, job_id, chance):
-    """One fault, somewhere between two checkpoints; False once the job is at rest."""
+    """Causes one fault between two checkpoints; False once the job has ended."""
     before = server.get(job_id).progress.restarts
     now = server.wait_until(job_id, lambda now: now.state in AT_REST or (
         now.progress.restarts == before and len(now.progress.ranks) > 1 and

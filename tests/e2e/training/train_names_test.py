@@ -1,4 +1,4 @@
-"""Names of inputs and outputs after training and publishing, and in ensembles over what was published: those of before."""
+"""Names of inputs and outputs stay the same after training and publishing, and in ensembles over published versions."""
 
 import unittest
 
@@ -8,7 +8,7 @@ from tests.e2e import interfaces_test
 from tests.e2e.daemon import pb, training
 from tests.e2e.training.training_daemon import COMPLETED, TrainingDaemon
 
-# Nothing moves, so that values can be told from names.
+# Weights stay constant, so that values identify outputs.
 SGD = training.Optimizer(name="sgd", lr=1e-30)
 
 

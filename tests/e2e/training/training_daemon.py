@@ -1,4 +1,4 @@
-"""A daemon that trains, in folders of its own, and what its tests ask of it."""
+"""A daemon that trains, in folders of its own, with helpers for its tests."""
 
 import os
 import subprocess
@@ -16,7 +16,7 @@ AT_REST = (PAUSED, COMPLETED, FAILED, CANCELLED)
 
 
 class TrainingDaemon:
-    # Tests run beside each other, and a job that waits for all others would take for ever: its threads are not nice.
+    # Tests run concurrently, and a job that yields to all others would take forever: its threads have normal priority.
     def __init__(self, *flags, nice="0"):
         self.folder = tempfile.TemporaryDirectory(prefix="tensord_training_")
         folders = (os.path.join(self.folder.name, name) for name in ("models", "data", "jobs"))
@@ -51,7 +51,7 @@ class TrainingDaemon:
         torch.save(arrays, os.path.join(self.data, name))
 
     def client(self, command, *arguments):
-        """What a command of the client prints."""
+        """The output of a client command."""
         return subprocess.run([BINARY, command, "--address", self.daemon.ready["grpc"], *arguments], capture_output=True, text=True,
                               check=True, timeout=120).stdout
 
@@ -62,7 +62,7 @@ class TrainingDaemon:
         return self.stub.GetJob(training.GetJobRequest(id=job_id), timeout=300)
 
     def watch(self, job_id, timeout=300):
-        """The job at rest, and all points of its curves."""
+        """The job once it has ended, and all points of its curves."""
         points, job = {}, None
         for change in self.stub.WatchJob(training.WatchJobRequest(id=job_id), timeout=timeout):
             job = change.job

@@ -1,4 +1,4 @@
-"""Archives of older versions, whose operators mean what they meant then, and those that were made for phones."""
+"""Archives of older versions, whose operators keep their old meaning, and archives for mobile."""
 
 import torch
 from torch import Tensor, nn
