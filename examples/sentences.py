@@ -1,4 +1,4 @@
-"""Short texts in four languages, and how the example text model reads them."""
+"""Short texts in four languages, and their encoding for the example text model."""
 
 LANGUAGES = ["English", "French", "German", "Spanish"]
 
@@ -47,6 +47,6 @@ SENTENCES = {
 
 
 def encode(text: str, length: int) -> tuple[list, list]:
-    """UTF-8 bytes and a 0/1 mask, both cut or padded to `length`."""
+    """UTF-8 bytes and a 0/1 mask, both truncated or padded to `length`."""
     data = list(text.lower().encode())[:length]
     return data + [0] * (length - len(data)), [1] * len(data) + [0] * (length - len(data))

@@ -87,7 +87,7 @@ PARTS = {"models": of_models, "training": of_training, "servers": of_servers, "e
 
 
 def picture(found):
-    """Bars: tensord's time as a part of the best peer's."""
+    """Bars: tensord's time relative to the best peer's."""
     left, width, height, bar = 230, 760, 26, 16
     rows = models(found)
     scale = (width - left - 60) / 1.0

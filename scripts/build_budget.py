@@ -56,7 +56,7 @@ def links(build: pathlib.Path) -> tuple[int, int]:
 
 
 def reference_seconds(build: pathlib.Path) -> float:
-    """Processor time of one unit, by the build's own compiler without a cache."""
+    """CPU time of one unit, with the build's own compiler without a cache."""
     sys.path.insert(0, str(ROOT))
     from tests import compile_commands
     entry = next(entry for entry in compile_commands.sources(build) if entry["file"].endswith("/" + REFERENCE))

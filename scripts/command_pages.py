@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes man pages and shell completions of tensord from what its --help says.
+"""Writes man pages and shell completions of tensord from its --help output.
 
 Usage: scripts/command_pages.py BINARY FOLDER
 Makes FOLDER/man/tensord*.1 and FOLDER/{bash/tensord,zsh/_tensord,fish/tensord.fish}.
@@ -15,7 +15,7 @@ TEXT_COLUMN = 30
 SIZE = re.compile(r"UINT:SIZE \[.*?\]")
 PARAMETERS = "Parameters of config.pbtxt"
 SECTIONS = ("Positionals", "Options", "Subcommands", PARAMETERS)
-TEXTS = ("Examples", "Exit codes", "Notes")  # lines that are no entries
+TEXTS = ("Examples", "Exit codes", "Notes")  # sections without entries
 LIMITS = {"NONNEGATIVE": "0 or more", "POSITIVE": "above 0"}
 
 
@@ -67,13 +67,13 @@ def parse(path, text):
             if section in TEXTS:
                 command.texts[section] = []
                 continue
-            # Groups of options are options.
+            # Groups of options count as options.
             section = section if section in SECTIONS else "Options"
             command.entries.setdefault(section, [])
         elif section in TEXTS:
             command.texts[section].append(line)
         elif re.match(r"  \S", line):
-            # Texts stand in a column of their own, in the next line where the names are too long for that.
+            # Descriptions start at a fixed column, in the next line if the names are too long.
             width = len(line) if following.startswith(" " * TEXT_COLUMN) else TEXT_COLUMN
             names, _, kind = line[:width].strip().partition(" ")
             command.entries[section].append(Entry(names.split(","), SIZE.sub("SIZE", kind), line[width:].strip()))
@@ -99,7 +99,7 @@ def roff(text):
 
 
 def kind_text(kind, text):
-    """"TEXT:{f32,bf16}=f32" → what stands behind the option, and what else is to be said."""
+    """"TEXT:{f32,bf16}=f32" → the option's value, and additional text."""
     kind, is_required = re.subn(r"\s*REQUIRED\b", "", kind)
     kind, is_repeated = re.subn(r"\s*\.\.\.", "", kind)
     variable = re.search(r"\s*\(Env:(\w+)\)", kind)

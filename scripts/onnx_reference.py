@@ -61,7 +61,7 @@ def functions():
 
 
 def element_types():
-    """Attributes that hold an element type, of which functions get our number."""
+    """Attributes that hold an element type; functions get our number for it."""
     text = (SOURCES / "call.cpp").read_text()
     return set(re.findall(r'"(\w+)"', re.search(r"kTypeAttributes\[\] = \{(.*?)\};", text, re.S).group(1)))
 

@@ -1,5 +1,5 @@
-"""A hook of mkdocs: links from a page to files of the repository that are no pages lead to the repository, where the
-site knows its address (TENSORD_REPOSITORY_URL); else their text stays without the link."""
+"""A hook of mkdocs: links from a page to files of the repository that are not pages lead to the repository if the site
+knows its address (TENSORD_REPOSITORY_URL); otherwise their text stays without the link."""
 
 import posixpath
 import re

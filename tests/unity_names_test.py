@@ -1,4 +1,4 @@
-"""What tests/unity_names.py says of small units."""
+"""tests/unity_names.py on small units."""
 
 import pathlib
 import tempfile

@@ -1,4 +1,4 @@
-"""What the dashboard shows, row by row."""
+"""The contents of the dashboard, row by row."""
 
 from deploy.grafana.panels import (DAEMONS, GREEN, JOBS, MODELS, RED, WINDOW, YELLOW, bars, grid, heat, lines, mean,
                                    now, number, quantile, query, rate, ratio, states, steps)

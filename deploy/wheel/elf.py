@@ -1,10 +1,11 @@
-"""What a binary asks of the system: shared libraries, and versions of their symbols; as `readelf` and `ldd` say it."""
+"""A binary's requirements: shared libraries, and versions of their symbols, parsed from `readelf` and `ldd`."""
 
 import pathlib
 import re
 import subprocess
 
-# What systems of this C library have; all else comes along. OpenSSL is theirs, for its security fixes.
+# Libraries that systems with this C library have; all others are bundled. OpenSSL is the system's, for its security
+# fixes.
 OF_THE_SYSTEM = re.compile(r"(ld-linux.*|lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s|ssl|crypto))\.so\.\d+")
 
 
@@ -20,13 +21,13 @@ def readelf(file, *options):
 
 
 def needed(dynamic):
-    """Names of libraries, of what `readelf -d` prints."""
+    """Names of libraries, from the output of `readelf -d`."""
     return re.findall(r"\(NEEDED\)\s+Shared library: \[([^\]]+)\]", dynamic)
 
 
 def versions_in(text, file=""):
-    """Prefix → highest version that is wanted, as (2, 35), of what `readelf -d -V` prints. What has no number has no place in a
-    package: GLIBC_PRIVATE is that of one build of the C library."""
+    """Prefix → highest required version, as (2, 35), from the output of `readelf -d -V`. Versions without a number are
+    refused in a package: GLIBC_PRIVATE belongs to one build of the C library."""
     found = {}
     for name in re.findall(r"Name: (G[A-Z]+_\S+)", text[text.find("Version needs section"):] if "Version needs section" in text else ""):
         prefix, _, number = name.partition("_")
@@ -46,7 +47,7 @@ def symbol_versions(file):
 
 
 def highest(parts):
-    """The union of what several files want."""
+    """The union of the requirements of several files."""
     found = {}
     for part in parts:
         for prefix, number in part.items():
@@ -59,7 +60,7 @@ def symbol_version(prefix, needs):
 
 
 def platform_tag(needs, machine):
-    """PEP 600: the C library that must be there."""
+    """PEP 600: the required C library."""
     if "GLIBC" not in needs:
         raise ElfError("the binary wants no version of glibc: its tag is not known")
     major, minor = needs["GLIBC"][:2]
@@ -67,7 +68,7 @@ def platform_tag(needs, machine):
 
 
 def libraries_to_bring(binary):
-    """Name → file of the libraries that the binary, or another one of them, needs, and that are not the system's."""
+    """Name → file of the libraries that the binary, or one of its libraries, needs, and that are not the system's."""
     said = subprocess.run(["ldd", str(binary)], capture_output=True, text=True, check=True).stdout
     places = dict(re.findall(r"^\s*(\S+) => (/\S+)", said, re.M))
     found, todo = {}, [binary]

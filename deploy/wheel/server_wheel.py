@@ -55,23 +55,23 @@ def version_of(binary):
 
 
 def lay_out(binary, libraries, folder):
-    """What is installed, stripped, under the folders of a wheel's data: scripts/tensord and libexec/tensord/*."""
+    """The installed files, stripped, in a wheel's data folders: scripts/tensord and libexec/tensord/*."""
     program = folder / "scripts" / "tensord"
     program.parent.mkdir(parents=True)
     text_of("strip", "-o", program, binary)
     if libraries:
-        beside = folder / "data" / "libexec" / "tensord"  # not lib, which `pip install --target` leaves out
+        beside = folder / "data" / "libexec" / "tensord"  # not lib, which `pip install --target` omits
         beside.mkdir(parents=True)
         for name, path in libraries.items():
             shutil.copyfile(path, beside / name)
             text_of(patchelf(), "--force-rpath", "--set-rpath", "$ORIGIN", beside / name)
-        # DT_RPATH, which also holds for what libraries need, and goes before LD_LIBRARY_PATH.
+        # DT_RPATH, which also applies to the libraries' own dependencies, and precedes LD_LIBRARY_PATH.
         text_of(patchelf(), "--force-rpath", "--set-rpath", "$ORIGIN/../libexec/tensord", program)
     program.chmod(0o755)
 
 
 def licenses(build, libraries, folder):
-    """Debian's licenses of what is linked in and brought along, by package; none for a build of shared libraries."""
+    """Debian's licenses of linked and bundled packages; none for a build with shared libraries."""
     text_of(ROOT / "deploy" / "docker" / "linked_packages", pathlib.Path(build) / "build.ninja", folder / "linked")
     found = {path.parent.name: path.read_bytes() for path in (folder / "linked" / "usr" / "share" / "doc").glob("*/copyright")}
     for path in libraries.values():

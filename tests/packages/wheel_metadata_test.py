@@ -1,5 +1,5 @@
-"""What the wheel tensord-server says of itself: its tag, by what its binaries ask of the system, its metadata and its record. The
-whole wheel is server_wheel_test's, which is long."""
+"""The metadata of the wheel tensord-server: its tag, which follows from its binaries' requirements, its metadata and
+its record. server_wheel_test tests the whole wheel, which takes long."""
 
 import base64
 import csv
@@ -125,7 +125,7 @@ class WheelTest(unittest.TestCase):
         engine = tomllib.loads((ROOT / "python/pyproject.toml").read_text())["project"]
         self.assertEqual(client["optional-dependencies"]["server"], ["tensord-server"])
         self.assertEqual(engine["dependencies"], [f"tensord-server=={engine['version']}"])
-        self.assertNotIn("scripts", client)  # `tensord` is the daemon's
+        self.assertNotIn("scripts", client)  # the daemon provides `tensord`
 
 
 if __name__ == "__main__":

@@ -70,7 +70,7 @@ def try_wheel(wheel, python, work):
 
 
 def newer_python():
-    """One that the wheel with the stable ABI is for, with headers; None where there is none."""
+    """A Python for which the wheel with the stable ABI is made, with headers; None if there is none."""
     for name in ("python3.14", "python3.13", "python3.12"):
         found = shutil.which(name)
         if found and subprocess.run([found, "-c", "import sysconfig, os; exit(not os.path.exists(sysconfig.get_path('include') + '/Python.h'))"],

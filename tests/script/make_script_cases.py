@@ -1,4 +1,4 @@
-"""Writes the archives of the script tests, and what PyTorch makes of every call.
+"""Writes the archives of the script tests, with PyTorch's result of every call.
 
 Usage: python3 -m tests.script.make_script_cases OUTPUT_FOLDER [GROUP ...] [--refused]
 """

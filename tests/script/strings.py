@@ -1,11 +1,11 @@
-"""Every str method that TorchScript knows, formatting and slices, over many texts. A byte is a character there."""
+"""Every str method that TorchScript supports, formatting and slices, with many strings. A byte is a character there."""
 
 from tests.script.program import program
 
 MAX, MIN = 2**63 - 1, -(2**63)
 TEXTS = ["", "a", "abc", "Hello World", "  padded\t\n", "a,b,,c", "x\ny\r\nz", "AbC dEf", "123", "-42", "+7", "aaa", "\t",
          "a.b.c", "é", "日本", "ab ab", "Title Case Here", "_id1", "9x", "%d", "{}"]
-# Of these the results are texts of whole characters.
+# For these the results are valid strings.
 ASCII = [text for text in TEXTS if text.isascii()]
 PARTS = ["", "a", "b", "ab", ",", " ", "é", "zz", "\n"]
 BOUNDS = [0, 1, -1, 2, -3, 5, 100, -100]
@@ -14,7 +14,7 @@ BOUNDS = [0, 1, -1, 2, -3, 5, 100, -100]
 PLAIN = ["upper", "lower", "swapcase", "capitalize", "title", "isdigit", "isdecimal", "isnumeric", "isalpha", "isalnum",
          "isspace", "isprintable", "isidentifier", "istitle", "isupper", "islower", "strip", "lstrip", "rstrip", "split",
          "splitlines", "expandtabs"]
-# PyTorch does not end, or reads outside, with an empty text there.
+# PyTorch does not end, or reads out of bounds, with an empty string there.
 NOT_EMPTY = {"count", "rsplit", "split", "replace"}
 WITH_PART = ["strip", "lstrip", "rstrip", "split", "rsplit", "partition", "rpartition", "find", "rfind", "index", "rindex",
              "count", "startswith", "endswith"]

@@ -5,7 +5,8 @@ import shutil
 import kit_paths as paths
 from harness import MODELS, QA, Server, clean_shared_memory, copy_models, folder, prepared, run_methods
 
-# infer_util takes "OUTPUT__0" from every model of the platform pytorch_libtorch; the twins of ONNX models have "OUTPUT0".
+# infer_util expects "OUTPUT__0" from every model of the platform pytorch_libtorch; the equivalents of ONNX models have
+# "OUTPUT0".
 TWINS = [("common/infer_util.py", r'platform = metadata\["platform"\]',
           'platform = metadata["platform"] if "onnx" not in model_name and "plan" not in model_name else "onnxruntime_onnx"'),
          ("common/infer_util.py", r"platform = metadata\.platform",
@@ -30,7 +31,7 @@ def infer():
         shutil.copytree(path, repository / path.name)
         (repository / path.name / "1").mkdir()
     copy_models(MODELS / "own", repository, "custom_zero_1_float32", "custom_nobatch_zero_1_float32")
-    for path in list(repository.iterdir()):  # ensembles of models that are not there
+    for path in list(repository.iterdir()):  # ensembles of missing models
         text = (path / "config.pbtxt").read_text()
         wanted = paths.step_models(text)
         if any(not (repository / step).exists() for step in wanted):
@@ -57,7 +58,7 @@ def zero():
         for path in list(repository.iterdir()):
             if any(not (repository / step).exists() for step in paths.step_models((path / "config.pbtxt").read_text())):
                 shutil.rmtree(path)
-        # The part that asks models of TensorRT only is left out.
+        # The part that only calls TensorRT models is left out.
         tensorrt = [(test_file, r"(def _trt_reshape\([^)]*\):)", r"\1\n        return")] if "reshape" in suite else []
         test = prepared(test_file, folder(suite + "_test"), TWINS + tensorrt)
         with Server(repository, flags=["--allow-client-shm", "true"], name=suite, wait=120):

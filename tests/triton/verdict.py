@@ -1,5 +1,5 @@
-"""How a run ended: verdict.py RESULTS.jsonl; exit status 1 when a test failed that is not named in not_passing.py, or
-skipped for a reason that docs/triton.md does not give."""
+"""Judges a run: verdict.py RESULTS.jsonl; exit status 1 if a test failed that is not in not_passing.py, or was skipped
+for a reason that docs/triton.md does not give."""
 
 import collections
 import json

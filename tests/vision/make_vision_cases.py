@@ -1,4 +1,4 @@
-"""Pictures, and what Pillow and torchvision make of them, for the tests beside this file.
+"""Images, and the results of Pillow and torchvision for them, for the tests beside this file.
 
 Usage: python3 -m tests.vision.make_vision_cases OUTPUT_FOLDER
 """
@@ -19,7 +19,7 @@ from torchvision import transforms
 from torchvision.io import ImageReadMode, decode_image
 from torchvision.transforms import functional
 
-# Debian's version turns the hue of bytes by 255ths cut off; from 0.15 on they are rounded as everywhere else.
+# Debian's version truncates the hue of bytes to 255ths; from 0.15 on it is rounded as everywhere else.
 tensor_hue = functional.F_t.adjust_hue
 
 
@@ -55,7 +55,7 @@ def png_chunk(name, data):
 
 
 def png(width, height, depth, color, rows, interlaced=False, chunks=b""):
-    """A PNG by hand, of what Pillow does not write. `rows` are bytes, each with its filter in front."""
+    """A hand-made PNG with features that Pillow does not write. `rows` are bytes, each starting with its filter."""
     header = struct.pack(">IIBBBBB", width, height, depth, color, 0, 0, int(interlaced))
     return (b"\x89PNG\r\n\x1a\n" + png_chunk(b"IHDR", header) + chunks + png_chunk(b"IDAT", zlib.compress(rows))
             + png_chunk(b"IEND", b""))
@@ -101,7 +101,8 @@ def chw(array):
 
 
 def picture_case(name, data):
-    """Of 16 bits Pillow makes 8 by dropping the lower ones, and torchvision nothing, so the numbers are our own sums."""
+    """Pillow reduces 16 bits to 8 by dropping the low byte, and torchvision does not support them, so the expected
+    values are computed here."""
     given = torch.frombuffer(bytearray(data), dtype=torch.uint8)
     by_torchvision, by_pillow = {}, {}
     for mode, number in MODES.items():

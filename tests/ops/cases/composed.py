@@ -1,4 +1,4 @@
-"""Operators that others make up."""
+"""Operators composed of others."""
 
 from tests.ops.case import FULL, case, t
 

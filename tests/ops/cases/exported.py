@@ -1,4 +1,5 @@
-"""What PyTorch's export and decompositions write; the newest of them by what they mean, since PyTorch 1.13 has none."""
+"""Operators that PyTorch's export and decompositions use; for the newest, which PyTorch 1.13 lacks, the reference is
+their definition."""
 
 import math
 
@@ -43,7 +44,7 @@ def number(end):
 
 
 def ends(function):
-    """Ends that are tensors, as numbers."""
+    """Tensor bounds as numbers."""
     return lambda start, end, *rest, **named: function(number(start), number(end), *rest, **named)
 
 

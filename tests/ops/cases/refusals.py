@@ -1,4 +1,4 @@
-"""Arguments that no operator may take: PyTorch refuses them in words of its own, we in those that a row has."""
+"""Arguments that operators must refuse: PyTorch refuses them with its own message, we with the message in the row."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""More that no operator may take, by what is wrong: dtypes, sizes that do not fit each other, numbers out of their range."""
+"""More arguments that operators must refuse, by kind of error: dtypes, mismatched sizes, numbers out of range."""
 
 import math
 

@@ -1,4 +1,5 @@
-"""Operators as archives of older versions mean them: PyTorch calls what stands in for them upgraders."""
+"""Operators with the meaning that they have in archives of older versions; PyTorch calls their replacements
+upgraders."""
 
 import torch
 
@@ -6,7 +7,7 @@ from tests.ops.case import case, t
 
 
 def _divide(a, b):
-    """Ints gave ints, towards zero."""
+    """Integer division gave integers, rounded towards zero."""
     is_float = a.is_floating_point() or (b.is_floating_point() if isinstance(b, torch.Tensor) else isinstance(b, float))
     return torch.div(a, b) if is_float else torch.div(a, b, rounding_mode="trunc")
 
