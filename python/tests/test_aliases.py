@@ -1,4 +1,4 @@
-"""Names that PyTorch has for the same twice, and methods that are written in Python."""
+"""PyTorch's aliases, and methods written in Python."""
 
 import pytest
 import torch
@@ -28,7 +28,7 @@ def test_methods(name):
 def test_all_aliases_are_there():
     for name in _aliases.NAMES:
         assert callable(getattr(engine, name)) and name in dir(engine)
-    # Nothing that PyTorch finds by a second name is left out.
+    # No alias of PyTorch is missing.
     names = {*dir(torch), *dir(torch.Tensor), *(f"special_{name}" for name in dir(torch.special)), *(f"linalg_{name}" for name in dir(torch.linalg))}
     listed = {name.removeprefix("aten::") for name in engine._engine._operator_names()}
     for name in names - listed - set(_aliases.NAMES):
@@ -124,7 +124,7 @@ def test_wrong_uses(number):
     call, error = WRONG[number]
     with pytest.raises(error):
         call(torch, torch.ones(3, 3))
-    # Messages of the engine's own kinds of errors are of several of Python's.
+    # The engine's own error types derive from several of Python's.
     with pytest.raises((error, engine.Error)):
         call(engine, engine.ones(3, 3))
 

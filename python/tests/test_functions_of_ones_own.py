@@ -1,4 +1,4 @@
-"""autograd.Function beside PyTorch's: what test_autograd has not."""
+"""autograd.Function compared with PyTorch's: cases beyond test_autograd."""
 
 import pytest
 import torch
@@ -8,7 +8,7 @@ from tensord import engine
 
 
 class Scale(engine.autograd.Function):
-    """As newer PyTorch has it: forward without ctx."""
+    """As in newer PyTorch: forward without ctx."""
 
     @staticmethod
     def forward(x, factor, power=2):
@@ -65,7 +65,7 @@ def test_complex_gradcheck():
 
         @staticmethod
         def backward(ctx, grad):
-            return grad * 2j  # its conjugate is right
+            return grad * 2j  # the conjugate would be correct
 
     z = engine.tensor([1 + 2j], dtype=engine.complex128, requires_grad=True)
     assert not engine.autograd.gradcheck(Wrong.apply, z, raise_exception=False)
@@ -82,7 +82,7 @@ COMPLEX = ["c.masked_select(c)", "c.gather(0, c)", "c.index_select(0, c[0])", "c
 
 @pytest.mark.parametrize("text", COMPLEX)
 def test_complex_numbers_are_no_positions(text):
-    """They were an endless recursion."""
+    """They used to recurse endlessly."""
     c, r = engine.tensor([[1 + 2j, 3 - 1j], [0.5j, 2]]), engine.ones(2, 2)
     assert c.is_contiguous() and r.shape == c.shape
     with pytest.raises((ValueError, IndexError, TypeError, NotImplementedError)):
