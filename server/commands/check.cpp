@@ -111,7 +111,7 @@ int check_model(const CheckOptions& options) {
 
 void add_check_command(CLI::App& app, int* exit_code) {
   CLI::App* command =
-      app.add_subcommand("check", "Say whether a model will run and be served, with all that is in the way");
+      app.add_subcommand("check", "Check whether a model will run and be served, and list all problems");
   auto options = std::make_shared<CheckOptions>();
   add_model_options(*command, options->model);
   command->add_option("--method", options->method, "The method to check")->capture_default_str();

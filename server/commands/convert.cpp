@@ -344,20 +344,18 @@ void convert(const ConvertOptions& options) {
 void add_convert_command(CLI::App& app, int* exit_code) {
   CLI::App* command = app.add_subcommand("convert", "Write a model in another format");
   auto options = std::make_shared<ConvertOptions>();
-  command->add_option("MODEL", options->model, "Model of any format that is served")->required();
+  command->add_option("MODEL", options->model, "Model in any served format")->required();
   command->add_option("--to", options->to, "The format")
       ->check(CLI::IsMember({"onnx", "torchscript", "pt2"}))
       ->capture_default_str();
   command->add_option("-o,--output", options->out, "The file to write")->required();
   command->add_option("--method", options->method, "The method to write")->capture_default_str();
   command
-      ->add_option(
-          "--input", options->inputs,
-          concat("An example of an argument, which exported programs and ONNX models have themselves: ", kInputHelp))
+      ->add_option("--input", options->inputs,
+                   concat("An example argument; exported programs and ONNX models contain their own: ", kInputHelp))
       ->allow_extra_args(false);
-  command->add_option(
-      "--args", options->arguments_path,
-      "A tuple of example arguments, as torch.save wrote it; those that are no tensors are fixed in the file");
+  command->add_option("--args", options->arguments_path,
+                      "A tuple of example arguments written by torch.save; non-tensors become constants in the file");
   command
       ->add_option("--dynamic", options->dynamic,
                    "INPUT:DIMENSION,…: sizes that stay open in the file; may be repeated")

@@ -64,14 +64,14 @@ int ask(const HealthOptions& options) {
 
 void add_health_command(CLI::App& app, int* exit_code) {
   const auto options = std::make_shared<HealthOptions>();
-  CLI::App* command = app.add_subcommand("health", "Asks a running daemon whether it is ready: exit code 0 or 1");
+  CLI::App* command = app.add_subcommand("health", "Check whether a running daemon is ready: exit code 0 or 1");
   add_connection_options(*command, options->connection, "--timeout,--timeout-secs");
   command->get_option("--address")
       ->description(
           "Where the server listens, for gRPC or HTTP; default $TENSORD_ADDRESS, else 127.0.0.1:8002, its metrics "
           "port");
-  CLI::Option* live = command->add_flag("--live", options->live, "Whether it is alive, ready or not");
-  command->add_option("--model", options->model, "Whether this model is ready")->excludes(live);
+  CLI::Option* live = command->add_flag("--live", options->live, "Check that it is alive, ready or not");
+  command->add_option("--model", options->model, "Check that this model is ready")->excludes(live);
   on_run(*command, exit_code, [options] { return ask(*options); });
 }
 

@@ -204,7 +204,7 @@ void add_inspect_command(CLI::App& app, int* exit_code) {
   auto options = std::make_shared<InspectOptions>();
   add_model_options(*command, options->model);
   command->add_option("--method", options->method,
-                      "The method whose graph is shown; without it forward, or the first where there is none");
+                      "The method whose graph is shown; default forward, or the first one");
   command->add_option("--after", options->after, "Show only the graph after the last run of this pass");
   auto* inputs = command
                      ->add_option("--input", options->inputs,
@@ -213,14 +213,15 @@ void add_inspect_command(CLI::App& app, int* exit_code) {
   command->add_option("--args", options->arguments_path, "The same, with a tuple of arguments written by torch.save")
       ->excludes(inputs);
   command
-      ->add_flag("--train", options->for_training,
-                 "Show the model as it is loaded for training: which tensors require a gradient, and the graph that "
-                 "autograd records")
+      ->add_flag(
+          "--train", options->for_training,
+          "Show the model as loaded for training: which tensors require gradients, and the graph that autograd records")
       ->excludes(inputs)
       ->excludes("--args");
   command->add_flag("--dot", options->dot, "Write the graph for Graphviz instead of text");
-  command->add_flag("--all", options->all, "Not one page: every tensor, and the graph before and after each pass");
-  command->add_flag("--summary", options->summary, "Leave the graphs out, but no tensor and no count");
+  command->add_flag("--all", options->all,
+                    "Show every tensor, and the graph before and after each pass, not only one page");
+  command->add_flag("--summary", options->summary, "Omit the graphs, but show all tensors and counts");
   command->add_flag("--source", options->source, "Show the archive's source files too");
   command->callback([options, exit_code] {
     inspect(*options);

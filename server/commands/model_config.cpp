@@ -216,17 +216,18 @@ void add_config_command(CLI::App& app, int* exit_code) {
   command->add_option("MODEL", options->model, "The model's file")->required();
   command
       ->add_option("--example", options->examples,
-                   concat("An example of an input, where the file does not say types and sizes: the model is run with "
-                          "it, and outputs are as that run shows. ",
+                   concat("An example input, if the file lacks types and sizes: the model runs with it, and the run "
+                          "determines the outputs. ",
                           kInputHelp))
       ->allow_extra_args(false);
   command->add_option("--name", options->name,
-                      "The model's name; without it its folder's in a repository, or the file's");
+                      "The model's name; default: that of its folder in a repository, or of the file");
   command
-      ->add_option("--max-batch-size", options->max_batch_size,
-                   "Rows of a batch, 0 for none; without it 8 where a run shows that rows do not meet, else 0")
+      ->add_option(
+          "--max-batch-size", options->max_batch_size,
+          "Rows of a batch, 0 for no batching; default: 8 if a run shows that rows are independent, otherwise 0")
       ->check(CLI::NonNegativeNumber);
-  command->add_option("-o,--output", options->out, "The file to write, which must not be there; without it stdout");
+  command->add_option("-o,--output", options->out, "The file to write, which must not exist; default: stdout");
   command->footer(
       "Examples:\n"
       "  tensord config repository/bert/1/model.onnx\n"

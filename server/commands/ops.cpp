@@ -117,10 +117,10 @@ void print_ops(const std::string& prefix, bool as_json) {
 void add_ops_command(CLI::App& app, int* exit_code) {
   CLI::App* command = app.add_subcommand("ops", "List the operators that scripts may use");
   auto prefix = std::make_shared<std::string>();
-  command->add_option("PREFIX", *prefix, "Only names that start so, such as aten::conv");
+  command->add_option("PREFIX", *prefix, "Only names with this prefix, such as aten::conv");
   auto as_json = std::make_shared<bool>(false);
   command->add_flag("--json", *as_json,
-                    "A JSON object a line, with how each runs: devices, gradient, fused and prepared forms");
+                    "A JSON object for each line, with devices, gradient, fused and prepared variants");
   command->callback([prefix, as_json, exit_code] {
     *exit_code = 0;
     print_ops(*prefix, *as_json);

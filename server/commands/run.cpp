@@ -105,13 +105,13 @@ void add_run_command(CLI::App& app, int* exit_code) {
       ->needs(inputs);
   command
       ->add_option("--output", options->output_path,
-                   "Write the result of --input there, for torch.load, instead of printing it")
+                   "Write the result of --input to this file, for torch.load, instead of printing it")
       ->needs(inputs);
   command->add_flag("--grad", options->has_grad,
-                    "Run with grad mode on, on parameters that require gradients as they did when they were saved");
-  command->add_flag("--train", options->is_training, "Put the model into training mode first, as its train() does");
+                    "Run with grad mode on; parameters require gradients as they did when they were saved");
+  command->add_flag("--train", options->is_training, "Put the model into training mode first, like its train()");
   command->add_option("--save", options->save_path,
-                      "Write the model with what it holds after the calls, as an archive for torch.jit.load");
+                      "Write the model with its state after the calls, as an archive for torch.jit.load");
   command->callback([options, exit_code] {
     if (options->calls.empty() && options->inputs.empty()) {
       throw CommandError(kExitUsage, "run: give the arguments with --call METHOD,A.pt,R.pt, or --input");

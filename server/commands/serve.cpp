@@ -218,7 +218,7 @@ std::string parameters_help() {
     const size_t width = parameter.key.size() + 2;
     out +=
         concat("\n  ", parameter.key, std::string(width < kTextColumn ? kTextColumn - width : 1, ' '), parameter.text);
-    if (!parameter.flag.empty()) out += concat("; of all models: ", parameter.flag);
+    if (!parameter.flag.empty()) out += concat("; for all models: ", parameter.flag);
   }
   return out;
 }
@@ -231,8 +231,8 @@ void add_serve_command(CLI::App& app, int* exit_code) {
   add_options(*command, options);
   static bool is_check = false;
   command->add_flag("--check", is_check,
-                    "Only look at the options and the repository, with each config.pbtxt; exit code 1 where a model is "
-                    "not right. `tensord check MODEL` looks into a model's file");
+                    "Only check the options and the repository, with each config.pbtxt; exit code 1 if a model is "
+                    "invalid. `tensord check MODEL` checks a model's file");
   command->footer(parameters_help);
   command->callback([exit_code] {
     if (is_check) {

@@ -31,13 +31,12 @@ RateLimitOptions::Resource parse_resource(const std::string& text) {
 
 void add_rate_limit_options(CLI::App& app, RateLimitOptions& options) {
   app.add_option("--rate-limit", options.mode,
-                 "execution_count: a model runs when the resources of its rate_limiter are free; off: as it comes")
+                 "execution_count: a model runs when the resources of its rate_limiter are free; off: no limit")
       ->check(CLI::IsMember({"off", "execution_count"}))
       ->capture_default_str();
-  app.add_option(
-         "--rate-limit-resource", options.resources,
-         "NAME:COUNT[:DEVICE]: how much there is of a resource; without it as much as the model needs that needs "
-         "most. DEVICE: 0, or global for a resource that models name so; may be repeated")
+  app.add_option("--rate-limit-resource", options.resources,
+                 "NAME:COUNT[:DEVICE]: the amount of a resource; by default as much as the largest request of any "
+                 "model. DEVICE: 0, or global for a global resource; may be repeated")
       ->allow_extra_args(false);
 }
 

@@ -124,7 +124,7 @@ void add_old_trace_options(CLI::App& app, TraceOptions& options) {
                throw CLI::ValidationError(error.what());
              }
            },
-           concat("As --trace-config ", setting, "=…, which Triton has today"))
+           concat("As --trace-config ", setting, "=…, the current form in Triton"))
         ->allow_extra_args(false);
   };
   add("--trace-file", "triton,file");

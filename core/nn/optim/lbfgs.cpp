@@ -153,14 +153,14 @@ const OptimizerInfo& lbfgs_info() {
                                                .kind = OptionInfo::Kind::kInteger,
                                                .default_value = static_cast<double>(defaults.history_size),
                                                .min = 1,
-                                               .text = "updates that are kept",
+                                               .text = "number of kept updates",
                                                .error_text = "LBFGS: history_size must be positive, got "},
                                               {.name = "tolerance_grad",
                                                .default_value = defaults.tolerance_grad,
-                                               .text = "a gradient that is small enough to end a step"},
+                                               .text = "the step ends at a gradient below this"},
                                               {.name = "tolerance_change",
                                                .default_value = defaults.tolerance_change,
-                                               .text = "a change that is small enough to end a step"}},
+                                               .text = "the step ends at a change below this"}},
                                   .needs_closure = true,
                                   .make = make_lbfgs};
   return info;

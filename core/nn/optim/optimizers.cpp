@@ -52,7 +52,7 @@ OptionInfo momentum_info(double default_value) {
 OptionInfo eps_info(double default_value) {
   return {.name = "eps",
           .default_value = default_value,
-          .text = "added to what is divided by",
+          .text = "added to the divisor",
           .error_text = "Invalid epsilon value: "};
 }
 OptionInfo flag_info(const char* name, bool default_value, const char* text) {
@@ -201,7 +201,7 @@ std::vector<OptionInfo> adam_options(const Defaults& defaults) {
           beta_info(0, defaults.betas.first),
           beta_info(1, defaults.betas.second),
           eps_info(defaults.eps),
-          flag_info("amsgrad", defaults.amsgrad, "divides by the largest of the squares' means")};
+          flag_info("amsgrad", defaults.amsgrad, "divides by the maximum of the squares' means")};
 }
 
 }  // namespace
@@ -300,11 +300,11 @@ const OptimizerInfo& adagrad_info() {
                                               eps_info(defaults.eps),
                                               {.name = "lr_decay",
                                                .default_value = defaults.lr_decay,
-                                               .text = "how the rate falls with the steps",
+                                               .text = "decay of the rate with the steps",
                                                .error_text = "Invalid lr_decay value: "},
                                               {.name = "initial_accumulator_value",
                                                .default_value = defaults.initial_accumulator_value,
-                                               .text = "what the sum of squares begins with",
+                                               .text = "initial value of the sum of squares",
                                                .error_text = "Invalid initial_accumulator_value value: "}},
                                   .make = make<Adagrad>};
   return info;

@@ -86,20 +86,21 @@ std::string reason_unreachable(const std::string& message) {
 void add_connection_options(CLI::App& command, ConnectionOptions& options, const std::string& timeout_names) {
   command.add_option("--address", options.address,
                      "Where the server listens for gRPC; default $TENSORD_ADDRESS, else 127.0.0.1:8001");
-  command.add_option(timeout_names, options.timeout_secs, "Seconds that a call may take")->check(CLI::PositiveNumber);
-  command.add_flag("--tls", options.tls, "Encrypted; the system's certificates are trusted");
-  command.add_option("--root-cert", options.root_cert, "PEM file of those who are trusted instead");
+  command.add_option(timeout_names, options.timeout_secs, "Timeout of a call in seconds")->check(CLI::PositiveNumber);
+  command.add_flag("--tls", options.tls, "Use TLS; the system's certificate authorities are trusted");
+  command.add_option("--root-cert", options.root_cert, "PEM file of trusted certificate authorities instead");
   command.add_option("--cert", options.cert, "PEM file of this client's certificate");
   command.add_option("--key", options.key, "PEM file of its private key");
   command.add_option("--server-name", options.server_name,
-                     "Name in the server's certificate, if it is not the address");
-  command.add_option("--token-file", options.token_file,
-                     "File with the token that is sent as `authorization: Bearer`; default $TENSORD_TOKEN itself");
+                     "Name in the server's certificate, if it differs from the address");
+  command.add_option(
+      "--token-file", options.token_file,
+      "File with the token that is sent as `authorization: Bearer`; default: the token in $TENSORD_TOKEN");
 }
 
 void add_client_options(CLI::App& command, ConnectionOptions& options) {
   add_connection_options(command, options);
-  command.add_flag("--json", options.json, "JSON instead of text, one object a line");
+  command.add_flag("--json", options.json, "JSON instead of text, one object for each line");
 }
 
 std::string address_of(const ConnectionOptions& options) {

@@ -169,21 +169,21 @@ int infer(const InferOptions& options) {
 
 void add_infer_command(CLI::App& app, int* exit_code) {
   const auto options = std::make_shared<InferOptions>();
-  CLI::App* command = app.add_subcommand("infer", "Ask a model of a running server, and print or save its outputs");
+  CLI::App* command = app.add_subcommand("infer", "Call a model of a running server, and print or save its outputs");
   add_client_options(*command, options->connection);
   command->add_option("model", options->model, "The model")->required();
   command->add_option("--input", options->inputs, kInputHelp)->allow_extra_args(false);
-  command->add_flag("--random", options->random, "Random values for all other inputs, 1 where a size is any");
+  command->add_flag("--random", options->random, "Random values for all other inputs; open sizes become 1");
   command->add_option("--version", options->version, "A number, or a label");
   command->add_option("--output", options->outputs, "Only this output; may be repeated")->allow_extra_args(false);
   command
       ->add_option("--parameter", options->parameters,
-                   "NAME=VALUE of the request, a number, true, false or text; may be repeated")
+                   "NAME=VALUE, a parameter of the request: a number, true, false or a string; may be repeated")
       ->allow_extra_args(false);
-  CLI::Option* classes = command->add_option("--classes", options->classes, "Only so many largest values of each row")
+  CLI::Option* classes = command->add_option("--classes", options->classes, "Only this many largest values of each row")
                              ->check(CLI::PositiveNumber);
   CLI::Option* streams =
-      command->add_flag("--stream", options->stream, "A decoupled model: print each response as it comes")
+      command->add_flag("--stream", options->stream, "A decoupled model: print each response as it arrives")
           ->excludes(classes);
   command
       ->add_option("--save", options->save_path, "Write the outputs to FILE.npz, or the only one to FILE.npy, instead")

@@ -168,7 +168,7 @@ std::function<std::optional<int>()> add_server_bench(CLI::App& command, const Be
       ->check(CLI::Range(1, kMaxClients))
       ->capture_default_str();
   command.add_flag("--shared-memory", own->shared_memory,
-                   "Inputs and outputs in memory that the server shares (serve --allow-client-shm true)");
+                   "Pass inputs and outputs in shared memory (serve --allow-client-shm true)");
   std::vector<CLI::Option*> of_server, of_engine;
   for (CLI::Option* option : options_of()) {
     const auto is_in = [&](const auto& list, const auto& what) {
@@ -182,7 +182,7 @@ std::function<std::optional<int>()> add_server_bench(CLI::App& command, const Be
   }
   command.get_option("MODEL")->description(
       "Model written by torch.jit.save or torch.export.save; with --address, the name of a served model");
-  address->description("Measure a model of the server that listens here for gRPC, instead of an archive");
+  address->description("Measure a model of the gRPC server at this address, instead of an archive");
   return [=, &options]() -> std::optional<int> {
     const bool is_of_server = address->count() > 0;
     // Checked by hand, because CLI11's excludes() and needs() would fill the help with long lists.

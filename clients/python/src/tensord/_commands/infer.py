@@ -28,14 +28,14 @@ def add_to(commands: Any) -> None:
                          help="JSON, a file (.npy, .json; .npz for all inputs; @FILE for its bytes), random[:SHAPE[:DTYPE]] "
                          "such as random:1,3,224,224:f32, or text:TEXT; without names they go by position")
     command.add_argument("--random", action="store_true",
-                         help="random values for all other inputs, 1 where a size is any")
+                         help="random values for all other inputs; open sizes become 1")
     command.add_argument("--version", dest="model_version", default="", help="a number, or a label")
     command.add_argument("--output", action="append", default=[], metavar="NAME",
                          help="only this output; may be repeated")
     command.add_argument("--parameter", action="append", default=[], metavar="NAME=VALUE",
-                         help="of the request, a number, true, false or text; may be repeated")
+                         help="a parameter of the request: a number, true, false or a string; may be repeated")
     command.add_argument("--classes", type=int, default=0, help="only the largest values of each row")
-    command.add_argument("--stream", action="store_true", help="a decoupled model: print each response as it comes")
+    command.add_argument("--stream", action="store_true", help="a decoupled model: print each response as it arrives")
     command.add_argument("--save", metavar="FILE",
                          help="write the outputs to FILE.npz, or the only one to FILE.npy, instead of printing them")
 
