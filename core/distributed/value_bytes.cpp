@@ -85,7 +85,7 @@ class Reader {
   void expect_end() const { require(rest_.empty()); }
 
  private:
-  [[noreturn]] static void fail_bytes() { fail(ErrorCode::kDataLoss, "bytes from another rank are no value"); }
+  [[noreturn]] static void fail_bytes() { fail(ErrorCode::kDataLoss, "bytes from another rank are not a valid value"); }
   static void require(bool condition) {
     if (!condition) fail_bytes();
   }

@@ -130,7 +130,7 @@ bool takes_tensor(const ops::Type& declared) {
 Value read_value(const InputText& text, const ops::Type& type, int64_t batch) {
   using Kind = InputText::Kind;
   const auto check_tensor = [&] {
-    check(takes_tensor(type), "the argument is of type ", type.str(), ", which JSON says");
+    check(takes_tensor(type), "the argument is of type ", type.str(), ", which JSON requires");
   };
   switch (text.kind) {
     case Kind::kRandom: {

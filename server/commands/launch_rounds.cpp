@@ -175,7 +175,7 @@ class Nodes {
     }
     store_ = open_store(false);
     const auto place = static_cast<int>(store_->add("nodes", 1));
-    check(place < options_.nodes, "--nnodes: ", options_.nodes, " nodes have come before this one");
+    check(place < options_.nodes, "--nnodes: ", options_.nodes, " nodes have already joined");
     return place;
   }
 

@@ -51,7 +51,7 @@ Tensors read_examples(const ConfigOptions& options) {
   for (size_t i = 0; i < given.size(); ++i) {
     if (!given[i].value || given[i].value->is_none()) continue;
     Tensors parts = flatten_result(*given[i].value);
-    check(parts.size() == 1, "--example: '", schema.arguments[i].name, "' is no single tensor");
+    check(parts.size() == 1, "--example: '", schema.arguments[i].name, "' is not a single tensor");
     parts.front().name = schema.arguments[i].name;
     out.push_back(std::move(parts.front()));
   }

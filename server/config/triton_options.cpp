@@ -82,7 +82,7 @@ void log_triton_options(const TritonOptions& options) {
   for (const std::string& name : options.given) {
     const auto found = std::ranges::find(kFlags, name, &TritonFlag::name);
     if (found == std::end(kFlags)) continue;
-    log(LogLevel::kInfo, "a flag of Triton means nothing here", {{"flag", name}, {"reason", found->reason}});
+    log(LogLevel::kInfo, "a Triton flag has no effect", {{"flag", name}, {"reason", found->reason}});
   }
 }
 

@@ -122,7 +122,7 @@ BodyText inflate_body(Coding coding, const std::vector<std::span<const uint8_t>>
     stream.next_in = const_cast<Bytef*>(piece.data());
     stream.avail_in = static_cast<uInt>(piece.size());
     while (stream.avail_in > 0 || (stream.avail_out == 0 && !is_over && !out.empty())) {
-      check(!is_over, "the request has bytes after the end of what is compressed");
+      check(!is_over, "the request has bytes after the end of the compressed data");
       if (stream.avail_out == 0) {
         if (is_full) fail_unpacked(max_bytes);
         const size_t used = out.size();

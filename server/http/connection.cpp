@@ -163,7 +163,7 @@ size_t Connection::take_head(std::string_view bytes) {
   if (begin == std::string_view::npos) return bytes.size();
   const std::string_view head = bytes.substr(begin);
   if (!is_ascii_letter(head.front())) {
-    refuse(400, "this is no HTTP request");
+    refuse(400, "this is not an HTTP request");
     return 0;
   }
   const size_t end = head.substr(0, kMaxHeadBytes).find(kHeadEnd);

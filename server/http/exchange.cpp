@@ -52,7 +52,7 @@ bool HttpExchange::send(HttpPiece text) {
   const size_t bytes = text.size_bytes();
   const size_t unsent = unsent_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
   if (unsent > kMaxUnsentBytes || !charge(text)) {
-    log(LogLevel::kWarning, "a stream is cut: its client does not read, or there is no memory for more",
+    log(LogLevel::kWarning, "a stream is closed: its client does not read, or the memory quota is used up",
         {{"unsent_bytes", unsent}});
     loop_->run([id = connection_](EventLoop& loop) { loop.cut(id); });
     return false;

@@ -29,7 +29,7 @@ std::string reason_of(int error, int port) {
   std::string text = std::generic_category().message(error);
   if (error == EADDRINUSE) text += ": another process listens there";
   if (error == EACCES && port > 0 && port < 1024) text += ": ports below 1024 are the superuser's";
-  if (error == EADDRNOTAVAIL) text += ": it is no address of this machine";
+  if (error == EADDRNOTAVAIL) text += ": it is not an address of this machine";
   return text;
 }
 

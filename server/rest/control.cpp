@@ -146,7 +146,7 @@ HttpAnswer unload(ServerState& state, const RestTarget& target, const ControlBod
   RepositoryModelUnloadRequest request;
   request.set_model_name(target.name);
   body.parameters([&](JsonReader& reader, const std::string& key) {
-    check(reader.peek() == JsonReader::Kind::kBool, "Unable to parse '", key, "': its value is no boolean");
+    check(reader.peek() == JsonReader::Kind::kBool, "Unable to parse '", key, "': its value is not a boolean");
     (*request.mutable_parameters())[key].set_bool_param(reader.boolean());
   });
   body.charge.check_wanted();

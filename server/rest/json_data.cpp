@@ -44,7 +44,7 @@ T to_integer(const JsonReader& reader, std::string_view text) {
   T value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) {
-    reader.fail_here("a number is no integer of the input's datatype");
+    reader.fail_here("a number is not an integer of the input's datatype");
   }
   return value;
 }

@@ -99,7 +99,7 @@ void TrainingService::read_jobs() {
       continue;
     }
     add_job(job);
-    if (goes_on) log(LogLevel::kInfo, "training job goes on", {{"job", id}});
+    if (goes_on) log(LogLevel::kInfo, "training job continues", {{"job", id}});
   }
 }
 

@@ -233,7 +233,7 @@ void PowerSgd::load_state_dict(const Value& state, bool with_error) {
     return dict->items()[static_cast<size_t>(index)].second;
   };
   const Tensor seeds = at(state, "seeds").to_tensor().contiguous();
-  check(seeds.dtype() == DType::kUInt8, "the state of PowerSGD: seeds are no bytes");
+  check(seeds.dtype() == DType::kUInt8, "the state of PowerSGD: the seeds are not bytes");
   std::map<size_t, Memory> memories;
   for (const auto& [bucket, of] : at(state, "buckets").to_dict()->items()) {
     Memory& memory = memories[static_cast<size_t>(bucket.to_int())];

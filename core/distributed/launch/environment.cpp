@@ -139,7 +139,7 @@ std::string launch_secret() {
 void warn_of_open_store(const std::string& address) {
   const std::string host = listen_host_for(address);
   if (!launch_secret().empty() || host.starts_with("127.") || host == "::1") return;
-  log(LogLevel::kWarning, "whoever reaches this store can take part: TENSORD_LAUNCH_SECRET is not set",
+  log(LogLevel::kWarning, "anyone who reaches this store can join: TENSORD_LAUNCH_SECRET is not set",
       {{"address", address}});
 }
 

@@ -66,7 +66,7 @@ std::unique_ptr<ProcessGroup> make_mpi_world(GroupOptions options) {
     std::istringstream parts(place);
     std::string host, secret;
     int port = 0;
-    check_internal(static_cast<bool>(parts >> host >> port >> secret), "rank 0 said no place of its store");
+    check_internal(static_cast<bool>(parts >> host >> port >> secret), "rank 0 did not send the address of its store");
     store = std::make_shared<TcpStore>(TcpStoreOptions{
         .host = host == mpi.host() ? "127.0.0.1" : host, .port = static_cast<uint16_t>(port), .token = secret});
   }

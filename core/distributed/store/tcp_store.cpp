@@ -105,7 +105,7 @@ class TcpStore::Connection {
   void greet(SteadyTime deadline) {
     const std::string greeting = receive(tcp::kGreeting.size() + tcp::kNonceSize, deadline);
     if (!greeting.starts_with(tcp::kGreeting)) {
-      fail(ErrorCode::kFailedPrecondition, "store at ", place_.name(), ": what answers there is no store of tensord");
+      fail(ErrorCode::kFailedPrecondition, "store at ", place_.name(), ": the server there is not a tensord store");
     }
     const std::string proof = hmac_sha256(place_.token, greeting.substr(tcp::kGreeting.size()));
     call(Writer(Command::kHello).text(proof).finish(), deadline);

@@ -27,8 +27,7 @@ constexpr const char* kTransformers =
     "and serve that: torch.export.save(torch.export.export(model.eval(), inputs), 'model.pt2'), or optimum-cli export "
     "onnx --model FOLDER OUT";
 
-constexpr const char* kLfs =
-    "is a pointer of Git LFS, which stands for a file that was not fetched; `git lfs pull` gets it";
+constexpr const char* kLfs = "is a Git LFS pointer to a file that was not fetched; `git lfs pull` fetches it";
 constexpr const char* kOldSave =
     "is a file of torch.save before PyTorch 1.6, a pickle without the model's code; load it in Python with the model's "
     "class, and write torch.jit.script(model.eval()).save('model.pt'), or torch.export.save (model.pt2)";

@@ -112,7 +112,8 @@ void Optimizer::keep_only(std::span<const Tensor> params) {
 }
 
 void Optimizer::use_master_weights() {
-  if (!states_.empty()) fail(ErrorCode::kFailedPrecondition, kind_, ": master weights come before the first step");
+  if (!states_.empty())
+    fail(ErrorCode::kFailedPrecondition, kind_, ": master weights must be enabled before the first step");
   has_masters_ = true;
 }
 

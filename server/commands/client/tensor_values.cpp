@@ -218,7 +218,7 @@ Tensor text_tensor(const std::string& text, const std::vector<int64_t>& shape) {
 }
 
 Tensor random_tensor(DataType type, const std::vector<int64_t>& shape) {
-  if (type == DataType::kBytes) throw InvalidArgumentError("there are no random texts: give its values");
+  if (type == DataType::kBytes) throw InvalidArgumentError("random strings are not supported: give its values");
   const size_t count = count_of(shape, client::element_size(type));
   return dispatch_elements(type, [&]<class T>() {
     auto elements = std::make_unique<T[]>(count);

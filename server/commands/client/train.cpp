@@ -103,7 +103,7 @@ void check_same_job(const JobStatus& job, JobSpec given, bool has_archive) {
   if (given.resources.memory_bytes == 0) given.resources.memory_bytes = job.spec.resources.memory_bytes;
   const std::string differing = differences(job.spec, given);
   check(differing.empty(), "--attach: job '", job.id, "' of this --name is another one: ", differing,
-        ". Give the same, or another --name; `tensord jobs show ", job.id, "` says what became of it");
+        ". Give the same, or another --name; `tensord jobs show ", job.id, "` shows its state");
 }
 
 // The newest job of this name, in any state; otherwise a new job.

@@ -55,7 +55,7 @@ std::string training_mode_warning(const std::string& file, const jit::Module& mo
   const std::string found = find_training(method.graph().block());
   if (found.empty() && !(module.is_training() && asks_for_mode(file))) return {};
   return concat("saved in training mode", found.empty() ? std::string() : concat(" (", found, " acts so)"),
-                ": answers may be random or hang on other rows; call eval() before saving");
+                ": results may be random or depend on other rows; call eval() before saving");
 }
 
 }  // namespace tensord::server

@@ -26,7 +26,7 @@ class ByteSource {
 
   void copy_to(uint8_t* target, size_t count) {
     while (count > 0) {
-      check_internal(!pieces_.empty(), "an input has fewer bytes than its shape says");
+      check_internal(!pieces_.empty(), "an input has fewer bytes than its shape requires");
       const std::span<const uint8_t> piece = pieces_.front().subspan(used_);
       const size_t part = std::min(count, piece.size());
       target = std::copy_n(piece.data(), part, target);
@@ -276,7 +276,7 @@ void BatchInputs::cut_padding(InferTensor& output, const TensorSpec* spec, size_
       own = padded.own[request];
     }
     if (own == -1 || own == output.shape[dim]) continue;
-    check(output.tensor.defined(), "output '", output.name, "' of BYTES cannot be cut to what was padded");
+    check(output.tensor.defined(), "output '", output.name, "' of BYTES cannot be cut to the unpadded size");
     output.shape[dim] = own;
     Dims strides = output.tensor.strides();
     const int64_t offset = output.tensor.offset();

@@ -54,7 +54,7 @@ bool FileCache::has(const HostFile& file, const std::function<bool()>& is_cancel
   const auto fingerprints = fingerprint_of(cached, is_cancelled);
   if (!fingerprints) fail_cancelled();
   if (fingerprints->sha256 == file.sha256) return true;
-  log(LogLevel::kWarning, "a cached file has changed and is removed", {{"file", cached.string()}});
+  log(LogLevel::kWarning, "a cached file has changed and was removed", {{"file", cached.string()}});
   fs::remove(cached, error);
   return false;
 }

@@ -182,7 +182,7 @@ class HostedRanks::Start {
           hosted_.send_(LineReport{name(), rank.rank, true, std::string(line)});
         },
         [&](std::string_view line) {
-          log(LogLevel::kInfo, "training rank says", {{"job", job}, {"rank", rank.rank}, {"line", line}});
+          log(LogLevel::kInfo, "training rank output", {{"job", job}, {"rank", rank.rank}, {"line", line}});
           hosted_.send_(LineReport{name(), rank.rank, false, std::string(line)});
         });
     if (!how) return;

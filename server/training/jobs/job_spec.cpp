@@ -86,8 +86,8 @@ void check_data(DataSpec& data) {
   check(data.inputs.size() <= kMaxItems, "data.inputs: more than ", kMaxItems);
   check_at_least("data.stream_timeout_seconds", data.stream_timeout_seconds, 0, 86400 * 365);
   if (!data.shuffle) data.shuffle = !data.streamed;
-  check(!data.streamed || !*data.shuffle, "data.shuffle: streamed batches are used in the order they come");
-  check(!data.streamed || !data.drop_last, "data.drop_last: streamed batches are used as they come");
+  check(!data.streamed || !*data.shuffle, "data.shuffle: streamed batches are used in the order of arrival");
+  check(!data.streamed || !data.drop_last, "data.drop_last: streamed batches are used as they arrive");
   if (data.streamed && data.max_buffered_bytes == 0) data.max_buffered_bytes = uint64_t{64} << 20;
   if (data.streamed && data.stream_timeout_seconds == 0) data.stream_timeout_seconds = 60;
 }

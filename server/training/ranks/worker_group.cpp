@@ -248,14 +248,14 @@ void WorkerGroup::read_news() {
   for (const auto& rank : ranks_) {
     const auto log_line = [&](std::string_view line) {
       // The node of a remote rank logs its output too.
-      log(LogLevel::kInfo, "training rank says",
+      log(LogLevel::kInfo, "training rank output",
           {{"job", job_.id()}, {"rank", rank->number}, {"host", rank->link->host()}, {"line", line}});
     };
     record_pid(*rank);
     try {
       rank->how = rank->link->read([&](std::string_view line) { take(*rank, line); }, log_line);
     } catch (const Json::exception& error) {
-      fail(ErrorCode::kInternal, name_of(*rank), ": says what cannot be read: ", error.what());
+      fail(ErrorCode::kInternal, name_of(*rank), ": sent an invalid message: ", error.what());
     }
   }
 }

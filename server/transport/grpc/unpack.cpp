@@ -52,7 +52,7 @@ class Inflater {
     stream_.avail_in = static_cast<uInt>(packed.size());
     // The data is complete before the checksum at its end was read.
     while (stream_.avail_in > 0) {
-      check(!is_over_, "the request has bytes after the end of what is compressed");
+      check(!is_over_, "the request has bytes after the end of the compressed data");
       if (stream_.avail_out == 0) add_piece();
       const int code = inflate(&stream_, Z_NO_FLUSH);
       is_over_ = code == Z_STREAM_END;

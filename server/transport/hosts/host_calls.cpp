@@ -132,7 +132,7 @@ class JoinCall final : public GrpcCall {
     const MutexLock lock(mutex_);
     is_writing_ = false;
     if (!ok) {
-      finish(closing_.value_or(grpc::Status(grpc::StatusCode::CANCELLED, "the host has gone")));
+      finish(closing_.value_or(grpc::Status(grpc::StatusCode::CANCELLED, "the host has disconnected")));
     } else {
       write_next();
     }
@@ -151,7 +151,7 @@ class JoinCall final : public GrpcCall {
     }
   }
 
-  void on_over() override { refuse(grpc::Status(grpc::StatusCode::CANCELLED, "the host has gone")); }
+  void on_over() override { refuse(grpc::Status(grpc::StatusCode::CANCELLED, "the host has disconnected")); }
 
   void read() TENSORD_REQUIRES(mutex_) { stream_.Read(&bytes_, read_.begin()); }
   void sleep() TENSORD_REQUIRES(mutex_) {

@@ -82,7 +82,7 @@ class ObjectBuilder {
       : path_(path), library_(library), tensors_(tensors.begin(), tensors.end()) {}
 
   ops::ObjectPtr build(const std::shared_ptr<const ClassType>& type, const std::string& prefix = {}, int depth = 0) {
-    check(depth < kMaxDepth, path_, ": modules lie more than ", kMaxDepth, " deep in each other");
+    check(depth < kMaxDepth, path_, ": modules are nested more than ", kMaxDepth, " deep in each other");
     check(++module_count_ <= kMaxModules, path_, ": is of more than ", kMaxModules, " modules");
     auto object = make_intrusive<ops::Object>(type);
     for (size_t i = 0; i < type->attributes().size(); ++i) {

@@ -246,7 +246,7 @@ std::string SourcePrinter::call(const Node& node) {
   const std::string space = schema.name.substr(0, colon), name = schema.name.substr(colon + 2);
   static const std::map<std::string, std::string> kFunctions = {
       {"aten::Int", "int"}, {"aten::Float", "float"}, {"aten::Bool", "bool"}, {"aten::len", "torch.len"}};
-  if (space != "aten" && space != "prim") refuse(node, "is no operator of PyTorch");
+  if (space != "aten" && space != "prim") refuse(node, "is not an operator of PyTorch");
   std::vector<std::string> arguments;
   for (size_t i = 0; i < node.inputs().size(); ++i) {
     const bool is_number = i < schema.arguments.size() && schema.arguments[i].type->kind() == TypeKind::kNumber;

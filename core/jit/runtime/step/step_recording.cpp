@@ -174,7 +174,7 @@ void StepRecording::record_host(const Op& op, Values arguments, Values) {
   if (op.is_pure) return;
   const bool is_container = !arguments.empty() && (arguments[0].is_list() || arguments[0].is_dict());
   if (!is_container) return refuse(concat(op.name(), " does more than to give its result"));
-  if (lasting_.contains(arguments[0].identity())) refuse(concat(op.name(), " changes what outlives the step"));
+  if (lasting_.contains(arguments[0].identity())) refuse(concat(op.name(), " changes a value that outlives the step"));
 }
 
 // Whether the result depends on no input and becomes a constant.
